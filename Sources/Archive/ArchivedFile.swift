@@ -1,3 +1,4 @@
+import Base
 import EmbeddedCore
 
 /// Which files of a data directory an archive holds: nothing else is put in, and nothing else is taken out. What a mount
@@ -8,7 +9,7 @@ enum ArchivedFile {
 
     /// Whether this is the place of one. Total.
     static func isKnown(_ name: EntryName) -> Bool {
-        let parts = name.parts.map(String.init)
+        let parts = name.parts
         if parts.count == 1 { return [keys, database].contains(parts[0]) }
         guard parts.count >= 3, parts[0] == "profiles", isNumber(parts[1]) else { return false }
         let rest = Array(parts[2...])

@@ -1,3 +1,5 @@
+import Base
+
 /// The name of a file in an archive, which is its path below a data directory too: 1 to 16 parts of letters, digits and
 /// `-_.`, none of which begins with a dot, with slashes between. So no name leads out of a folder, is hidden, is another
 /// than it looks, or means something else on another system.
@@ -31,7 +33,7 @@ public struct EntryName: Hashable, Sendable, Comparable, CustomStringConvertible
         }
     }
 
-    public var parts: [Substring] { text.split(separator: "/") }
+    public var parts: [String] { text.pathNames }
     public var description: String { text }
     public static func < (left: Self, right: Self) -> Bool { left.text < right.text }
 }

@@ -142,11 +142,11 @@ private struct Place {
         let parts = entry.parts
         for part in parts.dropLast() {
             folder = try wrappingSystemError { () throws(SystemError) in
-                try PrivateFolder.folder(String(part), in: folder)
+                try PrivateFolder.folder(part, in: folder)
             }
         }
         self.folder = folder
-        name = String(parts[parts.count - 1])
+        name = parts[parts.count - 1]
     }
 
     /// Whether an earlier extraction has it already, byte for byte.

@@ -8,7 +8,7 @@ struct HeldFiles {
     private let directory: String
     private let folder: PrivateFolder
     private var held: Set<String> = []
-    private var parents: Set<Substring> = []
+    private var parents: Set<String> = []
 
     /// - Parameters:
     ///   - directory: the path of the data directory.
@@ -58,9 +58,9 @@ struct HeldFiles {
 
     /// The folders in which a name below the data directory lies.
     mutating func makeFolders(to name: String) throws {
-        let parent = name[..<(name.lastIndex(of: "/") ?? name.startIndex)]
-        guard parents.insert(parent).inserted else { return }
+        let folders = name.pathNames.dropLast()
+        guard parents.insert(folders.joined(separator: "/")).inserted else { return }
         var place = folder.directory
-        for part in parent.split(separator: "/") { place = try PrivateFolder.folder(String(part), in: place) }
+        for name in folders { place = try PrivateFolder.folder(name, in: place) }
     }
 }

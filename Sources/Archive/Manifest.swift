@@ -123,10 +123,10 @@ public struct Manifest: Hashable, Sendable {
     /// No file can be a folder of another.
     private static func expectNoFolders(_ names: Set<EntryName>) throws(ArchiveError) {
         for name in names {
-            var parent = name.text[...]
-            while let slash = parent.lastIndex(of: "/") {
-                parent = parent[..<slash]
-                guard EntryName(String(parent)).map(names.contains) != true else {
+            let parts = name.parts
+            for count in 1..<parts.count {
+                let parent = EntryName(parts[..<count].joined(separator: "/"))
+                guard parent.map(names.contains) != true else {
                     throw .malformed("a file of its manifest is a folder too")
                 }
             }

@@ -1,3 +1,4 @@
+import Base
 import CLinux
 import Glibc
 import Posix
@@ -12,9 +13,8 @@ public enum NewFile {
     ///   `body` throws. Nothing is there then.
     public static func write(to path: String, _ body: (OpenFile) throws -> Void) throws {
         try requireFree(path)
-        let slash = path.lastIndex(of: "/") ?? path.startIndex
-        let folder = String(path[...slash])
-        let unfinished = "\(folder).\(path[path.index(after: slash)...]).new"
+        let folder = path.parentPath
+        let unfinished = "\(folder)/.\(path.lastPathName ?? "").new"
         let file = try OpenFile(unfinished, flags: O_RDWR | O_CREAT | O_NOFOLLOW)
         guard try file.tryLock() else { throw SystemError(code: EBUSY, operation: "write a new file") }
         do {

@@ -30,7 +30,7 @@ public struct Restoration: Sendable {
     public init(_ archive: OpenFile, to path: String, passphrase: SecretBytes) throws {
         // A place beside it has the same folder.
         var path = path
-        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        while path.utf8.count > 1, path.endsWithBytes(of: "/") { path.unicodeScalars.removeLast() }
         guard !DataDirectory.exists(path) else {
             throw ArchiveError(
                 .file,
@@ -137,8 +137,6 @@ public struct Restoration: Sendable {
         try DataDirectory.claim(folder)
         // An empty folder is replaced; what somebody has put there meanwhile is not.
         try check("give the data directory its place") { rename(unfinished, path) }
-        let slash = path.lastIndex(of: "/") ?? path.startIndex
-        try OpenFile(slash == path.startIndex ? "/" : String(path[..<slash]), flags: O_RDONLY | O_DIRECTORY)
-            .synchronise()
+        try OpenFile(path.parentPath, flags: O_RDONLY | O_DIRECTORY).synchronise()
     }
 }

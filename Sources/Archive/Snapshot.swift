@@ -119,7 +119,7 @@ public final class Snapshot {
             path: path(own + "/links.sqlite"), key: key, stagingFolder: "\(directory.path)/\(own)/staging",
             profile: profile)
         for item in links.items {
-            guard let name = item.file?.source?.path.split(separator: "/").last else { continue }
+            guard let name = item.file?.source?.path.lastPathName else { continue }
             try take("\(own)/staging/links-\(profile.id)/\(name)")
         }
         // There may be none.

@@ -17,7 +17,7 @@ enum UnnamedFile {
             throw CryptographyError(
                 .notRegularFile, "The destination exists and is no regular file; name a file.")
         }
-        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        let folder = path.parentPath
         let temporary = folderPrefix(folder) + ".chatfs-" + Hexadecimal.encode(SystemRandomSource().bytes(8))
         let (file, named) = try wrappingSystemError { () throws(SystemError) in
             try open(in: folder, temporary: temporary)

@@ -126,7 +126,7 @@ extension ControlRequest {
         let words = Self.words(message.content.kind)
         self.init(
             chat: chat, message: message.id, fileName: message.fileName, size: message.size,
-            staged: message.source.path.split(separator: "/").last.map(String.init) ?? "",
+            staged: message.source.path.lastPathName ?? "",
             key: Base64URL.encode(message.source.arguments?.key ?? []),
             nonce: Base64URL.encode(message.source.arguments?.nonce ?? []), kind: words.kind,
             preview: words.preview, seconds: words.seconds, caption: message.content.text,

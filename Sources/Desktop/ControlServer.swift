@@ -147,7 +147,7 @@ public final class ControlServer: Sendable {
 
     /// Carries a transfer out for as long as its asker listens, and tells how it stands.
     private func transfer(_ request: StandaloneRequest, _ channel: ControlChannel) throws(DesktopError) {
-        if let path = request.path, path == mountpoint || path.hasPrefix(mountpoint + "/") {
+        if let path = request.path, path.path(below: mountpoint) != nil {
             return try channel.send(
                 StandaloneState(
                     problem: "A file of this mount cannot be named here: copy it to another place."))

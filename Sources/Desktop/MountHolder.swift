@@ -1,3 +1,4 @@
+import Base
 import Glibc
 import Posix
 
@@ -37,9 +38,7 @@ public struct MountHolder: Hashable, Sendable {
 
     /// The part of `path` below the mountpoint; nil when it lies elsewhere.
     private static func below(_ mountpoint: String, _ path: String) -> String? {
-        if path == mountpoint { return "." }
-        guard path.hasPrefix(mountpoint + "/") else { return nil }
-        return String(path.dropFirst(mountpoint.count + 1))
+        path.path(below: mountpoint).map { $0.isEmpty ? "." : $0 }
     }
 
     private static func target(of link: String) -> String? {

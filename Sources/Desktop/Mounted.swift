@@ -51,7 +51,7 @@ public struct Mounted: Hashable, Sendable {
             throw DesktopError(error)
         }
         if let found, found.type == type { return Mounted(mount: found) }
-        throw try all().contains { $0.mountpoint == mountpoint }
+        throw try all().contains { $0.mountpoint.hasSameBytes(as: mountpoint) }
             ? DesktopError(
                 .busy, "Something else is mounted over the mount at \(mountpoint): take that away first.")
             : DesktopError(.notMounted, "Nothing of ChatFS is mounted at \(mountpoint).")

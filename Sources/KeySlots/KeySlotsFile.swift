@@ -67,9 +67,8 @@ public struct KeySlotsFile: Sendable {
 
     /// The folder, locked for the life of what is returned. Not the file: that is another one after each change.
     private func lockedFolder() throws(KeySlotsError) -> OpenFile {
-        let name = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         let folder = try wrapping { () throws(SystemError) in
-            try OpenFile(name, flags: O_RDONLY | chatfs_o_directory)
+            try OpenFile(path.parentPath, flags: O_RDONLY | chatfs_o_directory)
         }
         // A program that is just being started has, for a moment, what this process had open; and a change takes no
         // longer than its disk.

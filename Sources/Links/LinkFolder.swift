@@ -16,9 +16,8 @@ struct LinkFolder: Sendable {
 
     /// Opened, and made when it is missing.
     private func opened() throws(SystemError) -> OpenFile {
-        let slash = path.lastIndex(of: "/") ?? path.startIndex
-        let parent = try OpenFile(String(path[..<slash]), flags: O_RDONLY | O_DIRECTORY)
-        return try PrivateFolder.folder(String(path[path.index(after: slash)...]), in: parent)
+        let parent = try OpenFile(path.parentPath, flags: O_RDONLY | O_DIRECTORY)
+        return try PrivateFolder.folder(path.lastPathName ?? path, in: parent)
     }
 
     /// Gives a staged CryptoFile a lasting second name, durably. The first is removed by the caller once the row is

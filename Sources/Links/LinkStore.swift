@@ -51,8 +51,7 @@ final class LinkStore: Sendable {
     /// calls.
     var changed: Timestamp {
         var status = stat()
-        let folder = path[..<(path.lastIndex(of: "/") ?? path.endIndex)]
-        guard stat(path, &status) == 0 || stat(String(folder), &status) == 0 else { return clock.now() }
+        guard stat(path, &status) == 0 || stat(path.parentPath, &status) == 0 else { return clock.now() }
         return Timestamp(seconds: Int64(status.st_mtim.tv_sec))
     }
 

@@ -129,8 +129,8 @@ public struct MetadataRemover: Sendable {
     private static func staged(
         _ picture: [UInt8], insteadOf message: ComposedMessage
     ) throws -> ComposedMessage {
-        let folder = message.source.path.split(separator: "/").dropLast().joined(separator: "/")
-        let path = "/\(folder)/send-" + Hexadecimal.encode(SystemRandomSource().bytes(16))
+        let path =
+            message.source.path.parentPath + "/send-" + Hexadecimal.encode(SystemRandomSource().bytes(16))
         var message = message
         message.source = FileSourceLocation(path: path, arguments: CryptoFile.freshArguments())
         message.size = UInt64(picture.count)

@@ -1,3 +1,4 @@
+import Base
 import Glibc
 
 /// Where the two buses are, as D-Bus writes it; nil where there is none.
@@ -7,7 +8,7 @@ public enum BusAddress {
     /// - Parameter runtimeFolder: `$XDG_RUNTIME_DIR`.
     public static func session(runtimeFolder: String?) -> String? {
         if let address = environment("DBUS_SESSION_BUS_ADDRESS") { return address }
-        guard let runtimeFolder, runtimeFolder.hasPrefix("/") else { return nil }
+        guard let runtimeFolder, runtimeFolder.isAbsolutePath else { return nil }
         return socket(runtimeFolder + "/bus")
     }
 

@@ -184,7 +184,7 @@ public final class ChildProcess: Sendable {
         what.folder = folder.flatMap { UnsafePointer($0.pointers[0]) }
         what.path = UnsafePointer(arguments.pointers[0])
         defer { withExtendedLifetime((arguments, environment, folder, readable)) {} }
-        return try check("start \(settings.executable.split(separator: "/").last ?? "a program")") {
+        return try check("start \(settings.executable.lastPathName ?? "a program")") {
             chatfs_spawn(&what)
         }
     }

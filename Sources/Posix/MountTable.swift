@@ -1,3 +1,4 @@
+import Base
 import CLinux
 import Glibc
 
@@ -39,13 +40,13 @@ public enum MountTable {
             if part.isEmpty { break }
             bytes += part
         }
-        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap(parse)
+        return bytes.split(separator: UInt8(ascii: "\n")).compactMap(parse)
     }
 
     /// Those at `folder` and below it, the innermost and latest first: the order for unmounting.
     /// - Throws: as `mounts(seenBy:)`.
     public static func mounts(below folder: String) throws(SystemError) -> [Mount] {
-        try mounts().filter { $0.path == folder || $0.path.hasPrefix(folder + "/") }.reversed()
+        try mounts().filter { $0.path.path(below: folder) != nil }.reversed()
     }
 
     /// The mount that lies on `path`, an absolute one without symbolic links: of several the one that is met there.
@@ -63,7 +64,9 @@ public enum MountTable {
         let details = try OpenFile("/proc/self/fdinfo/\(place.descriptor)", flags: O_RDONLY)
         let text = String(decoding: try details.read(count: 4096, at: 0), as: UTF8.self)
         let id = text.split(separator: "\n").lazy.compactMap(mountNumber).first
-        guard let found = try mounts().first(where: { $0.id == id && $0.path == path }) else { return nil }
+        guard let found = try mounts().first(where: { $0.id == id && $0.path.hasSameBytes(as: path) }) else {
+            return nil
+        }
         var serial: UInt64 = 0
         let isKnown = chatfs_mount_serial(place.descriptor, &serial) == 1
         return Mount(
@@ -97,21 +100,23 @@ public enum MountTable {
 
     /// `36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw`: fields up to " - " vary in number, the source may
     /// be empty.
-    static func parse(_ line: Substring) -> Mount? {
-        let fields = line.split(separator: " ", omittingEmptySubsequences: false)
-        guard fields.count > 4, let id = Int(fields[0]),
-            let dash = fields.dropFirst(6).firstIndex(of: "-"), fields.count > dash + 2
+    static func parse(_ line: ArraySlice<UInt8>) -> Mount? {
+        let fields = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false).map(
+            Array.init)
+        guard fields.count > 4, let id = Int(String(decoding: fields[0], as: UTF8.self)),
+            let dash = fields.dropFirst(6).firstIndex(of: [UInt8(ascii: "-")]), fields.count > dash + 2
         else { return nil }
         return Mount(
-            id: id, device: String(fields[2]), path: unescaped(fields[4]), type: unescaped(fields[dash + 1]),
+            id: id, device: String(decoding: fields[2], as: UTF8.self), path: unescaped(fields[4]),
+            type: unescaped(fields[dash + 1]),
             source: unescaped(fields[dash + 2])
         )
     }
 
     /// `\040` is a space: the kernel writes blanks, newlines and backslashes in octal.
-    private static func unescaped(_ text: Substring) -> String {
+    private static func unescaped(_ text: [UInt8]) -> String {
         var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
+        var rest = text[...]
         while let byte = rest.popFirst() {
             let digits = rest.prefix(3).compactMap { (0x30...0x37).contains($0) ? Int($0 - 0x30) : nil }
             if byte == UInt8(ascii: "\\"), digits.count == 3 {

@@ -1,3 +1,4 @@
+import Base
 import CLinux
 import Glibc
 
@@ -11,9 +12,8 @@ public enum NetworkFilesystem {
         while true {
             var type: UInt32 = 0
             if chatfs_filesystem_type(path, &type) == 0 { return name(ofType: type) }
-            guard errno == ENOENT, let slash = path.lastIndex(of: "/") else { return nil }
-            path = slash == path.startIndex ? "/" : String(path[..<slash])
-            if path.isEmpty { return nil }
+            guard errno == ENOENT, path.utf8.contains(UInt8(ascii: "/")), path != "/" else { return nil }
+            path = path.parentPath
         }
     }
 

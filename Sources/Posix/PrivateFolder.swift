@@ -39,9 +39,9 @@ public struct PrivateFolder: Sendable {
     }
 
     private static func makeFolders(to path: String) throws(SystemError) {
-        var prefix = path.hasPrefix("/") ? "/" : "."
-        for part in path.split(separator: "/") {
-            let inner = prefix.hasSuffix("/") ? prefix + part : prefix + "/" + part
+        var prefix = path.isAbsolutePath ? "/" : "."
+        for name in path.pathNames {
+            let inner = prefix == "/" ? prefix + name : prefix + "/" + name
             if mkdir(inner, 0o700) == 0 {
                 try OpenFile(prefix, flags: O_RDONLY | chatfs_o_directory).synchronise()
             } else if errno != EEXIST && errno != EISDIR {

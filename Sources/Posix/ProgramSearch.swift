@@ -1,3 +1,4 @@
+import Base
 import Glibc
 
 /// Programs by their names, as a shell finds them.
@@ -5,7 +6,8 @@ public enum ProgramSearch {
     /// The folders of PATH, or the usual ones where it is not set.
     public static func folders() -> [String] {
         let search = getenv("PATH").map { String(cString: $0) } ?? "/usr/local/bin:/usr/bin:/bin"
-        return search.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
+        return search.utf8.split(separator: UInt8(ascii: ":")).map { String(decoding: $0, as: UTF8.self) }
+            .filter(\.isAbsolutePath)
     }
 
     /// The path of the first program of that name that this user may run, or nil.

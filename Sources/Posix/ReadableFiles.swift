@@ -1,3 +1,4 @@
+import Base
 import CLinux
 import Glibc
 
@@ -14,7 +15,7 @@ enum ReadableFiles {
         var paths = system + [program] + ownLibraries
         // What was unpacked somewhere has its libraries beside it.
         if let real = realpath(program, nil) {
-            let folders = String(cString: real).split(separator: "/").dropLast(2)
+            let folders = String(cString: real).pathNames.dropLast(2)
             free(real)
             if !folders.isEmpty { paths.append("/" + folders.joined(separator: "/") + "/lib") }
         }
@@ -28,11 +29,10 @@ enum ReadableFiles {
             chatfs_each_library(
                 { path, folders in
                     guard let path else { return }
-                    let folder = String(cString: path).split(separator: "/").dropLast()
                     folders?.assumingMemoryBound(to: Set<String>.self).pointee.insert(
-                        "/" + folder.joined(separator: "/"))
+                        String(cString: path).parentPath)
                 }, folders)
         }
-        return folders.subtracting(["/"]).sorted()
+        return folders.subtracting(["/", "."]).sorted()
     }()
 }

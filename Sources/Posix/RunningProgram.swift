@@ -1,3 +1,4 @@
+import Base
 import Glibc
 
 /// Which program a process runs, as proc(5) tells. nil where there is no such process any more, it is another user's,
@@ -15,7 +16,8 @@ public enum RunningProgram {
         guard count > 0 else { return nil }
         let path = String(decoding: buffer[..<count].lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         let mark = " (deleted)"
-        return path.hasSuffix(mark) ? String(path.dropLast(mark.count)) : path
+        return path.endsWithBytes(of: mark)
+            ? String(decoding: path.utf8.dropLast(mark.utf8.count), as: UTF8.self) : path
     }
 
     /// The words that it was started with, its own name first. Reads the memory of the process: may wait for as long

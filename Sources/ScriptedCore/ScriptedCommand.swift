@@ -197,7 +197,7 @@ struct ScriptedCommand {
         let path = text.firstMatch(of: /"filePath":"([^"]*)"/).map { String($0.1) } ?? ""
         var message = ScriptedMessage(
             id: state.history.newest + 1, chat: words[1], isSent: true,
-            name: path.split(separator: "/").last.map(String.init) ?? "")
+            name: path.lastPathName ?? "")
         message.status = #"{"type":"sndStored"}"#
         message.path = path
         if path.isEmpty {

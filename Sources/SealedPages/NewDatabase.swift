@@ -43,12 +43,9 @@ enum NewDatabase {
 
     /// False where the name is taken.
     static func place(_ content: [UInt8], at path: String) throws(SystemError) -> Bool {
-        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        let folder = path.parentPath
         let directory = try OpenFile(folder, flags: O_RDONLY | chatfs_o_directory)
-        let temporary =
-            (folder == "." ? "" : folder) + ".chatfs-new-"
-            + Hexadecimal.encode(
-                SystemRandomSource().bytes(8))
+        let temporary = "\(folder)/.chatfs-new-" + Hexadecimal.encode(SystemRandomSource().bytes(8))
         let unnamed = chatfs_open_unnamed(directory.descriptor)
         let file: OpenFile
         if unnamed >= 0 {

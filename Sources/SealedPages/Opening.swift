@@ -31,7 +31,7 @@ public final class Opening: Sendable {
 
     /// Every byte that could mean something in a URI is written as a number.
     private static func uri(_ path: String, _ number: UInt64) -> String {
-        var text = path.hasPrefix("/") ? "file://" : "file:"
+        var text = path.isAbsolutePath ? "file://" : "file:"
         for byte in path.utf8 {
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

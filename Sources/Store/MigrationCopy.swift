@@ -13,7 +13,9 @@ public enum MigrationCopy {
     private static let word = "-before-"
 
     static func path(of database: String, before step: String) -> String {
-        let stem = database.hasSuffix(".db") ? String(database.dropLast(3)) : database
+        let stem =
+            database.endsWithBytes(of: ".db")
+            ? String(decoding: database.utf8.dropLast(3), as: UTF8.self) : database
         return "\(stem)\(word)\(step).db"
     }
 
@@ -28,9 +30,8 @@ public enum MigrationCopy {
             remove(copy)
             throw error
         }
-        let folder = copy.lastIndex(of: "/").map { String(copy[...$0]) } ?? "."
         do throws(SystemError) {
-            try OpenFile(folder, flags: O_RDONLY | O_DIRECTORY).synchronise()
+            try OpenFile(copy.parentPath, flags: O_RDONLY | O_DIRECTORY).synchronise()
         } catch {
             throw StoreError(.inputOutput, error.sentence, cause: error)
         }

@@ -23,8 +23,8 @@ struct MountLink {
 
     /// What is called so and leads there; nil when it is something else.
     init?(name: String, target: String) {
-        guard name.hasPrefix(Self.mark), target.hasSuffix(Self.folder) else { return nil }
-        self.init(mountpoint: String(target.dropLast(Self.folder.count)))
+        guard name.hasPrefix(Self.mark), target.endsWithBytes(of: Self.folder) else { return nil }
+        self.init(mountpoint: String(decoding: target.utf8.dropLast(Self.folder.utf8.count), as: UTF8.self))
         guard self.name == name else { return nil }
     }
 

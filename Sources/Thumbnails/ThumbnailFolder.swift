@@ -1,3 +1,4 @@
+import Base
 import CLinux
 import Glibc
 import Posix
@@ -32,8 +33,8 @@ public struct ThumbnailFolder: Sendable {
     /// - Parameter path: may be a link of the user's.
     /// - Throws: EPERM for one of somebody else; where it cannot be opened or made.
     public init(path: String, mountpoint: String) throws(SystemError) {
-        if mkdir(path, 0o700) != 0, errno == ENOENT, let slash = path.lastIndex(of: "/") {
-            mkdir(String(path[..<slash]), 0o700)
+        if mkdir(path, 0o700) != 0, errno == ENOENT {
+            mkdir(path.parentPath, 0o700)
             mkdir(path, 0o700)
         }
         directory = try OpenFile(path, flags: O_RDONLY | chatfs_o_directory)

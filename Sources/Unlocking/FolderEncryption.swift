@@ -99,10 +99,10 @@ public struct FolderEncryption: Sendable {
         do {
             let directory = try OpenFile(folder.path, flags: O_RDONLY | chatfs_o_directory)
             let list = try OpenFile(Self.marker, flags: O_RDONLY | chatfs_o_nofollow, in: directory)
-            let names = String(decoding: try list.readAll(limit: 16 << 20), as: UTF8.self)
-                .split(separator: "\n").map(String.init)
+            let names = try list.readAll(limit: 16 << 20).split(separator: UInt8(ascii: "\n"))
+                .map { String(decoding: $0, as: UTF8.self) }
                 // Never beyond the folder, whatever became of the list.
-                .filter { !$0.hasPrefix("/") && !$0.split(separator: "/").contains("..") }
+                .filter { !$0.isAbsolutePath && !$0.pathNames.contains("..") }
             if try folder.condition == .encrypted {
                 for (index, name) in names.enumerated() { try place(name, index) }
             } else {
@@ -165,8 +165,7 @@ public struct FolderEncryption: Sendable {
     }
 
     private func synchroniseFolder(of name: String) throws(SystemError) {
-        let folder = path(name).split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 }
-        try OpenFile(folder, flags: O_RDONLY | chatfs_o_directory).synchronise()
+        try OpenFile(path(name).parentPath, flags: O_RDONLY | chatfs_o_directory).synchronise()
     }
 
     private func takeLock() throws(UnlockingError) -> OpenFile {
@@ -194,7 +193,8 @@ public struct FolderEncryption: Sendable {
                     try look(
                         into: OpenFile(name, flags: flags, in: directory), prefix + name + "/", depth - 1)
                 } else if status.st_mode & S_IFMT == S_IFREG,
-                    name.hasSuffix(".db") || name.hasSuffix(".sqlite"), try Self.isClear(name, in: directory)
+                    name.endsWithBytes(of: ".db") || name.endsWithBytes(of: ".sqlite"),
+                    try Self.isClear(name, in: directory)
                 {
                     found.append(prefix + name)
                 }

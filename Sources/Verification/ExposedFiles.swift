@@ -1,3 +1,4 @@
+import Base
 import Glibc
 import Posix
 
@@ -34,7 +35,7 @@ struct ExposedFiles {
     ///   - profileFolder: absolute, in it.
     init(directory: String, profileFolder: String) {
         root = directory
-        own = String(profileFolder.dropFirst(directory.count).drop { $0 == "/" })
+        own = profileFolder.path(below: directory) ?? ""
     }
 
     /// Of the directory itself, what lies right in it, and all of the profile.

@@ -226,7 +226,5 @@ public struct ProfileVerification: Sendable {
         return result
     }
 
-    private func relative(_ path: String) -> String {
-        path.hasPrefix(directory.path + "/") ? String(path.dropFirst(directory.path.utf8.count + 1)) : path
-    }
+    private func relative(_ path: String) -> String { path.path(below: directory.path) ?? path }
 }

@@ -1,3 +1,4 @@
+import Base
 import Glibc
 import Posix
 
@@ -16,7 +17,7 @@ struct SetAside {
     /// - Returns: its name there.
     @discardableResult
     func move(_ path: String) throws(SystemError) -> String {
-        let own = path.split(separator: "/").last.map(String.init) ?? "file"
+        let own = path.lastPathName ?? "file"
         var name = own
         var number = 1
         // Nobody else puts anything there: who sets aside holds the profile.

@@ -1,3 +1,4 @@
+import Base
 import Desktop
 import Fuse
 import Glibc
@@ -20,8 +21,8 @@ struct MountedEntry: Sendable {
             let mounts = try Mounted.all()
             guard
                 let mounted = mounts.filter({
-                    absolute == $0.mountpoint || absolute.hasPrefix($0.mountpoint + "/")
-                }).max(by: { $0.mountpoint.count < $1.mountpoint.count })
+                    absolute.path(below: $0.mountpoint) != nil
+                }).max(by: { $0.mountpoint.utf8.count < $1.mountpoint.utf8.count })
             else { throw DesktopError(.notMounted, "It is not on a mount of ChatFS.") }
             collect(path, mounted, &entries, &problems)
         } catch {
@@ -54,7 +55,7 @@ struct MountedEntry: Sendable {
                 return
             }
             let names = try PrivateFolder.names(in: try OpenFile(path, flags: O_RDONLY))
-            let folder = path.hasSuffix("/") ? path : path + "/"
+            let folder = path.endsWithBytes(of: "/") ? path : path + "/"
             for name in names.sorted() where name != ".chatfs" && !isDraft(folder + name) {
                 collect(folder + name, mounted, &entries, &problems)
             }

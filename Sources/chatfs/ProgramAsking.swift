@@ -33,13 +33,13 @@ enum ProgramAsking {
             }
             let absolute = try Mountpoint.absolutePath(of: path)
             let over = try Mounted.all().filter {
-                absolute == $0.mountpoint || absolute.hasPrefix($0.mountpoint + "/")
+                absolute.path(below: $0.mountpoint) != nil
             }
-            guard let found = over.max(by: { $0.mountpoint.count < $1.mountpoint.count }) else {
+            guard let found = over.max(by: { $0.mountpoint.utf8.count < $1.mountpoint.utf8.count }) else {
                 throw PathError(path, DesktopError(.notMounted, "It is not on a mount of ChatFS."))
             }
             mounted = found
-            self.path = String(absolute.dropFirst(found.mountpoint.count + 1))
+            self.path = absolute.path(below: found.mountpoint) ?? ""
         }
     }
 

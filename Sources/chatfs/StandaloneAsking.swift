@@ -93,10 +93,9 @@ enum GivenPath {
     static func ofNewFile(_ path: String) throws(SystemError) -> String {
         var status = stat()
         guard lstat(path, &status) != 0 else { throw SystemError(code: EEXIST, operation: "make it") }
-        let slash = path.lastIndex(of: "/")
-        let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+        let name = path.endsWithBytes(of: "/") ? "" : path.lastPathName ?? ""
         guard !name.isEmpty else { throw SystemError(code: ENOENT, operation: "find the folder") }
-        let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let folder = path.parentPath
         let absolute = try ofFile(folder)
         return (absolute == "/" ? "" : absolute) + "/" + name
     }

@@ -70,6 +70,23 @@ struct PathOutsideTests {
         #expect(resolved("dangling/a") == nil)
     }
 
+    @Test("a name that begins with an accent hides no slash")
+    func accents() throws {
+        let accent = "\u{301}x"
+        _ = try folder.makeFolder(accent)
+        try folder.write([1], to: "\(accent)/file")
+        #expect(resolved("\(accent)/file") == folder.path("\(accent)/file"))
+        #expect(resolved("\(accent)/../Chats/a") == nil)
+        #expect(resolved("Chats/\(accent)") == nil)
+        #expect(resolved("Chats/\(accent)/../../other/file") == nil)
+        link("/\(accent)", "absolute accent")
+        #expect(resolved("absolute accent") == "/\(accent)")
+        // Another name, of which nothing is known here.
+        _ = try folder.makeFolder("\u{E9}")
+        let spelled = PathOutside.resolved(folder.path("e\u{301}/a"), outside: folder.path("\u{E9}"))
+        #expect(spelled == folder.path("e\u{301}/a"))
+    }
+
     @Test("links that go round end nowhere")
     func round() {
         link("b", "a")

@@ -19,7 +19,7 @@ struct MountTableTests {
             ),
         ])
     func lines(line: String, mount: MountTable.Mount) {
-        #expect(MountTable.parse(Substring(line)) == mount)
+        #expect(MountTable.parse(Array(line.utf8)[...]) == mount)
     }
 
     @Test(
@@ -28,7 +28,7 @@ struct MountTableTests {
             "", "36 35", "1 2 3 4 5 6 7 8", "1 2 3 / /a rw -", "one 35 98:0 / / rw - ext4 /dev/root rw",
         ])
     func garbage(line: String) {
-        #expect(MountTable.parse(Substring(line)) == nil)
+        #expect(MountTable.parse(Array(line.utf8)[...]) == nil)
     }
 
     @Test(
@@ -39,13 +39,23 @@ struct MountTableTests {
             ("/-", "/-"),
         ])
     func escapes(written: String, path: String) {
-        #expect(MountTable.parse("36 35 98:0 / \(written) rw - ext4 /dev/root rw")?.path == path)
+        #expect(
+            MountTable.parse(Array("36 35 98:0 / \(written) rw - ext4 /dev/root rw".utf8)[...])?.path == path)
     }
 
     @Test("a mount without a source has none, whatever its options are")
     func noSource() {
-        let mount = MountTable.parse("36 35 0:40 / /x rw,relatime shared:1 - tmpfs  rw,size=1k")
+        let mount = MountTable.parse(
+            Array("36 35 0:40 / /x rw,relatime shared:1 - tmpfs  rw,size=1k".utf8)[...])
         #expect(mount == MountTable.Mount(id: 36, device: "0:40", path: "/x", type: "tmpfs", source: ""))
+    }
+
+    @Test("an accent at the beginning of a name hides neither a slash nor a blank")
+    func accents() {
+        let line = "36 35 0:40 / /mnt/\u{301}a rw - tmpfs \u{301}source rw\r"
+        let mount = MountTable.parse(Array(line.utf8)[...])
+        #expect(mount?.path.path(below: "/mnt")?.hasSameBytes(as: "\u{301}a") == true)
+        #expect(mount?.source.hasSameBytes(as: "\u{301}source") == true)
     }
 
     @Test("this machine has mounts")

@@ -120,6 +120,43 @@ import Testing
             try fixture.contents(key: fixture.keyed.unlock(with: Ways(named: .someKey))) == before)
     }
 
+    /// In a list that somebody changed, an accent or a sign of a number hides no slash: what lies beyond the folder stays.
+    @Test(arguments: [
+        "a\u{600}/../../outside", "../outside", "profiles/../../outside", "/outside", "x\n../outside",
+    ])
+    func nothingBeyondTheFolderIsTouched(_ name: String) throws {
+        let outer = try TemporaryFolder()
+        for folder in ["data", "data/a\u{600}", "data/profiles"] { _ = try outer.makeFolder(folder) }
+        let list = name.isAbsolutePath ? outer.path + name : name
+        try outer.write(Array(list.utf8), to: "data/encrypting")
+        for suffix in ["", "-wal", "-shm"] { try outer.write([1], to: "outside.sealing" + suffix) }
+        let keyed = KeyedFolder(path: outer.path("data"), database: "chatfs.db")
+        let encryption = FolderEncryption(keyed, lockFile: KeyedFixture.lockFile)
+        #expect(encryption.isUnderWay)
+        try encryption.finish()
+        #expect(!encryption.isUnderWay)
+        #expect(
+            try outer.names().sorted() == [
+                "data", "outside.sealing", "outside.sealing-shm", "outside.sealing-wal",
+            ])
+    }
+
+    @Test func databasesAreFoundWhateverTheirFoldersAreCalled() throws {
+        let fixture = try KeyedFixture(rows: 3)
+        let names = ["\u{301}a", "a\u{600}"]
+        for name in names {
+            _ = try fixture.folder.makeFolder(name)
+            try KeyedFixture.fill(fixture.folder.path("\(name)/\(name).sqlite"), rows: 3)
+        }
+        try encryption(fixture).encrypt(for: .someKey)
+        let key = try fixture.keyed.unlock(with: Ways(named: .someKey))
+        for name in names {
+            let path = fixture.folder.path("\(name)/\(name).sqlite")
+            #expect(try !KeyedFixture.content(of: path, key: key).isEmpty)
+        }
+        #expect(try fixture.filesWithMarks().isEmpty)
+    }
+
     @Test func aDatabaseThatIsDamagedStopsItAndStaysAsItIs() throws {
         let fixture = try KeyedFixture(rows: 300)
         let path = fixture.folder.path(KeyedFixture.databases[1])

@@ -85,10 +85,9 @@ public final class PlainFolder {
         let known = self.known[item.id.rawValue].map { manifest.files[$0].path }
         let path = known ?? freePath(chat.folder, name)
         do {
-            let place = try PrivateFolder.folder(
-                String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)]), in: folder.directory)
+            let place = try PrivateFolder.folder(path.parentPath, in: folder.directory)
             let digest = try Self.decrypt(
-                source.path, arguments, to: String(path.split(separator: "/").last ?? ""), in: place,
+                source.path, arguments, to: path.lastPathName ?? "", in: place,
                 time: item.time, progress)
             let entry = PlainManifest.Entry(
                 item: item.id.rawValue, path: path, chat: chat.title, name: file.name, sender: item.sender,

@@ -39,8 +39,9 @@ struct PlainManifest: Codable, Hashable, Sendable {
     var isOurs: Bool {
         format == Self.formatName && version == Self.version
             && files.allSatisfy { entry in
-                let parts = entry.path.split(separator: "/", omittingEmptySubsequences: false)
-                return parts.count == 2 && parts.allSatisfy { !["", ".", ".."].contains($0) }
+                let names = entry.path.pathNames
+                return names.count == 2 && entry.path.hasSameBytes(as: names.joined(separator: "/"))
+                    && names.allSatisfy { ![".", ".."].contains($0) }
             }
     }
 

@@ -16,12 +16,10 @@ public final class ProgramClient: Sendable {
     /// - Parameter path: of the socket, as `status.json` tells it.
     /// - Throws: `.system` where nobody listens; `.malformed` for another version; `.noAnswer`.
     public init(path: String) throws(DesktopError) {
-        let parts = path.split(separator: "/", omittingEmptySubsequences: true)
-        let folder = "/" + parts.dropLast().joined(separator: "/")
         do throws(SystemError) {
-            guard let name = parts.last,
+            guard let name = path.lastPathName,
                 let socket = try ControlSocket.connect(
-                    in: ControlSocket.openFolder(folder), named: String(name))
+                    in: ControlSocket.openFolder(path.parentPath), named: name)
             else { throw SystemError(code: ECONNREFUSED, operation: "reach the mount's process") }
             channel = ControlChannel(socket, timeout: Self.timeout)
         } catch {

@@ -37,7 +37,7 @@ public struct ProgramSocket: Sendable {
 
     /// Ours and closed to others; nil where that cannot be had.
     private static func folder(in runtimeFolder: String) -> OpenFile? {
-        guard runtimeFolder.hasPrefix("/"),
+        guard runtimeFolder.isAbsolutePath,
             let runtime = try? OpenFile(runtimeFolder, flags: O_RDONLY | O_DIRECTORY),
             let folder = try? PrivateFolder.folder(folderName, in: runtime),
             let status = try? folder.status(), status.st_uid == geteuid(), status.st_mode & 0o077 == 0

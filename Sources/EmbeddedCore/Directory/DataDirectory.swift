@@ -49,7 +49,7 @@ public final class DataDirectory: Sendable {
             guard let value = getenv(name) else { return nil }
             let text = String(cString: value)
             // Relative values are to be ignored (XDG Base Directory Specification).
-            return text.hasPrefix("/") ? text : nil
+            return text.isAbsolutePath ? text : nil
         }
         if let data = variable("XDG_DATA_HOME") { return data + "/chatfs" }
         let home = variable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) } ?? "/"

@@ -124,7 +124,7 @@ struct UploadTable {
         path: String, name: String? = nil, size: UInt64, arguments: FileArguments? = nil, link: String?,
         created: Timestamp, expires: Timestamp
     ) throws -> FileID {
-        let name = name ?? path.split(separator: "/").last.map(String.init) ?? "file"
+        let name = name ?? path.lastPathName ?? "file"
         let status: StoredFileStatus = link == nil ? .sndStored : .rcvAccepted
         try connection.execute(
             """

@@ -117,10 +117,8 @@ final class XFTPTransfers: FileTransfers {
     private static func plainDestination(
         path: String, for description: FileDescription
     ) throws(XFTPError) -> PlainFileDestination {
-        let slash = path.lastIndex(of: "/")
-        let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
-        return try PlainFileDestination(folder: folder, for: description) { _, attempt in
+        let name = path.lastPathName ?? path
+        return try PlainFileDestination(folder: path.parentPath, for: description) { _, attempt in
             attempt == 1 ? name : nil
         }
     }

@@ -1,3 +1,5 @@
+import Base
+
 /// A program that opens a file, as far as it is known.
 public struct Caller: Hashable, Sendable {
     /// Path of its executable.
@@ -36,6 +38,4 @@ public struct Caller: Hashable, Sendable {
     private static let interpreters = ["python", "perl", "ruby", "node", "bash", "dash", "sh"]
 }
 
-func lastComponent(of path: String) -> String {
-    path.split(separator: "/").last.map(String.init) ?? path
-}
+func lastComponent(of path: String) -> String { path.lastPathName ?? path }

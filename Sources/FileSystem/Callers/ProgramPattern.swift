@@ -1,3 +1,5 @@
+import Base
+
 /// Which programs a rule is about, as the user writes it: the name of an executable or script (`borg`), its path
 /// (`/usr/bin/borg`), and behind a colon a word of its command line, of paths their last part
 /// (`kioworker:thumbnail.so`). A `*` stands for any characters.
@@ -9,13 +11,14 @@ public struct ProgramPattern: Hashable, Sendable, CustomStringConvertible {
 
     /// nil when there is no name in front of the colon, or nothing behind it.
     public init?(_ text: String) {
-        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = text.utf8.split(
+            separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
         guard let program = parts.first, !program.isEmpty, parts.count == 1 || !parts[1].isEmpty else {
             return nil
         }
         description = text
         self.program = Glob(program)
-        isPath = program.contains("/")
+        isPath = program.contains(UInt8(ascii: "/"))
         word = parts.count == 2 ? Glob(parts[1]) : nil
     }
 
@@ -44,8 +47,10 @@ public struct ProgramPattern: Hashable, Sendable, CustomStringConvertible {
 struct Glob: Hashable, Sendable {
     private let parts: [[UInt8]]
 
-    init(_ text: some StringProtocol) {
-        parts = Array(text.utf8).split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false)
+    init(_ text: String) { self.init(text.utf8) }
+
+    init(_ text: some Sequence<UInt8>) {
+        parts = Array(text).split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false)
             .map(Array.init)
     }
 

@@ -17,7 +17,7 @@ public struct EntryDescription: Hashable, Sendable {
     /// SHA-256 of its bytes, where that was asked for and is known.
     public var digest: [UInt8]?
 
-    public var name: String { path.split(separator: "/").last.map(String.init) ?? path }
+    public var name: String { path.lastPathName ?? path }
 
     /// - Parameter name: behind `user.chatfs.`.
     public subscript(name: String) -> String? { attributes["user.chatfs." + name] }

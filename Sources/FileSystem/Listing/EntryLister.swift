@@ -1,3 +1,4 @@
+import Base
 import ChatCore
 import Glibc
 import Namespace
@@ -83,7 +84,7 @@ public final class EntryLister: Sendable {
         at path: String, isHashing: Bool = false
     ) async throws(FileSystemError) -> EntryDescription {
         var folder = NodeID.root
-        var parts = path.split(separator: "/").map { EntryName(String($0)) }
+        var parts = path.pathNames.map { EntryName($0) }
         guard let last = parts.popLast() else { throw .isFolder }
         for name in parts { folder = try await child(name, of: folder).id }
         let node = try await child(last, of: folder)

@@ -61,11 +61,11 @@ public struct Mountpoint: Hashable, Sendable {
     /// whose daemon is dead nothing can be asked about it.
     /// - Throws: `.mountpoint` where a parent, or what a link at the end leads to, cannot be found.
     public static func absolutePath(of path: String) throws(FuseError) -> String {
-        let parts = path.split(separator: "/").filter { $0 != "." }
+        let parts = path.pathNames.filter { $0 != "." }
         guard let last = parts.last, last != ".." else {
             return try resolved(path.isEmpty ? "." : path)
         }
-        let parents = (path.hasPrefix("/") ? "/" : "./") + parts.dropLast().joined(separator: "/")
+        let parents = (path.isAbsolutePath ? "/" : "./") + parts.dropLast().joined(separator: "/")
         let parent = try resolved(parents)
         let joined = parent == "/" ? "/\(last)" : "\(parent)/\(last)"
         var status = stat()

@@ -1,3 +1,4 @@
+import Base
 import Glibc
 import Posix
 
@@ -23,7 +24,7 @@ public enum ShownFolders {
         var shown: Set<UInt64> = []
         for process in ProcessInformation.processes() {
             guard let path = RunningProgram.executable(of: process),
-                fileManagers.contains(path.split(separator: "/").last.map(String.init) ?? "")
+                fileManagers.contains(path.lastPathName ?? "")
             else { continue }
             for descriptor in ProcessInformation.names(in: "/proc/\(process)/fd") {
                 guard isInotify("/proc/\(process)/fd/\(descriptor)") else { continue }

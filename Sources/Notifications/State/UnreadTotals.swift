@@ -23,7 +23,7 @@ final class UnreadTotals: Sendable {
             return number
         }
         let name = "\(getpid())-\(number)"
-        guard runtimeFolder.hasPrefix("/"), let outer = try? OpenFile(runtimeFolder, flags: O_RDONLY),
+        guard runtimeFolder.isAbsolutePath, let outer = try? OpenFile(runtimeFolder, flags: O_RDONLY),
             let chatfs = try? PrivateFolder.folder("chatfs", in: outer),
             let folder = try? PrivateFolder.folder("unread", in: chatfs), Self.isOurs(folder),
             let own = try? OpenFile("." + name, flags: O_RDWR | O_CREAT | O_TRUNC, in: folder),

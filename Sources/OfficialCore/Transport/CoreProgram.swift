@@ -25,7 +25,7 @@ actor CoreProgram {
     /// The path of the program; a bare name is looked for in PATH.
     static func find(_ program: String?) throws(OfficialCoreError) -> String {
         let path = program ?? ProgramSearch.path(of: "simplex-chat")
-        guard let found = path, found.hasPrefix("/"), access(found, X_OK) == 0 else {
+        guard let found = path, found.isAbsolutePath, access(found, X_OK) == 0 else {
             throw OfficialCoreError(
                 .notInstalled,
                 program == nil

@@ -10,7 +10,7 @@ public struct DatabaseFiles: Hashable, Sendable {
 
     /// - Throws: `.invalidCommand` when the prefix is not an absolute path.
     public init(prefix: String) throws(OfficialCoreError) {
-        guard prefix.hasPrefix("/"), prefix.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+        guard prefix.isAbsolutePath, prefix.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
             throw OfficialCoreError(
                 .invalidCommand, "The database is named by its whole path without _chat.db and _agent.db.")
         }

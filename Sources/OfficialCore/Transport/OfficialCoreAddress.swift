@@ -1,3 +1,4 @@
+import Base
 import Network
 
 /// Where an official core is, as `--core` says it.
@@ -13,7 +14,7 @@ public enum OfficialCoreAddress: Hashable, Sendable {
     /// - Throws: `.invalidCommand` with a sentence for who wrote it.
     public init(_ text: String, allowsRemote: Bool = false) throws(OfficialCoreError) {
         if let path = Self.rest(of: text, after: "lib:") {
-            guard path.hasPrefix("/") else {
+            guard path.isAbsolutePath else {
                 throw Self.invalid("Name the library with its whole path: lib:/path/libsimplex.so.")
             }
             self = .library(path: path)
@@ -26,7 +27,7 @@ public enum OfficialCoreAddress: Hashable, Sendable {
         } else if text == "simplex-chat" {
             self = .program(path: nil)
         } else if let path = Self.rest(of: text, after: "simplex-chat:") {
-            guard path.hasPrefix("/") else {
+            guard path.isAbsolutePath else {
                 throw Self.invalid("Name the program with its whole path: simplex-chat:/path/simplex-chat.")
             }
             self = .program(path: path)

@@ -39,7 +39,7 @@ final class SimplexLibrary: Sendable {
     static func load(_ path: String) throws(OfficialCoreError) -> SimplexLibrary {
         try loaded.withLock { loaded throws(OfficialCoreError) in
             if let loaded {
-                guard loaded.path == path else {
+                guard loaded.path.hasSameBytes(as: path) else {
                     throw OfficialCoreError(
                         .notInstalled, "Another SimpleX library is loaded already; one process has one.")
                 }

@@ -119,7 +119,7 @@ extension APICommand {
     /// A path as the last word of a command: it goes to the end of the line, without quotes, and the core
     /// drops spaces at the end.
     private static func path(_ path: String) throws(OfficialCoreError) -> String {
-        guard path.hasPrefix("/"), path.utf8.count <= 4096 else {
+        guard path.isAbsolutePath, path.utf8.count <= 4096 else {
             throw invalid("The SimpleX core takes absolute paths of at most 4096 bytes.")
         }
         guard path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }), path.utf8.last != 0x20 else {
@@ -164,7 +164,7 @@ extension APICommand {
         guard let file = message.source else {
             return JSONText.object(["msgContent": json(message.content), "mentions": "{}"])
         }
-        guard file.path.hasPrefix("/"),
+        guard file.path.isAbsolutePath,
             file.path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
         else { throw invalid("The staged file of a message has no usable path.") }
         let path = JSONText.string(file.path)

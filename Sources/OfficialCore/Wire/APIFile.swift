@@ -11,7 +11,7 @@ public struct APIFileSource: Hashable, Sendable {
     /// nil when the path is empty, or climbs out of the files folder.
     init?(_ json: JSONValue) {
         guard let path = json["filePath"]?.string, !path.isEmpty, !path.utf8.contains(0),
-            path.hasPrefix("/") || !path.split(separator: "/").contains("..")
+            path.isAbsolutePath || !path.pathNames.contains("..")
         else { return nil }
         self.path = path
         if let secret = json["cryptoArgs"] {
@@ -25,7 +25,7 @@ public struct APIFileSource: Hashable, Sendable {
     /// Where it lies, given the core's files folder.
     public func location(filesFolder: String) -> FileSourceLocation {
         FileSourceLocation(
-            path: path.hasPrefix("/") ? path : filesFolder + "/" + path, arguments: arguments)
+            path: path.isAbsolutePath ? path : filesFolder + "/" + path, arguments: arguments)
     }
 }
 

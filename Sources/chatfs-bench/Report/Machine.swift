@@ -1,3 +1,4 @@
+import Base
 import Glibc
 import Posix
 
@@ -45,8 +46,8 @@ enum Machine {
     /// The type of the mount that holds `folder`: the longest mountpoint that leads to it.
     private static func fileSystem(of folder: String) -> String {
         let mounts = (try? MountTable.mounts()) ?? []
-        let holding = mounts.filter { $0.path == "/" || folder == $0.path || folder.hasPrefix($0.path + "/") }
-        return holding.max { $0.path.count < $1.path.count }?.type ?? "unknown"
+        let holding = mounts.filter { folder.path(below: $0.path) != nil }
+        return holding.max { $0.path.utf8.count < $1.path.utf8.count }?.type ?? "unknown"
     }
 
     private static func text(_ path: String) -> String {

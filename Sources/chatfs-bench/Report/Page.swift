@@ -1,3 +1,5 @@
+import Base
+
 /// A page of the documentation with a place for the figures of a run.
 enum Page {
     static let beginning = "<!-- figures of chatfs-bench -->"
@@ -16,9 +18,7 @@ enum Page {
     /// Shows a picture of the run above its figures. One in the page's folder, where it belongs, goes by its
     /// name.
     static func link(toPicture picture: String, from page: String) -> String {
-        let folder = page.split(separator: "/", omittingEmptySubsequences: false).dropLast()
-        let parts = picture.split(separator: "/", omittingEmptySubsequences: false)
-        let target = parts.dropLast() == folder ? parts.last.map(String.init) ?? picture : picture
+        let target = picture.parentPath == page.parentPath ? picture.lastPathName ?? picture : picture
         return "![chatfs against its targets](\(target))\n\n"
     }
 

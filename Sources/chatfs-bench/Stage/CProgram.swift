@@ -1,3 +1,4 @@
+import Base
 import Glibc
 import Posix
 
@@ -33,7 +34,7 @@ enum CProgram {
         var working = [CChar](repeating: 0, count: 4096)
         let current = getcwd(&working, working.count) == nil ? "" : string(working)
         for start in [Stage.ownFolder, current] {
-            var parts = start.split(separator: "/")
+            var parts = start.pathNames
             while !parts.isEmpty {
                 let path = "/" + parts.joined(separator: "/") + "/contrib/bench"
                 if access(path, R_OK) == 0 { return path }

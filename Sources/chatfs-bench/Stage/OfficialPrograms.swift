@@ -1,3 +1,4 @@
+import Base
 import Glibc
 import Posix
 
@@ -51,7 +52,7 @@ struct OfficialPrograms: Sendable {
         _ source: String, through relay: String, named name: String, on stage: Stage
     ) async throws -> (send: Double, receive: Double) {
         let folders = try ["", "-sent", "-received", "-temporary"].map { try stage.makeFolder(name + $0) }
-        let file = source.split(separator: "/").last.map(String.init) ?? source
+        let file = source.lastPathName ?? source
         try await stage.settle()
         var start = ContinuousClock.now
         try await client(

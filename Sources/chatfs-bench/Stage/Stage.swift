@@ -56,7 +56,7 @@ final class Stage: Sendable {
         var buffer = [CChar](repeating: 0, count: 4096)
         let count = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
         let own = String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return own.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 }
+        return own.parentPath
     }()
 
     /// Starts a program that goes with this stage. It is asked to end when this process is gone.
@@ -99,7 +99,7 @@ final class Stage: Sendable {
             state.passing.removeAll { $0 === child }
         }
         guard ending == .code(0) else {
-            let name = program.split(separator: "/").last.map(String.init) ?? program
+            let name = program.lastPathName ?? program
             throw failure("\(name) \(arguments.first ?? "")", child)
         }
         return child.output

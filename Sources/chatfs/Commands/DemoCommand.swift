@@ -1,3 +1,4 @@
+import Base
 import CommandLineKit
 import Posix
 
@@ -20,7 +21,8 @@ enum DemoCommand {
     ) { invocation in
         let path = invocation.argument("DIR")
         let folder = try await ThreadPool.shared.run { try DemoFolder(path) }
-        let shown = path.hasPrefix("./") ? String(path.dropFirst(2)) : path
+        let shown =
+            path.utf8.starts(with: "./".utf8) ? String(decoding: path.utf8.dropFirst(2), as: UTF8.self) : path
         do {
             try await folder.prepare()
             try await Demo(folder: folder, shownPath: shown, stop: invocation.stop).run()

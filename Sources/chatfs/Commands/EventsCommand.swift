@@ -93,7 +93,7 @@ enum EventsCommand {
             var settings = ChildProcess.Settings(program)
             settings.environment = [
                 "CHATFS_PATH": "\(mountpoint)/\(item.path)", "CHATFS_NAME": item.name,
-                "CHATFS_CHAT": item.path.split(separator: "/").first.map(String.init) ?? "",
+                "CHATFS_CHAT": item.path.pathNames.first ?? "",
                 "CHATFS_SENDER": item.sender ?? "", "CHATFS_SIZE": "\(item.size)",
                 "CHATFS_TYPE": item.type ?? "",
             ]

@@ -48,11 +48,11 @@ enum FileDeleteCommand {
 
     /// nil where there is none.
     private static func link(beside path: String) async throws -> FileDescription? {
-        guard path == senderName || path.hasSuffix("/" + senderName) else { return nil }
-        let linkPath = path.dropLast(senderName.count) + linkName
+        guard path == senderName || path.endsWithBytes(of: "/" + senderName) else { return nil }
+        let linkPath = String(decoding: path.utf8.dropLast(senderName.utf8.count), as: UTF8.self) + linkName
         let text = try await ThreadPool.shared.run { () throws(SystemError) -> String? in
             do throws(SystemError) {
-                let file = try OpenFile(String(linkPath), flags: O_RDONLY)
+                let file = try OpenFile(linkPath, flags: O_RDONLY)
                 return String(decoding: try file.readAll(limit: 1 << 20), as: UTF8.self)
             } catch  where error.code == ENOENT {
                 return nil

@@ -110,10 +110,9 @@ enum FileReceiveCommand {
                 fixedName = nil
                 return
             }
-            let slash = path.lastIndex(of: "/")
-            let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+            let name = path.endsWithBytes(of: "/") ? "" : path.lastPathName ?? ""
             guard !name.isEmpty else { throw SystemError(code: ENOENT, operation: "find the folder") }
-            folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+            folder = path.parentPath
             fixedName = name
         }
 
@@ -128,7 +127,7 @@ enum FileReceiveCommand {
             switch folder {
             case ".": name
             case "/": "/" + name
-            default: folder + (folder.hasSuffix("/") ? "" : "/") + name
+            default: folder + (folder.endsWithBytes(of: "/") ? "" : "/") + name
             }
         }
     }

@@ -42,7 +42,7 @@ enum FileSendCommand {
         let relays = try relays(from: invocation)
         let path = invocation.argument("FILE")
         let recipients = invocation.integer("recipients") ?? 1
-        let name = path.split(separator: "/").last.map(String.init) ?? path
+        let name = path.lastPathName ?? path
         let folder = invocation["out"] ?? "\(name).xftp"
         let file = try await ThreadPool.shared.run { () throws(PathError) in
             try naming(path) { try OpenFile(path, flags: O_RDONLY) }

@@ -25,7 +25,7 @@ enum LinkCopyCommand {
 
     private static func link(of entry: String, _ invocation: Invocation) async throws -> String {
         let missing = Refusal("\(entry): This file has no link: it is still being sent, or was taken back.")
-        if entry.contains("/") {
+        if entry.utf8.contains(UInt8(ascii: "/")) {
             let link = try await ThreadPool.shared.run { () throws(PathError) in
                 try naming(entry) { () throws(SystemError) in
                     try requireLinks(entry)
@@ -46,7 +46,7 @@ enum LinkCopyCommand {
             throw SystemError(code: errno, operation: "find it")
         }
         defer { free(resolved) }
-        let parts = String(cString: resolved).split(separator: "/")
+        let parts = String(cString: resolved).pathNames
         guard try ExtendedAttribute.text("user.chatfs.state", of: path) != nil, parts.count >= 2,
             parts[parts.count - 2] == "Links"
         else { throw SystemError(code: EPERM, operation: "take what is not in the folder Links of a mount") }

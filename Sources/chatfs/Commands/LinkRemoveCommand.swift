@@ -1,3 +1,4 @@
+import Base
 import CommandLineKit
 import Desktop
 import Glibc
@@ -19,7 +20,7 @@ enum LinkRemoveCommand {
         examples: [Example("chatfs link remove ~/Chats/Links/film.mp4", "The link leads nowhere any more.")]
     ) { invocation in
         for entry in invocation.allArguments(LinkAsking.entry.name) {
-            if entry.contains("/") {
+            if entry.utf8.contains(UInt8(ascii: "/")) {
                 try await ThreadPool.shared.run { () throws(any Error) in
                     try naming(entry) {
                         // Only what is in the folder of links: elsewhere removing is another matter.

@@ -1,3 +1,4 @@
+import Base
 import CommandLineKit
 import Desktop
 import Posix
@@ -53,7 +54,7 @@ enum ListCommand {
                 "\(place.mounted.mountpoint)/\(place.path): 'chatfs ls' lists folders of chats; ls(1) lists this one."
             )
         }
-        if place.path.contains("/") {
+        if place.path.pathNames.count > 1 {
             guard
                 let item = try client.ask(
                     ProgramRequest(.getItem, path: place.path, hash: isHashing ? true : nil)

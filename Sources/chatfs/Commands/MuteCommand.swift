@@ -88,7 +88,7 @@ private struct MutableChats: Sendable {
     private static func ofMount(below folder: String) async throws -> MutableChats {
         for mounted in try await ThreadPool.shared.run({ () throws(DesktopError) in try Mounted.all() }) {
             guard case .status(let bytes) = await mounted.answer(), let status = MountStatus.decoded(bytes),
-                status.controlFolder.hasPrefix(folder + "/")
+                status.controlFolder.path(below: folder) != nil
             else { continue }
             let client = try await ProgramAsking.client(of: mounted)
             return try await ThreadPool.shared.run { () throws(any Error) in

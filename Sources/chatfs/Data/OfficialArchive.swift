@@ -1,4 +1,5 @@
 import Archive
+import Base
 import CLinux
 import ChatCore
 import CommandLineKit
@@ -190,10 +191,8 @@ private struct Workplace: Sendable {
 
     /// - Throws: EBUSY while another process works there.
     init(beside path: String, for purpose: String) throws {
-        let slash = path.lastIndex(of: "/") ?? path.startIndex
         folder = try PrivateFolder(
-            "\(path[...slash]).\(path[path.index(after: slash)...]).\(purpose)ing",
-            purpose: "chatfs \(purpose)")
+            "\(path.parentPath)/.\(path.lastPathName ?? "").\(purpose)ing", purpose: "chatfs \(purpose)")
         lock = folder.directory
         guard try lock.tryLock() else { throw SystemError(code: EBUSY, operation: "begin an \(purpose)") }
         try folder.empty()
@@ -209,8 +208,7 @@ private struct Workplace: Sendable {
         try check("give a new file its name") {
             chatfs_rename_without_replacing(AT_FDCWD, self.file(name), AT_FDCWD, target)
         }
-        let slash = target.lastIndex(of: "/") ?? target.startIndex
-        try OpenFile(String(target[...slash]), flags: O_RDONLY | O_DIRECTORY).synchronise()
+        try OpenFile(target.parentPath, flags: O_RDONLY | O_DIRECTORY).synchronise()
         remove()
     }
 

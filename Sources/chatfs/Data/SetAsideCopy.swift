@@ -15,7 +15,7 @@ struct SetAsideCopy {
     /// nil: it is something else.
     init?(_ path: String) {
         let path = AbsolutePath.of(path)
-        let parts = path.split(separator: "/").map(String.init)
+        let parts = path.pathNames
         guard parts.count > 4, parts[parts.count - 4] == "profiles", parts[parts.count - 2] == "damaged",
             let profile = Int64(parts[parts.count - 3]), let file = Int64(parts[parts.count - 1])
         else { return nil }

@@ -79,7 +79,9 @@ struct Demo {
     private func waitForMount(_ child: DemoChild, _ person: String) async throws {
         let path = folder.mountpoint(of: person)
         try await wait(for: child) {
-            try MountTable.mounts(below: path).contains { $0.path == path && $0.type == "fuse.chatfs" }
+            try MountTable.mounts(below: path).contains {
+                $0.path.hasSameBytes(as: path) && $0.type == "fuse.chatfs"
+            }
         }
     }
 

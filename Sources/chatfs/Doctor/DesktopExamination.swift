@@ -1,3 +1,4 @@
+import Base
 import Desktop
 import Glibc
 import Posix
@@ -22,7 +23,7 @@ struct DesktopExamination: Sendable {
         guard !own.isEmpty else { return [] }
         let examination = DesktopExamination(
             home: home,
-            configuration: configuration.flatMap { $0.hasPrefix("/") ? $0 : nil } ?? home + "/.config",
+            configuration: configuration.flatMap { $0.isAbsolutePath ? $0 : nil } ?? home + "/.config",
             mountpoints: own)
         let folders = await examination.trackerFolders()
         return await ThreadPool.shared.run {
@@ -97,7 +98,10 @@ struct DesktopExamination: Sendable {
 
     /// - Parameter folders: `['&DOCUMENTS', '/home/ada/Chats']`.
     func tracker(_ folders: String?) -> [Finding] {
-        let named = (folders ?? "").split(separator: "'").map(String.init).filter { $0.hasPrefix("/") }
+        let named = (folders ?? "").utf8.split(separator: UInt8(ascii: "'")).map {
+            String(decoding: $0, as: UTF8.self)
+        }
+        .filter(\.isAbsolutePath)
         return mountpoints.filter { path in named.contains { Self.isBelow($0, path) } }.map {
             .note(
                 "the indexer of GNOME was told to index \($0) itself, so that .trackerignore does not keep it out: take "
@@ -117,10 +121,7 @@ struct DesktopExamination: Sendable {
     }
 
     /// Whether `path` is `folder` or below it.
-    static func isBelow(_ path: String, _ folder: String) -> Bool {
-        let folder = folder.hasSuffix("/") ? String(folder.dropLast()) : folder
-        return path == folder || path.hasPrefix(folder + "/")
-    }
+    static func isBelow(_ path: String, _ folder: String) -> Bool { path.path(below: folder) != nil }
 
     /// nil for a file of settings that is not there or cannot be read: then its program has none either.
     private static func text(_ path: String) -> String? {

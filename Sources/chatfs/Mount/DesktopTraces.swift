@@ -20,7 +20,7 @@ struct DesktopTraces: Sendable {
     /// Nil, and a line in the log, where the thumbnail cache cannot be used. Blocks; to be called before anything is
     /// mounted.
     static func open(_ names: Namespace, mountpoint: String) -> DesktopTraces? {
-        guard let path = path(), path != mountpoint, !path.hasPrefix(mountpoint + "/") else { return nil }
+        guard let path = path(), path.path(below: mountpoint) == nil else { return nil }
         do throws(SystemError) {
             return DesktopTraces(
                 desktop: DesktopThumbnails(try ThumbnailFolder(path: path, mountpoint: mountpoint)),
@@ -33,10 +33,10 @@ struct DesktopTraces: Sendable {
 
     /// XDG Base Directory Specification: a relative value does not count.
     private static func path() -> String? {
-        if let cache = getenv("XDG_CACHE_HOME").map({ String(cString: $0) }), cache.hasPrefix("/") {
+        if let cache = getenv("XDG_CACHE_HOME").map({ String(cString: $0) }), cache.isAbsolutePath {
             return cache + "/thumbnails"
         }
-        guard let home = getenv("HOME").map({ String(cString: $0) }), home.hasPrefix("/") else { return nil }
+        guard let home = getenv("HOME").map({ String(cString: $0) }), home.isAbsolutePath else { return nil }
         return home + "/.cache/thumbnails"
     }
 
@@ -45,12 +45,12 @@ struct DesktopTraces: Sendable {
         desktop.sweep { offered in
             var traces: [ThumbnailFolder.Traces] = []
             let earlier = try names.mountpoints()
-            if !earlier.contains(where: { $0.path == mountpoint }) {
+            if !earlier.contains(where: { $0.path.hasSameBytes(as: mountpoint) }) {
                 // From another profile, or of a version that did not note it: what leads here is nobody else's.
                 traces.append(.init(mountpoint: mountpoint, since: nil, isLookedForByName: true))
                 try note(isSwept: false)
             }
-            for place in earlier where place.path == mountpoint || !Self.isInUse(place.path) {
+            for place in earlier where place.path.hasSameBytes(as: mountpoint) || !Self.isInUse(place.path) {
                 traces.append(
                     .init(
                         mountpoint: place.path, since: place.since, isLookedForByName: !place.isSwept))

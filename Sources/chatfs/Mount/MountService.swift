@@ -155,7 +155,7 @@ struct MountService: ProgramService {
     }
 
     private func source(_ request: ProgramRequest) async throws(ProgramError) -> String {
-        guard let path = request.source, path.hasPrefix("/") else {
+        guard let path = request.source, path.isAbsolutePath else {
             throw ProgramError(.invalidParameter, "The source is an absolute path.")
         }
         // Of links that lead into the mount, looking would wait for this process itself.

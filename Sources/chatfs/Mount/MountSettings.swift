@@ -100,7 +100,7 @@ struct MountSettings: Sendable {
         }
         try official?.checkFilesFolder()
         for path in [official?.filesFolder, official?.databasePrefix, directory.path, cachePath] {
-            if let path, path == mountpoint || path.hasPrefix(mountpoint + "/") {
+            if let path, path.path(below: mountpoint) != nil {
                 throw UsageError("nothing that the mount needs may lie inside the mount")
             }
         }
@@ -144,7 +144,7 @@ struct MountSettings: Sendable {
 
     /// XDG Base Directory Specification: a relative value does not count.
     private static func defaultCachePath() -> String {
-        if let cache = getenv("XDG_CACHE_HOME").map({ String(cString: $0) }), cache.hasPrefix("/") {
+        if let cache = getenv("XDG_CACHE_HOME").map({ String(cString: $0) }), cache.isAbsolutePath {
             return cache + "/chatfs"
         }
         let home = getenv("HOME").map { String(cString: $0) } ?? "."

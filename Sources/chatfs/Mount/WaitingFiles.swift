@@ -1,3 +1,4 @@
+import Base
 import Outbox
 import Posix
 import Unlocking
@@ -18,7 +19,7 @@ enum WaitingFiles {
     static func words(ofProfileIn folder: String) async throws -> String? {
         try await ThreadPool.shared.run {
             // Two folders below the data directory, with every core.
-            let data = folder.split(separator: "/").dropLast(2).reduce("") { $0 + "/" + $1 }
+            let data = folder.parentPath.parentPath
             let access = DirectoryAccess(path: data, ways: .quiet)
             guard try access.folder.condition != .encrypted || (try? access.key()) != nil else { return nil }
             return words(try Outbox.waiting(inFolder: folder + "/outbox", key: access.key()))

@@ -22,7 +22,7 @@ enum FileSending {
             return (file, try file.status())
         }
         let size = try Self.size(status, limit: limit)
-        let given = path.split(separator: "/").last.map(String.init) ?? path
+        let given = path.lastPathName ?? path
         let kind = try MediaInspection.kind(name: Array(given.utf8), size: size) { offset, count in
             try file.read(count: count, at: offset)
         }

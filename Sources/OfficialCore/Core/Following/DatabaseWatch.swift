@@ -46,7 +46,7 @@ final class DatabaseWatch: Sendable {
     /// nil from a core that answers no questions about its database, or keeps it elsewhere.
     private func path() async throws(ChatError) -> String? {
         let path = try await connection.text("SELECT file FROM pragma_database_list WHERE name = 'main'")
-        guard let path, path.hasPrefix("/"), access(path, R_OK) == 0 else { return nil }
+        guard let path, path.isAbsolutePath, access(path, R_OK) == 0 else { return nil }
         return path
     }
 

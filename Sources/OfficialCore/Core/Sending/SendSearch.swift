@@ -118,7 +118,8 @@ struct SendSearch: Sendable {
                 return .undecided
             }
             let item = answer.items.last { item in
-                item.direction == .sent && item.file?.source?.path.contains("/\(folder)/") == true
+                item.direction == .sent
+                    && item.file?.source?.path.pathNames.dropLast().contains(folder) == true
             }
             if let item { return .found(item) }
             newest = max(newest, answer.items.map(\.id).max() ?? newest)
