@@ -19,11 +19,11 @@ enum BenchProgram {
 
             Measures:
 
-            \(Measure.all.map { "\($0.name): \($0.abstract)." }.joined(separator: "\n\n"))
+            \(MeasureTable.all.help)
             """,
         arguments: [
             Argument(
-                "NAME", .choice(Measure.all.map(\.name)), count: .any,
+                "NAME", .choice(MeasureTable.all.names), count: .any,
                 "More measures to take, as after --only.")
         ],
         options: [
@@ -37,7 +37,7 @@ enum BenchProgram {
                 "page", named: "FILE", .file,
                 "Put the report into this page of the documentation, between its two marks."),
             .value(
-                "only", named: "NAME", .choice(Measure.all.map(\.name)), repeats: true,
+                "only", named: "NAME", .choice(MeasureTable.all.names), repeats: true,
                 "Take only this measure, and others named."),
             .value(
                 "repetitions", named: "N", .integer(1...99),
@@ -66,7 +66,8 @@ enum BenchProgram {
             report.machine.append(("Official programs", "\(version), built as given"))
         }
         await MeasureRun(plan: plan, stop: invocation.stop).take(
-            Measure.chosen(invocation.all("only") + invocation.allArguments("NAME")), into: &report)
+            MeasureTable.all.chosen(invocation.all("only") + invocation.allArguments("NAME")),
+            into: &report)
         Terminal.write(report.markdown, to: STDOUT_FILENO)
         // Half a run replaces no figures of a whole one.
         if invocation.stop.isRequested { throw ExitCode.failure }
@@ -100,12 +101,15 @@ private struct FiguresPage {
 
     init(_ path: String) throws {
         self.path = path
-        text = String(decoding: try OpenFile(path, flags: O_RDONLY).readAll(limit: 4 << 20), as: UTF8.self)
+        text = String(
+            decoding: try OpenFile(path, flags: O_RDONLY).readAll(limit: 4 << 20), as: UTF8.self)
         guard Page.replacing(figuresIn: text, with: "") != nil else {
             throw BenchError(
                 .missing, "The page has no place for figures: \(Page.beginning) … \(Page.ending)")
         }
     }
 
-    func text(with figures: String) -> String { Page.replacing(figuresIn: text, with: figures) ?? text }
+    func text(with figures: String) -> String {
+        Page.replacing(figuresIn: text, with: figures) ?? text
+    }
 }

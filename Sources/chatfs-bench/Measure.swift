@@ -1,35 +1,18 @@
-/// One thing that can be measured by itself: some rows that come from the same work. Each is a static value in a file
-/// of its own in `Measures`; they share nothing but this type.
-struct Measure: Sendable {
+/// One thing that can be measured by itself: some rows that come from the same work. Each is a type in a file of its
+/// own in `Measures`, with what it alone does; what several do is in `Stage` and `Work`.
+protocol Measure: Sendable {
     /// For `--only`.
-    let name: String
+    var name: String { get }
     /// In words, for the help.
-    let abstract: String
+    var abstract: String { get }
     /// When it is given up.
-    let limit: Duration
+    var limit: Duration { get }
+
     /// Takes the figures on a stage of its own, which is taken down afterwards whatever happens.
-    let take: @Sendable (Stage) async throws -> [Row]
+    /// - Throws: `BenchError`, and whatever goes wrong: it leaves a gap in the report.
+    func take(on stage: Stage) async throws -> [Row]
+}
 
-    init(
-        name: String, abstract: String, limit: Duration = .seconds(240),
-        take: @escaping @Sendable (Stage) async throws -> [Row]
-    ) {
-        self.name = name
-        self.abstract = abstract
-        self.limit = limit
-        self.take = take
-    }
-
-    /// In the order of the report.
-    static let all: [Measure] = [
-        .cold, .middle, .upload, .transfers, .rclone, .official, .hydrated, .warm, .small, .list, .history,
-        .sealed,
-        .officialHistory, .described, .far, .messages, .pair, .contacts,
-        .arrival,
-    ]
-
-    /// Those that are named, or all when none is; in the order of the report, each once.
-    static func chosen(_ names: [String], from all: [Measure] = Measure.all) -> [Measure] {
-        names.isEmpty ? all : all.filter { names.contains($0.name) }
-    }
+extension Measure {
+    var limit: Duration { .seconds(240) }
 }

@@ -7,7 +7,7 @@ struct MeasureRun: Sendable {
     let plan: Plan
     let stop: StopRequest
 
-    func take(_ measures: [Measure], into report: inout Report) async {
+    func take(_ measures: [any Measure], into report: inout Report) async {
         let current = Lock<Stage?>(nil)
         let watch = Task {
             await stop.wait()
@@ -39,14 +39,14 @@ struct MeasureRun: Sendable {
 
     private static let stopped = "The run was stopped."
 
-    private static func take(_ measure: Measure, on stage: Stage) async throws -> [Row] {
+    private static func take(_ measure: any Measure, on stage: Stage) async throws -> [Row] {
         let alarm = Task {
             try await Task.sleep(for: measure.limit)
             stage.abandon("It took longer than \(measure.limit.components.seconds) seconds.")
         }
         defer { alarm.cancel() }
         do {
-            let rows = try await measure.take(stage)
+            let rows = try await measure.take(on: stage)
             try await stage.takeDown()
             return rows
         } catch {

@@ -7,6 +7,16 @@ import Testing
 
 @testable import chatfs_bench
 
+/// Does what a test says.
+private struct GivenMeasure: Measure {
+    let name: String
+    let abstract = "for a test"
+    var limit = Duration.seconds(60)
+    let work: @Sendable (Stage) async throws -> [Row]
+
+    func take(on stage: Stage) async throws -> [Row] { try await work(stage) }
+}
+
 @Suite("A run of several measures")
 struct MeasureRunTests {
     private let folder: TemporaryFolder
@@ -19,15 +29,15 @@ struct MeasureRunTests {
         run = MeasureRun(plan: plan, stop: stop)
     }
 
-    private static func good(_ name: String) -> Measure {
-        Measure(name: name, abstract: "") { stage in
+    private static func good(_ name: String) -> any Measure {
+        GivenMeasure(name: name) { stage in
             try FileWork.make(stage.plain("file"), size: 100_000, seed: 1)
             _ = try await stage.start("/bin/sleep", ["1000"])
             return [Row(name, name, .milliseconds, [1])]
         }
     }
 
-    private func take(_ measures: [Measure]) async -> Report {
+    private func take(_ measures: [any Measure]) async -> Report {
         var report = Report(date: "", machine: [], isQuick: true)
         await run.take(measures, into: &report)
         return report
@@ -39,17 +49,18 @@ struct MeasureRunTests {
 
     @Test("measures are chosen by name, in the order of the report, and have names of their own")
     func chosen() {
-        let all = ["a", "b", "c"].map(Self.good)
-        #expect(Measure.chosen(["c", "a", "c"], from: all).map(\.name) == ["a", "c"])
-        #expect(Measure.chosen([], from: all).count == 3)
-        #expect(Set(Measure.all.map(\.name)).count == Measure.all.count)
+        let table = MeasureTable(["a", "b", "c"].map(Self.good))
+        #expect(table.chosen(["c", "a", "c"]).map(\.name) == ["a", "c"])
+        #expect(table.chosen([]).count == 3)
+        #expect(table.chosen(["d"]).isEmpty)
+        #expect(table.names == ["a", "b", "c"])
     }
 
     @Test(
         "one that fails leaves a gap with its reason; the others give their rows; no file and no process stays"
     )
     func failing() async throws {
-        let broken = Measure(name: "broken", abstract: "") { stage in
+        let broken = GivenMeasure(name: "broken") { stage in
             _ = try await stage.start("/bin/sleep", ["1000"])
             throw BenchError(.missing, "It is not here.")
         }
@@ -62,7 +73,7 @@ struct MeasureRunTests {
 
     @Test("one that hangs in a process is ended by its limit, and the next is measured")
     func overdue() async throws {
-        let hanging = Measure(name: "hanging", abstract: "", limit: .seconds(1)) { stage in
+        let hanging = GivenMeasure(name: "hanging", limit: .seconds(1)) { stage in
             try await stage.run("/bin/sleep", ["1000"])
             return []
         }
@@ -75,7 +86,7 @@ struct MeasureRunTests {
     @Test("a stop request ends the one that waits and leaves out those after it")
     func stopped() async throws {
         let stop = stop
-        let waiting = Measure(name: "waiting", abstract: "") { stage in
+        let waiting = GivenMeasure(name: "waiting") { stage in
             stop.request()
             try await stage.wait(for: "nothing") { false }
             return []
@@ -89,7 +100,7 @@ struct MeasureRunTests {
 
     @Test("a program that ends with an error is named with what it said")
     func complaint() async throws {
-        let broken = Measure(name: "broken", abstract: "") { stage in
+        let broken = GivenMeasure(name: "broken") { stage in
             try await stage.run("/bin/sh", ["-c", "echo no such relay >&2; exit 3"])
             return []
         }

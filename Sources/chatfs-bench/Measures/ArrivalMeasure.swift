@@ -1,14 +1,15 @@
 import Glibc
 import Posix
 
-extension Measure {
-    /// A file from a phone, with the official program in its place: to a mount of the own core, and to one of the
-    /// official core. Both people are contacts of the same phone, over the same official relays.
-    static let arrival = Measure(
-        name: "arrival",
-        abstract: "from the official client's send to the first byte in a folder, beside the official core",
-        limit: .seconds(600)
-    ) { stage in
+/// A file from a phone, with the official program in its place: to a mount of the own core, and to one of the
+/// official core. Both people are contacts of the same phone, over the same official relays.
+struct ArrivalMeasure: Measure {
+    let name = "arrival"
+    let abstract =
+        "from the official client's send to the first byte in a folder, beside the official core"
+    let limit = Duration.seconds(600)
+
+    func take(on stage: Stage) async throws -> [Row] {
         let programs = try OfficialPrograms.find(stage.plan, OfficialChatProgram.programs)
         let phone = try await Phone.start(programs, on: stage)
         let own = try await phone.connectOwnCore()

@@ -4,21 +4,16 @@ import Glibc
 import Posix
 import SMP
 
-extension Measure {
-    /// What a profile costs by how many people on the network it has.
-    static let contacts = Measure(
-        name: "contacts",
-        abstract: "100 and 10,000 people on the network: start until messages come from all, memory, idling",
-        limit: .seconds(3600)
-    ) { stage in
-        let relay = try await stage.start(
-            Stage.chatfs,
-            ["relay", "--listen", "127.0.0.1:0", "--dir", stage.path("messages")])
-        guard
-            let line = await relay.line(within: .seconds(30), where: { $0.hasPrefix("smp://") }),
-            let server = ServerAddress(line)
-        else { throw stage.failure("The relay", relay) }
-        let acquaintances = try await Acquaintances(server: server, on: stage)
+/// What a profile costs by how many people on the network it has.
+struct ContactsMeasure: Measure {
+    let name = "contacts"
+    let abstract =
+        "100 and 10,000 people on the network: start until messages come from all, memory, idling"
+    let limit = Duration.seconds(3600)
+
+    func take(on stage: Stage) async throws -> [Row] {
+        let relay = try await MessageRelay.start(on: stage)
+        let acquaintances = try await Acquaintances(server: relay.server, on: stage)
         var rows: [Row] = []
         for count in stage.plan.contacts {
             try await acquaintances.meet(until: count)

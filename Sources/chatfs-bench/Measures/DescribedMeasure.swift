@@ -3,14 +3,15 @@ import Glibc
 import Posix
 import ScriptedCore
 
-extension Measure {
-    /// A file of an official core whose description is known is fetched chunk by chunk while the core receives
-    /// it too; without the description its reader waits until the core has the whole.
-    static let described = Measure(
-        name: "described",
-        abstract: "first byte of a file of an official core, with and without its description",
-        limit: .seconds(600)
-    ) { stage in
+/// A file of an official core whose description is known is fetched chunk by chunk while the core receives
+/// it too; without the description its reader waits until the core has the whole.
+struct DescribedMeasure: Measure {
+    let name = "described"
+    let abstract =
+        "first byte of a file of an official core, with and without its description"
+    let limit = Duration.seconds(600)
+
+    func take(on stage: Stage) async throws -> [Row] {
         let size = stage.plan.largeFile
         // With header and tag one chunk of 4 MiB.
         let chunk = (4 << 20) - (64 << 10)
@@ -112,9 +113,7 @@ private final class Offers: Sendable {
         let expected = try await ThreadPool.shared.run { () throws(SystemError) in
             try FileWork.read(upload.source)
         }
-        guard reading.sum == expected.sum else {
-            throw BenchError(.wrong, "The mount gave other bytes than were sent.")
-        }
+        try reading.requireSum(expected.sum)
         try await stage.wait(for: "the core's own copy") {
             try state.withLock { try $0.received[id]?.get() } != nil
         }

@@ -1,11 +1,13 @@
 import Posix
 
-extension Measure {
-    /// Files of 256 MiB between two mounts and a relay at the other end of a line of 80 ms and 100 MB/s.
-    static let far = Measure(
-        name: "far", abstract: "256 MiB and first bytes over a line of 80 ms and 100 MB/s",
-        limit: .seconds(900)
-    ) { stage in
+/// Files of 256 MiB between two mounts and a relay at the other end of a line of 80 ms and 100 MB/s.
+struct FarMeasure: Measure {
+    let name = "far"
+    let abstract =
+        "256 MiB and first bytes over a line of 80 ms and 100 MB/s"
+    let limit = Duration.seconds(900)
+
+    func take(on stage: Stage) async throws -> [Row] {
         let size = stage.plan.largeFile
         let settings = LineSettings()
         let source = stage.plain("source.bin")
@@ -13,7 +15,7 @@ extension Measure {
         // Every repetition has a receiver of its own, which has no connection yet.
         let members = (0..<stage.plan.repetitions).map { "member\($0)" }
         let relay = try await OwnRelay.start(on: stage)
-        let (address, line) = try farAway(relay.address, settings)
+        let (address, line) = try DelayLine.ahead(of: relay.address, settings)
         defer { line.close() }
         let chats = try await Chats.make(["alice"] + members, on: stage)
         let alice = try await chats.mount("alice", relays: [address])
@@ -36,10 +38,12 @@ extension Measure {
         }
         return figures.rows
     }
+}
 
-    /// The address of a relay at the other end of a new line.
-    fileprivate static func farAway(
-        _ address: String, _ settings: LineSettings
+extension DelayLine {
+    /// A new line, and the address of a relay at the other end of it.
+    fileprivate static func ahead(
+        of address: String, _ settings: LineSettings
     ) throws -> (address: String, line: DelayLine) {
         guard let colon = address.lastIndex(of: ":"),
             let port = UInt16(address[address.index(after: colon)...])
@@ -59,7 +63,7 @@ private struct FarOfficial: Sendable {
     static func start(_ settings: LineSettings, on stage: Stage) async throws -> FarOfficial? {
         guard let programs = try? OfficialPrograms.find(stage.plan) else { return nil }
         let near = try await OfficialRelay.start(programs, "far", on: stage)
-        let (address, line) = try Measure.farAway(near.address, settings)
+        let (address, line) = try DelayLine.ahead(of: near.address, settings)
         return FarOfficial(programs: programs, relay: OfficialRelay(address: address), line: line)
     }
 }
@@ -96,9 +100,7 @@ private struct FarFigures: Sendable {
         let (reading, sum) = try await ThreadPool.shared.run { () throws(SystemError) in
             (try FileWork.read(path), try FileWork.read(source).sum)
         }
-        guard reading.sum == sum else {
-            throw BenchError(.wrong, "The mount gave other bytes than were sent.")
-        }
+        try reading.requireSum(sum)
         if isNew { new.append(reading) } else { used.append(reading) }
         try await mount.figures.rest(on: stage)
     }

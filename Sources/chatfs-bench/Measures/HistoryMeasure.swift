@@ -4,14 +4,14 @@ import EmbeddedCore
 import Glibc
 import Posix
 
-extension Measure {
-    /// What a mount costs by how much its chats hold, of which only a little is looked at.
-    static let history = Measure(
-        name: "history",
-        abstract:
-            "10,000, 100,000 and 1,000,000 files of the embedded core: second start, memory, an arrival",
-        limit: .seconds(1800)
-    ) { stage in
+/// What a mount costs by how much its chats hold, of which only a little is looked at.
+struct HistoryMeasure: Measure {
+    let name = "history"
+    let abstract =
+        "10,000, 100,000 and 1,000,000 files of the embedded core: second start, memory, an arrival"
+    let limit = Duration.seconds(1800)
+
+    func take(on stage: Stage) async throws -> [Row] {
         var rows: [Row] = []
         for (files, chats) in stage.plan.histories {
             let history = try await History.write(files: files, chats: chats, on: stage)

@@ -1,12 +1,13 @@
 import Posix
 
-extension Measure {
-    /// A file that is here whole, read for the first time since its pages were dropped: by the daemon from
-    /// the sealed cache, by another from the plain cache, and by the passthrough filesystem from a file whose
-    /// pages the kernel has.
-    static let hydrated = Measure(
-        name: "hydrated", abstract: "first sequential read of a hydrated file, sealed and plain"
-    ) { stage in
+/// A file that is here whole, read for the first time since its pages were dropped: by the daemon from
+/// the sealed cache, by another from the plain cache, and by the passthrough filesystem from a file whose
+/// pages the kernel has.
+struct HydratedMeasure: Measure {
+    let name = "hydrated"
+    let abstract = "first sequential read of a hydrated file, sealed and plain"
+
+    func take(on stage: Stage) async throws -> [Row] {
         let size = stage.plan.largeFile
         let plain = stage.plain("large.bin")
         try await ThreadPool.shared.run { try FileWork.make(plain, size: size, seed: 5) }
@@ -23,25 +24,35 @@ extension Measure {
         let paths = [
             sealed.inGroup("large.bin"), open.inGroup("large.bin"), passthrough.file("large.bin"), plain,
         ]
-        let sums = try await ThreadPool.shared.run { () throws(SystemError) in
-            var sums: Set<UInt64> = []
-            for path in paths { sums.insert(try FileWork.read(path).sum) }
-            return sums
-        }
-        guard sums.count == 1 else { throw BenchError(.wrong, "A mount gave other bytes than were sent.") }
+        try await hydrate(paths)
         for mount in [sealed, open] { try await mount.figures.rest(on: stage) }
 
-        var rates = [[Double]](repeating: [], count: paths.count)
+        var rates = SampleTable(subjects: paths.count)
         for _ in 0..<stage.plan.repetitions {
-            for (index, path) in paths.enumerated() {
+            for (subject, path) in paths.enumerated() {
                 let seconds = try await ThreadPool.shared.run { () throws(SystemError) in
                     // The plain file's pages stay: the passthrough filesystem reads from them.
                     if path != plain { try FileWork.forget(path) }
                     return try FileWork.read(path).whole
                 }
-                rates[index].append(seconds.megabytesPerSecond(of: size))
+                rates.add(seconds.megabytesPerSecond(of: size), of: subject)
             }
         }
+        return rows(size, rates)
+    }
+
+    private func hydrate(_ paths: [String]) async throws {
+        let sums = try await ThreadPool.shared.run { () throws(SystemError) in
+            var sums: Set<UInt64> = []
+            for path in paths { sums.insert(try FileWork.read(path).sum) }
+            return sums
+        }
+        guard sums.count == 1 else {
+            throw BenchError(.wrong, "A mount gave other bytes than were sent.")
+        }
+    }
+
+    private func rows(_ size: Int, _ rates: SampleTable) -> [Row] {
         let label = "first read of a hydrated \(size >> 20) MiB"
         let reference = Reference(Passthrough.name, rates[2])
         return [
@@ -53,7 +64,7 @@ extension Measure {
                 target: .ratioAtLeast(0.95)),
             Row(
                 "passthrough", "the same by the C passthrough filesystem", .megabytesPerSecond, rates[2],
-                beside: Reference("\(plainName), from pages", rates[3])),
+                beside: Reference("\(PlainFiles.name), from pages", rates[3])),
         ]
     }
 }

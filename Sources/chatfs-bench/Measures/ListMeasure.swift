@@ -2,68 +2,108 @@ import Base
 import Glibc
 import Posix
 
-extension Measure {
-    /// The first listing of a large folder on a mount that was just made, alone and while readers wait for a
-    /// relay that stands still.
-    static let list = Measure(
-        name: "list", abstract: "first listing with stat of 10,000 entries, also with 100 waiting readers"
-    ) { stage in
+/// The first listing of a large folder on a mount that was just made, alone and while readers wait for a
+/// relay that stands still.
+struct ListMeasure: Measure {
+    let name = "list"
+    let abstract =
+        "first listing with stat of 10,000 entries, also with 100 waiting readers"
+
+    func take(on stage: Stage) async throws -> [Row] {
+        let folders = try await ListedFolders.make(on: stage)
+        var (alone, frozen, native, theirs): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
+        for _ in 0..<stage.plan.repetitions {
+            alone.append(try await folders.listAlone())
+            theirs.append(try await folders.listPassthrough())
+            native.append(try await folders.listPlain())
+            frozen.append(try await folders.listWhileReadersWait())
+        }
+        let title = "first listing with stat of \(stage.plan.entries) entries"
+        let reference = Reference(Passthrough.name, theirs)
+        return [
+            Row("list", title, .milliseconds, alone, beside: reference, target: .ratioAtMost(1.5)),
+            Row("list", title, .milliseconds, alone, beside: Reference(PlainFiles.name, native)),
+            Row(
+                "list-frozen", title + ", \(stage.plan.waitingReaders) readers waiting", .milliseconds,
+                frozen,
+                beside: reference, target: .ratioAtMost(2)),
+        ]
+    }
+}
+
+/// A large folder of a profile, the same on the disk, and files of a group that only a relay has.
+private struct ListedFolders: Sendable {
+    private let stage: Stage
+    private let relay: OwnRelay
+    private let chats: Chats
+    private let passthrough: String
+    private let plain: String
+    private var count: Int { stage.plan.entries }
+
+    static func make(on stage: Stage) async throws -> ListedFolders {
         let count = stage.plan.entries
         let program = try await Passthrough.build(on: stage)
         let relay = try await OwnRelay.start(on: stage)
         let chats = try await Chats.make(["alice", "bob"], on: stage)
         let alice = try await chats.mount("alice", relays: [relay.address])
-        var bob = try await chats.mount("bob", relays: [relay.address])
+        let bob = try await chats.mount("bob", relays: [relay.address])
         let plain = try stage.makeFolder("plain/names")
         for folder in [bob.file("Saved notes"), plain] { try await NameWork.fill(folder, count: count) }
         try await stage.waitForNotes(in: bob.file("Saved notes"), count: count)
-        let waitingFor = stage.plan.waitingReaders
+        let waiting = stage.plan.waitingReaders
         let many = alice.inGroup("")
-        try await NameWork.fill(many, count: waitingFor, size: 5 << 16)
+        try await NameWork.fill(many, count: waiting, size: 5 << 16)
         let received = bob.inGroup("")
         try await stage.wait(for: "the files at their receiver") {
-            try NameWork.paths(in: received).count == waitingFor
+            try NameWork.paths(in: received).count == waiting
         }
-        try await stage.waitForNotes(in: many, count: waitingFor)
+        try await stage.waitForNotes(in: many, count: waiting)
         await stage.end(alice.process)
         await stage.end(bob.process)
-
-        var (alone, frozen, native, theirs): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
-        for _ in 0..<stage.plan.repetitions {
-            bob = try await chats.mount("bob", relays: [relay.address])
-            alone.append(try await first(bob.file("Saved notes"), count))
-            await stage.end(bob.process)
-
-            let passthrough = try await Passthrough.mount(program, plain, on: stage)
-            theirs.append(try await first(passthrough.path, count))
-            await stage.end(passthrough.process)
-            native.append(try await first(plain, count))
-
-            bob = try await chats.mount("bob", relays: [relay.address])
-            relay.process.send(SIGSTOP)
-            let readers = try await WaitingReaders.start(on: bob)
-            frozen.append(try await first(bob.file("Saved notes"), count))
-            let answered = readers.answered
-            // Nobody will answer these readers: they end with the mount.
-            bob.process.child.sendToGroup(SIGKILL)
-            await stage.end(bob.process)
-            _ = try await MountTable.mount(at: bob.path)?.detach()
-            relay.process.send(SIGCONT)
-            guard answered == 0 else { throw BenchError(.wrong, "A reader did not have to wait.") }
-        }
-        let title = "first listing with stat of \(count) entries"
-        let reference = Reference(Passthrough.name, theirs)
-        return [
-            Row("list", title, .milliseconds, alone, beside: reference, target: .ratioAtMost(1.5)),
-            Row("list", title, .milliseconds, alone, beside: Reference(plainName, native)),
-            Row(
-                "list-frozen", title + ", \(waitingFor) readers waiting", .milliseconds, frozen,
-                beside: reference, target: .ratioAtMost(2)),
-        ]
+        return ListedFolders(
+            stage: stage, relay: relay, chats: chats, passthrough: program, plain: plain)
     }
 
-    private static func first(_ folder: String, _ count: Int) async throws -> Double {
-        1000 * (try await ThreadPool.shared.run { try NameWork.list(folder, expecting: count) })
+    private func mount() async throws -> Mounted {
+        try await chats.mount("bob", relays: [relay.address])
+    }
+
+    /// Milliseconds, as of the others, on a mount that was just made.
+    func listAlone() async throws -> Double {
+        let mount = try await mount()
+        let time = try await first(mount.file("Saved notes"))
+        await stage.end(mount.process)
+        return time
+    }
+
+    func listPassthrough() async throws -> Double {
+        let mount = try await Passthrough.mount(passthrough, plain, on: stage)
+        let time = try await first(mount.path)
+        await stage.end(mount.process)
+        return time
+    }
+
+    func listPlain() async throws -> Double { try await first(plain) }
+
+    /// The relay stands still meanwhile.
+    func listWhileReadersWait() async throws -> Double {
+        let mount = try await mount()
+        relay.process.send(SIGSTOP)
+        let readers = try await WaitingReaders.start(on: mount)
+        let time = try await first(mount.file("Saved notes"))
+        let answered = readers.answered
+        // Nobody will answer these readers: they end with the mount.
+        mount.process.child.sendToGroup(SIGKILL)
+        await stage.end(mount.process)
+        _ = try await MountTable.mount(at: mount.path)?.detach()
+        relay.process.send(SIGCONT)
+        guard answered == 0 else { throw BenchError(.wrong, "A reader did not have to wait.") }
+        return time
+    }
+
+    private func first(_ folder: String) async throws -> Double {
+        let count = count
+        return 1000 * (try await ThreadPool.shared.run { try NameWork.list(folder, expecting: count) })
     }
 }
 

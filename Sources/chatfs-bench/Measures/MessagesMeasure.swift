@@ -4,19 +4,17 @@ import Posix
 import SMP
 import SMPClient
 
-extension Measure {
-    /// Our connections and our relay for messages, on loopback.
-    static let messages = Measure(
-        name: "messages", abstract: "messages and subscriptions at our relay, its memory with 10,000 queues"
-    ) { stage in
-        let process = try await stage.start(
-            Stage.chatfs, ["relay", "--listen", "127.0.0.1:0", "--dir", stage.path("messages")])
-        guard let line = await process.line(within: .seconds(30), where: { $0.hasPrefix("smp://") }),
-            let server = ServerAddress(line)
-        else { throw stage.failure("The relay", process) }
-        let figures = ProcessFigures(process: process.identifier)
+/// Our connections and our relay for messages, on loopback.
+struct MessagesMeasure: Measure {
+    let name = "messages"
+    let abstract =
+        "messages and subscriptions at our relay, its memory with 10,000 queues"
+
+    func take(on stage: Stage) async throws -> [Row] {
+        let relay = try await MessageRelay.start(on: stage)
+        let figures = ProcessFigures(process: relay.process.identifier)
         let empty = try figures.memory()
-        let recipients = try await QueueOwners.make(queues: 10_000, at: server)
+        let recipients = try await QueueOwners.make(queues: 10_000, at: relay.server)
         var (subscriptions, memory, sends): ([Double], [Double], [Double]) = ([], [], [])
         for _ in 0..<stage.plan.repetitions {
             subscriptions.append(10_000 / (try await recipients.subscribe()))

@@ -3,14 +3,15 @@ import Glibc
 import Posix
 import ScriptedCore
 
-extension Measure {
-    /// A long history of an official core: what a reader feels of it while it is read for the first time, and
-    /// what the next mount needs to show all of it.
-    static let officialHistory = Measure(
-        name: "official-history",
-        abstract: "100,000 files of an official core: receiving meanwhile, second start, memory",
-        limit: .seconds(600)
-    ) { stage in
+/// A long history of an official core: what a reader feels of it while it is read for the first time, and
+/// what the next mount needs to show all of it.
+struct OfficialHistoryMeasure: Measure {
+    let name = "official-history"
+    let abstract =
+        "100,000 files of an official core: receiving meanwhile, second start, memory"
+    let limit = Duration.seconds(600)
+
+    func take(on stage: Stage) async throws -> [Row] {
         let history = OfficialHistory(stage.plan)
         let chats = try ScriptedChats(on: stage)
         chats.simplex.change { history.fill(&$0) }

@@ -1,12 +1,14 @@
 import Posix
 
-extension Measure {
-    /// The same file through chatfs and through the official programs, as released and without Nagle's delay;
-    /// and both through the official relay as released.
-    static let official = Measure(
-        name: "official", abstract: "upload and cold read beside the official xftp, and through its relay",
-        limit: .seconds(900)
-    ) { stage in
+/// The same file through chatfs and through the official programs, as released and without Nagle's delay;
+/// and both through the official relay as released.
+struct OfficialMeasure: Measure {
+    let name = "official"
+    let abstract =
+        "upload and cold read beside the official xftp, and through its relay"
+    let limit = Duration.seconds(900)
+
+    func take(on stage: Stage) async throws -> [Row] {
         let released = try OfficialPrograms.find(stage.plan)
         let hurried = try await released.withoutDelay(on: stage)
         let relay = try await OwnRelay.start(on: stage)
@@ -22,48 +24,25 @@ extension Measure {
         let alice = try await chats.mount("alice", relays: [relay.address])
         let anna = try await chats.mount("anna", relays: [releasedRelay.address])
 
-        var (ours, throughTheirs) = (Rates(), Rates())
-        var (theirs, theirsHurried) = (Rates(), Rates())
+        var figures = OfficialFigures(size: size)
         for repetition in 0..<stage.plan.repetitions {
-            try await ours.add(
-                exchange(source, "own-\(repetition).bin", chats, alice, bob, on: stage), size)
-            let plain = try await released.exchange(
-                source, through: releasedRelay.address, named: "released-\(repetition)", on: stage)
-            theirs.add(plain, size)
-            try await throughTheirs.add(
-                exchange(source, "official-\(repetition).bin", chats, anna, bob, on: stage), size)
-            let quick = try await hurried.exchange(
-                source, through: hurriedRelay.address, named: "hurried-\(repetition)", on: stage)
-            theirsHurried.add(quick, size)
+            figures.ours.add(
+                try await exchange(source, "own-\(repetition).bin", chats, alice, bob, on: stage), size)
+            figures.theirs.add(
+                try await released.exchange(
+                    source, through: releasedRelay.address, named: "released-\(repetition)", on: stage), size)
+            figures.throughTheirs.add(
+                try await exchange(source, "official-\(repetition).bin", chats, anna, bob, on: stage), size)
+            figures.theirsHurried.add(
+                try await hurried.exchange(
+                    source, through: hurriedRelay.address, named: "hurried-\(repetition)", on: stage), size)
         }
-        let label = "\(size >> 20) MiB"
-        func row(
-            _ name: String, _ title: String, _ samples: [Double], _ other: String, _ others: [Double],
-            _ bound: Double
-        ) -> Row {
-            Row(
-                name, title, .megabytesPerSecond, samples, beside: Reference(other, others),
-                target: .ratioAtLeast(bound))
-        }
-        let (read, upload) = ("cold sequential read of \(label)", "upload of \(label), queued to sent")
-        let through = ", official relay"
-        return [
-            row("cold-read", read, ours.received, "xftp recv, TCP_NODELAY", theirsHurried.received, 5),
-            row("cold-read", read, ours.received, "xftp recv as released", theirs.received, 12),
-            row("upload", upload, ours.sent, "xftp send, TCP_NODELAY", theirsHurried.sent, 5),
-            row("upload", upload, ours.sent, "xftp send as released", theirs.sent, 12),
-            row(
-                "cold-read-official-relay", read + through, throughTheirs.received, "xftp recv as released",
-                theirs.received, 4),
-            row(
-                "upload-official-relay", upload + through, throughTheirs.sent, "xftp send as released",
-                theirs.sent, 4),
-        ]
+        return figures.rows
     }
 
     /// The largest file of the plan that all repetitions get through in four minutes, by how long a small one
     /// takes; else the smallest.
-    private static func fittingSize(
+    private func fittingSize(
         _ sides: [(OfficialPrograms, OfficialRelay, String)], on stage: Stage
     ) async throws -> Int {
         let sizes = stage.plan.officialFiles
@@ -81,17 +60,7 @@ extension Measure {
         return sizes.first { perByte * Double($0) < 240 } ?? sizes[sizes.count - 1]
     }
 
-    private struct Rates: Sendable {
-        var sent: [Double] = []
-        var received: [Double] = []
-
-        mutating func add(_ seconds: (send: Double, receive: Double), _ size: Int) {
-            sent.append(seconds.send.megabytesPerSecond(of: size))
-            received.append(seconds.receive.megabytesPerSecond(of: size))
-        }
-    }
-
-    private static func exchange(
+    private func exchange(
         _ source: String, _ name: String, _ chats: Chats, _ sender: Mounted, _ receiver: Mounted,
         on stage: Stage
     ) async throws -> (send: Double, receive: Double) {
@@ -100,11 +69,58 @@ extension Measure {
         try await stage.settle()
         let path = receiver.inGroup(name)
         let reading = try await ThreadPool.shared.run { try FileWork.read(path) }
-        let sum = try await ThreadPool.shared.run { try FileWork.read(source).sum }
-        guard reading.sum == sum else {
-            throw BenchError(.wrong, "The mount gave other bytes than were sent.")
-        }
+        try reading.requireSum(try await ThreadPool.shared.run { try FileWork.read(source).sum })
         try await receiver.figures.rest(on: stage)
         return (sending.fromQueued, reading.whole)
+    }
+}
+
+/// What was seen of our programs and of theirs.
+struct OfficialFigures: Sendable {
+    let size: Int
+    /// Through our relay, and through theirs as released.
+    var ours = Rates()
+    var throughTheirs = Rates()
+    /// As released, and without Nagle's delay.
+    var theirs = Rates()
+    var theirsHurried = Rates()
+
+    init(size: Int) { self.size = size }
+
+    struct Rates: Sendable {
+        private(set) var sent: [Double] = []
+        private(set) var received: [Double] = []
+
+        mutating func add(_ seconds: (send: Double, receive: Double), _ size: Int) {
+            sent.append(seconds.send.megabytesPerSecond(of: size))
+            received.append(seconds.receive.megabytesPerSecond(of: size))
+        }
+    }
+
+    var rows: [Row] {
+        let label = "\(size >> 20) MiB"
+        let (read, upload) = ("cold sequential read of \(label)", "upload of \(label), queued to sent")
+        let through = ", official relay"
+        return [
+            row("cold-read", read, ours.received, "xftp recv, TCP_NODELAY", theirsHurried.received, 5),
+            row("cold-read", read, ours.received, "xftp recv as released", theirs.received, 12),
+            row("upload", upload, ours.sent, "xftp send, TCP_NODELAY", theirsHurried.sent, 5),
+            row("upload", upload, ours.sent, "xftp send as released", theirs.sent, 12),
+            row(
+                "cold-read-official-relay", read + through, throughTheirs.received, "xftp recv as released",
+                theirs.received, 4),
+            row(
+                "upload-official-relay", upload + through, throughTheirs.sent, "xftp send as released",
+                theirs.sent, 4),
+        ]
+    }
+
+    private func row(
+        _ name: String, _ title: String, _ samples: [Double], _ other: String, _ others: [Double],
+        _ bound: Double
+    ) -> Row {
+        Row(
+            name, title, .megabytesPerSecond, samples, beside: Reference(other, others),
+            target: .ratioAtLeast(bound))
     }
 }

@@ -1,19 +1,18 @@
 import Posix
 
-extension Measure {
-    /// Two machines become contacts over our relay, by the commands that a person gives.
-    static let pair = Measure(
-        name: "pair", abstract: "from the use of a link until both sides are connected"
-    ) { stage in
-        let relay = try await stage.start(
-            Stage.chatfs, ["relay", "--listen", "127.0.0.1:0", "--dir", stage.path("messages")])
-        var servers: [String] = []
-        for prefix in ["smp://", "xftp://"] {
-            guard let line = await relay.line(within: .seconds(30), where: { $0.hasPrefix(prefix) })
-            else { throw stage.failure("The relay", relay) }
-            servers += [prefix == "smp://" ? "--server" : "--relay", line]
-        }
-        let pairing = Pairing(stage: stage, servers: servers)
+/// Two machines become contacts over our relay, by the commands that a person gives.
+struct PairMeasure: Measure {
+    let name = "pair"
+    let abstract =
+        "from the use of a link until both sides are connected"
+
+    func take(on stage: Stage) async throws -> [Row] {
+        let relay = try await MessageRelay.start(on: stage)
+        let pairing = Pairing(
+            stage: stage,
+            servers: [
+                "--server", relay.server.description, "--relay", try await relay.fileAddress(on: stage),
+            ])
         var (connected, whole): ([Double], [Double]) = ([], [])
         for repetition in 0..<stage.plan.repetitions {
             let seconds = try await pairing.meet(repetition)

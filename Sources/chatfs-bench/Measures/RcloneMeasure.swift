@@ -1,62 +1,52 @@
 import Posix
 
-extension Measure {
-    /// The same file through rclone and from a chat, cold and again.
-    static let rclone = Measure(
-        name: "rclone", abstract: "cold and repeated read beside rclone mount over WebDAV"
-    ) { stage in
-        let size = stage.plan.largeFile
-        let plain = stage.plain("large.bin")
-        try await ThreadPool.shared.run { try FileWork.make(plain, size: size, seed: 4) }
-        let webdav = try await Rclone.serve(stage.path("plain"), on: stage)
-        let members = (0..<stage.plan.repetitions).map { "member\($0)" }
-        let relay = try await OwnRelay.start(on: stage)
-        let chats = try await Chats.make(["alice"] + members, on: stage)
-        let alice = try await chats.mount("alice", relays: [relay.address])
-        _ = try await chats.send(plain, as: "large.bin", from: alice)
-        await stage.end(alice.process)
+/// The same file through rclone and from a chat, cold and again.
+struct RcloneMeasure: Measure {
+    let name = "rclone"
+    let abstract = "cold and repeated read beside rclone mount over WebDAV"
 
-        var (cold, theirCold): ([Double], [Double]) = ([], [])
-        var (again, theirAgain): ([Double], [Double]) = ([], [])
-        for (number, member) in members.enumerated() {
-            let ours = try await chats.mount(member, relays: [relay.address])
-            let theirs = try await webdav.mount(number)
-            let own = ours.inGroup("large.bin")
-            let other = theirs.file("large.bin")
-            try await stage.settleWithMemory()
-            let first = try await ThreadPool.shared.run { try FileWork.read(own) }
-            try await stage.settleWithMemory()
-            let theirFirst = try await ThreadPool.shared.run { try FileWork.read(other) }
-            guard first.sum == theirFirst.sum else {
+    private static let rereads = 3
+
+    func take(on stage: Stage) async throws -> [Row] {
+        let webdav = try await Rclone.serve(stage.path("plain"), on: stage)
+        let file = try await SentFile.send(
+            "large.bin", size: stage.plan.largeFile, seed: 4, members: stage.plan.repetitions, on: stage)
+        var (cold, again) = (SampleTable(subjects: 2), SampleTable(subjects: 2))
+        for (number, member) in file.members.enumerated() {
+            let mounts = [try await file.mount(member), try await webdav.mount(number)]
+            let paths = [file.path(on: mounts[0]), mounts[1].file("large.bin")]
+            var sums: Set<UInt64> = []
+            for (subject, path) in paths.enumerated() {
+                try await stage.settleWithMemory()
+                let reading = try await ThreadPool.shared.run { try FileWork.read(path) }
+                cold.add(reading.whole.megabytesPerSecond(of: file.size), of: subject)
+                sums.insert(reading.sum)
+            }
+            guard sums.count == 1 else {
                 throw BenchError(.wrong, "The two mounts gave different bytes.")
             }
-            cold.append(first.whole.megabytesPerSecond(of: size))
-            theirCold.append(theirFirst.whole.megabytesPerSecond(of: size))
-            try await ours.figures.rest(on: stage)
-            try await theirs.figures.rest(on: stage)
+            for mount in mounts { try await mount.figures.rest(on: stage) }
             try await stage.settle()
             // Several: the first also has the kernel move all pages to those that it keeps longest.
             for _ in 0..<Self.rereads {
-                again.append(
-                    (try await ThreadPool.shared.run { try FileWork.read(own).whole })
-                        .megabytesPerSecond(of: size))
-                theirAgain.append(
-                    (try await ThreadPool.shared.run { try FileWork.read(other).whole })
-                        .megabytesPerSecond(of: size))
+                for (subject, path) in paths.enumerated() {
+                    let seconds = try await ThreadPool.shared.run { try FileWork.read(path).whole }
+                    again.add(seconds.megabytesPerSecond(of: file.size), of: subject)
+                }
             }
-            await stage.end(theirs.process)
-            await stage.end(ours.process)
+            for mount in mounts.reversed() { await stage.end(mount.process) }
         }
-        let label = "\(size >> 20) MiB"
-        return [
-            Row(
-                "cold-read", "cold sequential read of \(label)", .megabytesPerSecond, cold,
-                beside: Reference(Rclone.name, theirCold), target: .ratioAtLeast(1)),
-            Row(
-                "reread", "warm re-read of \(label)", .megabytesPerSecond, again,
-                beside: Reference(Rclone.name, theirAgain), target: .ratioAtLeast(9)),
-        ]
+        return rows("\(file.size >> 20) MiB", cold, again)
     }
 
-    private static let rereads = 3
+    private func rows(_ label: String, _ cold: SampleTable, _ again: SampleTable) -> [Row] {
+        [
+            Row(
+                "cold-read", "cold sequential read of \(label)", .megabytesPerSecond, cold[0],
+                beside: Reference(Rclone.name, cold[1]), target: .ratioAtLeast(1)),
+            Row(
+                "reread", "warm re-read of \(label)", .megabytesPerSecond, again[0],
+                beside: Reference(Rclone.name, again[1]), target: .ratioAtLeast(9)),
+        ]
+    }
 }

@@ -5,21 +5,22 @@ import KeySlots
 import Posix
 import Unlocking
 
-extension Measure {
-    /// What it costs that databases are encrypted: the same work on encrypted data and on data in clear, alternating.
-    static let sealed = Measure(
-        name: "sealed",
-        abstract: "encrypted data beside data in clear: first and second start, files copied in",
-        limit: .seconds(1200)
-    ) { stage in
+/// What it costs that databases are encrypted: the same work on encrypted data and on data in clear, alternating.
+struct SealedMeasure: Measure {
+    let name = "sealed"
+    let abstract =
+        "encrypted data beside data in clear: first and second start, files copied in"
+    let limit = Duration.seconds(1200)
+
+    func take(on stage: Stage) async throws -> [Row] {
         try await starts(on: stage) + copies(on: stage)
     }
 
     private static let inClear = "not encrypted"
 
-    private static func starts(on stage: Stage) async throws -> [Row] {
+    private func starts(on stage: Stage) async throws -> [Row] {
         let (files, chats) = stage.plan.isQuick ? (10_000, 100) : (100_000, 1000)
-        var (first, second) = ([[Double]](repeating: [], count: 2), [[Double]](repeating: [], count: 2))
+        var (first, second) = (SampleTable(subjects: 2), SampleTable(subjects: 2))
         for repetition in 0..<stage.plan.repetitions {
             for (place, key) in [try await newKey(repetition, on: stage), nil].enumerated() {
                 let name = "data-sealed-\(repetition)-\(place)"
@@ -28,23 +29,24 @@ extension Measure {
                 try await stage.settle()
                 let start = ContinuousClock.now
                 _ = try await history.listEverything()
-                first[place].append((ContinuousClock.now - start) / .milliseconds(1))
-                second[place].append(try await history.timeToStart())
+                first.add((ContinuousClock.now - start) / .milliseconds(1), of: place)
+                second.add(try await history.timeToStart(), of: place)
                 try await stage.remove(name)
             }
         }
         return [
             Row(
                 "sealed-first-start", "first start with \(files) files, until all are listed", .milliseconds,
-                first[0], beside: Reference(inClear, first[1]), target: .ratioAtMost(1.3)),
+                first[0], beside: Reference(Self.inClear, first[1]), target: .ratioAtMost(1.3)),
             Row(
                 "sealed-second-start", "second start with \(files) files, until a chat is listed",
-                .milliseconds, second[0], beside: Reference(inClear, second[1]), target: .ratioAtMost(1.3)),
+                .milliseconds, second[0], beside: Reference(Self.inClear, second[1]),
+                target: .ratioAtMost(1.3)),
         ]
     }
 
     /// Of a new data directory, which opens with the stage's credential.
-    private static func newKey(_ repetition: Int, on stage: Stage) async throws -> SecretBytes? {
+    private func newKey(_ repetition: Int, on stage: Stage) async throws -> SecretBytes? {
         let path = stage.path("data-sealed-\(repetition)-0")
         let credential = stage.path("credentials/chatfs.key")
         return try await ThreadPool.shared.run {
@@ -54,9 +56,9 @@ extension Measure {
         }
     }
 
-    private static func copies(on stage: Stage) async throws -> [Row] {
+    private func copies(on stage: Stage) async throws -> [Row] {
         let count = stage.plan.isQuick ? 200 : 1000
-        var times = [[Double]](repeating: [], count: 2)
+        var times = SampleTable(subjects: 2)
         var mounts: [Mounted] = []
         for (place, isEncrypted) in [true, false].enumerated() {
             let chats = try await Chats.make(
@@ -69,7 +71,7 @@ extension Measure {
                 try await stage.settle()
                 let start = ContinuousClock.now
                 try await NameWork.fill(mount.inGroup(""), count: count, size: 4096, named: "\(repetition)-")
-                times[place].append((ContinuousClock.now - start) / .milliseconds(1))
+                times.add((ContinuousClock.now - start) / .milliseconds(1), of: place)
                 let last = mount.inGroup("\(repetition)-\(count - 1).txt")
                 try await stage.wait(for: "the last file to be sent") {
                     access(last, F_OK) == 0
@@ -80,7 +82,7 @@ extension Measure {
         return [
             Row(
                 "sealed-copies", "copying in \(count) files of 4 KiB", .milliseconds, times[0],
-                beside: Reference(inClear, times[1]), target: .ratioAtMost(1.2))
+                beside: Reference(Self.inClear, times[1]), target: .ratioAtMost(1.2))
         ]
     }
 }

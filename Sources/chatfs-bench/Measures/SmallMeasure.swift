@@ -1,10 +1,12 @@
 import Posix
 
-extension Measure {
-    /// Small files that travelled inside their messages and were read once.
-    static let small = Measure(
-        name: "small", abstract: "open, read and close of small hydrated files"
-    ) { stage in
+/// Small files that travelled inside their messages and were read once.
+struct SmallMeasure: Measure {
+    let name = "small"
+    let abstract =
+        "open, read and close of small hydrated files"
+
+    func take(on stage: Stage) async throws -> [Row] {
         let count = stage.plan.smallFiles
         let program = try await Passthrough.build(on: stage)
         let relay = try await OwnRelay.start(on: stage)
@@ -27,11 +29,12 @@ extension Measure {
         }
         try await bob.figures.rest(on: stage)
 
-        var times = [[Double]](repeating: [], count: sets.count)
+        var times = SampleTable(subjects: sets.count)
         for _ in 0..<stage.plan.repetitions {
-            for (index, set) in sets.enumerated() {
-                times[index].append(
-                    try await ThreadPool.shared.run { try NameWork.openReadClose(set, rounds: 10) })
+            for (subject, set) in sets.enumerated() {
+                times.add(
+                    try await ThreadPool.shared.run { try NameWork.openReadClose(set, rounds: 10) },
+                    of: subject)
             }
         }
         let title = "open, read and close a hydrated file of 4 KiB"
@@ -39,7 +42,7 @@ extension Measure {
             Row(
                 "small-open", title, .microseconds, times[0], beside: Reference(Passthrough.name, times[1]),
                 target: .ratioAtMost(1.2)),
-            Row("small-open", title, .microseconds, times[0], beside: Reference(plainName, times[2])),
+            Row("small-open", title, .microseconds, times[0], beside: Reference(PlainFiles.name, times[2])),
         ]
     }
 }

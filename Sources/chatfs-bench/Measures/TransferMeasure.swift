@@ -1,10 +1,12 @@
 import Posix
 
-extension Measure {
-    /// A small and a large file through two mounts, and through the commands that need none.
-    static let transfers = Measure(
-        name: "transfers", abstract: "16 MiB and 256 MiB copied in, read cold, and by chatfs file"
-    ) { stage in
+/// A small and a large file through two mounts, and through the commands that need none.
+struct TransferMeasure: Measure {
+    let name = "transfers"
+    let abstract =
+        "16 MiB and 256 MiB copied in, read cold, and by chatfs file"
+
+    func take(on stage: Stage) async throws -> [Row] {
         let relay = try await OwnRelay.start(on: stage)
         let chats = try await Chats.make(["alice", "bob"], on: stage)
         let alice = try await chats.mount("alice", relays: [relay.address])
@@ -13,7 +15,7 @@ extension Measure {
         for size in stage.plan.transferFiles {
             let source = stage.plain("\(size).bin")
             try await ThreadPool.shared.run { try FileWork.make(source, size: size, seed: UInt64(size)) }
-            var times = Times(size: size)
+            var times = TransferTimes(size: size)
             for repetition in 0..<stage.plan.repetitions {
                 let name = "\(size)-\(repetition).bin"
                 try await stage.settle()
@@ -36,77 +38,77 @@ extension Measure {
         }
         return rows
     }
+}
 
-    /// Seconds of one repetition each.
-    private struct Times: Sendable {
-        let size: Int
-        var copyIn: [Double] = []
-        var upload: [Double] = []
-        var read: [Double] = []
-        var first: [Double] = []
-        var send: [Double] = []
-        var receive: [Double] = []
-        var copyPlain: [Double] = []
-        var readPlain: [Double] = []
-        var firstPlain: [Double] = []
+/// Seconds of one repetition each.
+private struct TransferTimes: Sendable {
+    let size: Int
+    var copyIn: [Double] = []
+    var upload: [Double] = []
+    var read: [Double] = []
+    var first: [Double] = []
+    var send: [Double] = []
+    var receive: [Double] = []
+    var copyPlain: [Double] = []
+    var readPlain: [Double] = []
+    var firstPlain: [Double] = []
 
-        /// Whole commands, from start to end of the process.
-        mutating func addCommands(
-            _ source: String, _ name: String, through relay: OwnRelay, on stage: Stage
-        ) async throws {
-            let folder = stage.path("descriptions-" + name)
-            try await stage.settle()
-            let start = ContinuousClock.now
-            try await stage.run(
-                Stage.chatfs, ["file", "send", source, "--relay", relay.address, "--out", folder])
-            send.append(FileWork.seconds(since: start))
-            try await stage.settle()
-            let sent = ContinuousClock.now
-            try await stage.run(
-                Stage.chatfs, ["file", "receive", folder + "/rcv1.xftp", "--out", stage.plain("got-" + name)])
-            receive.append(FileWork.seconds(since: sent))
-            try await stage.run(Stage.chatfs, ["file", "delete", folder + "/snd.xftp.private"])
+    /// Whole commands, from start to end of the process.
+    mutating func addCommands(
+        _ source: String, _ name: String, through relay: OwnRelay, on stage: Stage
+    ) async throws {
+        let folder = stage.path("descriptions-" + name)
+        try await stage.settle()
+        let start = ContinuousClock.now
+        try await stage.run(
+            Stage.chatfs, ["file", "send", source, "--relay", relay.address, "--out", folder])
+        send.append(FileWork.seconds(since: start))
+        try await stage.settle()
+        let sent = ContinuousClock.now
+        try await stage.run(
+            Stage.chatfs, ["file", "receive", folder + "/rcv1.xftp", "--out", stage.plain("got-" + name)])
+        receive.append(FileWork.seconds(since: sent))
+        try await stage.run(Stage.chatfs, ["file", "delete", folder + "/snd.xftp.private"])
+    }
+
+    mutating func addPlain(_ source: String, _ name: String, on stage: Stage) async throws {
+        let copy = stage.plain("copy-" + name)
+        try await stage.settle()
+        let start = ContinuousClock.now
+        try await stage.run("/bin/cp", [source, copy])
+        copyPlain.append(FileWork.seconds(since: start))
+        let read = try await ThreadPool.shared.run { () throws(SystemError) in
+            try FileWork.settle(copy)
+            return try FileWork.read(copy)
         }
+        readPlain.append(read.whole)
+        firstPlain.append(read.first)
+    }
 
-        mutating func addPlain(_ source: String, _ name: String, on stage: Stage) async throws {
-            let copy = stage.plain("copy-" + name)
-            try await stage.settle()
-            let start = ContinuousClock.now
-            try await stage.run("/bin/cp", [source, copy])
-            copyPlain.append(FileWork.seconds(since: start))
-            let read = try await ThreadPool.shared.run { () throws(SystemError) in
-                try FileWork.settle(copy)
-                return try FileWork.read(copy)
-            }
-            readPlain.append(read.whole)
-            firstPlain.append(read.first)
+    var rows: [Row] {
+        let label = "\(size >> 20) MiB"
+        func rate(
+            _ name: String, _ title: String, _ seconds: [Double], _ other: String, _ plain: [Double]
+        ) -> Row {
+            Row(
+                name, "\(title), \(label)", .megabytesPerSecond,
+                seconds.map { $0.megabytesPerSecond(of: size) },
+                beside: Reference(other, plain.map { $0.megabytesPerSecond(of: size) }),
+                target: .atLeast(150))
         }
-
-        var rows: [Row] {
-            let label = "\(size >> 20) MiB"
-            func rate(
-                _ name: String, _ title: String, _ seconds: [Double], _ other: String, _ plain: [Double]
-            ) -> Row {
-                Row(
-                    name, "\(title), \(label)", .megabytesPerSecond,
-                    seconds.map { $0.megabytesPerSecond(of: size) },
-                    beside: Reference(other, plain.map { $0.megabytesPerSecond(of: size) }),
-                    target: .atLeast(150))
-            }
-            return [
-                Row(
-                    "transfer-upload", "upload of \(label), queued to sent", .megabytesPerSecond,
-                    upload.map { $0.megabytesPerSecond(of: size) }, target: .atLeast(150)),
-                rate(
-                    "transfer-copy-in", "copied in until sent", copyIn, Measure.plainName + ", cp", copyPlain),
-                rate("transfer-read", "cold sequential read", read, Measure.plainName, readPlain),
-                Row(
-                    "transfer-first-byte", "first byte of a cold \(label)", .milliseconds,
-                    first.map { $0 * 1000 },
-                    beside: Reference(Measure.plainName, firstPlain.map { $0 * 1000 })),
-                rate("file-send", "chatfs file send", send, Measure.plainName + ", cp", copyPlain),
-                rate("file-receive", "chatfs file receive", receive, Measure.plainName + ", cp", copyPlain),
-            ]
-        }
+        return [
+            Row(
+                "transfer-upload", "upload of \(label), queued to sent", .megabytesPerSecond,
+                upload.map { $0.megabytesPerSecond(of: size) }, target: .atLeast(150)),
+            rate(
+                "transfer-copy-in", "copied in until sent", copyIn, PlainFiles.name + ", cp", copyPlain),
+            rate("transfer-read", "cold sequential read", read, PlainFiles.name, readPlain),
+            Row(
+                "transfer-first-byte", "first byte of a cold \(label)", .milliseconds,
+                first.map { $0 * 1000 },
+                beside: Reference(PlainFiles.name, firstPlain.map { $0 * 1000 })),
+            rate("file-send", "chatfs file send", send, PlainFiles.name + ", cp", copyPlain),
+            rate("file-receive", "chatfs file receive", receive, PlainFiles.name + ", cp", copyPlain),
+        ]
     }
 }

@@ -1,10 +1,12 @@
 import Posix
 
-extension Measure {
-    /// Files of 256 MiB, copied in one after the other.
-    static let upload = Measure(
-        name: "upload", abstract: "upload of 256 MiB that cp copied in, from queued to sent"
-    ) { stage in
+/// Files of 256 MiB, copied in one after the other.
+struct UploadMeasure: Measure {
+    let name = "upload"
+    let abstract =
+        "upload of 256 MiB that cp copied in, from queued to sent"
+
+    func take(on stage: Stage) async throws -> [Row] {
         let size = stage.plan.largeFile
         let relay = try await OwnRelay.start(on: stage)
         let chats = try await Chats.make(["alice", "bob"], on: stage)
@@ -30,7 +32,7 @@ extension Measure {
                 target: .atLeast(300)),
             Row(
                 "copy-in", "the same from the start of cp", .megabytesPerSecond, whole,
-                beside: Reference("\(plainName), cp alone", native)),
+                beside: Reference("\(PlainFiles.name), cp alone", native)),
         ]
     }
 }

@@ -1,13 +1,40 @@
 import Glibc
 import Posix
 
-extension Measure {
-    /// What the kernel answers by itself: pages of a file that was read, attributes of names that were looked
-    /// up. How many requests reach the daemon meanwhile is counted by the daemon.
-    static let warm = Measure(
-        name: "warm", abstract: "warm re-read, random 4 KiB and cached stat, and the requests they make"
-    ) { stage in
+/// What the kernel answers by itself: pages of a file that was read, attributes of names that were looked
+/// up. How many requests reach the daemon meanwhile is counted by the daemon.
+struct WarmMeasure: Measure {
+    let name = "warm"
+    let abstract =
+        "warm re-read, random 4 KiB and cached stat, and the requests they make"
+
+    func take(on stage: Stage) async throws -> [Row] {
         let size = stage.plan.largeFile
+        let names = stage.plan.entries / 10
+        let (mount, subjects) = try await makeSubjects(size: size, names: names, on: stage)
+        var figures = WarmFigures(size: size, names: names)
+        let reads = stage.plan.randomReads
+        for _ in 0..<stage.plan.repetitions {
+            for (number, subject) in subjects.enumerated() {
+                let work: @Sendable () throws -> WarmSubject.Figures = {
+                    try subject.measure(size: size, reads: reads)
+                }
+                if number == 0 {
+                    let counted = try await MountCounters(mount: mount).requests(while: work)
+                    figures.add(counted.result, of: number, requests: counted.count)
+                } else {
+                    figures.add(try await ThreadPool.shared.run(work), of: number)
+                }
+            }
+        }
+        return figures.rows
+    }
+
+    /// What is read: on a mount of chatfs, on the passthrough filesystem and on the disk itself; and that mount, which
+    /// has everything and does nothing any more.
+    private func makeSubjects(
+        size: Int, names: Int, on stage: Stage
+    ) async throws -> (mount: Mounted, subjects: [WarmSubject]) {
         let plain = stage.plain("large.bin")
         try await ThreadPool.shared.run { try FileWork.make(plain, size: size, seed: 6) }
         let program = try await Passthrough.build(on: stage)
@@ -16,7 +43,6 @@ extension Measure {
         let alice = try await chats.mount("alice", relays: [relay.address])
         let bob = try await chats.mount("bob", relays: [relay.address])
         _ = try await chats.send(plain, as: "large.bin", from: alice, to: bob)
-        let names = stage.plan.entries / 10
         let folders = [bob.file("Saved notes"), try stage.makeFolder("plain/names")]
         for folder in folders { try await NameWork.fill(folder, count: names) }
         try await stage.waitForNotes(in: folders[0], count: names)
@@ -35,39 +61,37 @@ extension Measure {
             }
         }
         try await bob.figures.rest(on: stage)
+        return (bob, subjects)
+    }
+}
 
-        var reread = [[Double]](repeating: [], count: 3)
-        var random = reread
-        var stat = reread
-        var requests: [Double] = []
-        let reads = stage.plan.randomReads
-        for _ in 0..<stage.plan.repetitions {
-            for (index, subject) in subjects.enumerated() {
-                let work: @Sendable () throws -> WarmSubject.Figures = {
-                    try subject.measure(size: size, reads: reads)
-                }
-                let figures: WarmSubject.Figures
-                if index == 0 {
-                    let counted = try await MountCounters(mount: bob).requests(while: work)
-                    figures = counted.result
-                    requests.append(Double(counted.count))
-                } else {
-                    figures = try await ThreadPool.shared.run(work)
-                }
-                reread[index].append(figures.reread)
-                random[index].append(figures.random)
-                stat[index].append(figures.stat)
-            }
-        }
-        func rows(_ name: String, _ title: String, _ unit: Unit, _ samples: [[Double]]) -> [Row] {
-            [
-                Row(
-                    name, title, unit, samples[0], beside: Reference(Passthrough.name, samples[1]),
-                    target: .asReference),
-                Row(name, title, unit, samples[0], beside: Reference(plainName, samples[2])),
-            ]
-        }
-        return rows("reread", "warm re-read of \(size >> 20) MiB", .megabytesPerSecond, reread)
+/// What was seen of the three subjects: a mount of chatfs, the passthrough filesystem, the disk.
+struct WarmFigures: Sendable {
+    private let size: Int
+    private let names: Int
+    private var reread = SampleTable(subjects: 3)
+    private var random = SampleTable(subjects: 3)
+    private var stat = SampleTable(subjects: 3)
+    private var requests: [Double] = []
+
+    /// - Parameters:
+    ///   - size: of the file that is read, in bytes.
+    ///   - names: how many are looked at.
+    init(size: Int, names: Int) {
+        self.size = size
+        self.names = names
+    }
+
+    /// - Parameter requests: how many reached the daemon meanwhile.
+    mutating func add(_ figures: WarmSubject.Figures, of subject: Int, requests: Int? = nil) {
+        reread.add(figures.reread, of: subject)
+        random.add(figures.random, of: subject)
+        stat.add(figures.stat, of: subject)
+        if let requests { self.requests.append(Double(requests)) }
+    }
+
+    var rows: [Row] {
+        rows("reread", "warm re-read of \(size >> 20) MiB", .megabytesPerSecond, reread)
             + rows("stat", "cached stat, \(names) entries", .perSecond, stat)
             + rows("random", "warm random 4 KiB", .perSecond, random)
             + [
@@ -76,10 +100,19 @@ extension Measure {
                     requests, target: .atMost(0))
             ]
     }
+
+    private func rows(_ name: String, _ title: String, _ unit: Unit, _ samples: SampleTable) -> [Row] {
+        [
+            Row(
+                name, title, unit, samples[0], beside: Reference(Passthrough.name, samples[1]),
+                target: .asReference),
+            Row(name, title, unit, samples[0], beside: Reference(PlainFiles.name, samples[2])),
+        ]
+    }
 }
 
 /// A file and a folder that are read again and again.
-private struct WarmSubject: Sendable {
+struct WarmSubject: Sendable {
     let file: OpenFile
     let paths: [String]
 

@@ -38,6 +38,13 @@ enum FileWork {
         var first = 0.0
         var whole = 0.0
         var sum: UInt64 = 0
+
+        /// - Throws: `.wrong` where the bytes are others than those with this sum.
+        func requireSum(_ expected: UInt64) throws(BenchError) {
+            guard sum == expected else {
+                throw BenchError(.wrong, "The mount gave other bytes than were sent.")
+            }
+        }
     }
 
     /// Opens a file and reads it to its end: one byte, then 1 MiB at a time.

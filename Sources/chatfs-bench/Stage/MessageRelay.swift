@@ -1,0 +1,31 @@
+import Posix
+import SMP
+
+/// `chatfs relay` with both its parts, as a child of the stage.
+struct MessageRelay: Sendable {
+    let process: ObservedProcess
+    /// For messages.
+    let server: ServerAddress
+
+    static func start(on stage: Stage) async throws -> MessageRelay {
+        let process = try await stage.start(
+            Stage.chatfs, ["relay", "--listen", "127.0.0.1:0", "--dir", stage.path("messages")])
+        guard let server = ServerAddress(try await line("smp://", of: process, on: stage)) else {
+            throw stage.failure("The relay", process)
+        }
+        return MessageRelay(process: process, server: server)
+    }
+
+    /// For files.
+    func fileAddress(on stage: Stage) async throws -> String {
+        try await Self.line("xftp://", of: process, on: stage)
+    }
+
+    private static func line(
+        _ beginning: String, of process: ObservedProcess, on stage: Stage
+    ) async throws -> String {
+        guard let line = await process.line(within: .seconds(30), where: { $0.hasPrefix(beginning) })
+        else { throw stage.failure("The relay", process) }
+        return line
+    }
+}
