@@ -12,7 +12,17 @@ public struct KeySlotsFile: Sendable {
     /// Microseconds.
     private static let lockPause: UInt32 = 20_000
 
-    public init(path: String) { self.path = path }
+    private let synchronise: @Sendable (OpenFile) throws(SystemError) -> Void
+
+    public init(path: String) {
+        self.init(path: path) { (file) throws(SystemError) in try file.synchronise() }
+    }
+
+    /// - Parameter synchronise: has the disk take a file or a folder.
+    init(path: String, synchronise: @escaping @Sendable (OpenFile) throws(SystemError) -> Void) {
+        self.path = path
+        self.synchronise = synchronise
+    }
 
     /// - Throws: `.missing`, `.notKeySlots`, `.newerVersion`, `.damaged`, `.file`.
     public func read() throws(KeySlotsError) -> KeySlots {
@@ -25,7 +35,7 @@ public struct KeySlotsFile: Sendable {
 
     /// Writes the first of its name.
     ///
-    /// - Throws: `.exists`, `.busy`, `.file`.
+    /// - Throws: `.exists`, `.busy`, `.file`. Then none of it is there.
     public func create(_ slots: KeySlots) throws(KeySlotsError) {
         let folder = try lockedFolder()
         try replace(slots, in: folder, isNew: true)
@@ -81,21 +91,25 @@ public struct KeySlotsFile: Sendable {
 
     private func replace(_ slots: KeySlots, in folder: OpenFile, isNew: Bool) throws(KeySlotsError) {
         let temporary = path + ".new"
+        var isOurs = false
         do throws(SystemError) {
             // Of somebody who was killed: nobody else writes one while the folder is locked.
             unlink(temporary)
             let file = try OpenFile(temporary, flags: O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
             try file.write(slots.encoded, at: 0)
-            try file.synchronise()
+            try synchronise(file)
             if isNew {
                 try check("give the file of wrapped keys its name") { link(temporary, path) }
+                isOurs = true
                 unlink(temporary)
             } else {
                 try check("replace the file of wrapped keys") { rename(temporary, path) }
             }
-            try folder.synchronise()
+            try synchronise(folder)
         } catch {
             unlink(temporary)
+            // Whoever made it takes it for a failure, and for what nobody keeps a key: it may not open anything later.
+            if isOurs { unlink(path) }
             guard error.code == EEXIST else { throw KeySlotsError(error) }
             throw KeySlotsError(.exists, "There is a file of wrapped keys already.", cause: error)
         }
