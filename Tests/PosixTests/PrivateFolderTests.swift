@@ -1,33 +1,20 @@
 import Glibc
 import Posix
+import TestSupport
 import Testing
 
 @Suite struct PrivateFolderTests {
-    let base: String
+    private let folder: TemporaryFolder
+    private var base: String { folder.path }
 
-    init() {
-        var template = Array("/tmp/chatfs-posix-XXXXXX".utf8CString)
-        base = String(cString: mkdtemp(&template))
-    }
-
-    private func cleaned(_ body: () throws -> Void) rethrows {
-        defer {
-            if let directory = try? OpenFile(base, flags: O_RDONLY) {
-                try? PrivateFolder.removeContents(of: directory, keeping: [])
-            }
-            rmdir(base)
-        }
-        try body()
-    }
+    init() throws { folder = try TemporaryFolder() }
 
     @Test func aNewFolderIsClosedToOthersAndFoundAgain() throws {
-        try cleaned {
-            let folder = try PrivateFolder(base + "/a/b", purpose: "cache")
-            #expect(try folder.directory.status().st_mode & 0o777 == 0o700)
-            try folder.write([1, 2, 3], to: "file")
-            let again = try PrivateFolder(base + "/a/b", purpose: "cache")
-            #expect(try again.names() == [PrivateFolder.marker, "file"])
-        }
+        let folder = try PrivateFolder(base + "/a/b", purpose: "cache")
+        #expect(try folder.directory.status().st_mode & 0o777 == 0o700)
+        try folder.write([1, 2, 3], to: "file")
+        let again = try PrivateFolder(base + "/a/b", purpose: "cache")
+        #expect(try again.names() == [PrivateFolder.marker, "file"])
     }
 
     @Test func aFileThatSeveralReplaceAtOnceIsNeverReadUnfinished() async throws {
@@ -55,67 +42,54 @@ import Testing
         }
         #expect(Set(lengths) == [bytes.count])
         #expect(try folder.names() == [PrivateFolder.marker, "version"])
-        cleaned {}
     }
 
     @Test func aFolderWhoseMarkerMetAFullDiskIsTakenTheNextTime() throws {
-        try cleaned {
-            mkdir(base + "/cache", 0o700)
-            let unfinished = "\(base)/cache/.\(PrivateFolder.marker).new"
-            _ = try OpenFile(unfinished, flags: O_WRONLY | O_CREAT)
-            let folder = try PrivateFolder(base + "/cache", purpose: "cache")
-            #expect(try folder.names() == [PrivateFolder.marker])
-        }
+        mkdir(base + "/cache", 0o700)
+        let unfinished = "\(base)/cache/.\(PrivateFolder.marker).new"
+        _ = try OpenFile(unfinished, flags: O_WRONLY | O_CREAT)
+        let folder = try PrivateFolder(base + "/cache", purpose: "cache")
+        #expect(try folder.names() == [PrivateFolder.marker])
     }
 
     @Test func aFolderOfTheUserWithFilesIsNeverTaken() throws {
-        try cleaned {
-            mkdir(base + "/documents", 0o700)
-            _ = try OpenFile(base + "/documents/letter", flags: O_WRONLY | O_CREAT)
-            #expect(throws: SystemError(code: ENOTEMPTY, operation: "use a folder that holds other files")) {
-                try PrivateFolder(base + "/documents", purpose: "cache")
-            }
-            #expect(access(base + "/documents/letter", F_OK) == 0)
+        mkdir(base + "/documents", 0o700)
+        _ = try OpenFile(base + "/documents/letter", flags: O_WRONLY | O_CREAT)
+        #expect(throws: SystemError(code: ENOTEMPTY, operation: "use a folder that holds other files")) {
+            try PrivateFolder(base + "/documents", purpose: "cache")
         }
+        #expect(access(base + "/documents/letter", F_OK) == 0)
     }
 
     @Test func aFolderMadeForAnotherPurposeIsNeverTaken() throws {
-        try cleaned {
-            _ = try PrivateFolder(base + "/x", purpose: "relay")
-            #expect(throws: SystemError.self) { try PrivateFolder(base + "/x", purpose: "cache") }
-        }
+        _ = try PrivateFolder(base + "/x", purpose: "relay")
+        #expect(throws: SystemError.self) { try PrivateFolder(base + "/x", purpose: "cache") }
     }
 
     @Test func aFolderThatOthersCanEnterIsRefused() {
-        cleaned {
-            mkdir(base + "/open", 0o755)
-            chmod(base + "/open", 0o755)
-            #expect(throws: SystemError.self) { try PrivateFolder(base + "/open", purpose: "cache") }
-        }
+        mkdir(base + "/open", 0o755)
+        chmod(base + "/open", 0o755)
+        #expect(throws: SystemError.self) { try PrivateFolder(base + "/open", purpose: "cache") }
     }
 
     @Test func aLinkInPlaceOfTheFolderIsNotFollowed() {
-        cleaned {
-            mkdir(base + "/target", 0o700)
-            symlink(base + "/target", base + "/link")
-            #expect(throws: SystemError.self) { try PrivateFolder(base + "/link", purpose: "cache") }
-            #expect(access(base + "/target/" + PrivateFolder.marker, F_OK) != 0)
-        }
+        mkdir(base + "/target", 0o700)
+        symlink(base + "/target", base + "/link")
+        #expect(throws: SystemError.self) { try PrivateFolder(base + "/link", purpose: "cache") }
+        #expect(access(base + "/target/" + PrivateFolder.marker, F_OK) != 0)
     }
 
     @Test func emptyingRemovesLinksAndNeverWhatTheyPointTo() throws {
-        try cleaned {
-            mkdir(base + "/kept", 0o700)
-            _ = try OpenFile(base + "/kept/letter", flags: O_WRONLY | O_CREAT)
-            let folder = try PrivateFolder(base + "/cache", purpose: "cache")
-            _ = try folder.subfolder("deep")
-            symlink(base + "/kept", base + "/cache/link")
-            symlink(base + "/kept", base + "/cache/deep/link")
-            try folder.empty()
-            #expect(try folder.names() == [PrivateFolder.marker])
-            #expect(access(base + "/kept/letter", F_OK) == 0)
-            try folder.remove()
-            #expect(access(base + "/cache", F_OK) != 0)
-        }
+        mkdir(base + "/kept", 0o700)
+        _ = try OpenFile(base + "/kept/letter", flags: O_WRONLY | O_CREAT)
+        let folder = try PrivateFolder(base + "/cache", purpose: "cache")
+        _ = try folder.subfolder("deep")
+        symlink(base + "/kept", base + "/cache/link")
+        symlink(base + "/kept", base + "/cache/deep/link")
+        try folder.empty()
+        #expect(try folder.names() == [PrivateFolder.marker])
+        #expect(access(base + "/kept/letter", F_OK) == 0)
+        try folder.remove()
+        #expect(access(base + "/cache", F_OK) != 0)
     }
 }

@@ -4,24 +4,22 @@ import Glibc
 import Posix
 import SealedPages
 import Store
+import TestSupport
 
-/// A folder of its own for the databases of one test, gone with it, and a key for them.
+/// A folder of its own for the databases of one test, gone with it or with its process, and a key for them.
 final class SealedFolder: Sendable {
-    let path: String
+    private let folder: TemporaryFolder
+    var path: String { folder.path }
     let key = SecretBytes(randomCount: 32)
     var database: String { path + "/notes.db" }
     var log: String { database + "-wal" }
 
     init() {
-        var template = Array("/tmp/chatfs-sealed-XXXXXX".utf8CString)
-        path = template.withUnsafeMutableBufferPointer { String(cString: mkdtemp($0.baseAddress!)) }
-    }
-
-    deinit {
-        if let folder = try? OpenFile(path, flags: O_RDONLY) {
-            try? PrivateFolder.removeContents(of: folder, keeping: [])
+        do {
+            folder = try TemporaryFolder()
+        } catch {
+            fatalError("no folder: \(error)")
         }
-        rmdir(path)
     }
 
     func open(

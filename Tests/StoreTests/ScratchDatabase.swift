@@ -1,23 +1,18 @@
 import Base
-import Glibc
-import Posix
 import Store
-import Testing
+import TestSupport
 
-/// A folder of its own for the databases of one test, gone with it.
-final class ScratchFolder {
-    let path: String
+/// A folder of its own for the databases of one test, gone with it or with its process.
+final class ScratchFolder: Sendable {
+    private let folder: TemporaryFolder
+    var path: String { folder.path }
 
     init() {
-        var template = Array("/tmp/chatfs-store-XXXXXX".utf8CString)
-        path = template.withUnsafeMutableBufferPointer { String(cString: mkdtemp($0.baseAddress!)) }
-    }
-
-    deinit {
-        if let folder = try? OpenFile(path, flags: O_RDONLY) {
-            try? PrivateFolder.removeContents(of: folder, keeping: [])
+        do {
+            folder = try TemporaryFolder()
+        } catch {
+            fatalError("no folder: \(error)")
         }
-        rmdir(path)
     }
 
     func database(
