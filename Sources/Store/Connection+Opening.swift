@@ -24,7 +24,7 @@ extension Connection {
             try Self.makeFile(path)
             result = sqlite3_open_v2(path, &handle, flags, nil)
         }
-        guard let handle else { throw StoreError(.inputOutput, "There is no memory for the database.") }
+        guard let handle else { throw StoreError(StoreError.noMemory.0, StoreError.noMemory.1) }
         self.init(handle: handle)
         if let problem { throw StoreError(problem) }
         try checked(result)
@@ -58,10 +58,7 @@ extension Connection {
         do throws(SystemError) {
             _ = try OpenFile(path, flags: O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
         } catch {
-            guard error.code == EEXIST else {
-                let code: StoreError.Code = error.isFullDisk ? .diskFull : .notAllowed
-                throw StoreError(code, error.sentence, cause: error)
-            }
+            guard error.code == EEXIST else { throw StoreError(error) }
             try closeToOthers(path)
         }
     }

@@ -6,7 +6,7 @@ import Glibc
 /// keeping it beyond the closure is a mistake.
 ///
 /// Every statement throws `.constraint`, `.busy`, `.diskFull`, `.damaged`, `.damagedPage`, `.notAllowed`,
-/// `.inputOutput`, `.invalidStatement`.
+/// `.inputOutput`, `.noMemory`, `.tooManyFiles`, `.invalidStatement`.
 ///
 ///     try database.transaction { connection in
 ///         try connection.execute("UPDATE item SET seen = ? WHERE id = ?", true, 7)
@@ -171,7 +171,10 @@ public final class Connection {
         }
     }
 
-    func checked(_ result: Int32) throws(StoreError) {
+    /// - Parameter call: of SQLite. What the system said before it is not its own.
+    func checked(_ call: @autoclosure () -> Int32) throws(StoreError) {
+        errno = 0
+        let result = call()
         if result != SQLITE_OK { throw failure(result) }
     }
 

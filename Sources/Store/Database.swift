@@ -29,6 +29,8 @@ public final class Database: @unchecked Sendable {
     private let holder = Lock<pthread_t?>(nil)
     /// The `synchronous` setting between transactions.
     private let usual: String
+    private let busyTimeout: Duration
+    private static let checkpointTimeout = Duration.milliseconds(250)
 
     /// Opens or makes the database and brings its schema up to date.
     ///
@@ -38,7 +40,8 @@ public final class Database: @unchecked Sendable {
     ///   - consent: to changes of the schema that cannot be undone; a copy is made before (`MigrationCopy`).
     ///   - busyTimeout: how long to wait for other processes' write transactions.
     /// - Throws: `.wrongVersion` when a newer version of the program wrote it, or consent is missing; `.damaged`, `.damagedPage`,
-    ///   `.notADatabase`, `.wrongKey`, `.encrypted`, `.notEncrypted`, `.diskFull`, `.notAllowed`.
+    ///   `.notADatabase`, `.wrongKey`, `.encrypted`, `.notEncrypted`, `.diskFull`, `.notAllowed`, `.noMemory`,
+    ///   `.tooManyFiles`.
     public init(
         path: String, migrations: [Migration], key: SecretBytes? = nil, durability: Durability = .full,
         consent: MigrationConsent = .given, busyTimeout: Duration = .seconds(10),
@@ -46,6 +49,7 @@ public final class Database: @unchecked Sendable {
     ) throws(StoreError) {
         lockClass = LockClass(.database, file: file, line: line)
         usual = durability == .full ? "FULL" : "NORMAL"
+        self.busyTimeout = busyTimeout
         connection = try Connection(path: path, key: key)
         Self.wait(busyTimeout, onBehalfOf: connection.handle)
         do {
@@ -115,12 +119,15 @@ public final class Database: @unchecked Sendable {
     }
 
     /// Moves the journal's content into the database file and empties the journal, so that what was
-    /// deleted is gone from it too. Does what it can while others read or write.
+    /// deleted is gone from it too. Waits a quarter of a second for others who read or write, at most; then it does
+    /// what it can beside them, and the next one does the rest.
     /// - Throws: `.notAllowed` after `close`; as every statement of a `Connection`.
     public func checkpoint() throws(StoreError) {
         lock()
         defer { unlock() }
         try requireOpen()
+        Self.wait(min(Self.checkpointTimeout, busyTimeout), onBehalfOf: connection.handle)
+        defer { Self.wait(busyTimeout, onBehalfOf: connection.handle) }
         try connection.executeScript("PRAGMA wal_checkpoint(TRUNCATE)")
     }
 
@@ -162,7 +169,7 @@ public final class Database: @unchecked Sendable {
     /// Asks again every millisecond at first, then every five: SQLite's own steps grow to a tenth of a
     /// second, far longer than the transactions of the other process that is waited for.
     private static func wait(_ timeout: Duration, onBehalfOf handle: OpaquePointer) {
-        let looks = Int(clamping: timeout.components.seconds) * 200
+        let looks = Int(timeout / .milliseconds(5))
         sqlite3_busy_handler(
             handle,
             { looks, count in

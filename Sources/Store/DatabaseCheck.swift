@@ -1,3 +1,4 @@
+import Base
 import CSQLite
 import Cryptography
 import Glibc
@@ -14,8 +15,8 @@ public enum DatabaseCheck {
     ///   - key: with which it is sealed; nil: it is in clear.
     /// - Returns: what is wrong with it, at most `limit` sentences of SQLite, which hold numbers of pages and names of
     ///   tables and nothing of what is stored; empty when all is right.
-    /// - Throws: `.notAllowed` where there is no file; `.busy`, `.wrongKey`, `.encrypted`, `.notEncrypted`. Damage is
-    ///   not thrown.
+    /// - Throws: `.notAllowed` where there is no file; `.busy`, `.noMemory`, `.tooManyFiles`, `.wrongKey`,
+    ///   `.encrypted`, `.notEncrypted`. Damage is not thrown.
     public static func problems(
         path: String, key: SecretBytes? = nil, limit: Int = 20
     ) throws(StoreError) -> [String] {
@@ -45,7 +46,9 @@ public enum DatabaseCheck {
     private static func isDamage(_ code: StoreError.Code) -> Bool {
         switch code {
         case .damaged, .damagedPage, .notADatabase, .constraint, .invalidStatement, .inputOutput: true
-        case .diskFull, .busy, .wrongKey, .encrypted, .notEncrypted, .wrongVersion, .notAllowed: false
+        case .diskFull, .busy, .noMemory, .tooManyFiles, .wrongKey, .encrypted, .notEncrypted, .wrongVersion,
+            .notAllowed:
+            false
         }
     }
 }

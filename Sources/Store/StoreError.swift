@@ -9,8 +9,12 @@ public struct StoreError: DescribedError {
     public enum Code: Hashable, Sendable {
         /// The disk, the quota or the file size limit.
         case diskFull
-        /// Another connection kept the write lock longer than the busy timeout.
+        /// Another connection kept the write lock longer than the busy timeout, or was always faster.
         case busy
+        /// For SQLite, or for the system beneath it.
+        case noMemory
+        /// This process, or the whole system, has as many files open as it may.
+        case tooManyFiles
         /// Corrupt, no database at all, or with a value that the program never writes.
         case damaged
         /// A page of an encrypted database is not what was written there.
@@ -60,12 +64,24 @@ public struct StoreError: DescribedError {
                 .damagedPage,
                 "A page of the encrypted database or of its journal is damaged: restore it from a backup."
             )
+        case SQLITE_NOMEM: (code, sentence) = Self.noMemory
+        case SQLITE_IOERR where resultCode == Self.inputOutputWithoutMemory:
+            (code, sentence) = Self.noMemory
         case SQLITE_IOERR where [ENOSPC, EDQUOT, EFBIG].contains(systemError):
             (code, sentence) = (.diskFull, "The disk or its quota is full: free some space and try again.")
+        case SQLITE_IOERR where systemError == ENOMEM, SQLITE_CANTOPEN where systemError == ENOMEM:
+            (code, sentence) = Self.noMemory
+        case SQLITE_IOERR where Self.areTooManyFiles(systemError),
+            SQLITE_CANTOPEN where Self.areTooManyFiles(systemError):
+            (code, sentence) = (
+                .tooManyFiles,
+                "The database cannot be opened, because too many files are open: end other programs and try again."
+            )
         case SQLITE_IOERR:
             let reason = systemError == 0 ? "" : ": \(String(cString: strerror(systemError)))"
             (code, sentence) = (.inputOutput, "The database could not be read or written\(reason).")
-        case SQLITE_BUSY, SQLITE_LOCKED:
+        // The last: others began so often to use the journal that it was given up.
+        case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL:
             (code, sentence) = (.busy, "Another process is using the database for too long; try again.")
         case SQLITE_CORRUPT, SQLITE_NOTADB:
             (code, sentence) = (
@@ -93,9 +109,31 @@ public struct StoreError: DescribedError {
             case .wrongKey: .wrongKey
             case .damaged: .damaged
             case .newerVersion: .wrongVersion
-            case .file: (error.cause as? SystemError)?.isFullDisk == true ? .diskFull : .notAllowed
+            case .file: (error.cause as? SystemError).map(Self.code) ?? .notAllowed
             }
         self.init(code, error.sentence, cause: error)
+    }
+
+    /// A file that could not be made or looked at.
+    init(_ error: SystemError) { self.init(Self.code(of: error), error.sentence, cause: error) }
+
+    private static func code(of error: SystemError) -> Code {
+        switch error.code {
+        case _ where error.isFullDisk: .diskFull
+        case EMFILE, ENFILE: .tooManyFiles
+        case ENOMEM: .noMemory
+        default: .notAllowed
+        }
+    }
+
+    static let noMemory = (
+        Code.noMemory, "There is not enough memory for the database: close other programs and try again."
+    )
+    /// SQLITE_IOERR_NOMEM, which Swift cannot import.
+    private static let inputOutputWithoutMemory = SQLITE_IOERR | 12 << 8
+
+    private static func areTooManyFiles(_ systemError: Int32) -> Bool {
+        systemError == EMFILE || systemError == ENFILE
     }
 
     static let unconfirmedMigration = StoreError(

@@ -76,7 +76,9 @@ public struct OpeningResult: Sendable {
         case .wrongKey: .errorNotADatabase(.wrongKey)
         case .notADatabase, .encrypted, .notEncrypted: .errorNotADatabase(.noDatabase)
         case .damaged, .damagedPage: .errorNotADatabase(.damaged)
-        case .diskFull, .busy, .constraint, .notAllowed, .inputOutput, .invalidStatement: .errorSQL
+        case .diskFull, .busy, .noMemory, .tooManyFiles, .constraint, .notAllowed, .inputOutput,
+            .invalidStatement:
+            .errorSQL
         }
     }
 }
