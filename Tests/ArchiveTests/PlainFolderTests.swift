@@ -78,6 +78,24 @@ struct PlainFolderTests {
         #expect(try put(item(1, [1, 2]), open()) == .unchanged)
     }
 
+    @Test(
+        "a path of a manifest is a folder and a name, however its letters hide the slash",
+        arguments: [
+            ("a/b", true), ("\u{301}a/\u{301}b", true), ("a\u{600}/b", true), ("a\u{600}/..", false),
+            ("a\u{600}/../b", false), ("\u{301}a/\u{301}b/\u{301}c", false), ("../a", false), ("/a", false),
+            ("/a/b", false), ("a/", false), ("a//b", false), ("a", false), ("", false), ("./a", false),
+        ])
+    func manifestPaths(path: String, isOurs: Bool) {
+        var manifest = PlainManifest(profile: "alice")
+        manifest.files = [
+            .init(
+                item: 1, path: path, chat: "Zoë", name: "a", sender: "zoe", direction: "received", time: 0,
+                size: 0,
+                sha256: "")
+        ]
+        #expect(manifest.isOurs == isOurs)
+    }
+
     @Test("a file has its bytes, its time, and no rights of others")
     func written() throws {
         let place = try open()

@@ -1,0 +1,283 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+import TestSupport
+import Testing
+import XFTP
+
+@testable import Hydration
+
+@Suite("Where chunks lie in a file")
+struct ChunkLayoutTests {
+    private static func layout(_ sizes: [UInt32]) -> ChunkLayout? {
+        ChunkLayout(sizes.enumerated().map { ChunkPlace(size: $1, relay: "relay \($0 % 3)") })
+    }
+
+    @Test("a file without chunks, or with an empty one, has no layout")
+    func none() {
+        for sizes in [[], [0], [5, 0], [0, 5], [1, 0, 1]] as [[UInt32]] { #expect(Self.layout(sizes) == nil) }
+    }
+
+    @Test("every position belongs to one chunk, as counting shows")
+    func model() throws {
+        var random = SeededGenerator(state: 4)
+        for _ in 0..<60 {
+            let sizes = (0..<Int.random(in: 1...12, using: &random)).map { _ in
+                UInt32.random(in: 1...9, using: &random)
+            }
+            let layout = try #require(Self.layout(sizes))
+            let owners = sizes.enumerated().flatMap { index, size in [Int](repeating: index, count: Int(size))
+            }
+            #expect(layout.count == sizes.count && layout.streamSize == UInt64(owners.count))
+            for (position, owner) in owners.enumerated() {
+                #expect(layout.chunk(at: UInt64(position)) == owner)
+                #expect(layout.range(of: owner).contains(UInt64(position)))
+            }
+            for position in [UInt64(owners.count), UInt64(owners.count) + 1, .max] {
+                #expect(layout.chunk(at: position) == sizes.count - 1)
+            }
+            for (index, size) in sizes.enumerated() { #expect(layout.size(of: index) == UInt64(size)) }
+            for start in 0...owners.count {
+                for end in start...owners.count + 1 {
+                    let touched = Set(owners[start..<min(end, owners.count)])
+                    #expect(
+                        Set(layout.chunks(UInt64(start)..<UInt64(end))) == touched,
+                        "\(start)..<\(end) of \(sizes)")
+                }
+            }
+        }
+    }
+}
+
+@Suite("Which relays are far away")
+struct RelayDistancesTests {
+    private static let far = Duration.milliseconds(20)
+
+    private static func distances(first: Int, chunk: Int?, at now: Duration = .zero) -> RelayDistances {
+        var distances = RelayDistances(far: far)
+        distances.note("a", firstByteAfter: .milliseconds(first), now: now)
+        if let chunk { distances.note("a", chunkAfter: .milliseconds(chunk)) }
+        return distances
+    }
+
+    @Test(
+        "far is who never answered quickly, on a line on which a chunk takes little more",
+        arguments: [
+            (21, 100, true), (20, 100, false), (19, 100, false), (40, 320, true), (40, 321, false),
+            (40, 40, true),
+            (1000, 8000, true), (1000, 8001, false), (0, 0, false),
+        ])
+    func borders(first: Int, chunk: Int, isFar: Bool) {
+        #expect(Self.distances(first: first, chunk: chunk).isFar("a") == isFar)
+    }
+
+    @Test("nothing is said of a relay that is unknown, or of which no chunk has come")
+    func unknown() {
+        var distances = Self.distances(first: 100, chunk: nil)
+        #expect(!distances.isFar("a") && !distances.isFar("b"))
+        distances.note("b", chunkAfter: .milliseconds(1))
+        #expect(!distances.isFar("b"))
+    }
+
+    @Test("the shortest time counts, until a minute has passed without a chunk")
+    func shortest() {
+        var distances = Self.distances(first: 10, chunk: 50)
+        distances.note("a", firstByteAfter: .milliseconds(100), now: .seconds(30))
+        #expect(!distances.isFar("a"))
+        // Sixty seconds since the last use, not since the first.
+        distances.note("a", firstByteAfter: .milliseconds(100), now: .seconds(90))
+        #expect(!distances.isFar("a"))
+        distances.note("a", firstByteAfter: .milliseconds(100), now: .seconds(151))
+        #expect(!distances.isFar("a"), "no chunk is known any more")
+        distances.note("a", chunkAfter: .milliseconds(200))
+        #expect(distances.isFar("a"))
+    }
+
+    @Test("of more relays than anybody has, those used longest ago are forgotten")
+    func many() {
+        var distances = RelayDistances(far: Self.far)
+        for number in 0..<200 {
+            distances.note("\(number)", firstByteAfter: .milliseconds(50), now: .seconds(number))
+            distances.note("\(number)", chunkAfter: .milliseconds(50))
+        }
+        #expect((0..<200).filter { distances.isFar("\($0)") } == Array(136..<200))
+    }
+}
+
+@Suite("What failed, and for how long that is the answer")
+struct RetryStateTests {
+    private static let problem = FileProblem(.unreachable, "The relay cannot be reached.")
+
+    @Test("an answer holds until its time, and the problem until something succeeds")
+    func answers() {
+        var state = RetryState()
+        #expect(state.answer(now: .zero) == nil && state.problem == nil && state.nextTry == nil)
+        state.remember(Self.problem, until: .seconds(5))
+        #expect(state.answer(now: .seconds(4)) == Self.problem)
+        #expect(state.answer(now: .seconds(5)) == nil && state.problem == Self.problem)
+        state.forgetProblem()
+        #expect(state.answer(now: .zero) == nil && state.problem == nil)
+    }
+
+    @Test("each failure doubles the pause up to a limit, and a success begins anew")
+    func pauses() throws {
+        let settings = HydrationSettings()
+        var state = RetryState()
+        var pauses: [Duration] = []
+        for number in 0..<30 {
+            let now = Duration.seconds(number * 10_000)
+            state.postpone(now: now, settings: settings)
+            pauses.append(try #require(state.nextTry) - now)
+        }
+        #expect(pauses == pauses.sorted() && pauses[0] > .zero)
+        #expect(pauses[29] == pauses[28] && pauses[1] > pauses[0])
+        state.began()
+        #expect(state.nextTry == nil)
+        state.remember(Self.problem, until: .seconds(400_000))
+        state.succeeded()
+        #expect(state.problem == nil)
+        state.postpone(now: .zero, settings: settings)
+        #expect(state.nextTry == pauses[0])
+    }
+}
+
+@Suite("Chunks that are kept in memory")
+struct ChunkMemoryTests {
+    private static func keep(_ memory: ChunkMemory, _ stream: UInt64, _ chunk: Int, _ bytes: [UInt8])
+        -> [ChunkMemory.Key]
+    {
+        memory.keep(.init(stream: stream, chunk: chunk), count: bytes.count) { $0.copyBytes(from: bytes) }
+    }
+
+    private static func read(_ memory: ChunkMemory, _ key: ChunkMemory.Key, _ range: Range<Int>) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0xEE, count: range.count)
+        let isThere = bytes.withUnsafeMutableBytes { memory.read(key, from: range.lowerBound, into: $0) }
+        return isThere ? bytes : nil
+    }
+
+    @Test("what was used longest ago goes first, as a list of uses shows")
+    func model() {
+        var random = SeededGenerator(state: 21)
+        let limit = 1000
+        let memory = ChunkMemory(limit: UInt64(limit))
+        var model: [(key: ChunkMemory.Key, bytes: [UInt8])] = []
+        for _ in 0..<3000 {
+            let key = ChunkMemory.Key(
+                stream: .random(in: 0..<3, using: &random), chunk: .random(in: 0..<8, using: &random))
+            let index = model.firstIndex { $0.key == key }
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0...3:
+                let bytes = [UInt8](
+                    repeating: .random(in: 0...255, using: &random),
+                    count: Int.random(in: 1...400, using: &random))
+                if let index { model.remove(at: index) }
+                var gone: [ChunkMemory.Key] = []
+                while model.reduce(0, { $0 + $1.bytes.count }) + bytes.count > limit, !model.isEmpty {
+                    gone.append(model.removeFirst().key)
+                }
+                model.append((key, bytes))
+                #expect(Self.keep(memory, key.stream, key.chunk, bytes) == gone)
+            case 4...8:
+                guard let index else {
+                    #expect(Self.read(memory, key, 0..<1) == nil)
+                    continue
+                }
+                let used = model.remove(at: index)
+                model.append(used)
+                let start = Int.random(in: 0...used.bytes.count, using: &random)
+                let end = Int.random(in: start...used.bytes.count, using: &random)
+                #expect(Self.read(memory, key, start..<end) == Array(used.bytes[start..<end]))
+                #expect(Self.read(memory, key, start..<used.bytes.count + 1) == nil)
+            case 9 where Int.random(in: 0..<10, using: &random) == 0:
+                memory.drop(stream: key.stream)
+                model.removeAll { $0.key.stream == key.stream }
+            default:
+                memory.drop(key)
+                if let index { model.remove(at: index) }
+            }
+            #expect(memory.holds(key) == model.contains { $0.key == key })
+        }
+    }
+
+    @Test("a chunk that is larger than all that may be held is held alone")
+    func large() {
+        let memory = ChunkMemory(limit: 100)
+        #expect(Self.keep(memory, 1, 0, [1, 2, 3]) == [])
+        let large = [UInt8](repeating: 9, count: 500)
+        #expect(Self.keep(memory, 1, 1, large) == [.init(stream: 1, chunk: 0)])
+        #expect(Self.read(memory, .init(stream: 1, chunk: 1), 0..<500) == large)
+        #expect(Self.keep(memory, 2, 0, [4]) == [.init(stream: 1, chunk: 1)])
+        #expect(memory.holds(.init(stream: 2, chunk: 0)))
+    }
+}
+
+@Suite("Tasks that are awaited at the end")
+struct TaskSetTests {
+    @Test("all are cancelled and over when it is closed, and none begins afterwards")
+    func closing() async {
+        let tasks = TaskSet()
+        let (begun, over) = (Lock(0), Lock(0))
+        for _ in 0..<20 {
+            tasks.spawn {
+                begun.withLock { $0 += 1 }
+                while !Task.isCancelled { try? await Task.sleep(for: .seconds(3600)) }
+                over.withLock { $0 += 1 }
+            }
+        }
+        await tasks.close()
+        #expect(begun.withLock { $0 } == 20 && over.withLock { $0 } == 20)
+        #expect(tasks.spawn { over.withLock { $0 += 1 } } == nil)
+        await tasks.close()
+        #expect(over.withLock { $0 } == 20)
+    }
+}
+
+@Suite("What an error on the way means for who reads the file")
+struct FileProblemTests {
+    @Test(
+        "of relays",
+        arguments: [
+            (.malformedDescription, .damaged), (.damaged, .damaged), (.tooLarge, .damaged),
+            (.timedOut, .timedOut), (.relayNotAllowed, .notApproved), (.noRelay, .noRelay),
+            (.unreachable, .unreachable), (.wrongIdentity, .unreachable), (.protocolViolation, .unreachable),
+            (.storage, .other), (.source, .other), (.wrongState, .other), (.cancelled, .other),
+        ] as [(XFTPErrorCode, FileProblem.Kind)])
+    func relays(code: XFTPErrorCode, kind: FileProblem.Kind) {
+        let problem = FileProblem(XFTPError(code, "A sentence."))
+        #expect(problem.kind == kind && problem.sentence == "A sentence.")
+    }
+
+    @Test("of disks and of the cryptography, however deep a full disk lies")
+    func disks() {
+        let full = SystemError(code: ENOSPC, operation: "write the cache")
+        let broken = SystemError(code: EIO, operation: "write the cache")
+        #expect(FileProblem(full).kind == .noSpace && FileProblem(broken).kind == .other)
+        #expect(FileProblem(XFTPError(.storage, "a", cause: full)).kind == .noSpace)
+        #expect(FileProblem(XFTPError(.storage, "a", cause: broken)).kind == .other)
+        let deep = XFTPError(.source, "a", cause: ChatError(.storage, "b", cause: full))
+        #expect(FileProblem(deep).kind == .noSpace)
+        #expect(FileProblem(ChatError(.storage, "b", cause: full)).kind == .noSpace)
+        for code in [CryptographyErrorCode.notAuthentic, .tooShort, .invalidKey] {
+            #expect(FileProblem(CryptographyError(code, "a")).kind == .damaged)
+        }
+        for code in [CryptographyErrorCode.library, .notVerified, .noMemory] {
+            #expect(FileProblem(CryptographyError(code, "a")).kind == .other)
+        }
+        #expect(FileProblem(HydrationError(.damaged, "a")).kind == .damaged)
+        #expect(FileProblem(CancellationError()).kind == .other)
+    }
+
+    @Test("of the core: what it says of the file itself is what it is")
+    func core() {
+        for kind in [FileProblem.Kind.expired, .cancelledBySender, .blocked, .damaged] {
+            #expect(FileProblem(ChatError(.file(kind), "a")).kind == kind)
+        }
+        for code in [ChatErrorCode.noSuchFile, .noSuchItem, .noSuchChat] {
+            #expect(FileProblem(ChatError(code, "a")).kind == .expired)
+        }
+        #expect(FileProblem(ChatError(.tooLarge, "a")).kind == .tooLarge)
+        #expect(FileProblem(ChatError(.storage, "a")).kind == .other)
+    }
+}
