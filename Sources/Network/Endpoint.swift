@@ -30,3 +30,19 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     /// With brackets around an IPv6 address, as in URLs and in HTTP/2's `:authority`.
     public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }
+
+extension Endpoint {
+    /// Whether a host is a hidden service of Tor: only a proxy leads there, and no name server is ever asked for it
+    /// (RFC 7686). As in every name, capitals and a dot at the end make no difference.
+    public static func isOnion(_ host: some StringProtocol) -> Bool {
+        let name = withoutFinalDots(host).lowercased()
+        return name == "onion" || name.hasSuffix(".onion")
+    }
+
+    /// A name as those who compare its end take it.
+    static func withoutFinalDots(_ host: some StringProtocol) -> String {
+        var name = String(host)
+        while name.hasSuffix(".") { name.removeLast() }
+        return name
+    }
+}

@@ -36,12 +36,10 @@ public struct ConnectionSettings: Sendable {
         self.random = random
     }
 
-    private static let onion = ".onion"
-
     /// Where to look for a server, best first: its hidden service where a proxy may know it, and never without one.
     func hosts(of hosts: [String]) -> [String] {
-        let hidden = hosts.filter { $0.hasSuffix(Self.onion) }
-        let others = hosts.filter { !$0.hasSuffix(Self.onion) }
+        let hidden = hosts.filter { Endpoint.isOnion($0) }
+        let others = hosts.filter { !Endpoint.isOnion($0) }
         return proxy == nil ? others : hidden + others
     }
 }

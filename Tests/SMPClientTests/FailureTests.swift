@@ -191,6 +191,24 @@ struct HostTests {
         #expect(ConnectionSettings(proxy: proxy).hosts(of: both) == ["abc.onion", "smp.example.org"])
     }
 
+    @Test(
+        "a hidden service is one in every spelling, and its name goes to no name server",
+        arguments: ["abc.onion.", "ABC.ONION", "Abc.Onion", "aBc.OnIoN."])
+    func spellings(hidden: String) async throws {
+        let hosts = ["smp.example.org", hidden]
+        #expect(ConnectionSettings().hosts(of: hosts) == ["smp.example.org"])
+        let proxy = SOCKSProxy(Endpoint(host: "127.0.0.1", port: 9050), isolation: "alice")
+        #expect(ConnectionSettings(proxy: proxy).hosts(of: hosts) == [hidden, "smp.example.org"])
+        let server = try #require(
+            ServerAddress(fingerprint: [UInt8](repeating: 1, count: 32), hosts: [hidden], port: 1))
+        let person = Person()
+        let error = await #expect(throws: SMPError.self) {
+            try await person.connections.ask(ClientRequest(.ping), of: server)
+        }
+        #expect(error?.code == .unreachable && error?.sentence.contains("through a proxy alone") == true)
+        await person.connections.close()
+    }
+
     @Test("through a proxy")
     func proxy() async throws {
         let place = try Place()

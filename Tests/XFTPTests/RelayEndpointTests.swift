@@ -38,6 +38,25 @@ import Testing
         #expect(configured == [Endpoint(host: host, port: 443)])
     }
 
+    /// Each in a spelling that was once taken for an ordinary name: the name server would have learned of it.
+    @Test func hiddenServicesAreFoundInEverySpellingAndNeverLookedUp() async throws {
+        let hosts = ["abc.onion.", "ABC.ONION", "Abc.Onion."]
+        let relay = RelayAddress(fingerprint: fingerprint, hosts: ["a.example"] + hosts, port: 443)
+        let proxied = try RelayResolver.endpointsForProxy(of: relay, policy: RelayPolicy(configured: []))
+        #expect(proxied.map(\.host) == hosts + ["a.example"])
+        for host in hosts {
+            let hidden = RelayAddress(fingerprint: fingerprint, hosts: [host], port: 443)
+            let error = await #expect(throws: XFTPError.self) {
+                try await RelayResolver.endpoints(of: hidden, policy: .everything)
+            }
+            #expect(error?.code == .relayNotAllowed && error?.sentence.contains("Tor") == true)
+        }
+        // What else it has is used.
+        let both = RelayAddress(fingerprint: fingerprint, hosts: hosts + ["192.0.3.1"], port: 443)
+        let found = try await RelayResolver.endpoints(of: both, policy: RelayPolicy(configured: []))
+        #expect(found == [Endpoint(host: "192.0.3.1", port: 443)])
+    }
+
     @Test func namesAndAddressesOfOthersAreLeftToTheProxy() throws {
         let relay = RelayAddress(
             fingerprint: fingerprint, hosts: ["a.example", "127.1", "b.onion", "192.0.3.1"], port: 443)

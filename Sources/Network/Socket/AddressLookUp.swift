@@ -11,6 +11,10 @@ struct AddressLookUp {
     /// A numeric address at once; a name on a thread that may take its time when ours is up.
     func run(deadline: Deadline, stop: WakeUp) throws(NetworkError) -> [SocketAddress] {
         if let numeric = try? SocketAddress.resolve(endpoint, numericOnly: true) { return numeric }
+        guard !Endpoint.isOnion(endpoint.host) else {
+            throw NetworkError(
+                .nameNotFound, "The host is a hidden service of Tor, which is reached through a proxy alone.")
+        }
         let answer = Lock<Result<[SocketAddress], NetworkError>?>(nil)
         let wakeUp = try WakeUp.orExhausted()
         do throws(SystemError) {

@@ -56,7 +56,9 @@ public struct SOCKSProxy: Hashable, Sendable {
         if let numeric = try? SocketAddress.resolve(target, numericOnly: true).first {
             return (numeric.family == AF_INET ? [1] : [4]) + numeric.hostBytes
         }
-        let name = Array(target.host.utf8)
+        // Tor looks at the end of a name for what it is.
+        let isOnion = Endpoint.isOnion(target.host)
+        let name = Array((isOnion ? Endpoint.withoutFinalDots(target.host) : target.host).utf8)
         guard !name.isEmpty, name.count <= 255 else { return nil }
         return [3, UInt8(name.count)] + name
     }

@@ -13,7 +13,7 @@ enum RelayResolver {
         var endpoints: [Endpoint] = []
         var refused = 0
         var failure: String?
-        for host in relay.hosts where !host.lowercased().hasSuffix(".onion") {
+        for host in relay.hosts where !Endpoint.isOnion(host) {
             let addresses: [String]
             if IPAddress.octetsOfIPv4(host) != nil || IPAddress.octetsOfIPv6(host) != nil {
                 addresses = [host]
@@ -51,8 +51,8 @@ enum RelayResolver {
         let isConfigured = policy.isConfigured(relay)
         let hosts = relay.hosts.filter { isConfigured || !IPAddress.isInternal(host: $0) }
         guard !hosts.isEmpty else { throw internalAddress(of: relay) }
-        let isOnion: (String) -> Bool = { $0.lowercased().hasSuffix(".onion") }
-        return (hosts.filter(isOnion) + hosts.filter { !isOnion($0) }).map {
+        let hidden = hosts.filter { Endpoint.isOnion($0) }
+        return (hidden + hosts.filter { !Endpoint.isOnion($0) }).map {
             Endpoint(host: $0, port: relay.port)
         }
     }
