@@ -58,7 +58,21 @@ import Testing
             ("224.0.0.1", true), ("8.8.8.8", false), ("192.0.2.1", false), ("::1", true), ("::", true),
             ("fe80::1", true), ("fc00::1", true), ("fd12::1", true), ("ff02::1", true),
             ("::ffff:127.0.0.1", true), ("::ffff:8.8.8.8", false), ("2002:7f00:1::", true),
-            ("64:ff9b::a00:1", true), ("2606:4700::1", false),
+            ("64:ff9b::a00:1", true), ("2606:4700::1", false), ("64:ff9b::808:808", false),
+            ("64:ff9b::7f00:1", true), ("64:ff9b::c0a8:101", true), ("64:ff9b::a9fe:a9fe", true),
+            // What a network translates by itself, wherever the address lies in it (RFC 8215).
+            ("64:ff9b:1::a00:1", true), ("64:ff9b:1:a00:0:100::", true), ("64:ff9b:1:ffff:ffff::1", true),
+            ("64:ff9b:1::808:808", true), ("64:ff9b:0:0:0:1:808:808", true), ("64:ff9c::a00:1", false),
+            // Mapped and translated addresses (RFC 4291, 2765).
+            ("::ffff:10.0.0.1", true), ("::ffff:0:127.0.0.1", true), ("::ffff:0:192.168.1.1", true),
+            ("::ffff:0:8.8.8.8", false), ("::192.168.0.1", true), ("::8.8.8.8", false),
+            // 6to4, Teredo with the client turned over, or its server; ISATAP behind any prefix.
+            ("2002:c0a8:101::1", true), ("2002:a9fe:1::1", true), ("2002:808:808::1", false),
+            ("2001:0:808:808:0:0:f5ff:fffe", true), ("2001:0:a00:1:0:0:f7f7:f7f7", true),
+            ("2001:0:808:808:0:0:80ff:fffe", true), ("2001:0:808:808:0:0:f7f7:f7f7", false),
+            ("2001:1:a00:1:0:0:f5ff:fffe", false), ("2606:4700::5efe:10.0.0.1", true),
+            ("2606:4700::200:5efe:192.168.0.1", true), ("2606:4700::5efe:8.8.8.8", false),
+            ("2002:808:808::5efe:127.0.0.1", true), ("fec0::1", true), ("febf::1", true), ("fe7f::1", false),
         ])
     func addressesThatLeadInsideAreRecognised(text: String, isInternal: Bool) throws {
         let octets = try #require(IPAddress.octetsOfIPv4(text) ?? IPAddress.octetsOfIPv6(text))

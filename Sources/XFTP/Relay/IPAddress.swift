@@ -17,7 +17,9 @@ package enum IPAddress {
     }
 
     /// Loopback, private, link-local, shared, unspecified, multicast and reserved addresses
-    /// (RFC 1122, 1918, 3927, 4193, 4291, 6598), also those written as IPv6 (mapped, 6to4, NAT64).
+    /// (RFC 1122, 1918, 3927, 4193, 4291, 6598), also those that are written within an IPv6 address, from which somebody
+    /// on the way takes them out again.
+    /// - Parameter octets: 4 or 16; what has another number is no address, and internal.
     package static func isInternal(_ octets: [UInt8]) -> Bool {
         if octets.count == 4 {
             switch (octets[0], octets[1]) {
@@ -29,15 +31,34 @@ package enum IPAddress {
             }
         }
         guard octets.count == 16 else { return true }
-        if octets[0..<10].allSatisfy({ $0 == 0 }), octets[10] == octets[11], [0, 255].contains(octets[10]) {
-            return isInternal(Array(octets[12...]))  // ::a.b.c.d, ::ffff:a.b.c.d, :: and ::1
-        }
-        if octets[0] == 0x20, octets[1] == 0x02 { return isInternal(Array(octets[2..<6])) }
-        if octets[0..<4].elementsEqual([0, 0x64, 0xff, 0x9b]) { return isInternal(Array(octets[12...])) }
         switch (octets[0], octets[1]) {
         case (0xfc...0xfd, _), (0xfe, 0x80...0xff), (0xff, _): return true
-        default: return false
+        default: return isLocalTranslation(octets) || embedded(in: octets).contains(where: isInternal)
         }
+    }
+
+    /// 64:ff9b:1::/48 (RFC 8215): what a network translates into addresses of its own choice, private ones above all.
+    /// What else lies around 64:ff9b::/96 belongs to nobody.
+    private static func isLocalTranslation(_ octets: [UInt8]) -> Bool {
+        octets.starts(with: [0, 0x64, 0xff, 0x9b]) && octets[4..<12].contains { $0 != 0 }
+    }
+
+    /// The IPv4 addresses within an IPv6 address, by its prefix or the form of its last half.
+    private static func embedded(in octets: [UInt8]) -> [[UInt8]] {
+        let last = Array(octets[12...])
+        // ::a.b.c.d, :: and ::1; ::ffff:a.b.c.d (RFC 4291); ::ffff:0:a.b.c.d (RFC 2765).
+        let mapped: [[UInt8]] = [[0, 0, 0, 0], [0, 0, 0xff, 0xff], [0xff, 0xff, 0, 0]]
+        if octets[..<8].allSatisfy({ $0 == 0 }), mapped.contains(Array(octets[8..<12])) { return [last] }
+        // NAT64 (RFC 6052).
+        if octets.starts(with: [0, 0x64, 0xff, 0x9b]) { return [last] }
+        // Teredo (RFC 4380): the server, and the client with all bits turned over.
+        if octets.starts(with: [0x20, 0x01, 0, 0]) { return [Array(octets[4..<8]), last.map { ~$0 }] }
+        var found: [[UInt8]] = []
+        // 6to4 (RFC 3056).
+        if octets.starts(with: [0x20, 0x02]) { found.append(Array(octets[2..<6])) }
+        // ISATAP (RFC 5214), behind any prefix.
+        if octets[8] & 0xfd == 0, octets[9..<12].elementsEqual([0, 0x5e, 0xfe]) { found.append(last) }
+        return found
     }
 }
 
