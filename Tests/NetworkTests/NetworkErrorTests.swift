@@ -80,9 +80,39 @@ struct NetworkErrorTests {
         #expect(kept.last == 5001)
     }
 
+    @Test("a port that was kept as 0 is another one at each start no longer, and 0 is not kept")
+    func keptZero() throws {
+        let folder = try TemporaryFolder()
+        let kept = KeptPort(try PrivateFolder(folder.path("relay"), purpose: "relay"))
+        try folder.write(Array("0\n".utf8), to: "relay/port")
+        var next: UInt16 = 6000
+        func listen() throws -> UInt16 {
+            func open(_ endpoint: Endpoint) throws(NetworkError) -> UInt16 {
+                guard endpoint.port == 0 else { return endpoint.port }
+                next += 1
+                return next
+            }
+            return try kept.listen(on: Endpoint(host: "127.0.0.1", port: 0), port: { $0 }, open)
+        }
+        #expect(try listen() == 6001 && kept.last == 6001)
+        #expect(try listen() == 6001, "others find it again")
+        // A socket that does not know its port.
+        let unknown = try kept.listen(
+            on: Endpoint(host: "127.0.0.1", port: 7), port: { $0 },
+            { endpoint throws(NetworkError) -> UInt16 in
+                #expect(endpoint.port == 7)
+                return 0
+            })
+        #expect(unknown == 0 && kept.last == 6001)
+    }
+
     @Test(
         "what is no port is none",
-        arguments: ["", "x", "65536", "-1", "\n5001", String(repeating: "1", count: 17), "5001x"])
+        arguments: [
+            "", "x", "65536", "-1", "\n5001", String(repeating: "1", count: 17), "5001x", "0", "0\n", "000",
+            "+5001",
+            " 5001", "٥٠٠١",
+        ])
     func noPort(content: String) throws {
         let folder = try TemporaryFolder()
         let place = try PrivateFolder(folder.path("relay"), purpose: "relay")

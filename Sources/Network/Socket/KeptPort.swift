@@ -8,13 +8,18 @@ public struct KeptPort: Sendable {
 
     public init(_ folder: PrivateFolder) { self.folder = folder }
 
-    /// nil where there was none, or that cannot be read.
+    /// 1 to 65535; nil where there was none, or that cannot be read.
     public var last: UInt16? {
         guard
             let bytes = try? OpenFile("port", flags: O_RDONLY | O_NOFOLLOW, in: folder.directory)
                 .readAll(limit: 16)
         else { return nil }
-        return UInt16(String(decoding: bytes, as: UTF8.self).prefix { $0 != "\n" })
+        let text = String(decoding: bytes, as: UTF8.self).prefix { $0 != "\n" }
+        // 0 would be any port, another one at each start.
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(text), port > 0 else {
+            return nil
+        }
+        return port
     }
 
     /// Listens on the port of the last time where any will do; where that is taken by now, or another is asked for, on
@@ -33,7 +38,8 @@ public struct KeptPort: Sendable {
     }
 
     private func keep(_ port: UInt16) {
-        guard port != last else { return }
+        // 0 is what a socket says that does not know its port.
+        guard port > 0, port != last else { return }
         do throws(SystemError) {
             try folder.write(Array("\(port)\n".utf8), to: "port")
         } catch {
