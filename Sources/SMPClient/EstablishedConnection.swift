@@ -110,6 +110,7 @@ struct EstablishedConnection {
         if let error = error as? NetworkError, error.code == .identity {
             return SMPError(.wrongIdentity, "The messaging \(error.sentence.lowercasedFirst)", cause: error)
         }
+        if let error = error as? NetworkError, error.code == .exhausted { return .exhausted(error) }
         return SMPError(
             .unreachable, "The messaging server cannot be reached. \(sentence(of: error))", cause: error)
     }

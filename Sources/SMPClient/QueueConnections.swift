@@ -118,24 +118,18 @@ public final class QueueConnections: QueueServers {
     }
 
     private func connection(to server: ServerAddress) throws(SMPError) -> ServerConnection {
-        let found = state.withLock { state -> Result<ServerConnection, any Error> in
-            if state.isClosed { return .failure(ServerConnection.closed) }
-            if let known = state.connections[server] { return .success(known) }
-            return Result {
+        try state.withLock { state throws(SMPError) in
+            if state.isClosed { throw ServerConnection.closed }
+            if let known = state.connections[server] { return known }
+            do throws(SystemError) {
                 let made = try ServerConnection(
                     server, settings: settings, mailbox: mailbox, isSuspended: state.isSuspended,
                     whenForgotten: { [weak self] in self?.forget($0) })
                 state.connections[server] = made
                 return made
+            } catch {
+                throw .exhausted(error)
             }
-        }
-        do {
-            return try found.get()
-        } catch let error as SMPError {
-            throw error
-        } catch {
-            throw SMPError(
-                .unreachable, "The messaging server cannot be reached: \(sentence(of: error))", cause: error)
         }
     }
 

@@ -129,8 +129,7 @@ final class ServerConnection: Sendable {
             }
         } catch {
             let entries = leave { _ in true }?.entries ?? []
-            let failure = SMPError(
-                .unreachable, "The messaging server cannot be reached: \(error.sentence)", cause: error)
+            let failure = SMPError.exhausted(error)
             for entry in entries { entry.answer(.failure(failure)) }
         }
     }
@@ -177,5 +176,15 @@ final class ServerConnection: Sendable {
         }
         for continuation in left?.1 ?? [] { continuation.resume() }
         return left?.0
+    }
+}
+
+extension SMPError {
+    /// This machine has no descriptor, thread or memory for a connection: no server is to blame.
+    static func exhausted(_ cause: some DescribedError) -> SMPError {
+        SMPError(
+            .unreachable,
+            "No connection to a messaging server can be made on this machine: \(cause.sentence)", cause: cause
+        )
     }
 }

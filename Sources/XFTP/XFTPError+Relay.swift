@@ -28,7 +28,13 @@ extension XFTPError {
             case .identity: .wrongIdentity
             case .handshake, .protocolViolation, .body, .configuration: .protocolViolation
             }
-        self.init(code, "The relay \(relay.name) failed: \(error.sentence)", cause: error)
+        let words =
+            switch error.code {
+            // Of this machine, and no relay is to blame.
+            case .exhausted: "No connection to the relay \(relay.name) can be made on this machine: "
+            default: "The relay \(relay.name) failed: "
+            }
+        self.init(code, words + error.sentence, cause: error)
     }
 
     /// What a refusal means for the file.

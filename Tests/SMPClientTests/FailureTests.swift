@@ -209,6 +209,17 @@ struct HostTests {
         await person.connections.close()
     }
 
+    @Test("what this machine has run out of is not said of the server")
+    func exhausted() {
+        let cause = NetworkError(.exhausted, "Could not make a socket: Too many open files.")
+        let error = SMPError.exhausted(cause)
+        #expect(error.code == .unreachable)
+        #expect(
+            error.sentence
+                == "No connection to a messaging server can be made on this machine: \(cause.sentence)")
+        #expect((error.cause as? NetworkError)?.code == .exhausted)
+    }
+
     @Test("through a proxy")
     func proxy() async throws {
         let place = try Place()

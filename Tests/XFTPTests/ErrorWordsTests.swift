@@ -23,7 +23,7 @@ import Testing
     /// By what the network says: the code, and whether it may work later.
     private static let network: [(NetworkErrorCode, XFTPErrorCode, isTemporary: Bool)] = [
         (.nameNotFound, .unreachable, true), (.unreachable, .unreachable, true), (.timeout, .timedOut, true),
-        (.closed, .unreachable, true), (.exhausted, .unreachable, true), (.cancelled, .cancelled, false),
+        (.closed, .unreachable, true), (.cancelled, .cancelled, false),
         (.handshake, .protocolViolation, false), (.identity, .wrongIdentity, false),
         (.protocolViolation, .protocolViolation, false), (.body, .protocolViolation, false),
         (.configuration, .protocolViolation, false),
@@ -36,6 +36,17 @@ import Testing
         #expect(error.code == expected && error.isTemporary == isTemporary)
         #expect(error.sentence == "The relay relay.example:8443 failed: It broke.")
         #expect((error.cause as? NetworkError)?.code == code)
+    }
+
+    @Test func whatThisMachineHasRunOutOfIsNotSaidOfTheRelay() {
+        let cause = NetworkError(.exhausted, "Could not make a socket: Too many open files.")
+        let error = XFTPError(cause, relay: Self.elsewhere)
+        #expect(error.code == .unreachable && error.isTemporary)
+        #expect(
+            error.sentence
+                == "No connection to the relay relay.example:8443 can be made on this machine: "
+                + "Could not make a socket: Too many open files.")
+        #expect((error.cause as? NetworkError)?.code == .exhausted)
     }
 
     @Test func whatOurOwnSinkSaysIsToldAsItIs() {

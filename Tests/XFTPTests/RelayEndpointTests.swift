@@ -57,6 +57,17 @@ import Testing
         #expect(found == [Endpoint(host: "192.0.3.1", port: 443)])
     }
 
+    @Test func aNameWithoutAnAddressIsSaidWithTheReason() async throws {
+        let relay = RelayAddress(fingerprint: fingerprint, hosts: ["no_such_name.invalid"], port: 443)
+        let error = await #expect(throws: XFTPError.self) {
+            try await RelayResolver.endpoints(of: relay, policy: .everything)
+        }
+        #expect(error?.code == .unreachable && error?.isTemporary == true)
+        #expect(
+            error?.sentence.hasPrefix(
+                "The relay no_such_name.invalid has no address at present. No address was found") == true)
+    }
+
     @Test func namesAndAddressesOfOthersAreLeftToTheProxy() throws {
         let relay = RelayAddress(
             fingerprint: fingerprint, hosts: ["a.example", "127.1", "b.onion", "192.0.3.1"], port: 443)

@@ -26,6 +26,7 @@ struct SocketAddress: Sendable {
 
     /// The addresses of an endpoint in the order to try. `numericOnly` never asks a name server;
     /// without it the call may block for many seconds.
+    /// - Throws: `.nameNotFound`; `.exhausted` when this machine has no descriptor or memory for the question.
     static func resolve(
         _ endpoint: Endpoint, numericOnly: Bool, listening: Bool = false
     ) throws(NetworkError) -> [SocketAddress] {
@@ -35,11 +36,10 @@ struct SocketAddress: Sendable {
         hints.ai_flags = AI_NUMERICSERV | (numericOnly ? AI_NUMERICHOST : 0) | (listening ? AI_PASSIVE : 0)
         var list: UnsafeMutablePointer<addrinfo>?
         let code = getaddrinfo(endpoint.host, String(endpoint.port), &hints, &list)
+        // Before anything else is called that sets it.
+        let systemCode = errno
         guard code == 0 else {
-            throw NetworkError(
-                .nameNotFound,
-                "No address was found for the host “\(endpoint.host)”: \(String(cString: gai_strerror(code)))."
-            )
+            throw NetworkError.lookUp(of: endpoint.host, failed: code, systemCode: systemCode)
         }
         defer { freeaddrinfo(list) }
         var addresses: [SocketAddress] = []
@@ -58,5 +58,23 @@ extension Endpoint {
         guard let address = try? SocketAddress.resolve(self, numericOnly: true).first else { return false }
         let bytes = address.hostBytes
         return bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
+    }
+}
+
+extension NetworkError {
+    /// Why getaddrinfo(3) gave no address of a host. What this machine has run out of says nothing of the host.
+    /// - Parameters:
+    ///   - code: an EAI number.
+    ///   - systemCode: errno, which counts with EAI_SYSTEM.
+    package static func lookUp(of host: String, failed code: Int32, systemCode: Int32) -> NetworkError {
+        let system = code == EAI_MEMORY ? ENOMEM : code == EAI_SYSTEM ? systemCode : 0
+        if system != 0 {
+            let failure = Socket.failure("look up an address", code: system)
+            if failure.code == .exhausted { return failure }
+        }
+        let reason =
+            code == EAI_SYSTEM ? strerror(systemCode) : gai_strerror(code).map { .init(mutating: $0) }
+        let words = reason.map { String(cString: $0) } ?? "error \(code)"
+        return NetworkError(.nameNotFound, "No address was found for the host “\(host)”: \(words).")
     }
 }

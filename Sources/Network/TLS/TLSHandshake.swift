@@ -17,7 +17,8 @@ struct ClientRoute: Sendable {
             if let mayReach { addresses.removeAll { !mayReach($0.hostBytes) } }
             return try Socket.connect(to: addresses, deadline: deadline, stop: stop)
         } catch {
-            guard proxy != nil, error.code != .cancelled else { throw error }
+            // What this machine has run out of is not the proxy's.
+            guard proxy != nil, error.code != .cancelled, error.code != .exhausted else { throw error }
             throw NetworkError(error.code, "The SOCKS proxy at \(next) cannot be reached.", cause: error)
         }
     }

@@ -12,7 +12,7 @@ enum RelayResolver {
         let isConfigured = policy.isConfigured(relay)
         var endpoints: [Endpoint] = []
         var refused = 0
-        var failure: String?
+        var failure: NetworkError?
         for host in relay.hosts where !Endpoint.isOnion(host) {
             let addresses: [String]
             if IPAddress.octetsOfIPv4(host) != nil || IPAddress.octetsOfIPv6(host) != nil {
@@ -39,7 +39,10 @@ enum RelayResolver {
         guard let failure else {
             throw XFTPError(.relayNotAllowed, "The relay \(relay.name) can be reached through Tor only.")
         }
-        throw XFTPError(.unreachable, "The relay \(relay.name) has no address at present: \(failure).")
+        guard failure.code != .exhausted else { throw XFTPError(failure, relay: relay) }
+        throw XFTPError(
+            .unreachable, "The relay \(relay.name) has no address at present. \(failure.sentence)",
+            cause: failure)
     }
 
     /// The hosts of a relay as a proxy takes them: names stay names, onion addresses come first. The proxy
@@ -70,7 +73,7 @@ enum RelayResolver {
 private final class LookUp: Sendable {
     enum Outcome {
         case found([String])
-        case failed(String)
+        case failed(NetworkError)
     }
 
     private struct State {
@@ -121,7 +124,8 @@ private final class LookUp: Sendable {
             hints.ai_flags = 0
             code = getaddrinfo(host, nil, &hints, &list)
         }
-        guard code == 0 else { return .failed(String(cString: gai_strerror(code))) }
+        let systemCode = errno
+        guard code == 0 else { return .failed(.lookUp(of: host, failed: code, systemCode: systemCode)) }
         defer { freeaddrinfo(list) }
         var addresses: [String] = []
         var entry = list
