@@ -101,5 +101,5 @@ public struct GcryptKEM: KEM, @unchecked Sendable {
     }
 
     private static let refused = RatchetError(
-        .invalidKey, "libgcrypt refused a step of the post-quantum encryption.")
+        .library, "libgcrypt refused a step of the post-quantum encryption.")
 }

@@ -2,13 +2,13 @@ import Cryptography
 
 /// A key encapsulation mechanism: sntrup761, with the lengths that SimpleX writes. Any thread.
 public protocol KEM: Sendable {
-    /// - Throws: `.invalidKey` when the library refuses.
+    /// - Throws: `.library` when the library refuses.
     func generate() throws(RatchetError) -> KEMKey
     /// A fresh secret, and what only the holder of `publicKey` (1158 bytes) can make it of.
-    /// - Throws: `.malformed` for a key of another length, `.invalidKey` when the library refuses.
+    /// - Throws: `.malformed` for a key of another length, `.library` when the library refuses.
     func encapsulate(to publicKey: [UInt8]) throws(RatchetError) -> Encapsulation
     /// The secret in a ciphertext of 1039 bytes. One that was not made for this key gives another secret, and no error.
-    /// - Throws: `.malformed` for a ciphertext of another length, `.invalidKey` when the library refuses.
+    /// - Throws: `.malformed` for a ciphertext of another length, `.library` when the library refuses.
     func decapsulate(_ ciphertext: [UInt8], with key: KEMKey) throws(RatchetError) -> WipedBytes
 }
 

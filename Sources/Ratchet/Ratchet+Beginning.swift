@@ -20,7 +20,7 @@ extension Ratchet {
     /// - Parameters:
     ///   - own: made for this agreement alone; the same again when joining is repeated.
     ///   - inviter: from its link, or its new keys when two sides agree anew.
-    /// - Throws: `.invalidKey` for keys of small order, and when the KEM refuses.
+    /// - Throws: `.invalidKey` for keys of small order; `.library` when the KEM or OpenSSL refuses.
     public static func joining(
         _ own: AgreementKeys, inviter: AgreementParameters, settings: RatchetSettings, tools: RatchetTools
     ) throws(RatchetError) -> (ratchet: Ratchet, parameters: AgreementParameters) {
@@ -62,8 +62,8 @@ extension Ratchet {
     /// - Parameters:
     ///   - own: the private halves of what the link has.
     ///   - joiner: from its first message, or its new keys when two sides agree anew.
-    /// - Throws: `.invalidKey` for keys of small order, and when the KEM refuses; where the joiner accepted
-    ///   a KEM, `.malformed` if `own` has proposed none, `.kemUnavailable`.
+    /// - Throws: `.invalidKey` for keys of small order; `.library` when the KEM or OpenSSL refuses; where the joiner
+    ///   accepted a KEM, `.malformed` if `own` has proposed none, `.kemUnavailable`.
     public static func inviting(
         _ own: AgreementKeys, joiner: AgreementParameters, settings: RatchetSettings, tools: RatchetTools
     ) throws(RatchetError) -> Ratchet {

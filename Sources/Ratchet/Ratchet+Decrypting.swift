@@ -5,8 +5,8 @@ extension Ratchet {
     /// The message in what was received. The ratchet must be stored before it is acknowledged. Throws without any change of
     /// the ratchet: also what was skipped before a damaged message is not kept.
     /// - Throws: `.malformed`, `.unsupportedVersion`, `.headerNotAuthentic`, `.bodyNotAuthentic`,
-    ///   `.repeated`, `.tooOld`, `.tooManySkipped`; `.invalidKey` for a new key of small order, and when the
-    ///   KEM refuses; `.kemUnavailable`.
+    ///   `.repeated`, `.tooOld`, `.tooManySkipped`; `.invalidKey` for a new key of small order;
+    ///   `.library` when the KEM or OpenSSL refuses; `.kemUnavailable`.
     public mutating func decrypt(_ message: [UInt8], tools: RatchetTools) throws(RatchetError) -> [UInt8] {
         let envelope = try MessageEnvelope(decoding: message)
         var next = self

@@ -31,6 +31,8 @@ public enum RatchetErrorCode: Hashable, Sendable {
     case exhausted
     /// The other side uses the post-quantum KEM, and it is not installed here (any more).
     case kemUnavailable
+    /// libgcrypt or OpenSSL failed at something that cannot fail with valid arguments: no key is to blame.
+    case library
     /// Stored bytes that are no state of a ratchet, or of a later version.
     case invalidState
 }
@@ -45,6 +47,10 @@ extension RatchetError {
 
     /// What a refused agreement means here.
     static func agreement(_ error: CryptographyError) -> RatchetError {
-        RatchetError(.invalidKey, "The contact's key is unusable.", cause: error)
+        guard error.code != .library else {
+            return RatchetError(
+                .library, "An encrypted connection has no key: \(error.sentence)", cause: error)
+        }
+        return RatchetError(.invalidKey, "The contact's key is unusable.", cause: error)
     }
 }
