@@ -24,11 +24,8 @@ struct LinkFolder: Sendable {
     /// committed.
     /// - Throws: `.file(.damaged)` for what is no CryptoFile of `size` bytes of plaintext.
     func keep(_ staged: FileSourceLocation, size: UInt64) throws -> String {
-        let file = try OpenFile(staged.path, flags: O_RDONLY | O_NOFOLLOW)
-        let status = try file.status()
-        guard staged.arguments != nil, status.st_mode & S_IFMT == S_IFREG, status.st_size >= 16,
-            UInt64(status.st_size) - 16 == size
-        else {
+        let length = try OpenFile.regular(staged.path, flags: O_NOFOLLOW)?.size()
+        guard staged.arguments != nil, let length, length >= 16, length - 16 == size else {
             throw ChatError(.file(.damaged), "The file to keep does not have the length it should have.")
         }
         let (folder, name) = (try opened(), Self.freshName())

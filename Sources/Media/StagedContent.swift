@@ -7,7 +7,7 @@ import Posix
 enum StagedContent {
     /// What reads it. Blocks.
     static func reader(of message: ComposedMessage) throws -> SharedContent {
-        let file = try OpenFile(message.source.path, flags: O_RDONLY)
+        guard let file = try OpenFile.regular(message.source.path) else { throw NotRegular() }
         guard let arguments = message.source.arguments else {
             return { offset, count in try file.read(count: count, at: offset) }
         }
@@ -43,6 +43,9 @@ enum StagedContent {
         }
         return file
     }
+
+    /// The path is that of a pipe or device: to read it could take for ever.
+    private struct NotRegular: Error {}
 
     /// The file has fewer bytes than it should.
     private struct Shortened: Error {}

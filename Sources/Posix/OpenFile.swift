@@ -35,6 +35,23 @@ public final class OpenFile: Sendable {
         }
     }
 
+    /// Opens a regular file to read it; nil for whatever else has this name. To open a pipe would be to wait for
+    /// somebody who writes into it, maybe for ever, and to read a device may be anything at all.
+    /// - Parameter flags: besides those for reading.
+    /// - Throws: as open(2), but for ENXIO, which sockets and pipes answer.
+    public static func regular(
+        _ path: String, flags: Int32 = 0, in directory: OpenFile? = nil
+    ) throws(SystemError) -> OpenFile? {
+        do throws(SystemError) {
+            let file = try OpenFile(
+                path, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY | flags, in: directory)
+            return try file.status().st_mode & S_IFMT == S_IFREG ? file : nil
+        } catch {
+            guard error.code == ENXIO else { throw error }
+            return nil
+        }
+    }
+
     deinit { close(descriptor) }
 
     /// Fills `buffer` from `offset` on; fewer bytes than asked only at the end of the file.

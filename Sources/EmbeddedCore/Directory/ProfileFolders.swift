@@ -55,10 +55,8 @@ public struct ProfileFolders: Sendable {
         guard location.arguments != nil else {
             throw ChatError(.invalidCommand, "The file to keep is not encrypted.")
         }
-        let file = try OpenFile(location.path, flags: O_RDONLY | O_NOFOLLOW)
-        let status = try file.status()
-        guard status.st_mode & S_IFMT == S_IFREG, status.st_size >= 16, UInt64(status.st_size) - 16 == size
-        else {
+        let length = try OpenFile.regular(location.path, flags: O_NOFOLLOW)?.size()
+        guard let length, length >= 16, length - 16 == size else {
             throw ChatError(.file(.damaged), "The file to keep does not have the length it should have.")
         }
         let name = freshName()

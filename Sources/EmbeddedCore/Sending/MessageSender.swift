@@ -147,8 +147,10 @@ final class MessageSender: Sendable {
         guard let arguments = message.source.arguments else {
             throw ChatError(.invalidCommand, "The file to send is not encrypted.")
         }
-        let reader = try CryptoFileReader(
-            file: try OpenFile(message.source.path, flags: O_RDONLY | O_NOFOLLOW), arguments: arguments)
+        guard let file = try OpenFile.regular(message.source.path, flags: O_NOFOLLOW) else {
+            throw ChatError(.invalidCommand, "Only a regular file can be sent.")
+        }
+        let reader = try CryptoFileReader(file: file, arguments: arguments)
         guard reader.size == message.size else {
             throw ChatError(.file(.damaged), "The file to send does not have the length it should have.")
         }

@@ -27,12 +27,10 @@ final class StandaloneFiles: Sendable {
 
     func upload(_ path: String) async throws(ChatError) -> FileID {
         let file = try await blocking.run { [self] in
-            let status = try OpenFile(path, flags: O_RDONLY).status()
-            guard status.st_mode & S_IFMT == S_IFREG else {
-                throw ChatError(.invalidCommand, "Only a regular file can be uploaded.")
-            }
+            guard let opened = try OpenFile.regular(path) else { throw Self.notRegular }
+            let size = try opened.size()
             try uploads.requireRelay()
-            return try insert(path: path, size: UInt64(status.st_size), link: nil)
+            return try insert(path: path, size: size, link: nil)
         }
         uploads.start(file)
         return file
@@ -44,7 +42,9 @@ final class StandaloneFiles: Sendable {
             guard let arguments = source.arguments else {
                 throw ChatError(.invalidCommand, "The file to upload is not encrypted.")
             }
-            let opened = try OpenFile(source.path, flags: O_RDONLY | O_NOFOLLOW)
+            guard let opened = try OpenFile.regular(source.path, flags: O_NOFOLLOW) else {
+                throw Self.notRegular
+            }
             let size = try CryptoFileReader(file: opened, arguments: arguments).size
             try uploads.requireRelay()
             let now = store.clock.now()
@@ -58,6 +58,8 @@ final class StandaloneFiles: Sendable {
         uploads.start(file)
         return file
     }
+
+    private static let notRegular = ChatError(.invalidCommand, "Only a regular file can be uploaded.")
 
     func outcome(of file: FileID) async throws(ChatError) -> StandaloneOutcome? {
         try await blocking.run { [store] in try store.read { try $0.uploads.standaloneOutcome(file) } }

@@ -95,12 +95,15 @@ final class XFTPTransfers: FileTransfers {
     private static func open(_ source: UploadOrder.Source) throws -> any UploadSource {
         switch source {
         case .plain(let path):
-            return try PlainFileSource(try OpenFile(path, flags: O_RDONLY))
+            guard let file = try OpenFile.regular(path) else { throw notRegular }
+            return try PlainFileSource(file)
         case .cryptoFile(let path, let arguments):
-            let file = try OpenFile(path, flags: O_RDONLY | O_NOFOLLOW)
+            guard let file = try OpenFile.regular(path, flags: O_NOFOLLOW) else { throw notRegular }
             return CryptoFileSource(try CryptoFileReader(file: file, arguments: arguments))
         }
     }
+
+    private static let notRegular = XFTPError(.source, "Only a regular file can be uploaded.")
 
     private static func open(
         _ destination: DownloadOrder.Destination, path: String, for description: FileDescription
