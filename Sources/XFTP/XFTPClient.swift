@@ -22,7 +22,9 @@ public final class XFTPClient: Sendable {
 
     deinit { close() }
 
-    /// Closes all connections; what is under way fails. The client can be used again.
+    /// Closes all connections and forgets what was learned about relays. What was waiting for a connection ends with
+    /// `.cancelled`; what was under way on one is tried again over a new one, as after every connection that breaks:
+    /// who wants it to end cancels its task first. The client can be used again.
     public func close() { relays.close() }
 
     /// Closes all connections and opens none until `resume`: requests wait, also those that were under way, which are
