@@ -73,6 +73,7 @@ public enum FileUpload {
         client.openAhead(
             Array(relays.prefix(producer.sizes.count)),
             connections: min(connectionsAhead, producer.sizes.count))
+        defer { deleteReplaced(in: records, client: client) }
         do throws(XFTPError) {
             try await records.flush()
             let digest = try await transfer(producer, uploader: uploader)
@@ -209,8 +210,22 @@ public enum FileUpload {
         _ state: UploadState, client: XFTPClient, deadline: Duration = .seconds(10)
     ) async {
         // Of its own, because the caller's task may be cancelled: that is why it discards.
-        // What the relay does not hear of it drops in its own time.
-        let deletion = Task { try? await delete(state, client: client) }
+        await end(Task { try? await delete(state, client: client) }, within: deadline)
+    }
+
+    /// Deletes what chunks left behind that were made anew: beside all else, since a relay that has just failed may
+    /// take its time, and nobody is to wait for it.
+    private static func deleteReplaced(in records: UploadRecords, client: XFTPClient) {
+        let replicas = records.takeReplaced().compactMap(\.senderReplica)
+        guard !replicas.isEmpty else { return }
+        Task {
+            await end(
+                Task { try? await FileDeletion.delete(replicas, client: client) }, within: .seconds(10))
+        }
+    }
+
+    /// What a relay does not hear of within this time it drops in its own.
+    private static func end(_ deletion: Task<Void?, Never>, within deadline: Duration) async {
         let limit = Task {
             try await Task.sleep(for: deadline)
             deletion.cancel()

@@ -9,6 +9,18 @@ final class UploadRecords: Sendable {
         var isDirty = false
         var isSaving = false
         var lastSave: ContinuousClock.Instant?
+        /// Those of chunks that were made anew, at another relay or the same.
+        var replaced: [UploadState.CreatedChunk] = []
+
+        mutating func put(_ chunk: UploadState.CreatedChunk) {
+            if let earlier = state.chunk(chunk.index),
+                earlier.senderID != chunk.senderID || earlier.relay != chunk.relay
+            {
+                replaced.append(earlier)
+            }
+            state.put(chunk)
+            isDirty = true
+        }
     }
 
     /// Time between two saves.
@@ -24,10 +36,17 @@ final class UploadRecords: Sendable {
 
     var state: UploadState { records.withLock { $0.state } }
 
+    /// What relays still have a record of, and nothing names any more: each once.
+    func takeReplaced() -> [UploadState.CreatedChunk] {
+        records.withLock { records in
+            defer { records.replaced = [] }
+            return records.replaced
+        }
+    }
+
     func put(_ chunk: UploadState.CreatedChunk) async throws(XFTPError) {
         let isDue = records.withLock { records in
-            records.state.put(chunk)
-            records.isDirty = true
+            records.put(chunk)
             if let last = records.lastSave, ContinuousClock.now - last < Self.interval { return false }
             return Self.beginSaving(&records)
         }
