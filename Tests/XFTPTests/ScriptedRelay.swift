@@ -48,6 +48,8 @@ final class ScriptedRelay: HTTP2ServerHandler {
     /// SHA-256 of each chunk that it was brought whole.
     let brought = Lock<[[UInt8]]>([])
     let connections = Lock(0)
+    /// What it answers the next requests with, one each, whatever they are.
+    let forced = Lock<[XFTPResponse]>([])
     fileprivate let isStopped = Lock(false)
 
     init(chunk: [UInt8], handshake: Fault? = nil, faults: [Fault] = []) throws {
@@ -175,6 +177,10 @@ private final class Exchange: ServerExchange {
     }
 
     private func perform(_ command: XFTPCommand) throws -> any BodySource {
+        if let forced = connection.relay.forced.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
+            count("forced")
+            return BytesBody(answer(forced))
+        }
         switch command {
         case .ping:
             count("ping")

@@ -1,0 +1,67 @@
+import TestSupport
+import Testing
+
+@testable import XFTP
+
+@Suite("Memory for chunks")
+struct ChunkMemoryTests {
+    @Test(
+        "a buffer has all the memory that it was asked for, also none",
+        arguments: [0, 1, 4095, 65_536, 4 << 20, (4 << 20) + 1])
+    func capacity(size: Int) {
+        let buffer = ChunkBuffer(capacity: size)
+        #expect(buffer.capacity == max(size, 1) && buffer.count == 0 && buffer.bytes.count == 0)
+        buffer.storage[buffer.capacity - 1] = 7
+        buffer.count = buffer.capacity
+        #expect(buffer.bytes[buffer.capacity - 1] == 7)
+        let other = ChunkBuffer(capacity: buffer.capacity + 10)
+        other.copy(buffer)
+        #expect(other.count == buffer.count && other.bytes.last == 7)
+    }
+
+    @Test("no more buffers are out at once than there are, and who gives up waiting takes none along")
+    func pool() async throws {
+        let pool = ChunkBufferPool(count: 2, capacity: 10)
+        let (first, second) = (try await pool.take(), try await pool.take())
+        let impatient = Task { try await pool.take() }
+        let patient = Task { try await pool.take() }
+        impatient.cancel()
+        await #expect(throws: XFTPError.self) { try await impatient.value }
+        first.count = 5
+        pool.give(first)
+        let third = try await patient.value
+        #expect(third === first && third.count == 0, "it is empty again")
+        pool.grow(by: 1)
+        let fourth = try await pool.take()
+        #expect(fourth !== first && fourth !== second && fourth.capacity == 10)
+        // A task that is cancelled already gets none.
+        let late = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await pool.take()
+        }
+        await #expect(throws: XFTPError.self) { try await late.value }
+    }
+
+    @Test("what has left counts three quarters, what is confirmed all, and what is taken back nothing")
+    func progress() {
+        var generator = SeededGenerator(state: 57)
+        for _ in 0..<200 {
+            let size = Int.random(in: 1...100_000, using: &generator)
+            let part = UnconfirmedBytes()
+            var (left, counted) = (0, 0)
+            for _ in 0..<Int.random(in: 1...20, using: &generator) {
+                let step = Int.random(in: 0...(size - left), using: &generator)
+                left += step
+                counted += part.left(step)
+                #expect(counted == left / 4 * 3 && counted <= size)
+                if Int.random(in: 0..<4, using: &generator) == 0 {
+                    counted += part.left(-left)
+                    left = 0
+                    #expect(counted == 0)
+                }
+            }
+            counted += part.confirmed(size)
+            #expect(counted == size)
+        }
+    }
+}
