@@ -1,4 +1,6 @@
 import Base
+import Cryptography
+import Ratchet
 import SMP
 import Store
 import Testing
@@ -22,6 +24,64 @@ import Testing
         let error = AgentError(wrapping: SMPError(code, "It did not work."))
         #expect(error.code == expected && error.sentence == "It did not work.")
         #expect((error.cause as? SMPError)?.code == code)
+    }
+
+    /// What goes wrong with keys is neither a database that cannot be used nor, unless it is stored so, damage.
+    @Test func anErrorOfTheEncryptionKeepsItsSentenceAndIsNoneOfTheDatabase() {
+        let codes: [RatchetErrorCode] = [
+            .malformed, .headerNotAuthentic, .bodyNotAuthentic, .repeated, .tooOld, .tooManySkipped,
+            .unsupportedVersion, .invalidKey, .notReady, .tooLong, .exhausted, .kemUnavailable, .invalidState,
+        ]
+        for code in codes {
+            let error = AgentError(wrapping: RatchetError(code, "libgcrypt refused a step."))
+            #expect(error.code == (code == .invalidState ? .damaged : .notPossible), "\(code)")
+            #expect(error.sentence == "libgcrypt refused a step.")
+            #expect((error.cause as? RatchetError)?.code == code)
+        }
+    }
+
+    /// A library that is there and does not work.
+    private struct RefusingKEM: KEM {
+        static let refusal = RatchetError(.invalidKey, "libgcrypt refused a step of the encryption.")
+        func generate() throws(RatchetError) -> KEMKey { throw Self.refusal }
+        func encapsulate(to publicKey: [UInt8]) throws(RatchetError) -> Encapsulation { throw Self.refusal }
+        func decapsulate(_ ciphertext: [UInt8], with key: KEMKey) throws(RatchetError) -> WipedBytes {
+            throw Self.refusal
+        }
+    }
+
+    @Test func whoInvitesWithALibraryThatRefusesIsToldSoAndNothingIsLeft() async throws {
+        let relay = MemoryRelay()
+        let person = try await Person(relay, postQuantum: true, kem: RefusingKEM())
+        let error = await #expect(throws: AgentError.self) {
+            try await person.agent.invite(
+                Invitation(
+                    kind: .oneTime, server: Known.server(1), information: bytes("x"), linkData: nil))
+        }
+        #expect(error?.code == .notPossible && error?.sentence == RefusingKEM.refusal.sentence)
+        #expect(try await person.agent.connections().isEmpty)
+        // An address needs no keys, and nothing is wrong with the database.
+        _ = try await person.agent.invite(
+            Invitation(kind: .address, server: Known.server(1), information: [], linkData: nil))
+        #expect(try await person.agent.connections().map(\.condition.phase) == [.address])
+        await person.end()
+    }
+
+    @Test func whoAgreesAnewWithALibraryThatRefusesIsToldSoAndTheOldKeysGoOn() async throws {
+        let relay = MemoryRelay()
+        let inviter = try await Person(relay, servers: [1, 3], postQuantum: true)
+        let couple = try await Couple(relay, inviter: inviter)
+        inviter.setKEM(RefusingKEM())
+        try await inviter.restart()
+        let error = await #expect(throws: AgentError.self) {
+            try await inviter.agent.resynchronise(couple.toJoiner)
+        }
+        #expect(error?.code == .notPossible && error?.sentence == RefusingKEM.refusal.sentence)
+        _ = try await inviter.agent.send(
+            bytes("as before"), to: couple.toJoiner, notifies: false, identifier: nil)
+        await couple.joiner.diary.waitForBodies(1)
+        #expect(await couple.joiner.diary.bodies() == [bytes("as before")])
+        await couple.end()
     }
 
     @Test func anErrorOfTheAgentIsToldAsItIsAndAllOthersAreOfTheDatabase() {

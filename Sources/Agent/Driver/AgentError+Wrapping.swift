@@ -1,4 +1,5 @@
 import Base
+import Ratchet
 import SMP
 
 extension AgentError {
@@ -6,6 +7,8 @@ extension AgentError {
     init(wrapping error: any Error) {
         switch error {
         case let error as AgentError: self = error
+        case let error as RatchetError:
+            self.init(error.code == .invalidState ? .damaged : .notPossible, error.sentence, cause: error)
         case let error as SMPError: self.init(Self.code(of: error.code), error.sentence, cause: error)
         default:
             self.init(
