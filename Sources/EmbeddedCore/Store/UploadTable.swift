@@ -153,10 +153,7 @@ struct UploadTable {
             switch try row.value("status", as: StoredFileStatus.self) {
             case .sndComplete: row.textOrNil("link").map(StandaloneOutcome.link)
             case .sndError:
-                .failed(
-                    FileProblem(
-                        FileProblem.Kind(rawValue: row.text("problem")) ?? .other,
-                        row.text("problem_sentence")))
+                .failed(try row.problem())
             default: nil
             }
         }
