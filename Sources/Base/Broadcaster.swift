@@ -12,8 +12,10 @@ public final class Broadcaster<Element: Sendable>: Sendable {
     public init() {}
 
     /// A stream of its own, until it is dropped or all end. After `finish` one that has ended.
-    public func subscribe() -> AsyncStream<Element> {
+    /// - Parameter first: what this listener is told before anything that is sent.
+    public func subscribe(first: Element? = nil) -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self)
+        if let first { continuation.yield(first) }
         let number = state.withLock { state -> UInt64? in
             if state.isFinished { return nil }
             state.lastNumber += 1

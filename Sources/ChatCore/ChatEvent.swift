@@ -36,7 +36,8 @@ public enum ChatEvent: Sendable {
     case rcvStandaloneFileComplete(FileID, path: String)
     case sndStandaloneFileError(FileID, FileProblem)
     case rcvStandaloneFileError(FileID, FileProblem)
-    /// The core cannot be reached for now; why, a sentence. Commands fail with `.file(.unreachable)`.
+    /// The core, or everybody whom it reaches over the network, cannot be reached for now; why, a sentence. Commands that
+    /// need them fail. Who begins to listen meanwhile is told so first.
     case coreUnreachable(String)
     /// It can be reached again: what failed for that reason is worth another try.
     case coreReachable

@@ -10,6 +10,16 @@ public final class EventHub: Sendable {
         var nextNumber: UInt64 = 0
         var nextDelivery: UInt64 = 0
         var early: [UInt64: [ChatEvent]] = [:]
+        /// Why the core cannot be reached, as it was told last.
+        var problem: String?
+
+        mutating func note(_ event: ChatEvent) {
+            switch event {
+            case .coreUnreachable(let sentence): problem = sentence
+            case .coreReachable: problem = nil
+            default: break
+            }
+        }
     }
 
     private let state = Lock(State(), rank: .collection)
@@ -17,8 +27,11 @@ public final class EventHub: Sendable {
 
     public init() {}
 
-    /// A stream of its own, unbounded.
-    public func listen() -> AsyncStream<ChatEvent> { listeners.subscribe() }
+    /// A stream of its own, unbounded. It begins with `.coreUnreachable` while the core cannot be reached.
+    public func listen() -> AsyncStream<ChatEvent> {
+        // Under the lock: no event comes between the problem and those that follow it.
+        state.withLock { listeners.subscribe(first: $0.problem.map { .coreUnreachable($0) }) }
+    }
 
     /// Makes a change and tells its events, in the order in which changes are committed.
     ///
@@ -56,7 +69,10 @@ public final class EventHub: Sendable {
             while let events = state.early.removeValue(forKey: state.nextDelivery) {
                 state.nextDelivery += 1
                 // Under the lock, which keeps the order; yielding only queues.
-                for event in events { listeners.send(event) }
+                for event in events {
+                    state.note(event)
+                    listeners.send(event)
+                }
             }
         }
     }

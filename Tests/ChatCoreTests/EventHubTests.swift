@@ -37,6 +37,49 @@ import Testing
         #expect(count == 1)
     }
 
+    /// Every event so far, by a word for each.
+    private func words(of stream: AsyncStream<ChatEvent>) async -> [String] {
+        var words: [String] = []
+        for await event in stream {
+            switch event {
+            case .coreUnreachable(let sentence): words.append(sentence)
+            case .coreReachable: words.append("back")
+            default: words.append("other")
+            }
+        }
+        return words
+    }
+
+    @Test func aListenerThatComesWhileTheCoreIsAwayIsToldSoFirst() async {
+        let hub = EventHub()
+        let first = hub.listen()
+        hub.tell(.coreUnreachable("full"))
+        hub.tell(deletion(1))
+        let second = hub.listen()
+        hub.tell(.coreUnreachable("damaged"))
+        let third = hub.listen()
+        hub.tell(.coreReachable)
+        let last = hub.listen()
+        hub.tell(deletion(2))
+        hub.close()
+        #expect(await words(of: first) == ["full", "other", "damaged", "back", "other"])
+        #expect(await words(of: second) == ["full", "damaged", "back", "other"])
+        #expect(await words(of: third) == ["damaged", "back", "other"])
+        #expect(await words(of: last) == ["other"])
+    }
+
+    @Test func whatIsToldOfTheCoreInAChangeThatWaitsIsNotRepeatedBeforeItsTurn() async {
+        let hub = EventHub()
+        let (early, late) = (hub.reserve(), hub.reserve())
+        hub.deliver([.coreUnreachable("away")], ofChange: late)
+        let before = hub.listen()
+        hub.deliver([deletion(1)], ofChange: early)
+        let after = hub.listen()
+        hub.close()
+        #expect(await words(of: before) == ["other", "away"])
+        #expect(await words(of: after) == ["away"])
+    }
+
     @Test func aChangeThatFailsTellsNothingAndHoldsUpNobody() async {
         struct Failure: Error {}
         let hub = EventHub()

@@ -14,6 +14,8 @@ final class People: Sendable {
         /// Each goes on until there is nothing more to be handed over.
         var sending: [Task<Void, Never>] = []
         var opened: ProfileAgent?
+        /// Why nobody on the network can be reached, as it was told.
+        var problem: String?
         var hasReceivedWaiting = false
         var isSuspended = false
         var isClosed = false
@@ -75,15 +77,37 @@ final class People: Sendable {
     private func hasNotResumed() async -> Bool {
         do {
             let isNeeded = try await blocking.run { [store] in
-                try store.read { try $0.people.areThereAny() }
+                try store.read { try $0.people.areThereAny() || $0.network.isAnythingWaiting() }
             }
             if isNeeded { _ = try await agent() }
+            noteReachable()
             return false
         } catch {
             guard !state.withLock({ $0.isClosed }) else { return false }
             log.warning("People on the network cannot be reached: \(sentence(of: error))")
+            noteUnreachable("Nobody on the network can be reached: \(sentence(of: error))")
             return true
         }
+    }
+
+    /// Tells why, once, until that changes.
+    private func noteUnreachable(_ problem: String) {
+        let isNews = state.withLock { state in
+            // A command may have opened them meanwhile.
+            guard state.opened == nil, state.problem != problem else { return false }
+            state.problem = problem
+            return true
+        }
+        if isNews { store.events.tell(.coreUnreachable(problem)) }
+    }
+
+    /// Takes back what was told.
+    private func noteReachable() {
+        let wasTold = state.withLock { state in
+            defer { state.problem = nil }
+            return state.problem != nil
+        }
+        if wasTold { store.events.tell(.coreReachable) }
     }
 
     /// Closes all connections to messaging servers until `endSuspension`.
@@ -232,6 +256,7 @@ final class People: Sendable {
             ]
         }
         followSuspension()
+        noteReachable()
         return opened
     }
 
