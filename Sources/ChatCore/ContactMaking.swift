@@ -23,6 +23,12 @@ public protocol ContactMaking: OpenProfile {
     /// - Throws: `.noSuchChat`; `.invalidCommand` where there are none, or the connection does not stand yet;
     ///   `.sendingRefused` where it does not any more.
     func renewKeys(of chat: ChatReference) async throws(ChatError)
+
+    /// Has a contact write to another messaging server of the profile from when both have heard of it. The contact is told
+    /// over the present one, and answers there.
+    /// - Throws: `.noSuchChat`; `.invalidCommand` where there is no server between them or no other one, or the connection
+    ///   does not stand yet; `.sendingRefused` where it does not any more.
+    func moveQueue(of chat: ChatReference) async throws(ChatError)
 }
 
 /// The encryption between a profile and its contact.
@@ -74,6 +80,7 @@ extension ContactMaking {
         throw .contactsMadeElsewhere
     }
     public func renewKeys(of chat: ChatReference) async throws(ChatError) { throw .contactsMadeElsewhere }
+    public func moveQueue(of chat: ChatReference) async throws(ChatError) { throw .contactsMadeElsewhere }
 }
 
 extension ChatError {

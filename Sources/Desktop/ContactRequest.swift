@@ -15,6 +15,8 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         case verify
         /// Have both sides agree on new keys.
         case renew
+        /// Have the contact write to another server.
+        case move
         /// Make the address, or change what is done with requests at it.
         case createAddress
         case showAddress
@@ -30,7 +32,7 @@ public struct ContactRequest: Codable, Hashable, Sendable {
     public var link: String?
     /// Of `look`.
     public var connection: Int64?
-    /// Of `verify` and `renew`: as the user named it (`Chat.named`).
+    /// Of `verify`, `renew` and `move`: as the user named it (`Chat.named`).
     public var chat: String?
     /// Of `createAddress`.
     public var acceptance: RequestAcceptance?
@@ -53,6 +55,10 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         ContactRequest(connecting: .renew, chat: chat)
     }
 
+    public static func move(_ chat: String) -> ContactRequest {
+        ContactRequest(connecting: .move, chat: chat)
+    }
+
     public static func createAddress(_ acceptance: RequestAcceptance?) -> ContactRequest {
         ContactRequest(connecting: .createAddress, acceptance: acceptance)
     }
@@ -66,7 +72,7 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         ContactRequest(connecting: .rejectRequest, request: number)
     }
 
-    /// - Throws: `.noSuchChat` where none, or several, are named as what is to be verified; `.invalidCommand`
+    /// - Throws: `.noSuchChat` where none, or several, are named as the contact; `.invalidCommand`
     ///   where there is no address to show; as `ContactMaking` and `AddressKeeping`.
     public func carryOut(
         on core: any ContactMaking & AddressKeeping & ChatReading
@@ -87,6 +93,10 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         case .renew:
             let chat = try await contact(of: core)
             try await core.renewKeys(of: chat.reference)
+            return ContactAnswer(name: chat.displayName)
+        case .move:
+            let chat = try await contact(of: core)
+            try await core.moveQueue(of: chat.reference)
             return ContactAnswer(name: chat.displayName)
         case .createAddress: return ContactAnswer(try await core.createAddress(acceptance))
         case .showAddress:

@@ -328,6 +328,10 @@ public final class LinkedCore: ChatCore {
         try await core.renewKeys(of: chat)
     }
 
+    public func moveQueue(of chat: ChatReference) async throws(ChatError) {
+        try await core.moveQueue(of: chat)
+    }
+
     public func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
         try await core.createAddress(acceptance)
     }

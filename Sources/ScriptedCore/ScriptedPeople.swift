@@ -22,6 +22,7 @@ struct ScriptedPeople {
                 #""connectionCode":"12345 67890","contact":{"activeConn":{"pqSndEnabled":true,"pqRcvEnabled":true}}"#
             )
         case "/_sync": told("contactRatchetSyncStarted", #""connectionStats":{},"contact":{}"#)
+        case "/_switch": told("contactSwitchStarted", #""connectionStats":{},"contact":{}"#)
         case "/_address": create(&state)
         case "/_show_address": show(state)
         case "/_delete_address":

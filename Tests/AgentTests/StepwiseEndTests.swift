@@ -14,6 +14,8 @@ import Testing
         case keys
         /// Of the inviter's queue to another server.
         case rotation
+        /// The same to whichever of two servers it is not on.
+        case move
     }
 
     @Test(arguments: Deed.allCases, [true, false])
@@ -73,6 +75,11 @@ private final class Pair {
             let server = try Known.server(step % 2 == 0 ? 3 : 1)
             try await change([couple.inviter], through: \.isRotating) {
                 try await $0.rotate(couple.toJoiner, to: server)
+            }
+        case .move:
+            let servers = try [Known.server(1), Known.server(3)]
+            try await change([couple.inviter], through: \.isRotating) {
+                try await $0.move(couple.toJoiner, toOneOf: servers)
             }
         }
         try await converse("\(step)")

@@ -72,6 +72,7 @@ struct CoreDefaultsTests {
             { _ = try await core.invite() }, { _ = try await core.accept("x") },
             { _ = try await core.contact(of: 1) },
             { _ = try await core.security(of: .direct(1)) }, { try await core.renewKeys(of: .direct(1)) },
+            { try await core.moveQueue(of: .direct(1)) },
             { _ = try await core.createAddress(nil) },
             { _ = try await core.address() }, { try await core.deleteAddress() },
             { _ = try await core.requests() },

@@ -14,19 +14,37 @@ import SMP
 extension ConnectionMachine {
     /// The application wants another queue.
     mutating func rotate(to server: ServerAddress?) throws {
-        guard state.phase == .connected else {
-            throw AgentError.notPossible("Only a connection that stands can be moved to another server.")
-        }
+        let present = try presentQueue()
         guard !state.receiving.contains(where: { $0.isReplacement }) else { return }
-        guard let present = state.receiving.first(where: { $0.status == .active }) else {
-            throw AgentError.damagedState
-        }
         changing { machine in
             machine.state.receiving.append(
                 .fresh(
                     server: server ?? present.server, mode: .messaging, isReplacement: true,
                     random: machine.tools.random))
         }
+    }
+
+    /// The same, on the first of these servers that is not the present one.
+    mutating func move(toOneOf servers: [ServerAddress]) throws {
+        let present = try presentQueue().server
+        guard state.present?.isGone == false else { throw AgentError.ended }
+        guard let other = servers.first(where: { $0.fingerprint != present.fingerprint }) else {
+            throw AgentError.notPossible(
+                "There is no other messaging server in the settings to move to: 'chatfs relay add' gives one."
+            )
+        }
+        try rotate(to: other)
+    }
+
+    /// In which this side receives, until another one takes its place.
+    private func presentQueue() throws -> ReceivingQueue {
+        guard state.phase == .connected else {
+            throw AgentError.notPossible("Only a connection that stands can be moved to another server.")
+        }
+        guard let present = state.receiving.first(where: { $0.status == .active }) else {
+            throw AgentError.damagedState
+        }
+        return present
     }
 
     mutating func announceReplacement(_ place: Int) {

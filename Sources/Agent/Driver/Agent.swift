@@ -381,6 +381,12 @@ extension Agent {
         try await change { try $0.step(connection) { try $0.rotate(to: server) } }
     }
 
+    public func move(
+        _ connection: ConnectionID, toOneOf servers: [ServerAddress]
+    ) async throws(AgentError) {
+        try await change { try $0.step(connection) { try $0.move(toOneOf: servers) } }
+    }
+
     public func resynchronise(_ connection: ConnectionID) async throws(AgentError) {
         try await change { tables in
             let now = tables.now

@@ -78,6 +78,12 @@ public protocol ConnectionAgent: Sendable {
     /// - Throws: `.noSuchConnection`; `.notPossible` for one that does not stand.
     func rotate(_ connection: ConnectionID, to server: ServerAddress?) async throws(AgentError)
 
+    /// Moves what this side receives to the first of these servers that it is not received from now. One that is being
+    /// moved goes on to where it was to go.
+    /// - Throws: `.noSuchConnection`, `.ended`; `.notPossible` for one that does not stand, and where there is no other
+    ///   server among them.
+    func move(_ connection: ConnectionID, toOneOf servers: [ServerAddress]) async throws(AgentError)
+
     /// Agrees on new keys, because messages cannot be decrypted any more. The security code changes.
     /// - Throws: `.noSuchConnection`, `.ended`; `.notPossible` for one that does not stand.
     func resynchronise(_ connection: ConnectionID) async throws(AgentError)

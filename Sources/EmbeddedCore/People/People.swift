@@ -346,6 +346,20 @@ final class People: Sendable {
         }
     }
 
+    /// Has the contact write to another of this profile's messaging servers.
+    func moveQueue(of chat: ChatReference) async throws(ChatError) {
+        guard let connection = try await connection(of: chat) else {
+            throw ChatError(
+                .invalidCommand, "Between two profiles of this machine there is no server to be left.")
+        }
+        let servers = try await blocking.run { [self] in try self.servers().shuffled() }
+        do {
+            try await agent().move(connection, toOneOf: servers)
+        } catch {
+            throw ChatError(connecting: error)
+        }
+    }
+
     /// nil where nobody on the network is behind it.
     private func connection(of chat: ChatReference) async throws(ChatError) -> ConnectionID? {
         try await blocking.run { [store] in

@@ -97,6 +97,13 @@ struct ConnectionMaking: Sendable {
         _ = try await ask(.renewKeys(contact: contact))
     }
 
+    func moveQueue(of chat: ChatReference) async throws(ChatError) {
+        guard case .direct(let contact) = chat else {
+            throw ChatError(.invalidCommand, "Only contacts are moved to another server.")
+        }
+        _ = try await ask(.moveQueue(contact: contact))
+    }
+
     // MARK: - The address
 
     func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {

@@ -435,6 +435,10 @@ public final class OfficialCore: ChatCore {
         try await people.renewKeys(of: chat)
     }
 
+    public func moveQueue(of chat: ChatReference) async throws(ChatError) {
+        try await people.moveQueue(of: chat)
+    }
+
     public func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
         try await people.createAddress(acceptance)
     }

@@ -48,7 +48,8 @@ extension APICommand {
         case .joinGroup(let group): return "/_join #\(group)"
         case .deleteChat(let chat, let keepsHistory):
             return "/_delete \(chat) \(keepsHistory ? "entity" : "full") notify=on"
-        case .invite, .connectionPlan, .connect, .securityCode, .renewKeys, .createAddress, .showAddress,
+        case .invite, .connectionPlan, .connect, .securityCode, .renewKeys, .moveQueue, .createAddress,
+            .showAddress,
             .deleteAddress, .addressSettings, .autoAccept, .acceptRequest, .rejectRequest:
             return try aboutPeople()
         case .send(let chat, let messages):
@@ -82,6 +83,7 @@ extension APICommand {
             return "/_connect \(user) \(try Self.link(link.full))\(short ?? "")"
         case .securityCode(let contact): return "/_get code @\(contact)"
         case .renewKeys(let contact): return "/_sync @\(contact) force=on"
+        case .moveQueue(let contact): return "/_switch @\(contact)"
         case .createAddress(let user): return "/_address \(user)"
         case .showAddress(let user): return "/_show_address \(user)"
         case .deleteAddress(let user): return "/_delete_address \(user)"

@@ -51,6 +51,8 @@ public enum APICommand: Hashable, Sendable {
     case securityCode(contact: Int64)
     /// Also where the core sees no need.
     case renewKeys(contact: Int64)
+    /// To a server of the core's choice.
+    case moveQueue(contact: Int64)
     case createAddress(user: Int64)
     case showAddress(user: Int64)
     case deleteAddress(user: Int64)
@@ -89,7 +91,7 @@ extension APICommand {
         case .send, .deleteItems, .leaveGroup, .joinGroup, .deleteChat, .receiveFile, .setFileToReceive,
             .cancelFile,
             .upload, .download, .agentQuery, .invite, .connectionPlan, .connect, .securityCode,
-            .renewKeys, .createAddress, .deleteAddress, .acceptRequest, .rejectRequest:
+            .renewKeys, .moveQueue, .createAddress, .deleteAddress, .acceptRequest, .rejectRequest:
             true
         default: false
         }

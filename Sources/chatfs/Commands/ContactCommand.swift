@@ -6,9 +6,9 @@ import Posix
 /// `chatfs contact`: chats with one other profile.
 enum ContactCommand {
     static let command = Command(
-        "contact", "List, verify, rename, leave and delete contacts, and agree with them on new keys.",
+        "contact", "List, verify, rename, leave, move and delete contacts, and agree with them on new keys.",
         discussion: "'chatfs connect' makes contacts, also those again that were left.",
-        section: CommandSection.chats, subcommands: ChatCommands(.contact).commands + [verify, renew])
+        section: CommandSection.chats, subcommands: ChatCommands(.contact).commands + [verify, renew, move])
 
     private static let verify = Command(
         "verify", "Print the digits by which two contacts know that nobody is in between.",
@@ -73,6 +73,24 @@ enum ContactCommand {
         let name = PrintableText.escaping(answer.name ?? "")
         Terminal.print(
             "New keys are on their way to \(name). The security code changes when they are answered.")
+    }
+
+    private static let move = Command(
+        "move", "Have a contact write to another of your messaging servers.",
+        discussion: """
+            What a contact writes waits on one of your messaging servers ('chatfs relay list'). This makes a queue on \
+            another one, chosen at random, and tells the contact's program, which uses it from when it is online; nothing \
+            is lost, and the security code stays. The contact hears of it over the present server and answers there: one \
+            that is gone for good cannot be left this way.
+            """,
+        arguments: [Argument("CONTACT", .listed("chats"), "The name of the contact, or its reference.")],
+        options: CommonOptions.access,
+        examples: [Example("chatfs contact move bob", "The server that bob writes to will be switched off.")]
+    ) { invocation in
+        let request = ContactRequest.move(invocation.argument("CONTACT"))
+        let answer = try await ProfileAccess(invocation).ask(request)
+        let name = PrintableText.escaping(answer.name ?? "")
+        Terminal.print("\(name) is told of the new server, and uses it from when their program is online.")
     }
 
     private static func digits(of code: String) -> String { code.filter { !$0.isWhitespace } }

@@ -96,6 +96,7 @@ final class ToldAgent: ConnectionAgent {
     func delete(_ connection: ConnectionID, afterSending: Bool) async throws(AgentError) {}
     func security(of connection: ConnectionID) async throws(AgentError) -> ConnectionSecurity? { nil }
     func rotate(_ connection: ConnectionID, to server: ServerAddress?) async throws(AgentError) {}
+    func move(_ connection: ConnectionID, toOneOf servers: [ServerAddress]) async throws(AgentError) {}
     func resynchronise(_ connection: ConnectionID) async throws(AgentError) {}
     func connections() async throws(AgentError) -> [ConnectionSummary] { [] }
     func connections(in phase: ConnectionCondition.Phase) async throws(AgentError) -> [ConnectionID] { [] }

@@ -37,6 +37,9 @@ struct ConnectionMakingTests {
         try await core.renewKeys(of: .direct(1))
         #expect(stage.simplex.commands.contains("/_sync @1 force=on"))
         #expect(await refusal { try await core.renewKeys(of: .group(1)) }?.code == .invalidCommand)
+        try await core.moveQueue(of: .direct(1))
+        #expect(stage.simplex.commands.contains("/_switch @1"))
+        #expect(await refusal { try await core.moveQueue(of: .group(1)) }?.code == .invalidCommand)
         await core.shutDown()
     }
 

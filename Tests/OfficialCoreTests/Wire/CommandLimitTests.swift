@@ -136,6 +136,7 @@ struct CommandLimitTests {
             (.agentQuery(""), true),
             (.invite(user: 1), true), (.connectionPlan(user: 1, link: ""), true),
             (.securityCode(contact: 1), true), (.renewKeys(contact: 1), true),
+            (.moveQueue(contact: 1), true),
             (.createAddress(user: 1), true), (.deleteAddress(user: 1), true), (.acceptRequest(1), true),
             (.rejectRequest(1), true),
             (.createNotes(1, []), false), (.query(""), false), (.chats(user: 1, count: 1), false),
@@ -169,7 +170,7 @@ struct CommandLimitTests {
             (.deleteChat(.group(4), keepsHistory: false), "/_delete #4 full notify=on"),
             (.invite(user: 1), "/_connect 1"), (.connectionPlan(user: 1, link: "x"), "/_connect plan 1 x"),
             (.securityCode(contact: 4), "/_get code @4"),
-            (.renewKeys(contact: 4), "/_sync @4 force=on"),
+            (.renewKeys(contact: 4), "/_sync @4 force=on"), (.moveQueue(contact: 4), "/_switch @4"),
             (.createAddress(user: 1), "/_address 1"), (.showAddress(user: 1), "/_show_address 1"),
             (.deleteAddress(user: 1), "/_delete_address 1"),
             (

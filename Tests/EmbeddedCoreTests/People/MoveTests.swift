@@ -1,0 +1,126 @@
+import Agent
+import Base
+import ChatCore
+import SMP
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+@Suite("Another messaging server for a contact")
+struct MoveTests {
+    /// Where a profile with one contact receives what it writes.
+    private func servers(_ machine: Machine) async throws -> [ServerAddress] {
+        try await machine.core.people.agent().connections().flatMap(\.servers)
+    }
+
+    private func add(_ server: ServerAddress, to machine: Machine) throws {
+        let directory = machine.world.directory
+        try directory.addMessagingServers([server], to: directory.profile(named: machine.name))
+    }
+
+    private func converse(_ alice: Machine, _ bob: Machine, _ text: String) async throws {
+        for (machine, other) in [(alice, bob), (bob, alice)] {
+            try await machine.core.send(
+                ComposedText(id: "\(machine.name) \(text)", text: text),
+                to: machine.core.chat(named: other.name))
+            try await wait(until: "\(other.name) has it") {
+                try await Line.all(other.core.log(of: machine.name)).contains {
+                    $0.text == text && $0.direction == "received"
+                }
+            }
+        }
+    }
+
+    @Test("without another one nothing is moved, and the sentence says what to do")
+    func alone() async throws {
+        let (alice, bob) = try await Internet().pair()
+        let chat = try await alice.core.chat(named: "bob")
+        let error = await refusal { try await alice.core.moveQueue(of: chat) }
+        #expect(error?.code == .invalidCommand)
+        #expect(error?.sentence.contains("chatfs relay add") == true, "\(String(describing: error))")
+        try await converse(alice, bob, "where it was")
+        let notes = try await alice.core.chat(named: "Saved notes")
+        #expect(await refusal { try await alice.core.moveQueue(of: notes) }?.code == .invalidCommand)
+        #expect(await refusal { try await alice.core.moveQueue(of: .direct(99)) }?.code == .noSuchChat)
+        try await alice.core.shutDown()
+        #expect(await refusal { try await alice.core.moveQueue(of: chat) } != nil)
+        try await bob.core.shutDown()
+    }
+
+    @Test("a contact writes to the other server from then on, while everything goes on, and back again")
+    func moved() async throws {
+        let (first, second) = (try Internet(), try Internet())
+        let (alice, bob) = try await first.pair()
+        try await converse(alice, bob, "before")
+        let chat = try await alice.core.chat(named: "bob")
+        let code = try await alice.core.security(of: chat)?.code
+        try add(second.server, to: alice)
+        try await alice.core.moveQueue(of: chat)
+        // Once more while it is under way is once.
+        try await alice.core.moveQueue(of: chat)
+        try await converse(alice, bob, "meanwhile")
+        try await wait(until: "it has moved") { try await servers(alice) == [second.server] }
+        #expect(try await alice.core.security(of: chat)?.code == code)
+        #expect(try await servers(bob) == [first.server], "the other direction is bob's")
+        // It holds for the next process, and over an end of the new server.
+        try await alice.reopen()
+        await second.stop()
+        try second.start()
+        try await converse(alice, bob, "there")
+        try await alice.core.moveQueue(of: chat)
+        try await wait(until: "it has moved back") { try await servers(alice) == [first.server] }
+        try await converse(alice, bob, "and back")
+        let texts = try await Line.all(alice.core.log(of: "bob")).filter { $0.direction == "received" }
+        #expect(texts.compactMap(\.text) == ["before", "meanwhile", "there", "and back"])
+        try await alice.core.shutDown()
+        try await bob.core.shutDown()
+    }
+
+    @Test("a file that is sent while its recipient moves arrives")
+    func file() async throws {
+        let (first, second) = (try Internet(), try Internet())
+        let (alice, bob) = try await first.pair()
+        try add(second.server, to: bob)
+        try await bob.core.moveQueue(of: bob.core.chat(named: "alice"))
+        let bytes = pattern(300_000)
+        let chat = try await alice.core.chat(named: "bob")
+        _ = try await alice.core.send(alice.core.compose(bytes), to: chat)
+        let offered = try await bob.core.item(in: "alice") { $0 == .rcvInvitation(described: true) }
+        let file = try #require(offered.file?.id)
+        try await bob.core.receiveFile(file, approvedRelays: false)
+        let received = try await bob.core.item(in: "alice") { $0 == .rcvComplete }
+        #expect(try received.content() == bytes)
+        try await wait(until: "bob has moved") { try await servers(bob) == [second.server] }
+        try await alice.core.shutDown()
+        try await bob.core.shutDown()
+    }
+
+    @Test("a move that its process did not finish is finished by the next one")
+    func ended() async throws {
+        let (first, second) = (try Internet(), try Internet())
+        let (alice, bob) = try await first.pair()
+        try add(second.server, to: alice)
+        // Nobody makes the new queue before the end.
+        await second.stop()
+        try await alice.core.moveQueue(of: alice.core.chat(named: "bob"))
+        try await alice.reopen()
+        try await converse(alice, bob, "before it is made")
+        #expect(try await servers(alice).contains(first.server))
+        try second.start()
+        try await wait(until: "it has moved") { try await servers(alice) == [second.server] }
+        try await converse(alice, bob, "on the new server")
+        try await alice.core.shutDown()
+        try await bob.core.shutDown()
+    }
+
+    @Test("with a contact of this machine there is no server to leave")
+    func here() async throws {
+        let world = try World()
+        try world.directory.connect("alice", "bob")
+        let core = try await world.open("alice")
+        let error = await refusal { try await core.moveQueue(of: core.chat(named: "bob")) }
+        #expect(error?.code == .invalidCommand && error?.sentence.contains("this machine") == true)
+        await core.shutDown()
+    }
+}
