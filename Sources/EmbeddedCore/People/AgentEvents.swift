@@ -126,7 +126,8 @@ final class AgentEvents: Sendable {
         case .requested(let asked, let information):
             try ArrivedRequests(change: change, time: store.clock.now()).take(asked, information)
         case .sent(let number): try settle(number, .sent, of: connection, change)
-        case .delayed, .deleted: break
+        case .deleted: try change.tables.people.forget(connection)
+        case .delayed: break
         }
         return false
     }

@@ -82,6 +82,14 @@ struct PeopleTable {
             "UPDATE connection SET is_ended = 1 WHERE profile = ? AND number = ?", profile, id.number)
     }
 
+    /// The agent has it no more. What was said of why it was not made stays, and what still stands in a chat.
+    func forget(_ id: ConnectionID) throws {
+        try connection.execute(
+            """
+            DELETE FROM connection WHERE profile = ? AND number = ? AND failure IS NULL AND (is_ended = 1 OR chat IS NULL)
+            """, profile, id.number)
+    }
+
     func noteConnected(_ id: ConnectionID) throws {
         try connection.execute(
             "UPDATE connection SET is_connected = 1 WHERE profile = ? AND number = ?", profile, id.number)
