@@ -8,9 +8,10 @@ enum Question {
     static var canBeAsked: Bool { Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDERR_FILENO) }
 
     /// nil without a terminal or an answer. Blocks.
+    /// - Parameter prompt: may have names in it that others chose.
     static func line(_ prompt: String) -> String? {
         guard canBeAsked else { return nil }
-        Terminal.write(prompt, to: STDERR_FILENO)
+        Terminal.write(PrintableText.escaping(prompt), to: STDERR_FILENO)
         return readLine(strippingNewline: true).flatMap { $0.isEmpty ? nil : $0 }
     }
 

@@ -27,7 +27,7 @@ struct ChatCommands {
             examples: [Example("chatfs \(word) list --profile alice", "Those of alice.")]
         ) { [kind] invocation in
             for name in try await Self.carryOut(ManagingRequest(.list, kind), invocation) {
-                Terminal.print(name)
+                Terminal.print(PrintableText.escaping(name))
             }
         }
     }

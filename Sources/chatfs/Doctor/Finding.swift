@@ -1,3 +1,5 @@
+import CommandLineKit
+
 /// One thing that was looked at, with what to do about it when it is not as it should be.
 struct Finding: Sendable {
     enum Kind: String, Sendable {
@@ -15,8 +17,9 @@ struct Finding: Sendable {
     static func note(_ text: String) -> Finding { Finding(kind: .note, text: text) }
     static func bad(_ text: String) -> Finding { Finding(kind: .bad, text: text) }
 
-    /// As a line of the report.
+    /// As a line of the report; names in it may be those that others chose.
     var line: String {
-        kind.rawValue + String(repeating: " ", count: 9 - kind.rawValue.utf8.count) + text
+        kind.rawValue + String(repeating: " ", count: 9 - kind.rawValue.utf8.count)
+            + PrintableText.escaping(text)
     }
 }
