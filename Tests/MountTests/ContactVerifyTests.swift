@@ -56,6 +56,10 @@ import Testing
         #expect(renewed.succeeded && renewed.output.hasPrefix("New keys are on their way to bob."))
         let listed = try await ChatFSProcess.run(["contact", "list"] + machines.data("alice"))
         #expect(listed.errors.contains("bob: What is written here waits"), "\(listed.errors)")
+        // There is one server alone.
+        let moved = try await ChatFSProcess.run(["contact", "move", "bob"] + machines.data("alice"))
+        #expect(moved.ending == .code(1) && moved.output == "")
+        #expect(moved.errors.contains("no other messaging server"), "\(moved.errors)")
         try await machines.relay.terminate()
     }
 }
