@@ -1,0 +1,175 @@
+import Base
+import ChatCore
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Desktop
+
+/// A core of which only what is about people is asked; it writes down what.
+private final class PeopleCore: ContactMaking, AddressKeeping, ChatReading {
+    let profile = Profile(id: 1, displayName: "alice")
+    let stagingFolder = "/staging"
+    let asked = Lock<[String]>([])
+    /// With what everything is refused.
+    let refusal = Lock<ChatError?>(nil)
+    private let hub = EventHub()
+    private let met = Lock<Chat?>(nil)
+
+    private func note(_ words: String) throws(ChatError) {
+        asked.withLock { $0.append(words) }
+        if let refusal = refusal.withLock({ $0 }) { throw refusal }
+    }
+
+    /// Somebody connects.
+    func meet(_ chat: Chat) {
+        met.withLock { $0 = chat }
+        hub.tell(.chatUpdated(chat))
+    }
+
+    static func chat(_ reference: ChatReference, _ name: String) -> Chat {
+        Chat(reference: reference, displayName: name, updatedAt: Timestamp(seconds: 0))
+    }
+
+    func events() -> AsyncStream<ChatEvent> { hub.listen() }
+    func chats() async throws(ChatError) -> [Chat] {
+        [
+            Self.chat(.notes(1), "Saved notes"), Self.chat(.direct(7), "bob"), Self.chat(.group(3), "bob"),
+            Self.chat(.direct(8), "carol"), Self.chat(.direct(9), "carol"),
+        ]
+    }
+
+    func invite() async throws(ChatError) -> ContactInvitation {
+        try note("invite")
+        return ContactInvitation(connection: 5, link: "simplex:/secret")
+    }
+    func accept(_ link: String) async throws(ChatError) -> Int64 {
+        try note("accept \(link)")
+        return 6
+    }
+    func contact(of connection: Int64) async throws(ChatError) -> Chat? {
+        try note("contact \(connection)")
+        return met.withLock { $0 }
+    }
+    func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
+        try note("security \(chat)")
+        return chat == .direct(7) ? ContactSecurity(code: "12345", protection: .standard) : nil
+    }
+    func renewKeys(of chat: ChatReference) async throws(ChatError) { try note("renew \(chat)") }
+    func moveQueue(of chat: ChatReference) async throws(ChatError) { try note("move \(chat)") }
+    func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
+        try note("address \(acceptance.map(\.rawValue) ?? "-")")
+        return ContactAddress(link: "simplex:/address", acceptance: acceptance ?? .ask)
+    }
+    func address() async throws(ChatError) -> ContactAddress? {
+        try note("show")
+        return nil
+    }
+    func deleteAddress() async throws(ChatError) { try note("delete") }
+    func requests() async throws(ChatError) -> [WaitingRequest] {
+        try note("requests")
+        return [WaitingRequest(number: 3, name: "eve", time: Timestamp(seconds: 9), text: "hi")]
+    }
+    func acceptRequest(_ number: Int64) async throws(ChatError) -> Int64 {
+        try note("take \(number)")
+        return 60 + number
+    }
+    func rejectRequest(_ number: Int64) async throws(ChatError) { try note("reject \(number)") }
+
+    private static let foreign = ChatError(.invalidCommand, "Only people are asked about.")
+    func items(of chat: ChatReference, before: ItemID?, count: Int) async throws(ChatError) -> [ChatItem] {
+        throw Self.foreign
+    }
+    func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem { throw Self.foreign }
+    func item(of file: FileID) async throws(ChatError) -> ChatItem? { throw Self.foreign }
+    func itemCount() async throws(ChatError) -> Int { throw Self.foreign }
+    func unsettledItems() async throws(ChatError) -> [ChatItem] { throw Self.foreign }
+}
+
+@Suite("What is asked about people, of the daemon or of a core")
+struct ContactRequestTests {
+    private let core = PeopleCore()
+
+    private var asked: [String] { core.asked.withLock { $0 } }
+
+    /// Every step, with what it asks the core for.
+    private static let steps: [(request: ContactRequest, asks: [String])] = [
+        (.invite, ["invite"]), (.accept("simplex:/x"), ["accept simplex:/x"]),
+        (.verify("bob"), ["security @7"]), (.renew("@7"), ["renew @7"]), (.move("bob"), ["move @7"]),
+        (.createAddress(nil), ["address -"]), (.createAddress(.automatically), ["address automatically"]),
+        (.deleteAddress, ["delete"]), (.requests, ["requests"]), (.acceptRequest(3), ["take 3"]),
+        (.rejectRequest(4), ["reject 4"]),
+    ]
+
+    @Test("each step asks the core for what it says, and nothing else", arguments: steps.indices)
+    func step(place: Int) async throws {
+        let (request, expected) = Self.steps[place]
+        _ = try await request.carryOut(on: core)
+        #expect(asked == expected)
+        // Over the socket it is the same request.
+        let line = try JSONEncoder().encode(request)
+        #expect(try JSONDecoder().decode(ContactRequest.self, from: line) == request)
+    }
+
+    @Test("what the core refuses is the answer's problem, word by word", arguments: steps.indices)
+    func refused(place: Int) async {
+        core.refusal.withLock { $0 = ChatError(.invalidCommand, "It does not want to.") }
+        let answer = await Self.steps[place].request.reply(from: core)
+        #expect(answer == ContactAnswer(problem: "It does not want to."))
+        #expect(asked == Self.steps[place].asks)
+    }
+
+    @Test("answers have what was asked for, and no more")
+    func answers() async throws {
+        #expect(
+            try await ContactRequest.invite.carryOut(on: core)
+                == ContactAnswer(connection: 5, link: "simplex:/secret"))
+        #expect(try await ContactRequest.accept("x").carryOut(on: core) == ContactAnswer(connection: 6))
+        #expect(
+            try await ContactRequest.verify("bob").carryOut(on: core)
+                == ContactAnswer(name: "bob", code: "12345", protection: .standard))
+        #expect(try await ContactRequest.verify("@8").carryOut(on: core) == ContactAnswer(name: "carol"))
+        for request in [ContactRequest.renew("bob"), .move("bob")] {
+            #expect(try await request.carryOut(on: core) == ContactAnswer(name: "bob"))
+        }
+        let address = try await ContactRequest.createAddress(.automatically).carryOut(on: core)
+        #expect(address == ContactAnswer(link: "simplex:/address", acceptance: .automatically))
+        #expect(try await ContactRequest.deleteAddress.carryOut(on: core) == ContactAnswer())
+        #expect(try await ContactRequest.requests.carryOut(on: core).requests?.map(\.name) == ["eve"])
+        #expect(
+            try await ContactRequest.acceptRequest(3).carryOut(on: core) == ContactAnswer(connection: 63))
+        #expect(await ContactRequest.showAddress.reply(from: core).link == nil)
+    }
+
+    @Test("a contact is named as the user knows it; groups, notes and what fits several are none")
+    func names() async {
+        for make in [ContactRequest.verify, ContactRequest.renew, ContactRequest.move] {
+            for name in ["carol", "nobody", "#3", "*1", "Saved notes", "", "@99"] {
+                let answer = await make(name).reply(from: core)
+                #expect(answer.name == nil && answer != ContactAnswer(), "\(name)")
+            }
+            #expect(await make("@9").reply(from: core).name == "carol")
+        }
+        #expect(asked.count == 3 && asked.allSatisfy { $0.hasSuffix("@9") })
+    }
+
+    @Test("who waits for somebody hears when they come, and why they will not")
+    func waiting() async throws {
+        async let found = ContactRequest.look(5).carryOut(on: core)
+        try await wait(until: "it is looked") { asked.contains("contact 5") }
+        core.meet(PeopleCore.chat(.direct(12), "dora"))
+        let answer = try await found
+        #expect(answer == ContactAnswer(name: "dora", chat: "@12"))
+        // Who is there already is told at once.
+        #expect(try await ContactRequest.look(5).carryOut(on: core).name == "dora")
+        core.refusal.withLock { $0 = ChatError(.invalidCommand, "The link was used.") }
+        #expect(
+            await ContactRequest.look(5).reply(from: core) == ContactAnswer(problem: "The link was used."))
+    }
+
+    /// Requests and answers hold links; nothing that prints them shows one.
+    @Test("an invitation does not print its link")
+    func secrets() {
+        #expect("\(ContactInvitation(connection: 1, link: "simplex:/secret"))" == "ContactInvitation(…)")
+    }
+}
