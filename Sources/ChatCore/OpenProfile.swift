@@ -17,8 +17,8 @@ public protocol OpenProfile: Sendable {
     /// filesystem as the core's own files, mode 0700. Absolute path.
     var stagingFolder: String { get }
 
-    /// A stream of its own that holds every event from now on until it is dropped. A listener that wants the
-    /// whole picture opens the stream first and reads `chats` and `items` afterwards. Streams end when the core is
-    /// shut down.
+    /// A stream of its own that holds every event from now on until it is dropped; before them `.coreUnreachable`, where
+    /// that holds at present. A listener that wants the whole picture opens the stream first and reads `chats` and
+    /// `items` afterwards. Streams end when the core is shut down.
     func events() -> AsyncStream<ChatEvent>
 }
