@@ -130,6 +130,65 @@ struct WebSocketConnectionTests {
         #expect(!client.isOpen)
     }
 
+    @Test(
+        "a server that pings without end and reads nothing is not answered without end: the latest ping counts"
+    )
+    func endlessPings() async throws {
+        let (count, many) = (100, 1000)
+        let pongs = Lock<Int?>(nil)
+        let last = Lock<[UInt8]>([])
+        let endpoint = try WebSocketPeer.serving { peer in
+            peer.keepLittle()
+            let ping = WebSocketPeer.frame(9, [UInt8](repeating: 0x70, count: 125))
+            let pings = Array(repeatElement(ping, count: many).joined())
+            for _ in 0..<count { try peer.say(pings) }
+            try peer.say(WebSocketPeer.frame(9, Array("last".utf8)))
+            // More than all buffers of both systems hold was said, and nothing read until now.
+            var heard = 0
+            while case let frame = try peer.hearFrame() {
+                guard frame.opcode == 10 else { break }
+                heard += 1
+                last.withLock { $0 = frame.payload }
+                if frame.payload == Array("last".utf8) { break }
+            }
+            pongs.withLock { $0 = heard }
+            try peer.say(WebSocketPeer.frame(8))
+            try peer.hearTheEnd()
+        }
+        let listener = HeardMessages()
+        let client = try await connect(to: endpoint, listener)
+        _ = try await listener.end()
+        let heard = try #require(pongs.withLock { $0 })
+        #expect(heard > 0 && heard < count * many / 2, "\(heard) answers")
+        #expect(last.withLock { $0 } == Array("last".utf8))
+        withExtendedLifetime(client) {}
+    }
+
+    @Test("of pings that come at once only the latest is answered, before the goodbye")
+    func manyPings() async throws {
+        let heard = Lock<[(UInt8, [UInt8])]>([])
+        let endpoint = try WebSocketPeer.accepting { peer in
+            let answer = WebSocketPeer.answer(to: try peer.hearKey())
+            let pings = (UInt8(0)..<50).flatMap { WebSocketPeer.frame(9, [$0]) }
+            try peer.say(answer + pings + WebSocketPeer.frame(1, [7]) + WebSocketPeer.frame(8))
+            for _ in 0..<100 {
+                let frame = try peer.hearFrame()
+                heard.withLock { $0.append(frame) }
+                if frame.0 == 8 { break }
+            }
+            try peer.hearTheEnd()
+        }
+        let listener = HeardMessages()
+        let client = try await connect(to: endpoint, listener)
+        #expect(try await listener.end().code == .closed)
+        try await wait(until: "the server has heard a goodbye") { heard.withLock { $0.last?.0 } == 8 }
+        let pongs = heard.withLock { $0.filter { $0.0 == 10 }.map(\.1) }
+        // However the system cut the bytes up.
+        #expect(pongs.last == [49] && pongs.count <= 50)
+        #expect(listener.messages == [[7]])
+        withExtendedLifetime(client) {}
+    }
+
     @Test("a server that says goodbye hears one, and what stands behind it is not heard")
     func goodbye() async throws {
         let last = Lock<UInt8?>(nil)

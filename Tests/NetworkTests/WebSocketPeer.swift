@@ -67,6 +67,12 @@ final class WebSocketPeer {
         return frame
     }
 
+    /// What it does not read the system keeps for it up to some KiB, and the rest waits with the client.
+    func keepLittle() {
+        var size: Int32 = 16_384
+        setsockopt(socket.descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+    }
+
     func say(_ bytes: [UInt8]) throws {
         var left = bytes[...]
         let deadline = Deadline(after: Self.bound)

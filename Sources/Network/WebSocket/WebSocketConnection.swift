@@ -13,6 +13,9 @@ struct WebSocketConnection {
     /// Our goodbye is on its way; what the peer says until then is still heard.
     private var goodbye: Deadline?
     private var peerClosed = false
+    /// What the latest ping said that is not answered yet: earlier ones need no answer (RFC 6455, 5.5.3), so who pings
+    /// without end and reads nothing fills no memory.
+    private var unansweredPing: [UInt8]?
     /// What came behind the answer to the handshake.
     private var early: [UInt8] = []
 
@@ -87,6 +90,7 @@ struct WebSocketConnection {
         // What the peer has not taken yet has more wait where it is bounded. Nothing comes after a goodbye.
         let mayTake = try flush() || shared.isClosing
         guard mayTake, goodbye == nil else { return outgoing.isEmpty }
+        answerPing()
         let (messages, isClosing) = shared.take()
         for message in messages { appendFrame(WebSocketFrame.text, message) }
         if isClosing {
@@ -115,15 +119,22 @@ struct WebSocketConnection {
         for message in messages where !peerClosed {
             switch message {
             case .data(let data): listener.received(data)
-            case .ping(let payload): appendFrame(WebSocketFrame.pong, payload)
+            case .ping(let payload): unansweredPing = payload
             case .pong: break
             case .close:
+                answerPing()
                 if goodbye == nil { appendFrame(WebSocketFrame.close, [0x03, 0xE8]) }
                 peerClosed = true
             }
         }
         // What came before it counts, and after a goodbye nothing does: as if each had come alone.
         if let violation, !peerClosed { throw violation }
+    }
+
+    private mutating func answerPing() {
+        guard let payload = unansweredPing, goodbye == nil else { return }
+        unansweredPing = nil
+        appendFrame(WebSocketFrame.pong, payload)
     }
 
     private func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { outgoing.append($0) } }
