@@ -150,12 +150,23 @@ extension APIError {
         has("commandError") && message?.lowercased().hasPrefix("feature not allowed") == true
     }
 
+    /// The agent sends nothing over a connection whose two sides have to agree on new keys first. Servers refuse with
+    /// the same words, within an error of theirs.
+    private var awaitsKeys: Bool { path.suffix(3) == ["errorAgent", "CMD", "PROHIBITED"] }
+
     private var meaning: Meaning? { Self.meanings.first { $0.fits(path) } }
 
     /// The error in the words of ChatFS.
     public var chatError: ChatError {
         if isFeatureRefused {
             return ChatError(.sendingRefused, "The settings of this chat do not allow this kind of message.")
+        }
+        if awaitsKeys {
+            return ChatError(
+                .internalError,
+                "The SimpleX core sends nothing here for now: its user and the contact agree on new keys first, for "
+                    + "which each has to be online. Where that does not come to an end, 'chatfs contact renew' "
+                    + "sends the keys again.")
         }
         guard let meaning else {
             return ChatError(.internalError, "The SimpleX core refused: \(kind)".endingInFullStop)

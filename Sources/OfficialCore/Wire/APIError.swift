@@ -30,7 +30,7 @@ public struct APIError: Hashable, Sendable {
     private static let inner: [StaticString] = [
         "errorType", "agentError", "storeError", "databaseError", "sqliteError", "xftpErr", "fileErr",
         "smpErr", "brokerErr",
-        "srvError", "fileError", "sndFileError", "rcvFileError", "chatError", "internalErr",
+        "cmdErr", "srvError", "fileError", "sndFileError", "rcvFileError", "chatError", "internalErr",
     ]
 
     init(_ json: JSONValue) {
