@@ -53,6 +53,8 @@ final class LinkClaims: Sendable {
             throw error
         }
         return try await blocking.run { [store] in
+            // Whatever comes of it: the caller may stage it once more.
+            defer { unlink(staged.path) }
             let name = try store.folder.keep(staged, size: row.size)
             do {
                 try store.commit { change in
@@ -65,10 +67,8 @@ final class LinkClaims: Sendable {
                 }
             } catch {
                 store.folder.remove(name)
-                unlink(staged.path)
                 throw error
             }
-            unlink(staged.path)
             return FileSourceLocation(path: store.folder.path + "/" + name, arguments: staged.arguments)
         }
     }
@@ -78,6 +78,7 @@ final class LinkClaims: Sendable {
         guard let problem, problem.isFinal else { return }
         let id = file.rawValue - FileID.firstOfLinks.rawValue
         await blocking.attempt("note why the file of a link cannot be had") { [store] in
+            guard try store.isUsed else { return }
             try store.commit { change in
                 guard try change.table.setStatus(.lost, of: id, from: [.offered], problem: problem) else {
                     return

@@ -106,7 +106,8 @@ public final class LinkedCore: ChatCore {
     }
 
     public func preview(of item: ItemID, in chat: ChatReference) async throws(ChatError) -> String {
-        chat == .links ? "" : try await core.preview(of: item, in: chat)
+        guard chat == .links else { return try await core.preview(of: item, in: chat) }
+        return try await self.item(item, in: chat).content.preview
     }
 
     public func item(of file: FileID) async throws(ChatError) -> ChatItem? {
@@ -148,7 +149,8 @@ public final class LinkedCore: ChatCore {
     public func messageLog(
         of chat: ChatReference, from offset: UInt64, count: Int
     ) async throws(ChatError) -> [UInt8] {
-        try await core.messageLog(of: chat, from: offset, count: count)
+        guard chat != .links else { throw ChatError(.noSuchChat, "The folder of links has no texts.") }
+        return try await core.messageLog(of: chat, from: offset, count: count)
     }
 
     public func send(_ text: ComposedText, to chat: ChatReference) async throws(ChatError) {
@@ -207,18 +209,24 @@ public final class LinkedCore: ChatCore {
         file.isOfLink ? try await claims.location(of: file) : try await core.location(of: file)
     }
 
-    /// - Throws: `.invalidCommand` for the file of a link.
+    /// - Throws: `.invalidCommand` for the file of a link; else as the core beneath.
     public func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
         guard file.isOfLink else { return try await core.receiveFile(file, approvedRelays: approvedRelays) }
-        throw ChatError(.invalidCommand, "The file of a link is received by who reads it.")
+        throw try await refusalToReceive(file)
     }
 
-    /// - Throws: `.invalidCommand` for the file of a link.
+    /// - Throws: `.invalidCommand` for the file of a link; else as the core beneath.
     public func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
         guard file.isOfLink else {
             return try await core.setFileToReceive(file, approvedRelays: approvedRelays)
         }
-        throw ChatError(.invalidCommand, "The file of a link is received by who reads it.")
+        throw try await refusalToReceive(file)
+    }
+
+    private func refusalToReceive(_ file: FileID) async throws(ChatError) -> ChatError {
+        // The other reason where there is no such file.
+        _ = try await claims.location(of: file)
+        return ChatError(.invalidCommand, "The file of a link is received by who reads it.")
     }
 
     public func relaysWereApproved() async { await core.relaysWereApproved() }
@@ -308,7 +316,16 @@ public final class LinkedCore: ChatCore {
         try await core.standaloneFileInfo(link)
     }
 
+    // The folder of links is a chat with nobody.
+
+    private static func refuse(_ chat: ChatReference) throws(ChatError) {
+        guard chat != .links else {
+            throw ChatError(.invalidCommand, "The folder of links belongs to the profile.")
+        }
+    }
+
     public func renameChat(_ chat: ChatReference, to name: String) async throws(ChatError) {
+        try Self.refuse(chat)
         try await core.renameChat(chat, to: name)
     }
 
@@ -321,10 +338,11 @@ public final class LinkedCore: ChatCore {
     }
 
     public func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
-        try await core.security(of: chat)
+        chat == .links ? nil : try await core.security(of: chat)
     }
 
     public func renewKeys(of chat: ChatReference) async throws(ChatError) {
+        try Self.refuse(chat)
         try await core.renewKeys(of: chat)
     }
 
@@ -350,7 +368,13 @@ public final class LinkedCore: ChatCore {
         try await core.rejectRequest(number)
     }
 
-    public func leaveChat(_ chat: ChatReference) async throws(ChatError) { try await core.leaveChat(chat) }
+    public func leaveChat(_ chat: ChatReference) async throws(ChatError) {
+        try Self.refuse(chat)
+        try await core.leaveChat(chat)
+    }
 
-    public func deleteChat(_ chat: ChatReference) async throws(ChatError) { try await core.deleteChat(chat) }
+    public func deleteChat(_ chat: ChatReference) async throws(ChatError) {
+        try Self.refuse(chat)
+        try await core.deleteChat(chat)
+    }
 }
