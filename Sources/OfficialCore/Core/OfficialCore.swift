@@ -71,7 +71,7 @@ public final class OfficialCore: ChatCore {
             transport, held,
             identity: CoreIdentity(
                 transport, index, user: profile.id, timeout: settings.connectTimeout))
-        suspension = CoreSuspension(transport, held, settings.ownership)
+        suspension = CoreSuspension(transport, held, settings)
         let descriptions = Descriptions(connection, trust, hasProxy: settings.hasProxy)
         standaloneFiles = StandaloneFiles(connection, of: profile)
         receiver = FileReceiver(connection, index, recent, trust, settings)

@@ -55,6 +55,10 @@ public struct OfficialCoreSettings: Sendable {
     public var pageSize = 50
     /// How long to wait for the first connection.
     public var connectTimeout = Duration.seconds(15)
+    /// How long what became of a send waits for a connection that was lost.
+    public var lostConnectionTimeout = Duration.seconds(15)
+    /// How long a core of our own that is to rest may finish the commands that it has.
+    public var suspensionTimeout = Duration.seconds(10)
     /// How long a core of our own is kept from its end, so that it can tell the others of a chat that was left.
     public var deliveryTimeout = Duration.seconds(10)
     /// After a send whose answer was lost: the moments, counted from the first search, at which its message

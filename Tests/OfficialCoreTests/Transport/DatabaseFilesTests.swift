@@ -75,25 +75,32 @@ struct DatabaseFilesTests {
     func users(name: String) async throws {
         for name in ["db_chat.db", "db_agent.db", "other"] { try folder.write(Self.head, to: name) }
         let own = try OpenFile(folder.path("db_chat.db"), flags: O_RDONLY)
-        #expect(files.user() == nil)
-        try files.checkUnused()
+        // A process that another test begins has what this one has open until it runs its own program.
+        try await wait(until: "nobody else has them open") { files.user() == nil }
+        try await wait(until: "they are unused") { (try? files.checkUnused()) != nil }
         let holder = try await RunningProcess.start(
             .init("/bin/sh", ["-c", "exec 3<\"$0\"; echo open; exec sleep 600", folder.path(name)]))
         try await holder.line("that it has it open")
         guard name != "other" else {
-            #expect(files.user() == nil)
+            try await wait(until: "nobody has them open") { files.user() == nil }
             return try await end(holder)
         }
-        let user = try #require(files.user())
-        #expect(user.identifier == holder.processIdentifier)
+        let user = try await wait(for: "who has it open") {
+            files.user().flatMap { $0.identifier == holder.processIdentifier ? $0 : nil }
+        }
         #expect("\(user)".hasSuffix(" (process \(holder.processIdentifier))"))
-        let error = #expect(throws: OfficialCoreError.self) { try files.checkUnused() }
-        #expect(
-            error?.code == .inUse
-                && error?.sentence.hasPrefix("\(user) has this SimpleX database open") == true)
+        try await wait(until: "it is refused for the same reason") {
+            do throws(OfficialCoreError) {
+                try files.checkUnused()
+                return false
+            } catch {
+                return error.code == .inUse
+                    && error.sentence.hasPrefix("\(user) has this SimpleX database open")
+            }
+        }
         _ = own
         try await end(holder)
-        #expect(files.user() == nil)
+        try await wait(until: "nobody has them open any more") { files.user() == nil }
     }
 
     private func end(_ process: RunningProcess) async throws { try await process.terminate() }

@@ -14,21 +14,22 @@ final class CoreSuspension: Sendable {
     private let transport: any OfficialTransport
     private let held: HeldCommands
     private let isOurs: Bool
+    /// Commands under way have their answers before: else a send would be in doubt.
+    private let timeout: Duration
     private let state = Lock(State())
     /// One change after the other.
     private let order = AsyncSemaphore(1)
 
     /// How long the core may finish what it is at.
     private static let grace = Duration.seconds(2)
-    /// Commands under way have their answers before: else a send would be in doubt.
-    private static let timeout = Duration.seconds(10)
     private static let attempts = 3
 
     init(
-        _ transport: any OfficialTransport, _ held: HeldCommands, _ ownership: OfficialCoreSettings.Ownership
+        _ transport: any OfficialTransport, _ held: HeldCommands, _ settings: OfficialCoreSettings
     ) {
         (self.transport, self.held) = (transport, held)
-        isOurs = ownership != .attached
+        isOurs = settings.ownership != .attached
+        timeout = settings.suspensionTimeout
     }
 
     /// Returns when the core rests, or has not said so in time.
@@ -36,7 +37,7 @@ final class CoreSuspension: Sendable {
         guard isOurs else { return }
         state.withLock { $0.isWanted = true }
         held.hold()
-        await held.waitForOthers(limit: Self.timeout)
+        await held.waitForOthers(limit: timeout)
         await settle()
     }
 

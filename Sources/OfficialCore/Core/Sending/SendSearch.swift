@@ -22,7 +22,7 @@ struct SendSearch: Sendable {
         of send: BegunSend, in chat: ChatReference, mayBeUnderWay: Bool
     ) async throws(ChatError) -> APIItem? {
         do throws(ChatError) {
-            try await connection.waitUntilConnected(timeout: settings.connectTimeout)
+            try await connection.waitUntilConnected(timeout: settings.lostConnectionTimeout)
         } catch {
             throw Self.undecided(error)
         }
