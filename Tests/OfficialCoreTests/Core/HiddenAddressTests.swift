@@ -95,6 +95,57 @@ struct HiddenAddressTests {
         await core.shutDown()
     }
 
+    @Test(
+        "one whose connection is lost, from that moment on, though it hid nothing before",
+        arguments: [true, false])
+    func fromTheFirstMoment(hides: Bool) async throws {
+        let stage = try stage()
+        let core = try await stage.open()
+        #expect(await knows(core))
+        #expect(try await claim(core) == Self.described)
+        // Nothing that is asked over the next connection is answered, not even which database it has.
+        let isHeld = Lock(true)
+        let asked = Lock(0)
+        stage.before("/sql") {
+            asked.withLock { $0 += 1 }
+            while isHeld.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(10)) }
+        }
+        stage.simplex.change { $0.hidesAddress = hides }
+        stage.transport.disconnect()
+        #expect(try await claim(core) == nil, "nobody knows who answers next")
+        stage.transport.connect()
+        #expect(try await claim(core) == nil, "it is connected again")
+        #expect(await eventually { asked.withLock { $0 > 0 } })
+        #expect(try await claim(core) == nil, "it was asked who it is")
+        isHeld.withLock { $0 = false }
+        if hides {
+            #expect(await eventually { stage.simplex.count("/network") >= 2 })
+            #expect(try await claim(core) == nil)
+        } else {
+            #expect(try await eventually { try await claim(core) == Self.described })
+        }
+        await core.shutDown()
+    }
+
+    @Test("an answer of the core that was there before says nothing about the one that is")
+    func formerAnswer() async throws {
+        let stage = try stage()
+        let core = try await stage.open()
+        #expect(await knows(core))
+        // The answer is made, and the connection breaks before it is noted.
+        stage.after("/network") { [transport = stage.transport] in
+            transport.disconnect()
+            transport.connect()
+        }
+        stage.transport.disconnect()
+        stage.transport.connect()
+        #expect(await eventually { stage.simplex.count("/network") >= 3 })
+        #expect(try await claim(core) == nil)
+        stage.after("/network") {}
+        #expect(try await eventually { try await claim(core) == Self.described })
+        await core.shutDown()
+    }
+
     @Test("one that does not say it when it comes back is asked again")
     func askedAgain() async throws {
         let stage = try stage()

@@ -130,15 +130,25 @@ struct RelayTrustTests {
         "relays would see the address that the core hides: then this process fetches nothing, unless it hides it too"
     )
     func addresses() {
-        let (plain, proxied) = (descriptions(), descriptions(hasProxy: true))
+        let transport = ScriptedTransport { _ in "{}" }
+        let connection = CoreConnection(transport, HeldCommands())
+        let plain = Descriptions(connection, trust, hasProxy: false)
+        let proxied = Descriptions(connection, trust, hasProxy: true)
+        let number = connection.number
         // Of the core nothing is known.
         #expect(!plain.mayFetch && proxied.mayFetch)
-        for descriptions in [plain, proxied] { descriptions.note(hidesAddress: true) }
+        for descriptions in [plain, proxied] { descriptions.note(hidesAddress: true, over: number) }
         #expect(!plain.mayFetch && proxied.mayFetch)
-        plain.note(hidesAddress: false)
+        plain.note(hidesAddress: false, over: number)
         #expect(plain.mayFetch)
-        plain.note(hidesAddress: nil)
-        #expect(!plain.mayFetch)
+        // Over another connection another run of the core may answer, which has said nothing.
+        transport.disconnect()
+        #expect(!plain.mayFetch && !plain.isNetworkKnown && proxied.mayFetch)
+        // An answer of the former one says nothing about it.
+        plain.note(hidesAddress: false, over: number)
+        #expect(!plain.mayFetch && !plain.isNetworkKnown)
+        plain.note(hidesAddress: false, over: connection.number)
+        #expect(plain.mayFetch)
     }
 
     @Test("a description comes from its event, else from the core's database, as hexadecimal text of UTF-8")

@@ -158,6 +158,10 @@ final class CoreConnection: Sendable {
 
     // MARK: - Whether it can be reached
 
+    /// A number of the present connections of all lanes, or of the last ones: another one as soon as one of them is
+    /// made again, and never one that it was before.
+    var number: UInt64 { TransportLane.allCases.map(transport.connection).reduce(0, &+) }
+
     var isConnected: Bool { state.withLock { $0.isConnected } }
 
     /// Returns whether it was connected before.

@@ -209,10 +209,9 @@ final class Reconciliation: Sendable {
         }
     }
 
-    /// The network of a core that may be another run than before: until it has told it, it counts as one that hides
-    /// the user's address.
+    /// The network of a core that may be another run than before: until it has told it over this connection, it counts
+    /// as one that hides the user's address (`Descriptions`).
     func takeNetworkAnew() async {
-        descriptions.note(hidesAddress: nil)
         do throws(ChatError) {
             try await takeProxy()
         } catch {
@@ -223,15 +222,16 @@ final class Reconciliation: Sendable {
 
     /// Who is connected waits for it.
     private func takeProxy() async throws(ChatError) {
+        let number = connection.number
         do throws(OfficialCoreError) {
             let answer = try await connection.ask(.network, timeout: settings.connectTimeout)
             if case .network(let network) = answer {
-                descriptions.note(hidesAddress: network.hidesAddress)
+                descriptions.note(hidesAddress: network.hidesAddress, over: number)
             }
         } catch {
             guard error.refusal != nil else { throw error.chatError }
             log.information("the core does not tell its network: \(error.sentence)")
-            descriptions.note(hidesAddress: true)
+            descriptions.note(hidesAddress: true, over: number)
         }
     }
 

@@ -8,8 +8,9 @@ final class Descriptions: Sendable {
     private struct State {
         /// Brought by events, as long as their files are not received.
         var texts: [FileID: String] = [:]
-        /// The core hides the user's address; nil as long as it has not said it.
-        var hidesAddress: Bool?
+        /// Whether the core hides the user's address, and over which connection it said so: what answers over another
+        /// one may be another run of it.
+        var told: (hidesAddress: Bool, connection: UInt64)?
     }
 
     private let connection: CoreConnection
@@ -25,8 +26,17 @@ final class Descriptions: Sendable {
 
     func note(_ text: String, of file: FileID) { state.withLock { $0.texts[file] = text } }
     func forget(_ file: FileID) { state.withLock { $0.texts[file] = nil } }
-    /// - Parameter hidesAddress: nil: it is not known any more.
-    func note(hidesAddress: Bool?) { state.withLock { $0.hidesAddress = hidesAddress } }
+
+    /// - Parameter connection: the one over which the core said it, as `CoreConnection.number` was before it was asked.
+    func note(hidesAddress: Bool, over connection: UInt64) {
+        state.withLock { $0.told = (hidesAddress, connection) }
+    }
+
+    /// nil as long as the core has not said it over the present connection.
+    private var hidesAddress: Bool? {
+        let present = connection.number
+        return state.withLock { $0.told?.connection == present ? $0.told?.hidesAddress : nil }
+    }
 
     /// nil while it has not arrived. A secret.
     func description(of file: FileID) async throws(ChatError) -> String? {
@@ -59,9 +69,9 @@ final class Descriptions: Sendable {
     }
 
     /// Relays would see the address that the core hides, or may hide.
-    var mayFetch: Bool { hasProxy || state.withLock { $0.hidesAddress } == false }
+    var mayFetch: Bool { hasProxy || hidesAddress == false }
 
-    var isNetworkKnown: Bool { state.withLock { $0.hidesAddress } != nil }
+    var isNetworkKnown: Bool { hidesAddress != nil }
 
     /// Whether the chunks lie where this process may go. What points into this machine's own network is left
     /// to the core, unless the relay is known.
