@@ -40,6 +40,8 @@ struct ScriptedCommand {
             outcome.response = servers(state)
         } else if text.hasPrefix("/_get chats") {
             outcome.response = chats(state)
+        } else if let unknown = unknownChat(state) {
+            outcome.response = unknown
         } else if text.hasPrefix("/_get chat ") {
             (outcome.response, messages) = page(state)
         } else if text.hasPrefix("/freceive ") {
@@ -67,6 +69,19 @@ struct ScriptedCommand {
         else { return }
         fputs("archive", file)
         fclose(file)
+    }
+
+    /// What a command about a chat that is not there is refused with; nil for others.
+    private func unknownChat(_ state: ScriptedState) -> String? {
+        let beginnings = [
+            "/_get chat ", "/_get code ", "/_sync ", "/_send ", "/_create ", "/_delete item ", "/_set alias ",
+            "/_leave ",
+            "/_delete ", "/_read chat items ",
+        ]
+        guard let beginning = beginnings.first(where: text.hasPrefix),
+            let chat = text.dropFirst(beginning.count).split(separator: " ").first
+        else { return nil }
+        return state.absence(of: String(chat)).map(Self.failure)
     }
 
     // MARK: - Looking
@@ -168,16 +183,34 @@ struct ScriptedCommand {
 
     private func receive(_ state: inout ScriptedState) -> (String, ScriptedMessage?) {
         let id = (Int64(words[1]) ?? 0) - ScriptedMessage.firstFile
+        guard let offered = state.history[id], offered.text == nil else {
+            return (Self.failure("userNotFoundByFileId"), nil)
+        }
+        guard !offered.isSent else { return (Self.failure("rcvFileNotFound"), nil) }
+        if let refusal = Self.refusalToReceive(offered) { return (ScriptedManagement.refusal(refusal), nil) }
         let message = state.history.change(id) { $0.status = #"{"type":"rcvAccepted"}"# }
-        guard let message else { return (Self.failure("fileNotFound"), nil) }
+        guard let message else { return (Self.failure("userNotFoundByFileId"), nil) }
         return (
             #"{"type":"rcvFileAccepted",\#(ScriptedState.user),"chatItem":\#(state.pair(message))}"#,
             message
         )
     }
 
+    private static func refusalToReceive(_ message: ScriptedMessage) -> String? {
+        switch message.statusType {
+        case "rcvCancelled": "fileCancelled"
+        case "rcvAccepted", "rcvTransfer", "rcvComplete", "rcvError", "rcvWarning": "fileAlreadyReceiving"
+        default: nil
+        }
+    }
+
     private func cancel(_ state: inout ScriptedState) -> String {
         let file = Int64(words[1]) ?? 0
+        let isOver = ["rcvComplete", "rcvCancelled", "rcvError", "sndCancelled"]
+        if let message = state.history[file - ScriptedMessage.firstFile], isOver.contains(message.statusType)
+        {
+            return ScriptedManagement.refusal("fileCancel")
+        }
         let message = state.history.change(file - ScriptedMessage.firstFile) { message in
             message.status = message.isSent ? #"{"type":"sndCancelled"}"# : #"{"type":"rcvInvitation"}"#
         }

@@ -41,6 +41,9 @@ public struct ScriptedMessage: Sendable {
     }
 
     public var fileID: Int64 { id + Self.firstFile }
+
+    /// `type` of the file's status.
+    var statusType: String { status.firstMatch(of: /"type":"([^"]*)"/).map { String($0.1) } ?? "" }
     static let firstFile: Int64 = 1000
 
     /// When it was sent, as the chat API writes times.

@@ -54,6 +54,19 @@ public struct ScriptedState: Sendable {
     var lastStandalone: Int64 = 900_000
     public var work = ScriptedWork()
 
+    /// Why there is no such chat, or part of a group, by the name of the error; nil where there is one.
+    func absence(of reference: String) -> String? {
+        let chat = reference.prefix { $0 != "(" }
+        guard let id = Int64(chat.dropFirst()) else { return nil }
+        switch chat.first {
+        case "@": return contacts[id] == nil ? "contactNotFound" : nil
+        case "#": return groups[id] == nil ? "groupNotFound" : nil
+        // Every profile has one folder of notes.
+        case "*": return id == 1 ? nil : "noteFolderNotFound"
+        default: return nil
+        }
+    }
+
     /// JSON of the user, as answers and events have it.
     public static let user =
         #""user":{"userId":1,"localDisplayName":"alice","profile":{"displayName":"alice"}}"#

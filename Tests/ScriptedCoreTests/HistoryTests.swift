@@ -115,6 +115,6 @@ import Testing
         for anchor in [5, 40, 10_000] {
             #expect(Self.numbers(core, "/_get chat @1 before=\(anchor) count=3") == nil)
         }
-        #expect(Self.numbers(core, "/_get chat @9 count=3") == [])
+        #expect(Self.numbers(core, "/_get chat @9 count=3") == nil)
     }
 }
