@@ -145,6 +145,9 @@ let package = Package(
             name: "InlineSending",
             dependencies: ["Base", "Agent", "ChatProtocol", "SMP", "SMPClient", "TestSupport"],
             path: "Tests/InlineSending", swiftSettings: settings),
+        .target(
+            name: "CoreContract", dependencies: ["Base", "ChatCore"], path: "Tests/CoreContract",
+            swiftSettings: settings),
         tests(of: "Base"),
         tests(of: "Posix"),
         tests(of: "Cryptography"),
@@ -173,10 +176,12 @@ let package = Package(
             of: "EmbeddedCore",
             uses: [
                 "XFTP", "XFTPRelay", "Network", "ChatCore", "Cryptography", "Store", "SMP", "SMPClient",
-                "SMPRelay", "Agent", "ChatProtocol", "JSON", "GroupHosting", "InlineSending",
+                "SMPRelay", "Agent", "ChatProtocol", "JSON", "GroupHosting", "InlineSending", "CoreContract",
             ]),
         tests(of: "ScriptedCore", uses: ["JSON"]),
-        tests(of: "OfficialCore", uses: ["JSON", "ChatCore", "ScriptedCore", "Store", "Network"]),
+        tests(
+            of: "OfficialCore",
+            uses: ["JSON", "ChatCore", "ScriptedCore", "Store", "Network", "CoreContract"]),
         tests(of: "Links", uses: ["ChatCore", "Cryptography", "XFTP"]),
         tests(of: "Namespace", uses: ["ChatCore", "Store"]),
         tests(of: "Hydration", uses: ["ChatCore", "XFTP", "Cryptography"]),

@@ -77,7 +77,7 @@ struct ChatManagement: Sendable {
     private func chat(_ reference: ChatReference) async throws(ChatError) -> Chat {
         if case .notes = reference { throw ChatError(.invalidCommand, "Saved notes belong to the profile.") }
         let chat = try await blocking.run { [index] in try index.read { try $0.chats.chat(reference) } }
-        guard let chat else { throw ChatError(.noSuchChat, "There is no such chat.") }
+        guard let chat else { throw ChatError.noSuchChat }
         return chat
     }
 

@@ -83,7 +83,10 @@ struct ConnectionMaking: Sendable {
     }
 
     func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
-        guard case .direct(let contact) = chat else { return nil }
+        guard case .direct(let contact) = chat else {
+            try await requireChat(chat)
+            return nil
+        }
         guard case .security(let security) = try await ask(.securityCode(contact: contact)) else {
             throw Self.notUnderstood
         }
@@ -92,6 +95,7 @@ struct ConnectionMaking: Sendable {
 
     func renewKeys(of chat: ChatReference) async throws(ChatError) {
         guard case .direct(let contact) = chat else {
+            try await requireChat(chat)
             throw ChatError(.invalidCommand, "Only contacts agree on new keys.")
         }
         _ = try await ask(.renewKeys(contact: contact))
@@ -99,9 +103,15 @@ struct ConnectionMaking: Sendable {
 
     func moveQueue(of chat: ChatReference) async throws(ChatError) {
         guard case .direct(let contact) = chat else {
+            try await requireChat(chat)
             throw ChatError(.invalidCommand, "Only contacts are moved to another server.")
         }
         _ = try await ask(.moveQueue(contact: contact))
+    }
+
+    private func requireChat(_ chat: ChatReference) async throws(ChatError) {
+        let isKnown = try await blocking.run { [index] in try index.read { try $0.knows(chat) } }
+        guard isKnown else { throw ChatError.noSuchChat }
     }
 
     // MARK: - The address

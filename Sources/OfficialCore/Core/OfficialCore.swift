@@ -79,7 +79,7 @@ public final class OfficialCore: ChatCore {
             connection, index, receiver, descriptions, staging, filesFolder: settings.filesFolder)
         sender = MessageSender(connection, index, recent, staging, settings)
         texts = TextSender(connection, index, recent)
-        removals = Removals(connection, index)
+        removals = Removals(connection, index, recent)
         deliveries = PendingDeliveries(connection)
         management = ChatManagement(connection, index, recent, deliveries)
         people = ConnectionMaking(connection, index, user: profile.id)
@@ -270,26 +270,46 @@ public final class OfficialCore: ChatCore {
         of chat: ChatReference, before: ItemID?, count: Int
     ) async throws(ChatError) -> [ChatItem] {
         try await blocking.run { [index] in
-            try index.read { try $0.items.items(of: chat, before: before, count: count) }
+            try index.read { tables in
+                let items = try tables.items.items(of: chat, before: before, count: count)
+                if items.isEmpty, try !tables.knows(chat) { throw ChatError.noSuchChat }
+                return items
+            }
         }
     }
 
     public func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem {
-        let known = try await blocking.run { [index] in try index.read { try $0.items.item(id) } }
-        if let known, known.chat == chat { return known }
-        if let item = try await connection.knownItem(id, in: APIChatReference(chat)) {
-            let shown = try await blocking.run { [index] in try index.commit { try $0.take(item, .sending) } }
-            if let shown { return shown }
+        let (known, absence) = try await blocking.run { [index] in
+            try index.read { (try $0.items.item(id), try $0.absence(in: chat)) }
         }
-        throw ChatError(.noSuchItem, "The chat has no such message.")
+        if let known {
+            guard known.chat == chat else { throw absence }
+            return known
+        }
+        let began = ContinuousClock.now
+        guard let item = try await connection.knownItem(id, in: APIChatReference(chat)) else { throw absence }
+        let shown = try await blocking.run { [index, recent] in
+            try index.commit { change in
+                // Deleted meanwhile, or newer than the answer.
+                if recent.contains(id, since: began) { return try change.tables.items.item(id) }
+                return try change.take(item, .sending)
+            }
+        }
+        guard let shown else { throw absence }
+        return shown
     }
 
     /// The index has none: pictures of strangers are in the core's own database, which may be encrypted.
     public func preview(of item: ItemID, in chat: ChatReference) async throws(ChatError) -> String {
-        let text = try await blocking.run { [index] in try index.read { try $0.items.reference(of: item) } }
+        let text = try await blocking.run { [index] in
+            try index.read { tables in
+                guard try tables.items.item(item)?.chat == chat else { throw try tables.absence(in: chat) }
+                return try tables.items.reference(of: item)
+            }
+        }
         guard let reference = text.flatMap({ APIChatReference(text: $0) }),
             let known = try await connection.knownItem(item, in: reference)
-        else { throw ChatError(.noSuchItem, "The chat has no such message.") }
+        else { throw ChatError.noSuchItem }
         return known.content?.preview ?? ""
     }
 
@@ -358,7 +378,7 @@ public final class OfficialCore: ChatCore {
     // MARK: - Transfers
 
     public func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
-        try await receiver.receive(file, approved: approvedRelays)
+        try await receiver.receiveKnown(file, approvedRelays: approvedRelays)
     }
 
     public func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
@@ -404,7 +424,7 @@ public final class OfficialCore: ChatCore {
         let isOfMessage = try await blocking.run { [index] in
             try index.read { try $0.items.item(of: file) != nil }
         }
-        if isOfMessage { throw ChatError(.noSuchFile, "There is no such file.") }
+        if isOfMessage { throw ChatError.noSuchFile }
         try await removals.cancel(file)
     }
 

@@ -6,13 +6,16 @@ import CoreServices
 struct Removals: Sendable {
     private let connection: CoreConnection
     private let index: IndexStore
+    private let recent: RecentEvents
 
-    init(_ connection: CoreConnection, _ index: IndexStore) {
+    init(_ connection: CoreConnection, _ index: IndexStore, _ recent: RecentEvents) {
         self.connection = connection
         self.index = index
+        self.recent = recent
     }
 
     func cancel(_ file: FileID) async throws(ChatError) {
+        let began = ContinuousClock.now
         do throws(OfficialCoreError) {
             let response = try await connection.ask(.cancelFile(file))
             let item: APIItem? =
@@ -21,8 +24,10 @@ struct Removals: Sendable {
                 default: nil
                 }
             guard let item else { return }
-            await blocking.attempt("note that a file was cancelled") { [index] in
-                try index.commit { try $0.take(item, .look) }
+            await blocking.attempt("note that a file was cancelled") { [index, recent] in
+                try index.commit { change in
+                    if !recent.contains(item.id, since: began) { try change.take(item, .look) }
+                }
             }
         } catch {
             throw error.chatError
@@ -32,22 +37,54 @@ struct Removals: Sendable {
     func delete(
         _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
     ) async throws(ChatError) {
+        let parts = try await parts(of: items, in: chat, mode)
         if mode == .broadcast { try await withdraw(items) }
-        // Parts of a group are spoken of one by one.
-        let parts = try await blocking.run { [index] in
+        for (part, items) in parts { try await delete(items, in: part, mode) }
+    }
+
+    /// Where the items are, as the core wants to have it said: parts of a group are spoken of one by one.
+    /// - Throws: `.noSuchChat`; `.noSuchItem` when one of them is not in this chat, whatever chat it is in;
+    ///   `.invalidCommand` for what `mode` does not permit.
+    private func parts(
+        of items: [ItemID], in chat: ChatReference, _ mode: DeletionMode
+    ) async throws(ChatError) -> [(APIChatReference, [ItemID])] {
+        let (known, absence) = try await blocking.run { [index] in
             try index.read { tables in
-                var parts: [String: [ItemID]] = [:]
-                for item in items {
-                    let reference = try tables.items.reference(of: item) ?? chat.description
-                    parts[reference, default: []].append(item)
-                }
-                return parts
+                let known = try items.map { try Self.place(of: $0, in: tables) }
+                return (known, try tables.absence(in: chat))
             }
         }
-        for (text, items) in parts.sorted(by: { $0.key < $1.key }) {
-            guard let part = APIChatReference(text: text) else { continue }
-            try await delete(items, in: part, mode)
+        guard !items.isEmpty || absence.code != .noSuchChat else { throw absence }
+        var parts: [APIChatReference: [ItemID]] = [:]
+        for (item, known) in zip(items, known) {
+            let place: Place
+            if let known {
+                guard known.part.chat == chat else { throw absence }
+                place = known
+            } else {
+                // One that the index does not show, such as a text.
+                let part = APIChatReference(chat)
+                guard let item = try await connection.knownItem(item, in: part) else { throw absence }
+                place = Place(part: part, isSent: item.direction == .sent)
+            }
+            guard mode != .broadcast || place.isSent else {
+                throw ChatError(.invalidCommand, "Only your own messages can be deleted for everyone.")
+            }
+            parts[place.part, default: []].append(item)
         }
+        return parts.sorted { $0.key.description < $1.key.description }.map { ($0.key, $0.value) }
+    }
+
+    private struct Place {
+        var part: APIChatReference
+        var isSent: Bool
+    }
+
+    private static func place(of id: ItemID, in tables: IndexTables) throws -> Place? {
+        guard let item = try tables.items.item(id), let text = try tables.items.reference(of: id),
+            let part = APIChatReference(text: text)
+        else { return nil }
+        return Place(part: part, isSent: item.direction == .sent)
     }
 
     private func delete(
@@ -57,6 +94,8 @@ struct Removals: Sendable {
             let response = try await connection.ask(.deleteItems(part, items, mode), timeout: .seconds(60))
             guard case .chatItemsDeleted(let deletions) = response else { return }
             let deleted = deletions.map(\.item.id)
+            // Also of those that the index does not have yet: a page that names them may be under way.
+            recent.note(deleted)
             guard !deleted.isEmpty else {
                 throw OfficialCoreError(refusal: APIError(path: ["errorStore", "chatItemNotFound"]))
             }

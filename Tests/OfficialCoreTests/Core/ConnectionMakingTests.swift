@@ -36,10 +36,10 @@ struct ConnectionMakingTests {
                 == ContactSecurity(code: "12345 67890", protection: .postQuantum))
         try await core.renewKeys(of: .direct(1))
         #expect(stage.simplex.commands.contains("/_sync @1 force=on"))
-        #expect(await refusal { try await core.renewKeys(of: .group(1)) }?.code == .invalidCommand)
+        #expect(await refusal { try await core.renewKeys(of: .group(1)) }?.code == .noSuchChat)
         try await core.moveQueue(of: .direct(1))
         #expect(stage.simplex.commands.contains("/_switch @1"))
-        #expect(await refusal { try await core.moveQueue(of: .group(1)) }?.code == .invalidCommand)
+        #expect(await refusal { try await core.moveQueue(of: .group(1)) }?.code == .noSuchChat)
         await core.shutDown()
     }
 

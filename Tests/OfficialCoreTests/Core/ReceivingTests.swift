@@ -230,8 +230,9 @@ struct ReceivingTests {
         let stage = try Stage { state in
             state.history.append((1...300).map { .init(id: $0, contact: 1, name: "\($0).jpg") })
         }
+        stage.before("/_get chat @1 before") { try? await Task.sleep(for: .milliseconds(20)) }
         let core = try await stage.open()
-        #expect(await eventually { stage.simplex.count("/_get chat @1 ") > 0 })
+        #expect(await known(core, 1300))
         let pages = { @Sendable in stage.simplex.count("/_get chat @1 before") }
         let during = LockedCount()
         stage.before("/freceive") {
@@ -241,7 +242,7 @@ struct ReceivingTests {
             try? await Task.sleep(for: .milliseconds(300))
             during.note(pages() - before)
         }
-        try await core.receiveFile(FileID(1001), approvedRelays: false)
+        try await core.receiveFile(FileID(1300), approvedRelays: false)
         #expect(during.value <= 1)
         await core.shutDown()
     }

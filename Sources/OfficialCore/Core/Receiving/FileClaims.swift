@@ -28,11 +28,10 @@ final class FileClaims: Sendable {
     }
 
     func claim(_ file: FileID, approvedRelays: Bool) async throws(ChatError) -> ClaimedFile? {
+        let item = try await blocking.run { [index] in try index.read { try $0.item(ofReceived: file) } }
+        guard let offered = item.file else { throw ChatError.noSuchFile }
+        try offered.status.refuseWhenOver()
         guard descriptions.mayFetch else { return nil }
-        let known = try await blocking.run { [index] in try index.read { try $0.items.item(of: file) } }
-        guard let item = known, let offered = item.file, item.direction == .received else {
-            throw ChatError(.noSuchFile, "This file no longer exists.")
-        }
         let isUnderWay: Bool
         switch offered.status {
         case .rcvError where offered.status.isGivenUp:
@@ -93,7 +92,7 @@ final class FileClaims: Sendable {
         }
         guard let (id, reference) = known, let chat = APIChatReference(text: reference),
             let item = try await connection.knownItem(id, in: chat)
-        else { throw ChatError(.noSuchFile, "This file no longer exists.") }
+        else { throw ChatError.noSuchFile }
         return item.file?.source?.location(filesFolder: filesFolder)
     }
 
@@ -102,6 +101,10 @@ final class FileClaims: Sendable {
     func giveUpCopy(
         of file: FileID, at location: FileSourceLocation
     ) async throws(ChatError) -> GivenUpCopy {
+        let isKnown = try await blocking.run { [index] in
+            try index.read { try $0.items.item(of: file) != nil }
+        }
+        guard isKnown else { throw ChatError.noSuchFile }
         guard try await descriptions.fetchable(file) != nil else { return .lost(.damagedCopy) }
         let item = try await blocking.run { [index] in
             try index.commit(durably: true) { change -> ChatItem? in
@@ -119,5 +122,18 @@ final class FileClaims: Sendable {
             }
         }
         return item.map(GivenUpCopy.offered) ?? .lost(.damagedCopy)
+    }
+}
+
+extension FileStatus {
+    /// Refuses to receive what can never be had.
+    /// - Throws: `.file` with why.
+    func refuseWhenOver() throws(ChatError) {
+        switch self {
+        case .rcvCancelled: throw ChatError(.file(.cancelledBySender), "The sender cancelled the file.")
+        case .rcvError(let problem) where problem.isFinal:
+            throw ChatError(.file(problem.kind), problem.sentence)
+        default: return
+        }
     }
 }

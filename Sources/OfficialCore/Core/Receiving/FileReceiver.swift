@@ -25,12 +25,32 @@ final class FileReceiver: Sendable {
 
     /// As soon as its description is there.
     func setToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
+        // The core takes this command for any number.
+        guard let status = try await statusToReceive(file) else { return }
+        try status.refuseWhenOver()
         let approved = await unknownRelays() == .always || approvedRelays
         do throws(OfficialCoreError) {
             _ = try await connection.ask(.setFileToReceive(file, approvedRelays: approved, encrypted: true))
         } catch {
             throw error.chatError
         }
+    }
+
+    /// For somebody who asks for it. What has come is told once more.
+    func receiveKnown(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
+        guard try await statusToReceive(file) != nil else { return }
+        try await receive(file, approved: approvedRelays)
+    }
+
+    /// How a received file stands; nil when it has come, which is told once more.
+    /// - Throws: `.noSuchFile`, also for one that was sent.
+    private func statusToReceive(_ file: FileID) async throws(ChatError) -> FileStatus? {
+        let item = try await blocking.run { [index] in try index.read { try $0.item(ofReceived: file) } }
+        if item.file?.status == .rcvComplete {
+            index.events.tell(.rcvFileComplete(item))
+            return nil
+        }
+        return item.file?.status
     }
 
     /// At arrival, by type and size. Relays that may not be contacted leave it an offer, which says so.

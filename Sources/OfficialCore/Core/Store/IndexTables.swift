@@ -1,3 +1,4 @@
+import ChatCore
 import Store
 
 /// The tables of the index, within one transaction.
@@ -16,5 +17,24 @@ struct IndexTables {
         sends = SendTable(connection)
         keptCopies = KeptCopyTable(connection)
         identity = IdentityTable(connection)
+    }
+
+    /// Why there is no such item in a chat: of one that is unknown too that is the reason.
+    func absence(in chat: ChatReference) throws -> ChatError {
+        try knows(chat) ? ChatError.noSuchItem : ChatError.noSuchChat
+    }
+
+    /// Whether there is such a chat, or was one whose files are still here.
+    func knows(_ chat: ChatReference) throws -> Bool {
+        try chats.chat(chat) != nil || items.holds(chat)
+    }
+
+    /// The item of a received file.
+    /// - Throws: `ChatError.noSuchFile`, also for one that was sent.
+    func item(ofReceived file: FileID) throws -> ChatItem {
+        guard let item = try items.item(of: file), item.direction == .received else {
+            throw ChatError.noSuchFile
+        }
+        return item
     }
 }

@@ -31,6 +31,11 @@ struct ItemTable {
         ) { try item($0, of: chat) }
     }
 
+    /// Whether a chat has any.
+    func holds(_ chat: ChatReference) throws -> Bool {
+        try connection.exists("SELECT 1 FROM item WHERE chat = ?", chat.description)
+    }
+
     /// Of all chats.
     func count() throws -> Int {
         try connection.first("SELECT count(*) AS count FROM item") { Int($0.integer("count")) } ?? 0
