@@ -64,7 +64,7 @@ public final class OfficialCore: ChatCore {
         index = try IndexStore(
             path: folder + "/index.sqlite", key: settings.key, owner: profile,
             filesFolder: settings.filesFolder,
-            staging: staging, history: history)
+            staging: staging, history: history, recent: recent)
         trust = try OfficialRelayTrust(folder: settings.folder, key: settings.key)
         let held = HeldCommands()
         connection = CoreConnection(

@@ -22,7 +22,8 @@ final class IndexPlace {
         folder = try TemporaryFolder()
         index = try IndexStore(
             path: folder.path("index.sqlite"), key: nil, owner: Profile(id: 1, displayName: "alice"),
-            filesFolder: "/files", staging: try StagingFolder(folder.path("outbox")), history: WorkSignal())
+            filesFolder: "/files", staging: try StagingFolder(folder.path("outbox")), history: WorkSignal(),
+            recent: recent)
         // Asked about its database it has nothing.
         let transport = ScriptedTransport { _ in #"{"type":"sQLResult","rows":["header"]}"# }
         let connection = CoreConnection(transport, HeldCommands())

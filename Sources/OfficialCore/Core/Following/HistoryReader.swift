@@ -103,6 +103,8 @@ final class HistoryReader: Sendable {
     private func note(
         _ page: APIChatPage, of walk: Walk, _ began: ContinuousClock.Instant, _ change: IndexChange
     ) throws {
+        // Deleted with all that it holds while the page was under way.
+        guard try change.tables.chats.chat(walk.reference.chat) != nil else { return }
         for item in page.items where !recent.contains(item.id, since: began) { try change.take(item, .look) }
         let start = walk.frontier == nil ? try newest(of: page, walk, began, change.tables) : walk.start
         if let oldest = page.items.first?.id, oldest != walk.frontier {

@@ -176,6 +176,8 @@ final class Reconciliation: Sendable {
             guard case .chatPage(let answer) = try await ask(.chatPage(chat, page)) else { return }
             let isMissing = try await blocking.run { [index, recent] in
                 try index.commit { change in
+                    // Deleted with all that it holds while the page was under way.
+                    guard try change.tables.chats.chat(chat.chat) != nil else { return false }
                     var isNew = false
                     for item in answer.items where !recent.contains(item.id, since: began) {
                         let known = try change.tables.items.item(item.id) != nil

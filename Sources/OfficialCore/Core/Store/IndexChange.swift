@@ -4,6 +4,7 @@ import ChatCore
 /// A change of the index under way, and what follows from it for the listeners when it is committed.
 final class IndexChange {
     let tables: IndexTables
+    private let recent: RecentEvents
     private let owner: String
     private let filesFolder: String
     private(set) var events: [ChatEvent] = []
@@ -16,8 +17,9 @@ final class IndexChange {
     /// Items whose status was told without the item.
     private(set) var touched: [ItemID] = []
 
-    init(_ tables: IndexTables, owner: String, filesFolder: String) {
+    init(_ tables: IndexTables, _ recent: RecentEvents, owner: String, filesFolder: String) {
         self.tables = tables
+        self.recent = recent
         self.owner = owner
         self.filesFolder = filesFolder
     }
@@ -130,8 +132,9 @@ final class IndexChange {
         try remove(items.filter { !disappearing.contains($0) }, .deleted)
     }
 
-    /// Items that are gone.
+    /// Items that are gone. No page that was asked for before brings them back.
     func remove(_ items: [ItemID], _ reason: DeletionReason) throws {
+        recent.note(items)
         var removed: [(chat: ChatReference, item: ItemID)] = []
         for id in items {
             guard let item = try tables.items.item(id) else { continue }

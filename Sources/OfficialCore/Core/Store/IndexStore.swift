@@ -11,22 +11,25 @@ final class IndexStore: Sendable {
     private let filesFolder: String
     private let staging: StagingFolder
     private let history: WorkSignal
+    private let recent: RecentEvents
 
     /// - Parameters:
     ///   - key: with which it is encrypted; nil: not.
     ///   - owner: the user's own profile, the sender of sent items.
     ///   - filesFolder: where the core keeps files. Absolute.
     ///   - history: told when a walk through a history was begun.
+    ///   - recent: told what is removed, which no answer that was asked for before brings back.
     /// - Throws: `StoreError`: `.wrongVersion`, `.damaged`, `.diskFull`, `.notAllowed`.
     init(
         path: String, key: SecretBytes?, owner: Profile, filesFolder: String, staging: StagingFolder,
-        history: WorkSignal
+        history: WorkSignal, recent: RecentEvents
     ) throws(StoreError) {
         database = try Database(path: path, migrations: Schema.migrations, key: key, durability: .eventual)
         self.owner = owner
         self.filesFolder = filesFolder
         self.staging = staging
         self.history = history
+        self.recent = recent
     }
 
     /// Reads from one snapshot.
@@ -46,10 +49,10 @@ final class IndexStore: Sendable {
     func commit<Result>(durably: Bool = false, _ body: (IndexChange) throws -> Result) throws -> Result {
         try events.publish { reserve in
             var change: IndexChange?
-            let step = { [owner, filesFolder] (connection: Connection) -> Result in
+            let step = { [owner, filesFolder, recent] (connection: Connection) -> Result in
                 reserve()
                 let begun = IndexChange(
-                    IndexTables(connection), owner: owner.displayName, filesFolder: filesFolder)
+                    IndexTables(connection), recent, owner: owner.displayName, filesFolder: filesFolder)
                 change = begun
                 return try body(begun)
             }
