@@ -25,6 +25,7 @@ final class SimulatedKernel {
     let context: RequestContext
     /// What the agreement that libfuse answered with says.
     private(set) var agreement = Reply.refused(ENOTCONN)
+    let server: RequestServer
     private let connection: Int32
     private static let waiting = ThreadPool(name: "simulated-kernel", threads: 16)
     private var lastUnique: UInt64 = 0
@@ -42,6 +43,7 @@ final class SimulatedKernel {
         guard let server = RequestServer(context), server.connect(to: ends[1]) else {
             throw WaitedInVain("libfuse takes no requests")
         }
+        self.server = server
         Thread.start("fuse") {
             server.run()
             server.closeConnection()

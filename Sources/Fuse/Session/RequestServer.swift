@@ -91,9 +91,10 @@ final class RequestServer: @unchecked Sendable {
             fuse_lowlevel_notify_inval_inode(session, fuse_ino_t(node.rawValue), 0, 0)
         case .entry(let name, let folder):
             let parent = fuse_ino_t(folder.rawValue)
-            name.bytes.withUnsafeBytes { bytes in
+            // libfuse writes one byte more than the length says: the NUL behind the name.
+            (name.bytes + [0]).withUnsafeBytes { bytes in
                 _ = fuse_lowlevel_notify_inval_entry(
-                    session, parent, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+                    session, parent, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count - 1)
             }
             fuse_lowlevel_notify_inval_inode(session, parent, 0, 0)
         }
