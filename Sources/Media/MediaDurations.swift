@@ -1,7 +1,8 @@
 import Base
 
 /// ISO base media files (MP4, MOV, M4A; ISO/IEC 14496-12): boxes of a length and a type; the duration is
-/// in `mvhd` within `moov`, which may lie at either end.
+/// in `mvhd` within `moov`, which may lie at either end. Of a fragmented file that is what `moov` itself holds, often
+/// nothing; how long all of it is, `mehd` says.
 enum MovieFile {
     private static let maxBoxes = 256
 
@@ -10,14 +11,39 @@ enum MovieFile {
             let movie = try box("moov", in: 0..<size, content),
             let header = try box("mvhd", in: movie, content)
         else { return nil }
-        var reader = ByteReader(try content(header.lowerBound, 32))
-        guard let version = reader.byte(), reader.bytes(3) != nil else { return nil }
         // Two times, the time scale, the duration: 64-bit times and duration in version 1.
+        guard let (version, start) = try fields(of: header, content) else { return nil }
+        var reader = start
         guard reader.bytes(version == 1 ? 16 : 8) != nil, let scale = reader.integer(UInt32.self), scale > 0
         else { return nil }
-        let duration =
-            version == 1 ? reader.integer(UInt64.self) : reader.integer(UInt32.self).map(UInt64.init)
-        return duration.map { Double($0) / Double(scale) }
+        let length = length(version, &reader)
+        let fragmented = try fragmentedLength(in: movie, content)
+        return (fragmented ?? length).map { Double($0) / Double(scale) }
+    }
+
+    /// Of a movie with its fragments, in units of the movie's time scale.
+    private static func fragmentedLength(in movie: Range<UInt64>, _ content: MediaContent) throws -> UInt64? {
+        guard let extends = try box("mvex", in: movie, content),
+            let header = try box("mehd", in: extends, content),
+            let (version, start) = try fields(of: header, content)
+        else { return nil }
+        var reader = start
+        return length(version, &reader).flatMap { $0 > 0 ? $0 : nil }
+    }
+
+    /// The version of a box that has one, and what follows its flags: no byte of what lies behind the box.
+    private static func fields(
+        of box: Range<UInt64>, _ content: MediaContent
+    ) throws -> (version: UInt8, reader: ByteReader)? {
+        var reader = ByteReader(try content(box.lowerBound, Int(min(32, box.upperBound - box.lowerBound))))
+        guard let version = reader.byte(), version <= 1, reader.bytes(3) != nil else { return nil }
+        return (version, reader)
+    }
+
+    /// A duration; nil for all ones, which says that it is not known.
+    private static func length(_ version: UInt8, _ reader: inout ByteReader) -> UInt64? {
+        if version == 1 { return reader.integer(UInt64.self).flatMap { $0 == .max ? nil : $0 } }
+        return reader.integer(UInt32.self).flatMap { $0 == .max ? nil : UInt64($0) }
     }
 
     /// Where the content of the first box of a type lies.
@@ -46,24 +72,30 @@ enum MovieFile {
     }
 }
 
-/// Ogg (RFC 3533) with Opus (RFC 7845): 48,000 samples a second; the granule position of the last page
-/// counts them.
+/// Ogg (RFC 3533) with Opus (RFC 7845): 48,000 samples a second; the granule position of the last page on which a
+/// packet ends counts them.
 enum OggFile {
+    private static let capture = Array("OggS".utf8)
+    /// Without the table of segments.
+    private static let headLength = 27
+
     static func duration(size: UInt64, _ content: MediaContent) throws -> Double? {
         let start = try content(0, 128)
-        guard start.starts(with: Array("OggS".utf8)), let head = position(of: "OpusHead", in: start),
+        guard let first = page(at: 0, in: start), let head = position(of: "OpusHead", in: start),
             start.count >= head + 12
         else { return nil }
         let skipped = UInt64(start[head + 10]) | UInt64(start[head + 11]) << 8
         // A page has at most 65,307 bytes.
         let tail = try content(size > 65_536 ? size - 65_536 : 0, 65_536)
-        for place in tail.indices.reversed() where tail[place...].starts(with: Array("OggS".utf8)) {
-            guard tail.count >= place + 14 else { continue }
-            let samples = tail[(place + 6)..<(place + 14)].reversed().reduce(UInt64(0)) {
-                $0 << 8 | UInt64($1)
-            }
-            guard samples != .max, samples > skipped else { return nil }
-            return Double(samples - skipped) / 48_000
+        for place in tail.indices.reversed() {
+            // Sound may look like the beginning of a page.
+            guard let page = page(at: place, in: tail), page.stream == first.stream,
+                place + page.length <= tail.count
+            else { continue }
+            // No packet ends on it.
+            if page.samples == .max { continue }
+            guard page.samples > skipped else { return nil }
+            return Double(page.samples - skipped) / 48_000
         }
         return nil
     }
@@ -71,6 +103,23 @@ enum OggFile {
     private static func position(of text: String, in bytes: [UInt8]) -> Int? {
         let wanted = Array(text.utf8)
         return bytes.indices.first { bytes[$0...].starts(with: wanted) }
+    }
+
+    /// The page that begins there: its granule position, the serial number of its stream, and its length as far as the
+    /// table of its segments is there. Nil where none begins.
+    private static func page(
+        at place: Int, in bytes: [UInt8]
+    ) -> (samples: UInt64, stream: UInt64, length: Int)? {
+        guard bytes.count - place >= headLength, bytes[place...].starts(with: capture),
+            bytes[place + 4] == 0
+        else { return nil }
+        func number(_ offset: Int, _ count: Int) -> UInt64 {
+            bytes[(place + offset)..<(place + offset + count)].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        let segments = Int(bytes[place + 26])
+        let table = bytes[(place + headLength)...].prefix(segments)
+        let length = headLength + segments + table.reduce(0) { $0 + Int($1) }
+        return (number(6, 8), number(14, 4), length)
     }
 }
 
@@ -85,19 +134,40 @@ enum MatroskaFile {
     static func duration(_ content: MediaContent) throws -> Double? {
         let start = try content(0, 65_536)
         guard start.starts(with: [0x1A, 0x45, 0xDF, 0xA3]) else { return nil }
-        guard let segment = element(segment, in: start[...]), let info = element(info, in: segment),
-            let length = element(duration, in: info).flatMap(float)
+        guard let segment = element(segment, in: start[...]), let info = element(info, in: segment.content),
+            let length = value(duration, in: info.content).flatMap(float)
         else { return nil }
-        let scale = element(timestampScale, in: info).map { $0.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
-        return length * Double(scale ?? 1_000_000) / 1_000_000_000
+        guard let written = element(timestampScale, in: info.content) else {
+            return length * Double(defaultScale) / 1_000_000_000
+        }
+        guard written.isWhole, let scale = scale(written.content) else { return nil }
+        return length * Double(scale) / 1_000_000_000
+    }
+
+    /// Nanoseconds; what an empty element says too.
+    private static let defaultScale: UInt64 = 1_000_000
+
+    /// Nil for what is no unsigned integer, or no scale.
+    private static func scale(_ bytes: ArraySlice<UInt8>) -> UInt64? {
+        guard bytes.count <= 8 else { return nil }
+        if bytes.isEmpty { return defaultScale }
+        let scale = bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        return scale > 0 ? scale : nil
+    }
+
+    /// The content of the first element with an id; nil where it is not all there.
+    private static func value(_ wanted: UInt64, in bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        element(wanted, in: bytes).flatMap { $0.isWhole ? $0.content : nil }
     }
 
     /// The content of the first element with an id, as far as it is there.
-    private static func element(_ wanted: UInt64, in bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    private static func element(
+        _ wanted: UInt64, in bytes: ArraySlice<UInt8>
+    ) -> (content: ArraySlice<UInt8>, isWhole: Bool)? {
         var rest = bytes
         while let id = number(&rest, keepingMarker: true), let length = number(&rest, keepingMarker: false) {
             let content = rest.prefix(Int(clamping: length))
-            if id == wanted { return content }
+            if id == wanted { return (content, content.count == Int(clamping: length)) }
             rest = rest.dropFirst(content.count)
         }
         return nil

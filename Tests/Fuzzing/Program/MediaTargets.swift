@@ -28,7 +28,7 @@ extension Target {
             else {
                 return hold(false, "what can be read can be looked into")
             }
-            hold(asked <= 128 << 10 && times <= 520, "little is read")
+            hold(asked <= 128 << 10 && times <= 1040, "little is read")
             switch kind {
             case .video(let preview, let seconds):
                 hold(preview.isEmpty && (1...86_400).contains(seconds), "a video has a length")
