@@ -1,59 +1,147 @@
-/// The script for bash: one function that finds the command among the words, then answers.
+/// The script for bash: finds the command among the words, then answers.
 enum BashCompletion {
     static func script(program: String, entries: [CompletionEntry]) -> String {
         let function = "_" + program.replacing("-", with: "_")
-        var lines = [
-            "# bash completion of \(program)", "\(function)() {",
-            "    local word=\"${COMP_WORDS[COMP_CWORD]}\" before=\"${COMP_WORDS[COMP_CWORD-1]}\" path=\"\" i count=0",
-            "    for ((i = 1; i < COMP_CWORD; i++)); do", "        case \"$path:${COMP_WORDS[i]}\" in",
-        ]
-        for command in entries.commands {
-            lines.append("            \(command.pattern)) path='\(command.path)' count=0 ;;")
-        }
-        for pattern in entries.valueOptionPatterns(separator: " | ") {
-            lines.append("            \(pattern)) i=$((i + 1)) ;;")
-        }
-        lines += ["            *:-*) ;;", "            *) count=$((count + 1)) ;;"]
-        lines += ["        esac", "    done", "    case \"$path:$before\" in"]
-        for option in entries.valuedOptions(separator: " | ") {
-            lines.append("        \(option.pattern)) \(reply(option.kind, function)); return ;;")
-        }
-        lines += ["    esac", "    case \"$path:$count:$word\" in"]
-        for entry in entries {
-            let options = entry.options.map { "--" + $0.name }.joined(separator: " ")
-            let words = entry.subcommands.map(\.name).joined(separator: " ")
-            lines.append("        '\(entry.path)':*:-*) \(reply(.words([options]), function)) ;;")
-            let kinds = entry.isGroup ? [.words([words])] : entry.argumentKinds
-            for (index, kind) in kinds.enumerated() {
-                let place = index == kinds.count - 1 ? "*" : "\(index)"
-                lines.append("        '\(entry.path)':\(place):*) \(reply(kind, function)) ;;")
-            }
-        }
-        lines +=
-            ["    esac", "}"] + listFunction(function) + [
-                "complete -o filenames -F \(function) \(program)", "",
-            ]
+        let lines =
+            ["# bash completion of \(program)"] + functions(function) + search(entries, function)
+            + replies(entries, function) + ["}", "complete -F \(function) \(program)", ""]
         return lines.joined(separator: "\n")
     }
 
-    /// Offers the lines of a list that begin with the word. Names come from other people: they are only
-    /// compared and quoted (`-o filenames` does that), never expanded, as `compgen -W` would.
-    private static func listFunction(_ function: String) -> [String] {
-        [
-            "\(function)_list() {", "    local line", "    COMPREPLY=()", "    while IFS= read -r line; do",
-            "        [[ \"$line\" == \"$2\"* ]] && COMPREPLY+=(\"$line\")",
-            "    done < <(\"${COMP_WORDS[0]}\" complete \"$1\" 2>/dev/null)", "}",
+    /// Finds the command among the words before the cursor, and counts its arguments.
+    private static func search(_ entries: [CompletionEntry], _ function: String) -> [String] {
+        var lines = [
+            "\(function)() {",
+            "    local typed=() kept=0 quote='' path='' count=0 i ended='' option='' head='' word as_files=''",
+            "    COMPREPLY=()", "    \(function)_split \"${COMP_LINE:0:COMP_POINT}\"",
+            "    local last=$((${#typed[@]} - 1))", "    for ((i = 1; i < last; i++)); do",
+            "        if [[ ! $ended && \"${typed[i]}\" == -?* ]]; then",
+            "            if [[ \"${typed[i]}\" == -- ]]; then ended=1; continue; fi",
+            "            case \"$path:${typed[i]}\" in",
         ]
+        for pattern in entries.valueOptionPatterns(separator: " | ") {
+            lines.append("                \(pattern)) option=\"$path:${typed[i]}\" i=$((i + 1)) ;;")
+        }
+        lines.append("            esac")
+        for entry in entries {
+            guard let unnamed = entry.unnamed else { continue }
+            let own = [CompletionEntry].verbosity.map { "'\(entry.path):\($0)'" }.joined(separator: " | ")
+            lines.append(
+                "            case \"$path:${typed[i]}\" in \(own)) ;; '\(entry.path):'*) path='\(unnamed)' ;; esac"
+            )
+        }
+        lines += ["            continue", "        fi", "        case \"$path:${typed[i]}\" in"]
+        for command in entries.commands {
+            lines.append("            \(command.pattern)) path='\(command.path)' count=0 ;;")
+        }
+        return lines + ["            *) count=$((count + 1)) ;;", "        esac", "    done"]
+    }
+
+    /// What may stand at the cursor: a value, an option, a subcommand or an argument.
+    private static func replies(_ entries: [CompletionEntry], _ function: String) -> [String] {
+        var lines = [
+            "    word=\"${typed[last]}\"", "    if ((i == last)); then option=''; fi",
+            "    if [[ ! $ended && ! $option && \"$word\" == --*=* ]]; then",
+            "        head=\"${word%%=*}=\" option=\"$path:${word%%=*}\" word=\"${word#*=}\"", "    fi",
+            "    if [[ $option ]]; then", "        case \"$option\" in",
+        ]
+        for option in entries.valuedOptions(separator: " | ") where option.kind != .nothing {
+            lines.append("            \(option.pattern)) \(reply([option.kind], function)) ;;")
+        }
+        lines += [
+            "        esac", "    elif [[ ! $ended && \"$word\" == -* ]]; then", "        case \"$path\" in",
+        ]
+        for entry in entries {
+            let options = entry.options.map { "--" + $0.name }
+            lines.append("            '\(entry.path)') \(reply([.words(options)], function)) ;;")
+        }
+        lines += ["        esac", "    else", "        case \"$path:$count\" in"]
+        for entry in entries {
+            let words = CompletionKind.words(entry.subcommands.map(\.name))
+            let places = entry.isGroup ? (first: [[words]], rest: [.nothing]) : entry.places
+            for (index, kinds) in places.first.enumerated() {
+                lines.append("            '\(entry.path):\(index)') \(reply(kinds, function)) ;;")
+            }
+            lines.append("            '\(entry.path):'*) \(reply(places.rest, function)) ;;")
+        }
+        return lines + ["        esac", "    fi"]
+    }
+
+    /// Names come from other people: they are only compared and quoted, never expanded, as `compgen -W` would.
+    private static func functions(_ function: String) -> [String] {
+        let text = #"""
+            # The words of a line, as the shell takes them, but nothing is expanded. Of the last one: the quote that is
+            # open, and how much of it stays when readline puts something in its place.
+            NAME_split() {
+                local line="$1" c word='' begun='' open=0 i
+                for ((i = 0; i < ${#line}; i++)); do
+                    c="${line:i:1}"
+                    if [[ "$quote" == "'" ]]; then
+                        if [[ "$c" == "'" ]]; then quote=''; else word+="$c"; fi
+                    elif [[ "$c" == "\\" ]]; then
+                        i=$((i + 1)) c="${line:i:1}" begun=1
+                        if [[ "$quote" && "$c" != [\"\\\$\`] ]]; then word+="\\"; fi
+                        word+="$c"
+                    elif [[ "$quote" ]]; then
+                        if [[ "$c" == "$quote" ]]; then quote=''; else word+="$c"; fi
+                    elif [[ "$c" == [\"\'] ]]; then
+                        quote="$c" begun=1 open=${#word}
+                    elif [[ "$c" == [[:space:]] ]]; then
+                        if [[ $begun ]]; then typed+=("$word"); fi
+                        word='' begun='' kept=0
+                    else
+                        word+="$c" begun=1
+                        if [[ "$COMP_WORDBREAKS" == *"$c"* ]]; then kept=${#word}; fi
+                    fi
+                done
+                typed+=("$word")
+                if [[ "$quote" ]]; then kept=$open; fi
+            }
+            # Offers the lines that begin with the word, as they have to be typed.
+            NAME_offer() {
+                local line
+                while IFS= read -r line; do
+                    [[ "$line" && "$line" == "$word"* ]] || continue
+                    line="$head$line"
+                    line="${line:kept}"
+                    if [[ $as_files ]]; then
+                        :
+                    elif [[ "$quote" == "'" ]]; then
+                        line="${line//"'"/"'\\''"}"
+                    elif [[ "$quote" ]]; then
+                        line="${line//"\\"/"\\\\"}"
+                        line="${line//'"'/'\"'}"
+                        line="${line//'$'/'\$'}"
+                        line="${line//'`'/'\`'}"
+                    else
+                        printf -v line %q "$line"
+                    fi
+                    COMPREPLY+=("$line")
+                done
+            }
+            # Readline quotes names of files itself, and marks folders.
+            NAME_files() {
+                compopt -o filenames 2>/dev/null
+                NAME_offer < <(compgen "$1" -- "$word")
+            }
+            NAME_list() { NAME_offer < <("${COMP_WORDS[0]}" complete "$1" 2>/dev/null); }
+            NAME_words() { NAME_offer < <(printf '%s\n' "$@"); }
+            """#
+        return text.replacing("NAME", with: function).split(separator: "\n").map(String.init)
+    }
+
+    private static func reply(_ kinds: [CompletionKind], _ function: String) -> String {
+        let hasFiles = kinds.contains(.files) || kinds.contains(.folders)
+        return (hasFiles ? "as_files=1; " : "") + kinds.map { reply($0, function) }.joined(separator: "; ")
     }
 
     private static func reply(_ kind: CompletionKind, _ function: String) -> String {
         switch kind {
-        case .files: "mapfile -t COMPREPLY < <(compgen -f -- \"$word\")"
-        case .folders: "mapfile -t COMPREPLY < <(compgen -d -- \"$word\")"
-        case .nothing: "COMPREPLY=()"
-        case .listed(let list): "\(function)_list '\(list)' \"$word\""
-        case .words(let words):
-            "mapfile -t COMPREPLY < <(compgen -W '\(words.joined(separator: " "))' -- \"$word\")"
+        case .files: "\(function)_files -f"
+        case .folders: "\(function)_files -d"
+        case .nothing: ":"
+        case .listed(let list): "\(function)_list '\(list)'"
+        case .words(let words): "\(function)_words \(words.joined(separator: " "))"
         }
     }
 }

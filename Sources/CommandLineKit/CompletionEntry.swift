@@ -5,6 +5,8 @@ struct CompletionEntry {
     let subcommands: [Command]
     let options: [Option]
     let arguments: [Argument]
+    /// The path of the subcommand that is meant where an option comes before any name.
+    let unnamed: String?
 
     static func all(of program: Command) -> [CompletionEntry] {
         entries(of: program, path: [], isProgram: true)
@@ -15,14 +17,38 @@ struct CompletionEntry {
         let entry = CompletionEntry(
             path: path.joined(separator: " "), subcommands: command.subcommands.filter { !$0.isHidden },
             options: Help.allOptions(of: command, isProgram: isProgram) + (unnamed?.options ?? []),
-            arguments: command.arguments)
+            arguments: command.arguments,
+            unnamed: unnamed.map { (path + [$0.name]).joined(separator: " ") })
         return [entry]
             + entry.subcommands.flatMap { entries(of: $0, path: path + [$0.name], isProgram: false) }
     }
 
-    /// What each argument may be, in their order; the last also stands for all behind it. Never empty.
-    var argumentKinds: [CompletionKind] {
-        arguments.isEmpty ? [.nothing] : arguments.map { CompletionKind($0.type) }
+    /// What the first arguments may be, each in its place, and what all behind them may be. Where an argument may be
+    /// missing, or be several, the next ones may stand in its place too. Nothing stands for itself alone.
+    var places: (first: [[CompletionKind]], rest: [CompletionKind]) {
+        let count = spans.map { ($0.last ?? $0.first - 1) + 1 }.max() ?? 0
+        return ((0..<count).map(kinds), kinds(at: count))
+    }
+
+    /// The first and the last place of each argument; nil: there is no last.
+    private var spans: [(kind: CompletionKind, first: Int, last: Int?)] {
+        var (least, most) = (0, Int?.some(0))
+        return arguments.map { argument in
+            let first = least
+            if argument.count == .one || argument.count == .oneOrMore { least += 1 }
+            let isOne = argument.count == .one || argument.count == .optional
+            let last = isOne ? most : nil
+            most = last.map { $0 + 1 }
+            return (CompletionKind(argument.type), first, last)
+        }
+    }
+
+    private func kinds(at place: Int) -> [CompletionKind] {
+        var kinds: [CompletionKind] = []
+        for span in spans where span.first <= place && place <= span.last ?? .max {
+            if span.kind != .nothing, !kinds.contains(span.kind) { kinds.append(span.kind) }
+        }
+        return kinds.isEmpty ? [.nothing] : kinds
     }
 
     /// Options that take the next word.
@@ -38,6 +64,11 @@ struct CompletionEntry {
 }
 
 extension [CompletionEntry] {
+    /// Words that say how much is said, which belong to a group itself.
+    static let verbosity = Verbosity.options.flatMap {
+        ["--" + $0.name] + ($0.short.map { ["-\($0)"] } ?? [])
+    }
+
     /// The patterns of all subcommands, and the paths that they lead to.
     var commands: [(pattern: String, path: String)] {
         flatMap { entry in

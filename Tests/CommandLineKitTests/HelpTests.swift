@@ -116,11 +116,20 @@ struct HelpTests {
     func fish() {
         let script = Completion.fish.script(for: Sample.program)
         #expect(script.contains("            case 'box:open'\n                set place 'box open'\n"))
-        #expect(script.contains("complete -c post -n \"__post_at ''\" -a send -d 'Send letters.'\n"))
+        #expect(script.contains("complete -c post -n \"__post_at '' 0 0\" -a send -d 'Send letters.'\n"))
         let seal =
-            "complete -c post -n \"__post_at 'send'\" -s s -l seal -r -a 'wax tape' -d 'How it is closed.'\n"
+            "complete -c post -n \"__post_at 'send'\" -s s -l seal -x -a 'wax tape' -d 'How it is closed.'\n"
         #expect(script.contains(seal))
-        #expect(script.contains("complete -c post -n \"__post_at 'send'\" -F\n"))
+        #expect(script.contains("complete -c post -n \"__post_at 'send' 0 0\" -F\n"))
+    }
+
+    @Test("the zsh script offers options with what they mean, and none behind --")
+    func zsh() {
+        let script = Completion.zsh.script(for: Sample.program)
+        #expect(script.contains("'--seal:How it is closed.'"))
+        #expect(script.contains("; _describe -o option found\n"))
+        #expect(script.contains("            if [[ -z \"$ended\" && \"${words[CURRENT]}\" == -* ]]; then\n"))
+        #expect(script.contains("'send:--wait'|"))
     }
 
     @Test("a quote in a text does not end the shell's string")
