@@ -107,7 +107,8 @@ public enum Help {
     private static func columns(
         _ title: String, _ rows: [(String, String)], _ width: Int, left: Int? = nil
     ) -> String {
-        let column = min(left ?? rows.map(\.0.count).max() ?? 0, 28) + 4
+        // The texts have at least half of the width, or a narrow terminal would show a word a line.
+        let column = min(left ?? rows.map(\.0.count).max() ?? 0, 28, width / 2 - 4) + 4
         let lines = rows.map { name, text in
             let start = "  " + name
             if start.count + 2 > column {
