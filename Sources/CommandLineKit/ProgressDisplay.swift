@@ -35,7 +35,7 @@ public final class ProgressDisplay: Sendable {
     public func update(done: UInt64, total: UInt64) {
         guard isShown else { return }
         let now = ContinuousClock.now
-        let tenth = total == 0 ? 10 : Int(min(done, total) * 10 / total)
+        let tenth = Int(Self.share(done, total) * 10)
         let isDue = state.withLock { state -> Bool in
             if width != nil {
                 if let last = state.lastDraw, now - last < .milliseconds(100), done < total { return false }
@@ -64,10 +64,10 @@ public final class ProgressDisplay: Sendable {
     static func line(
         _ title: String, done: UInt64, total: UInt64, elapsed: Duration, width: Int?
     ) -> String {
-        let share = total == 0 ? 1 : min(1, Double(done) / Double(total))
+        let share = share(done, total)
         let seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
         let speed =
-            seconds >= 0.1 ? ", \(ByteCount.rounded(UInt64(Double(done) / seconds)))/s" : ""
+            seconds >= 0.1 ? ", \(ByteCount.rounded(UInt64(min(Double(done) / seconds, 1e19))))/s" : ""
         let percent = "\(Int(share * 100))%"
         let amount = "\(ByteCount.rounded(done)) of \(ByteCount.rounded(total))\(speed)"
         guard let width else { return "\(title): \(percent), \(amount)" }
@@ -76,5 +76,10 @@ public final class ProgressDisplay: Sendable {
         let filled = Int(share * Double(cells))
         let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: cells - filled)
         return "\(title) \(bar) \(String(repeating: " ", count: 4 - percent.count))\(percent)  \(amount)"
+    }
+
+    /// From 0 to 1. What is done may be more than all: others say so.
+    private static func share(_ done: UInt64, _ total: UInt64) -> Double {
+        total == 0 ? 1 : min(1, Double(done) / Double(total))
     }
 }

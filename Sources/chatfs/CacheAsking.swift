@@ -21,6 +21,7 @@ enum CacheAsking {
                 "The process of \(mounted.mountpoint) has died: 'chatfs unmount \(mounted.mountpoint)' takes the "
                     + "mount away.")
         }
+        if case .unasked(let error) = answer { throw error }
         guard case .status(let bytes) = answer, let status = MountStatus.decoded(bytes) else {
             throw DesktopError(.noAnswer, "The mount at \(mounted.mountpoint) does not answer.")
         }
@@ -53,19 +54,21 @@ enum CacheAsking {
         let display = ProgressDisplay(verb)
         var requests = CacheRequests(action)
         var done: UInt64 = 0
-        let total = entries.reduce(0) { $0 + $1.size }
+        // Sizes are what senders said.
+        let total = entries.reduce(0 as UInt64) { $0 &+ min($1.size, .max - $0) }
         for entry in entries {
             let before = done
             do {
                 try await requests.ask(entry) { share in
-                    display.update(done: before + entry.size * share / 100, total: total)
+                    display.update(
+                        done: before &+ min(entry.size / 100 * share, .max - before), total: total)
                 }
             } catch {
                 failed += 1
                 display.finish()
                 Terminal.complain("chatfs: \(PathError(entry.path, error).sentence)")
             }
-            done += entry.size
+            done &+= min(entry.size, .max - done)
         }
         display.finish()
         guard failed > 0 else { return }

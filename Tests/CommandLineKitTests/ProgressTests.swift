@@ -16,6 +16,20 @@ struct ProgressTests {
         }
     }
 
+    @Test("whatever numbers the other side says, they are shown", arguments: [nil, 40, 200])
+    func vast(width: Int?) {
+        for (done, total) in [(UInt64.max, UInt64.max), (.max, 1), (1, .max), (.max / 2, .max), (.max, 0)] {
+            for elapsed in [Duration.zero, .milliseconds(100), .seconds(1 << 40)] {
+                let line = ProgressDisplay.line(
+                    "Sending", done: done, total: total, elapsed: elapsed, width: width)
+                #expect(line.hasPrefix("Sending") && line.contains("%"))
+            }
+            let display = ProgressDisplay("Sending", descriptor: -1, verbosity: .debug)
+            display.update(done: done, total: total)
+            display.finish()
+        }
+    }
+
     @Test("a plain line says how much of what")
     func plain() {
         let line = ProgressDisplay.line(
