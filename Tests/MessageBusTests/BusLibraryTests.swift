@@ -1,0 +1,200 @@
+import Base
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import MessageBus
+
+/// libdbus on a bus of its own, in a process whose environment says where that is.
+@Suite("Messages over a bus", .timeLimit(.minutes(3)))
+struct BusLibraryTests {
+    /// Two that are on the bus, and know each other by a name.
+    private struct Pair {
+        let library: BusLibrary
+        let (here, there): (BusLibrary.Connection, BusLibrary.Connection)
+        static let name = "org.chatfs.Test"
+        static let path = "/org/chatfs/Test"
+
+        /// Nil where libdbus is not installed.
+        init?(_ address: String) {
+            setenv("DBUS_SESSION_BUS_ADDRESS", address, 1)
+            guard let library = BusLibrary() else { return nil }
+            guard let here = library.connect(to: .session), let there = library.connect(to: .session) else {
+                preconditionFailure("the bus lets nobody in")
+            }
+            (self.library, self.here, self.there) = (library, here, there)
+            library.match("type='signal',interface='\(Self.name)'", on: there)
+            // The answer says that the bus has heard of both.
+            let serial = call(
+                "org.freedesktop.DBus", "/org/freedesktop/DBus", "RequestName",
+                [.text(Self.name), .number(0)],
+                from: there)
+            _ = next(on: there) { library.reply($0)?.serial == serial }
+        }
+
+        func call(
+            _ name: String, _ path: String, _ method: String, _ values: [BusValue],
+            from connection: BusLibrary.Connection
+        ) -> UInt32 {
+            guard let message = library.call(name, path, name, method, starts: false) else {
+                preconditionFailure("no memory")
+            }
+            defer { library.release(message) }
+            library.append(to: message, values)
+            guard let serial = library.send(message, over: connection) else {
+                preconditionFailure("no memory")
+            }
+            return serial
+        }
+
+        /// The next message that fits, for the caller to release.
+        func next(
+            on connection: BusLibrary.Connection, where fits: (BusLibrary.Message) -> Bool = { _ in true }
+        ) -> BusLibrary.Message {
+            let end = ContinuousClock.now + .seconds(90)
+            while ContinuousClock.now < end {
+                for connection in [here, there] { precondition(library.exchange(connection)) }
+                while let message = library.next(connection) {
+                    if fits(message) { return message }
+                    library.release(message)
+                }
+                usleep(1000)
+            }
+            preconditionFailure("nothing comes")
+        }
+    }
+
+    @Test("texts, numbers and flags arrive as they were; what is of no use here is left out")
+    func values() async throws {
+        let services = try SystemServices()
+        try await services.startBus()
+        await #expect(processExitsWith: .success) { [address = services.address as String] in
+            guard let pair = Pair(address) else { return }
+            let library = pair.library
+            let long = String(repeating: "ü", count: 40_000)
+            _ = pair.call(
+                Pair.name, Pair.path, "Take",
+                [
+                    .text("hello"), .text(""), .text(long), .number(0), .number(.max), .flag(true),
+                    .flag(false),
+                    .integer(-1), .long(.min), .byte(7), .texts(["a", "", "ü"]), .texts([]),
+                    .hints(["urgency": .byte(2), "name": .text("x"), "flag": .flag(true)]), .text("end"),
+                ], from: pair.here)
+            let message = pair.next(on: pair.there) { library.reply($0) == nil && library.sender($0) != nil }
+            precondition(library.sender(message)?.hasPrefix(":") == true)
+            let values = library.arguments(of: message)
+            precondition(
+                values == [
+                    .text("hello"), .text(""), .text(long), .number(0), .number(.max), .flag(true),
+                    .flag(false), .texts(["a", "", "ü"]), .texts([]), .texts([]), .text("end"),
+                ])
+            precondition(library.descriptor(in: message) == nil)
+            library.release(message)
+            // One without anything in it.
+            _ = pair.call(Pair.name, Pair.path, "Take", [], from: pair.here)
+            let empty = pair.next(on: pair.there) { library.reply($0) == nil }
+            precondition(library.arguments(of: empty).isEmpty && library.descriptor(in: empty) == nil)
+            library.release(empty)
+        }
+        try await services.stopBus()
+    }
+
+    @Test("an answer names the question; a service that is not there is an error, and not started")
+    func answers() async throws {
+        let services = try SystemServices()
+        try await services.startBus()
+        await #expect(processExitsWith: .success) { [address = services.address as String] in
+            guard let pair = Pair(address) else { return }
+            let library = pair.library
+            let asked = (0..<3).map { _ in
+                pair.call("org.freedesktop.DBus", "/org/freedesktop/DBus", "GetId", [], from: pair.here)
+            }
+            precondition(Set(asked).count == 3)
+            for serial in asked {
+                let answer = pair.next(on: pair.here) { library.reply($0) != nil }
+                precondition(
+                    library.reply(answer)?.serial == serial && library.reply(answer)?.isError == false)
+                guard case .text(let id)? = library.arguments(of: answer).first else {
+                    preconditionFailure("there is no id")
+                }
+                precondition(id.count == 32)
+                library.release(answer)
+            }
+            let nobody = pair.call("org.chatfs.Nobody", Pair.path, "Take", [.text("x")], from: pair.here)
+            let refusal = pair.next(on: pair.here) { library.reply($0)?.serial == nobody }
+            precondition(library.reply(refusal)?.isError == true)
+            library.release(refusal)
+        }
+        try await services.stopBus()
+    }
+
+    @Test("a signal is known by its interface and its name, and comes to who asked for it")
+    func signals() async throws {
+        let services = try SystemServices()
+        try await services.startBus()
+        await #expect(processExitsWith: .success) { [address = services.address as String] in
+            guard let pair = Pair(address) else { return }
+            let library = pair.library
+            for (interface, name) in [
+                ("org.chatfs.Other", "Said"), (Pair.name, "Other"), (Pair.name, "Said"),
+            ] {
+                guard let signal = library.signal(Pair.path, interface, name) else {
+                    preconditionFailure("no memory")
+                }
+                library.append(to: signal, [.text(name)])
+                precondition(library.send(signal, over: pair.here) != nil)
+                library.release(signal)
+            }
+            let first = pair.next(on: pair.there) { library.isSignal($0, Pair.name, "Other") }
+            precondition(!library.isSignal(first, Pair.name, "Said") && library.reply(first) == nil)
+            library.release(first)
+            let second = pair.next(on: pair.there)
+            precondition(library.isSignal(second, Pair.name, "Said"))
+            precondition(!library.isSignal(second, "org.chatfs.Other", "Said"))
+            precondition(library.arguments(of: second) == [.text("Said")])
+            library.release(second)
+        }
+        try await services.stopBus()
+    }
+
+    @Test("the end of the bus is the end of the connection, and not of the process")
+    func end() async throws {
+        let services = try SystemServices()
+        try await services.startBus()
+        let folder = try TemporaryFolder()
+        let ready = folder.path("ready")
+        let client = Task { [address = services.address] in
+            _ = await #expect(processExitsWith: .success) {
+                [address = address as String, ready = ready as String] in
+                guard let pair = Pair(address) else {
+                    _ = try OpenFile(ready, flags: O_WRONLY | O_CREAT)
+                    return
+                }
+                precondition(pair.library.descriptor(of: pair.here) ?? -1 >= 0)
+                _ = try OpenFile(ready, flags: O_WRONLY | O_CREAT)
+                let end = ContinuousClock.now + .seconds(90)
+                while pair.library.exchange(pair.here) {
+                    while let message = pair.library.next(pair.here) { pair.library.release(message) }
+                    precondition(ContinuousClock.now < end, "it is never noticed")
+                    usleep(1000)
+                }
+            }
+        }
+        try await wait(until: "it is on the bus") { access(ready, F_OK) == 0 }
+        try await services.stopBus()
+        await client.value
+    }
+
+    @Test("where there is no bus nobody is let in")
+    func nowhere() async throws {
+        let folder = try TemporaryFolder()
+        await #expect(processExitsWith: .success) { [path = folder.path as String] in
+            guard let library = BusLibrary() else { return }
+            for address in ["unix:path=\(path)/none", "unix:path=\(path)", "nonsense", "unix:"] {
+                setenv("DBUS_SESSION_BUS_ADDRESS", address, 1)
+                precondition(library.connect(to: .session) == nil, address)
+            }
+        }
+    }
+}
