@@ -18,6 +18,9 @@ final class ControlChannel: Sendable {
         self.timeout = timeout
     }
 
+    /// Ends the conversation for both sides: a call that waits throws `.noAnswer` at once. Any thread.
+    func hangUp() { shutdown(socket.descriptor, Int32(SHUT_RDWR)) }
+
     /// Whether the other side has hung up.
     var isAbandoned: Bool { isAbandoned(within: .zero) }
 

@@ -176,4 +176,16 @@ public final class ControlClient: Sendable {
             try told(state)
         }
     }
+
+    /// As `transfer`, from a task: cancelled, it hangs up, and what waits for the daemon ends at once, also where that
+    /// is silent.
+    public func transferring(
+        _ request: StandaloneRequest, told: @escaping @Sendable (StandaloneState) throws -> Void
+    ) async throws -> StandaloneState {
+        try await withTaskCancellationHandler {
+            try await ThreadPool.shared.run { try self.transfer(request, told: told) }
+        } onCancel: {
+            channel.hangUp()
+        }
+    }
 }

@@ -18,10 +18,13 @@ struct StandaloneAsking: Sendable {
         defer { display.finish() }
         let progress = ShownProgress(display)
         let (access, stop) = (access, invocation.stop)
-        // A core of this process needs a moment to take back what it sent; a daemon does so by itself.
+        // A core of this process needs a moment to take back what it sent; a daemon does so by itself when it is left.
         let state = try await stop.interrupting(grace: .seconds(12)) {
             try await access.use { daemon in
-                try await Self.follow(request, daemon, progress, stop)
+                try await daemon.transferring(request) { state in
+                    if stop.isRequested { throw CancellationError() }
+                    progress.show(state)
+                }
             } core: { core in
                 try await Self.follow(request, core, progress)
             }
@@ -30,17 +33,6 @@ struct StandaloneAsking: Sendable {
         display.finish()
         Terminal.complain("chatfs: Interrupted: the transfer is cancelled.")
         throw ExitCode(128 + (await stop.wait()))
-    }
-
-    private static func follow(
-        _ request: StandaloneRequest, _ daemon: ControlClient, _ progress: ShownProgress, _ stop: StopRequest
-    ) async throws -> StandaloneState {
-        try await ThreadPool.shared.run {
-            try daemon.transfer(request) { state in
-                if stop.isRequested { throw CancellationError() }
-                progress.show(state)
-            }
-        }
     }
 
     private static func follow(

@@ -1,0 +1,111 @@
+import Base
+import ChatCore
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Desktop
+
+@Suite("A daemon that takes a request and says nothing", .timeLimit(.minutes(2)))
+struct HangUpTests {
+    private let folder: TemporaryFolder
+    /// Whether the other end of the conversation was there when the daemon looked again.
+    private let heard = Lock<[String]>([])
+
+    init() throws { folder = try TemporaryFolder() }
+
+    /// One that reads requests, and answers with `states`, until it is left.
+    private func serve(_ states: [String] = []) throws -> SocketListener {
+        try SocketListener(
+            in: ControlSocket.openFolder(folder.path), named: ControlSocket.name,
+            threads: ("fake", "fake-peer"),
+            limit: 4
+        ) { [heard] socket in
+            let channel = ControlChannel(socket, timeout: .seconds(90))
+            while let line = try? channel.readLine() {
+                heard.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
+                for state in states { try? channel.writeLine(Array(state.utf8)) }
+            }
+            heard.withLock { $0.append("left") }
+        }
+    }
+
+    private func client() async throws -> ControlClient {
+        try await ThreadPool.shared.run { [path = folder.path] in
+            try #require(try ControlClient.connect(profileFolder: path))
+        }
+    }
+
+    @Test("who cancels a transfer leaves at once, and the daemon sees it", arguments: [true, false])
+    func cancelled(hasBegun: Bool) async throws {
+        let listener = try serve(hasBegun ? [#"{"done":1,"total":9,"isOver":false}"#] : [])
+        defer { listener.stop() }
+        let client = try await client()
+        let told = Lock(0)
+        let task = Task {
+            try await client.transferring(.upload("/x")) { _ in told.withLock { $0 += 1 } }
+        }
+        try await wait(until: "it is asked") { heard.withLock { $0.count == 1 } }
+        if hasBegun { try await wait(until: "it is told") { told.withLock { $0 == 1 } } }
+        task.cancel()
+        let error = await #expect(throws: DesktopError.self) { try await task.value }
+        // Not because it waited for as long as a daemon may be silent.
+        #expect(error?.sentence == DesktopError.hungUp.sentence, "\(String(describing: error))")
+        try await wait(until: "it is left") { heard.withLock { $0.last == "left" } }
+    }
+
+    @Test("one that is cancelled before it has begun asks for nothing that it would wait for")
+    func before() async throws {
+        let listener = try serve()
+        defer { listener.stop() }
+        let client = try await client()
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await client.transferring(.upload("/x")) { _ in }
+        }
+        let error = await #expect(throws: DesktopError.self) { try await task.value }
+        #expect(error?.code == .noAnswer)
+    }
+
+    @Test("what is told may end it, with its own error")
+    func told() async throws {
+        struct Enough: Error {}
+        let state = #"{"done":1,"total":9,"isOver":false}"#
+        let listener = try serve([state, state, state])
+        defer { listener.stop() }
+        let client = try await client()
+        let count = Lock(0)
+        await #expect(throws: Enough.self) {
+            try await client.transferring(.download("https://x", to: "/y")) { state in
+                #expect(state.done == 1 && state.total == 9)
+                if count.withLock({ count in
+                    count += 1
+                    return count == 2
+                }) {
+                    throw Enough()
+                }
+            }
+        }
+    }
+
+    @Test("a channel that was hung up on reads no more, and what it had read stays readable")
+    func channel() throws {
+        var ends: [Int32] = [0, 0]
+        try check("make a pair") {
+            socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &ends)
+        }
+        let channel = ControlChannel(OpenFile(adopting: ends[0]), timeout: .seconds(90))
+        let peer = OpenFile(adopting: ends[1])
+        try peer.send(Array("one\ntwo\nthr".utf8))
+        #expect(try channel.readLine() == Array("one".utf8))
+        channel.hangUp()
+        #expect(try channel.readLine() == Array("two".utf8))
+        let error = #expect(throws: DesktopError.self) { try channel.readLine() }
+        #expect(error?.sentence == DesktopError.hungUp.sentence && channel.isAbandoned)
+        let refused = #expect(throws: DesktopError.self) { try channel.writeLine([1]) }
+        #expect(refused?.sentence == DesktopError.hungUp.sentence)
+        // Once more is nothing new.
+        channel.hangUp()
+    }
+}
