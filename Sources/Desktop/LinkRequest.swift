@@ -39,9 +39,14 @@ public struct LinkRequest: Codable, Hashable, Sendable {
             let item = try await core.addLink(link ?? "", named: name, approvingRelays: approves ?? false)
             return LinkDescription(item).map { [$0] } ?? []
         case .list:
-            let items = try await core.items(
-                of: .links, before: before.map { ItemID($0) }, count: Self.maxCount)
-            return items.compactMap { LinkDescription($0) }.map(\.withoutLink)
+            // An answer without entries ends the list: one of nothing but shortcuts would, too.
+            var last = before.map { ItemID($0) }
+            while true {
+                let items = try await core.items(of: .links, before: last, count: Self.maxCount)
+                let found = items.compactMap { LinkDescription($0) }.map(\.withoutLink)
+                guard found.isEmpty, let oldest = items.last else { return found }
+                last = oldest.id
+            }
         case .find: return [try await found(in: core).description]
         case .remove:
             let (item, description) = try await found(in: core)
@@ -72,6 +77,15 @@ public struct LinkRequest: Codable, Hashable, Sendable {
 
 /// One entry of the folder of links.
 public struct LinkDescription: Codable, Hashable, Sendable {
+    public enum State: String, Codable, Hashable, Sendable {
+        /// Of an upload: on its way, there, come to nothing, or taken back.
+        case uploading, uploaded, failed, cancelled
+        /// Somebody else's, that was added; one whose file cannot be had any more.
+        case added, lost
+    }
+
+    /// nil from the daemon of an earlier version.
+    public var state: State?
     public var number: Int64
     public var name: String
     /// Bytes.
@@ -97,9 +111,13 @@ public struct LinkDescription: Codable, Hashable, Sendable {
         created = item.time.seconds
         expires = file.expires?.seconds
         (link, hasLink) = (file.link, file.link != nil)
+        state = isAdded ? .added : .uploading
         switch file.status {
-        case .sndError(let found), .sndWarning(let found), .rcvError(let found): problem = found.sentence
-        case .sndCancelled: problem = "Taken back."
+        case .sndWarning(let found), .rcvWarning(let found): problem = found.sentence
+        case .sndError(let found): (state, problem) = (.failed, found.sentence)
+        case .rcvError(let found): (state, problem) = (.lost, found.sentence)
+        case .sndCancelled: (state, problem) = (.cancelled, "Taken back.")
+        case .sndComplete: state = .uploaded
         default: break
         }
     }

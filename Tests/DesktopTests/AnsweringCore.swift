@@ -106,8 +106,20 @@ final class AnsweringCore: ChatCore {
     }
 
     private static let foreign = ChatError(.invalidCommand, "The control socket only sends.")
+    /// Of the folder of links, in whatever order; other chats are empty.
+    let links = Lock<[ChatItem]>([])
+
     func items(of chat: ChatReference, before: ItemID?, count: Int) async throws(ChatError) -> [ChatItem] {
-        []
+        guard chat == .links else { return [] }
+        let older = links.withLock { $0 }.filter { item in before.map { item.id < $0 } ?? true }
+        return Array(older.sorted { $0.id > $1.id }.prefix(count))
+    }
+    func addLink(
+        _ link: String, named name: String?, approvingRelays: Bool
+    ) async throws(ChatError) -> ChatItem {
+        deeds.withLock { $0.append("add \(link) \(name ?? "-") \(approvingRelays)") }
+        guard link.hasPrefix("https://") else { throw ChatError(.invalidCommand, "This is no link.") }
+        return LinkSocketTests.item(99, name ?? "theirs", .rcvInvitation(described: true), link: link)
     }
     func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem { throw Self.foreign }
     func item(of file: FileID) async throws(ChatError) -> ChatItem? { throw Self.foreign }
@@ -115,7 +127,11 @@ final class AnsweringCore: ChatCore {
     func unsettledItems() async throws(ChatError) -> [ChatItem] { throw Self.foreign }
     func deleteItems(
         _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
-    ) async throws(ChatError) { throw Self.foreign }
+    ) async throws(ChatError) {
+        guard chat == .links, mode == .internal else { throw Self.foreign }
+        deeds.withLock { $0.append("delete \(items.map(\.rawValue))") }
+        links.withLock { $0.removeAll { items.contains($0.id) } }
+    }
     func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) { throw Self.foreign }
     func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) { throw Self.foreign }
     func cancelFile(_ file: FileID) async throws(ChatError) { throw Self.foreign }

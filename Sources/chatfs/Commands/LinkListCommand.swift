@@ -10,20 +10,36 @@ enum LinkListCommand {
         examples: [Example("chatfs link list", "Names, sizes, and until when relays keep the files.")]
     ) { invocation in
         let isForPrograms = invocation.has("json")
+        let now = SystemWallClock().now()
         for link in try await LinkAsking.carryOut(LinkRequest(.list), invocation) {
-            Terminal.print(isForPrograms ? try ProgramAsking.json(link) : line(link))
+            Terminal.print(isForPrograms ? try ProgramAsking.json(link) : line(link, at: now))
         }
     }
 
-    private static func line(_ link: LinkDescription) -> String {
-        let kind = link.isAdded ? "added" : link.hasLink ? "uploaded" : "no link yet"
-        let end = link.expires.map { "until " + Timestamp(seconds: $0).text }
+    /// What it is, its size, until when relays keep it, its name, and what is wrong with it.
+    static func line(_ link: LinkDescription, at now: Timestamp) -> String {
+        let end = link.expires.map { seconds in
+            let end = Timestamp(seconds: seconds)
+            return (end > now ? "until " : "expired ") + end.text
+        }
         let fields = [
-            kind.padding(to: 11), ByteCount.rounded(link.size).padding(to: 9), (end ?? "").padding(to: 26),
-            link.name,
+            kind(link).padding(to: 11), ByteCount.rounded(link.size).padding(to: 9),
+            (end ?? "").padding(to: 28), link.name,
         ]
         let line = fields.joined(separator: "  ") + (link.problem.map { " (\($0))" } ?? "")
         return PrintableText.escaping(line)
+    }
+
+    private static func kind(_ link: LinkDescription) -> String {
+        switch link.state {
+        case .uploading: "no link yet"
+        case .uploaded: "uploaded"
+        case .failed: "failed"
+        case .cancelled: "taken back"
+        case .added: "added"
+        case .lost: "lost"
+        case nil: link.isAdded ? "added" : link.hasLink ? "uploaded" : "no link yet"
+        }
     }
 }
 

@@ -1,0 +1,153 @@
+import Base
+import ChatCore
+import Posix
+import TestSupport
+import Testing
+
+@testable import Desktop
+
+/// `chatfs link` while the profile is mounted: over a real socket, from a core with links of every kind.
+@Suite("The folder of links, as commands see it")
+struct LinkSocketTests {
+    let folder: TemporaryFolder
+    let core = AnsweringCore()
+
+    init() throws { folder = try TemporaryFolder() }
+
+    /// An entry: somebody else's where its status is one of what is received.
+    static func item(
+        _ number: Int64, _ name: String, _ status: FileStatus, link: String? = nil, expires: Int64? = nil,
+        transport: ChatFile.Transport = .xftp
+    ) -> ChatItem {
+        let isReceived =
+            switch status {
+            case .rcvInvitation, .rcvAccepted, .rcvTransfer, .rcvAborted, .rcvComplete, .rcvCancelled,
+                .rcvError,
+                .rcvWarning:
+                true
+            default: false
+            }
+        return ChatItem(
+            id: ItemID(number), chat: .links, direction: isReceived ? .received : .sent, sender: "",
+            time: Timestamp(seconds: number), content: MessageContent(kind: .file),
+            file: ChatFile(
+                id: FileID(number), name: name, size: UInt64(number), status: status, transport: transport,
+                expires: expires.map { Timestamp(seconds: $0) }, link: link))
+    }
+
+    private func ask(_ request: LinkRequest) async throws -> [LinkDescription] {
+        let server = try ControlServer(
+            profileFolder: folder.path, core: core, mountpoint: "/mnt", folderName: { _ in nil },
+            whenSent: { _ in }, answerCacheRequest: { _ in CacheAnswer() },
+            answerKeepRequest: { _ in KeepAnswer() }, answerFreeRequest: { _ in FreeAnswer(freed: []) })
+        defer { server.stop() }
+        return try await ThreadPool.shared.run { [folder] in
+            let client = try #require(try ControlClient.connect(profileFolder: folder.path))
+            return try client.link(request)
+        }
+    }
+
+    static let problem = FileProblem(.unreachable, "The relay cannot be reached.")
+
+    @Test(
+        "each state of an entry is told for what it is",
+        arguments: [
+            (.sndStored, .uploading, nil), (.sndTransfer(sent: 1, total: 2), .uploading, nil),
+            (.sndWarning(problem), .uploading, problem.sentence), (.sndComplete, .uploaded, nil),
+            (.sndError(problem), .failed, problem.sentence), (.sndCancelled, .cancelled, "Taken back."),
+            (.rcvInvitation(described: true), .added, nil), (.rcvComplete, .added, nil),
+            (.rcvTransfer(received: 1, total: 2), .added, nil),
+            (.rcvWarning(problem), .added, problem.sentence), (.rcvError(problem), .lost, problem.sentence),
+        ] as [(FileStatus, LinkDescription.State, String?)])
+    func states(status: FileStatus, state: LinkDescription.State, problem: String?) async throws {
+        core.links.withLock { $0 = [Self.item(5, "a", status, expires: 77)] }
+        let found = try await ask(LinkRequest(.list))
+        let link = try #require(found.first)
+        #expect(found.count == 1 && link.state == state && link.problem == problem)
+        #expect(link.isAdded == (state == .added || state == .lost))
+        #expect(link.number == 5 && link.size == 5 && link.created == 5 && link.expires == 77)
+    }
+
+    @Test("a list has all entries, the newest first, however many shortcuts lie between them")
+    func pages() async throws {
+        // More shortcuts in a row than an answer has entries.
+        let shortcuts = 2 * LinkRequest.maxCount + 50
+        var items = (1...Int64(shortcuts)).map {
+            Self.item(100 + $0, "s\($0).url", .sndStored, transport: .local)
+        }
+        items += (1...Int64(250)).map {
+            Self.item(10_000 + $0, "new\($0)", .sndComplete, link: "https://x#\($0)")
+        }
+        items += [Self.item(1, "first", .sndComplete), Self.item(2, "second", .sndComplete)]
+        core.links.withLock { $0 = items }
+        let found = try await ask(LinkRequest(.list))
+        #expect(found.count == 252 && found.map(\.number) == found.map(\.number).sorted(by: >))
+        #expect(found.last?.name == "first" && found.first?.name == "new250")
+        #expect(found.allSatisfy { $0.link == nil }, "a list tells no secrets")
+        #expect(found.filter(\.hasLink).count == 250)
+    }
+
+    @Test("nothing at all, and nothing but shortcuts, is an empty list")
+    func empty() async throws {
+        #expect(try await ask(LinkRequest(.list)).isEmpty)
+        core.links.withLock { links in
+            links = (1...Int64(300)).map { Self.item($0, "s", .sndStored, transport: .local) }
+        }
+        #expect(try await ask(LinkRequest(.list)).isEmpty)
+    }
+
+    @Test("one is found by its name with its link; a name of none, or of several, is refused with a reason")
+    func find() async throws {
+        core.links.withLock { links in
+            links = [
+                Self.item(1, "one", .sndComplete, link: "https://secret"), Self.item(2, "two", .sndComplete),
+                Self.item(3, "two", .sndComplete), Self.item(4, "one", .sndStored, transport: .local),
+            ]
+        }
+        let one = try await ask(LinkRequest(.find, name: "one"))
+        #expect(one.map(\.number) == [1] && one.first?.link == "https://secret")
+        for (name, reason) in [("three", "no link of this name"), ("two", "Several links"), ("", "no link")] {
+            let refused = await #expect(throws: DesktopError.self) {
+                try await ask(LinkRequest(.find, name: name))
+            }
+            #expect(refused?.code == .refused && refused?.sentence.contains(reason) == true)
+        }
+    }
+
+    @Test("one that lies behind a thousand others is found")
+    func deep() async throws {
+        core.links.withLock { links in
+            links = (1...Int64(1200)).map { Self.item($0, "n\($0)", .sndComplete, link: "l\($0)") }
+        }
+        #expect(try await ask(LinkRequest(.find, name: "n1")).first?.link == "l1")
+    }
+
+    @Test("what is removed is named, without its secret, and is gone")
+    func remove() async throws {
+        core.links.withLock { $0 = [Self.item(1, "one", .sndComplete, link: "https://secret")] }
+        let removed = try await ask(LinkRequest(.remove, name: "one"))
+        #expect(removed.map(\.name) == ["one"] && removed.first?.link == nil)
+        #expect(core.deeds.withLock { $0 } == ["delete [1]"])
+        await #expect(throws: DesktopError.self) { try await ask(LinkRequest(.remove, name: "one")) }
+    }
+
+    @Test("a link is added under its own name or another; what is none is refused")
+    func add() async throws {
+        let added = try await ask(LinkRequest(.add, link: "https://a", name: "mine", approves: true))
+        #expect(added.map(\.name) == ["mine"] && added.first?.isAdded == true)
+        #expect(try await ask(LinkRequest(.add, link: "https://b")).map(\.name) == ["theirs"])
+        await #expect(throws: DesktopError.self) { try await ask(LinkRequest(.add, link: "no link")) }
+        await #expect(throws: DesktopError.self) { try await ask(LinkRequest(.add)) }
+        #expect(
+            core.deeds.withLock { $0 } == [
+                "add https://a mine true", "add https://b - false", "add no link - false", "add  - false",
+            ])
+    }
+
+    @Test("the answer of a daemon that is older has no state, and is one all the same")
+    func older() throws {
+        let line = #"{"number":1,"name":"a","size":2,"isAdded":false,"created":3,"hasLink":true}"#
+        let link = try #require(ControlChannel.decoded(LinkDescription.self, from: Array(line.utf8)))
+        #expect(link.state == nil && link.hasLink && link.expires == nil)
+    }
+}
