@@ -55,8 +55,9 @@ struct ManagingTests {
         }
         let connected = try await ChatFSProcess.run(["connect", "alice", hostile, "--data", data])
         try #require(connected.succeeded, "\(connected.errors)")
-        for (line, index, answer) in [
-            ("chatfs mount x --profile al", 4, "alice"), ("chatfs send x bo", 3, hostile),
+        for (line, answer) in [
+            ("chatfs mount x --profile al", "alice"), ("chatfs mount x --profile=al", "alice"),
+            ("chatfs send x 'bo", hostile),
         ] {
             let outcome = try await Shell.run(
                 "bash",
@@ -64,8 +65,9 @@ struct ManagingTests {
                     "-c",
                     """
                     eval "$("$CHATFS" completion bash)"
-                    COMP_WORDS=($1); COMP_WORDS[0]=$CHATFS; COMP_CWORD=$2; _chatfs; printf '%s\\n' "${COMPREPLY[@]}"
-                    """, "bash", line, "\(index)",
+                    COMP_WORDBREAKS=' ='; COMP_WORDS=("$CHATFS"); COMP_LINE=$1; COMP_POINT=${#1}
+                    _chatfs; printf '%s\\n' "${COMPREPLY[@]}"
+                    """, "bash", line,
                 ],
                 environment: [
                     "CHATFS": ChatFSProcess.path, "XDG_DATA_HOME": folder.path,

@@ -67,7 +67,7 @@ struct ProgramTests {
                 "-c",
                 """
                 eval "$("$CHATFS" completion bash)"
-                COMP_WORDS=($1); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _chatfs; echo "${COMPREPLY[*]}"
+                COMP_WORDS=(chatfs); COMP_LINE="$1"; COMP_POINT=${#COMP_LINE}; _chatfs; echo "${COMPREPLY[*]}"
                 """, "bash", line,
             ], environment: ["CHATFS": ChatFSProcess.path])
         #expect(outcome.output == answer + "\n", "\(outcome.errors)")
