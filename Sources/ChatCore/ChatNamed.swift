@@ -9,8 +9,7 @@ extension Chat {
         }
         let fitting = chats.filter { $0.isMeant(by: text) }
         guard let chat = fitting.first else {
-            let names = chats.map(\.displayName).joined(separator: ", ")
-            throw ChatError(.noSuchChat, "There is no chat \(text); there are: \(names).")
+            throw ChatError(.noSuchChat, "There is no chat \(text); \(words(for: chats)).")
         }
         guard fitting.count == 1 else {
             let choices = fitting.map(\.reference.description).joined(separator: ", ")
@@ -18,6 +17,15 @@ extension Chat {
         }
         return chat
     }
+
+    /// Of very many the first: the sentence is to be read.
+    private static func words(for chats: [Chat]) -> String {
+        guard !chats.isEmpty else { return "there are none yet" }
+        let more = chats.count > maxNames ? " and \(chats.count - maxNames) more" : ""
+        return "there are: " + chats.prefix(maxNames).map(\.displayName).joined(separator: ", ") + more
+    }
+
+    private static let maxNames = 50
 
     private func isMeant(by text: String) -> Bool {
         switch reference {

@@ -58,6 +58,19 @@ struct ChatNamingTests {
         }
     }
 
+    @Test("where there is no chat at all that is said, and of very many the first are named")
+    func noneAtAll() {
+        func sentence(_ chats: [Chat]) -> String? {
+            do throws(ChatError) { _ = try named("bob", in: chats) } catch { return error.sentence }
+            return nil
+        }
+        #expect(sentence([]) == "There is no chat bob; there are none yet.")
+        let many = (1...Int64(60)).map { Self.chat(.direct($0), "n\($0)") }
+        #expect(sentence(Array(many.prefix(50)))?.hasSuffix("n49, n50.") == true)
+        #expect(sentence(Array(many.prefix(51)))?.hasSuffix("n49, n50 and 1 more.") == true)
+        #expect(sentence(many)?.hasSuffix("n50 and 10 more.") == true)
+    }
+
     @Test("a reference that no chat has may still be somebody's name")
     func names() throws {
         #expect(try named("@7", in: [Self.chats[6]]) == .direct(9))
