@@ -14,6 +14,8 @@ public struct Mounted: Hashable, Sendable {
         case silent
         /// Of another user.
         case foreign
+        /// This process has no descriptor or memory left to ask with, which says nothing of the mount.
+        case unasked(SystemError)
     }
 
     public let mount: MountTable.Mount
@@ -76,7 +78,7 @@ public struct Mounted: Hashable, Sendable {
         }
     }
 
-    private static func read(_ path: String) -> Answer {
+    static func read(_ path: String) -> Answer {
         do throws(SystemError) {
             let file = try OpenFile(path, flags: O_RDONLY)
             // The size that `stat` says may be of an earlier moment.
@@ -85,6 +87,7 @@ public struct Mounted: Hashable, Sendable {
             switch error.code {
             case ENOTCONN: return .disconnected
             case EACCES, EPERM: return .foreign
+            case EMFILE, ENFILE, ENOMEM: return .unasked(error)
             default: return .silent
             }
         }

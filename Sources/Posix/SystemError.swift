@@ -2,7 +2,7 @@ import Base
 import Glibc
 
 /// A system call that failed: which one, its errno, and the words for a person.
-public struct SystemError: DescribedError, Equatable {
+public struct SystemError: DescribedError, Hashable {
     /// The errno, for example `ENOSPC`.
     public let code: Int32
     /// What was being done, in words without a file name: "write the cache".

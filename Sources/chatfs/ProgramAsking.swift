@@ -45,7 +45,9 @@ enum ProgramAsking {
 
     /// A connection to the daemon of a mount. Waits for its answer to a first look at most five seconds.
     static func client(of mounted: Mounted) async throws -> ProgramClient {
-        guard case .status(let bytes) = await mounted.answer(), let status = MountStatus.decoded(bytes),
+        let answer = await mounted.answer()
+        if case .unasked(let error) = answer { throw error }
+        guard case .status(let bytes) = answer, let status = MountStatus.decoded(bytes),
             let socket = status.programSocket
         else {
             throw DesktopError(

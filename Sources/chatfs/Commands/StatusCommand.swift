@@ -119,6 +119,7 @@ enum StatusCommand {
             "the process of \(mounted.mountpoint) has died: run chatfs unmount \(mounted.mountpoint)"
         case .silent: "\(mounted.mountpoint) does not answer"
         case .foreign: "\(mounted.mountpoint) belongs to another user"
+        case .unasked(let error): "\(mounted.mountpoint) cannot be asked: \(error.sentence)"
         }
     }
 
@@ -132,6 +133,7 @@ enum StatusCommand {
         case .disconnected: problem = "dead"
         case .silent: problem = "silent"
         case .foreign: problem = "foreign"
+        case .unasked: problem = "unasked"
         }
         return JSONLine.object([("mountpoint", mounted.mountpoint), ("problem", problem)])
     }

@@ -37,6 +37,7 @@ enum UnmountCommand {
         case .disconnected: return try await mounted.detach()
         case .foreign:
             throw DesktopError(.system, "The mount at \(mounted.mountpoint) belongs to another user.")
+        case .unasked(let error): throw error
         case .silent: status = nil
         case .status(let bytes): status = MountStatus.decoded(bytes)
         }

@@ -1,0 +1,72 @@
+import Base
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Desktop
+
+@Suite("A mount as other programs see it")
+struct MountedTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    @Test("nothing is mounted where nothing is, and a mount of something else is none of ours")
+    func none() throws {
+        for path in [folder.path, "/proc", folder.path("none")] {
+            let error = #expect(throws: DesktopError.self) { try Mounted.at(path) }
+            #expect(error?.code == .notMounted && error?.sentence.contains(path) == true, "\(path)")
+        }
+        #expect(try !Mounted.all().contains { $0.mountpoint == "/proc" || $0.mountpoint == folder.path })
+    }
+
+    @Test("the bytes of its status, whatever they are")
+    func status() throws {
+        for bytes in [[], Array("{}".utf8), [UInt8](repeating: 0xFF, count: 100_000)] as [[UInt8]] {
+            #expect(Mounted.read(try folder.write(bytes, to: "status")) == .status(bytes))
+        }
+    }
+
+    @Test("what this process lacks is not taken for a mount that is silent")
+    func exhausted() async throws {
+        let status = try folder.write([1], to: "status")
+        await #expect(processExitsWith: .success) { [status = status as String] in
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            // The numbers below are taken.
+            var taken: [OpenFile] = []
+            limit.rlim_cur = 64
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            while let file = try? OpenFile("/dev/null", flags: O_RDONLY) { taken.append(file) }
+            guard case .unasked(let error) = Mounted.read(status) else {
+                preconditionFailure("\(Mounted.read(status))")
+            }
+            precondition(error.code == EMFILE && error.sentence.contains("Too many open files"))
+            taken.removeLast()
+            precondition(Mounted.read(status) == .status([1]))
+        }
+    }
+
+    @Test("a status that cannot be read is silent, and one of another user is foreign")
+    func refused() throws {
+        #expect(Mounted.read(folder.path("none")) == .silent)
+        #expect(Mounted.read(folder.path) == .silent)
+        guard geteuid() != 0 else { return }
+        let path = try folder.write([1], to: "status")
+        chmod(path, 0)
+        #expect(Mounted.read(path) == .foreign)
+    }
+
+    @Test(
+        "who keeps a mount busy is told with three of what it uses",
+        arguments: [
+            ([], "cat (process 7: )"), (["a"], "cat (process 7: a)"),
+            (["a", "b", "c"], "cat (process 7: a, b, c)"),
+            (["a", "b", "c", "d"], "cat (process 7: a, b, c and 1 more)"),
+            ((1...12).map { "\($0)" }, "cat (process 7: 1, 2, 3 and 9 more)"),
+        ])
+    func holders(uses: [String], text: String) {
+        #expect(MountHolder(process: 7, name: "cat", uses: uses).text == text)
+    }
+}
