@@ -14,7 +14,8 @@ enum EventsCommand {
 
             With --exec a program is run for every file that arrives, one after the other, without a shell. It finds \
             in its environment CHATFS_PATH (absolute), CHATFS_NAME, CHATFS_CHAT (the folder), CHATFS_SENDER, \
-            CHATFS_SIZE and CHATFS_TYPE. It decides itself whether to read the file, which receives it.
+            CHATFS_SIZE and CHATFS_TYPE. It decides itself whether to read the file, which receives it. A signal that \
+            ends this command while one runs is passed on to it; after five seconds it is killed.
             """,
         section: CommandSection.daily,
         arguments: [ProgramAsking.mountpoint],
@@ -61,7 +62,7 @@ enum EventsCommand {
             } else if isForPrograms {
                 Terminal.print(text)
             }
-            await arrivals.handle(event)
+            await arrivals.handle(event, until: stop)
         }
     }
 
@@ -82,11 +83,14 @@ enum EventsCommand {
     }
 
     /// Runs the program of `--exec`.
-    private struct Arrivals: Sendable {
+    struct Arrivals: Sendable {
         let program: String?
         let mountpoint: String
+        /// How long one that is told to end may take.
+        var grace = Duration.seconds(5)
 
-        func handle(_ event: ProgramEvent) async {
+        /// Returns when it has ended, or was told to by who asks to stop.
+        func handle(_ event: ProgramEvent, until stop: StopRequest) async {
             guard let program, event.event == .itemAppeared, let item = event.item,
                 item.direction == "received"
             else { return }
@@ -99,11 +103,13 @@ enum EventsCommand {
             ]
             do throws(SystemError) {
                 let child = try await ChildProcess.start(settings)
-                while true {
-                    guard let ending = await child.ending(within: .seconds(3600)) else { continue }
+                while !stop.isRequested {
+                    guard let ending = await child.ending(within: .milliseconds(200)) else { continue }
                     if ending != .code(0) { Terminal.complain("chatfs: \(program) failed (\(ending))") }
                     return
                 }
+                child.send(await stop.wait())
+                _ = await child.ending(within: grace)
             } catch {
                 Terminal.complain("chatfs: \(program): \(error.sentence)")
             }
