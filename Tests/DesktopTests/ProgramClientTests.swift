@@ -1,0 +1,236 @@
+import Base
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Desktop
+
+/// `chatfs ls`, `find` and `events`, with a daemon that says what the test has it say.
+@Suite("What commands make of what a mount's socket for programs says", .timeLimit(.minutes(2)))
+struct ProgramClientTests {
+    private let folder: TemporaryFolder
+    private let asked = Lock<[ProgramRequest]>([])
+    /// Requests of which everything was said.
+    private let answered = Lock(0)
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private static let greeting = #"{"chatfs":1,"profile":"ann","mountpoint":"/mnt","pid":1}"#
+
+    /// Says `greeting`, and to each request the lines that `answer` gives, with `ID` in place of its number.
+    private func serve(
+        greeting: String = greeting, _ answer: @escaping @Sendable (ProgramRequest) -> [String] = { _ in [] }
+    ) throws -> SocketListener {
+        try SocketListener(
+            in: ControlSocket.openFolder(folder.path), named: "programs", threads: ("fake", "fake-peer"),
+            limit: 4
+        ) { [asked, answered] socket in
+            let channel = ControlChannel(socket, timeout: .seconds(90))
+            try? channel.writeLine(Array(greeting.utf8))
+            while let request = try? channel.receive(ProgramRequest.self) {
+                asked.withLock { $0.append(request) }
+                let lines = answer(request)
+                for line in lines {
+                    try? channel.writeLine(Array(line.replacing("ID", with: "\(request.id)").utf8))
+                }
+                if lines.isEmpty { break }
+                answered.withLock { $0 += 1 }
+            }
+            shutdown(socket.descriptor, Int32(SHUT_RDWR))
+        }
+    }
+
+    private func use<Result: Sendable>(_ body: @escaping @Sendable (ProgramClient) throws -> Result)
+        async throws -> Result
+    {
+        try await ThreadPool.shared.run { [path = folder.path("programs")] in
+            try body(ProgramClient(path: path))
+        }
+    }
+
+    @Test("who greets in another version, or with nonsense, is not asked anything")
+    func greetings() async throws {
+        for greeting in [
+            "{\"chatfs\":2,\"profile\":\"ann\",\"mountpoint\":\"/mnt\",\"pid\":1}", "{}", "hello", "",
+        ] {
+            let listener = try serve(greeting: greeting)
+            let error = await #expect(throws: DesktopError.self) { try await use { _ in } }
+            #expect(error?.code == .malformed, "\(greeting)")
+            listener.stop()
+        }
+        #expect(asked.withLock { $0.isEmpty })
+        let listener = try serve()
+        #expect(try await use { $0.greeting.profile } == "ann")
+        listener.stop()
+    }
+
+    @Test(
+        "where nobody listens, or nothing is, that is said", arguments: ["none", "none/at all", "file", ""])
+    func nobody(name: String) async throws {
+        try folder.write([1], to: "file")
+        let path = name.isEmpty ? "" : folder.path(name)
+        let error = await #expect(throws: DesktopError.self) {
+            try await ThreadPool.shared.run { _ = try ProgramClient(path: path) }
+        }
+        #expect(error?.code == .system)
+    }
+
+    @Test("each request has its own number, and only the answer with that number is one")
+    func numbers() async throws {
+        let listener = try serve { request in
+            request.path == "wrong"
+                ? ["{\"id\":99,\"result\":{}}"] : ["{\"id\":ID,\"result\":{\"done\":true}}"]
+        }
+        defer { listener.stop() }
+        try await use { client in
+            for _ in 0..<3 {
+                let answer = try client.ask(ProgramRequest(.getSyncStatus))
+                #expect(answer.done == true)
+            }
+            var wrong = ProgramRequest(.getItem)
+            wrong.path = "wrong"
+            let error = #expect(throws: DesktopError.self) { try client.ask(wrong) }
+            #expect(error?.code == .malformed)
+        }
+        #expect(asked.withLock { $0.map(\.id) } == [1, 2, 3, 4])
+    }
+
+    @Test("every refusal comes as its kind, in the daemon's words", arguments: ProgramErrorCode.allCases)
+    func refusals(code: ProgramErrorCode) async throws {
+        let listener = try serve { _ in
+            ["{\"id\":ID,\"error\":{\"code\":\"\(code.rawValue)\",\"message\":\"Not this one.\"}}"]
+        }
+        defer { listener.stop() }
+        try await use { client in
+            let error = #expect(throws: ProgramError.self) { try client.ask(ProgramRequest(.pin)) }
+            #expect(error?.code == code && error?.sentence == "Not this one.")
+        }
+    }
+
+    @Test("an answer without a result, or one that breaks off, is none")
+    func broken() async throws {
+        for (answer, code) in [
+            ("{\"id\":ID}", DesktopErrorCode.malformed), ("{\"id\":ID,\"result\":7}", .malformed),
+            ("[]", .malformed),
+        ] {
+            let listener = try serve { _ in [answer] }
+            try await use { client in
+                let error = #expect(throws: DesktopError.self) { try client.ask(ProgramRequest(.listChats)) }
+                #expect(error?.code == code, "\(answer)")
+            }
+            listener.stop()
+        }
+        let listener = try serve()
+        defer { listener.stop() }
+        try await use { client in
+            let error = #expect(throws: DesktopError.self) { try client.ask(ProgramRequest(.listChats)) }
+            #expect(error?.code == .noAnswer)
+        }
+    }
+
+    private static func item(_ number: Int) -> String {
+        """
+        {"number":\(number),"path":"p/\(number)","name":"\(number)","size":1,"modified":0,"state":"remote","progress":0}
+        """
+    }
+
+    @Test("items come page after page, of one chat or of all, and each page asks for what follows the last")
+    func pages() async throws {
+        let listener = try serve { request in
+            if request.method == .listChats {
+                let chats = ["@1", "#2"].map {
+                    "{\"number\":1,\"chat\":\"\($0)\",\"kind\":\"direct\",\"folder\":\"f\",\"name\":\"n\",\"updated\":0}"
+                }
+                return ["{\"id\":ID,\"result\":{\"chats\":[\(chats.joined(separator: ","))]}}"]
+            }
+            let first = Int(request.after ?? 0) + 1
+            let items = (first...(first + 1)).map(Self.item).joined(separator: ",")
+            let next = first < 5 ? ",\"next\":\(first + 1)" : ""
+            return ["{\"id\":ID,\"result\":{\"items\":[\(items)]\(next)}}"]
+        }
+        defer { listener.stop() }
+        let (one, all) = try await use { client in
+            var (one, all): ([UInt64], [UInt64]) = ([], [])
+            try client.items(of: "@1", states: ["remote"]) { one.append($0.number) }
+            try client.items(of: nil, states: nil, hash: true) { all.append($0.number) }
+            return (one, all)
+        }
+        #expect(one == Array(1...6) && all == one + one)
+        let requests = asked.withLock { $0 }
+        #expect(requests.prefix(3).map(\.after) == [nil, 2, 4])
+        #expect(
+            requests.prefix(3).allSatisfy { $0.states == ["remote"] && $0.chat == "@1" && $0.hash == nil })
+        // Hashing takes time: pages are small then.
+        let hashing = requests.dropFirst(4)
+        #expect(hashing.allSatisfy { $0.hash == true && ($0.count ?? .max) < (requests[0].count ?? 0) })
+        #expect(hashing.map(\.chat) == ["@1", "@1", "@1", "#2", "#2", "#2"])
+    }
+
+    @Test("who has seen enough asks for no more")
+    func enough() async throws {
+        struct Enough: Error {}
+        let listener = try serve { _ in
+            ["{\"id\":ID,\"result\":{\"items\":[\(Self.item(1)),\(Self.item(2))],\"next\":2}}"]
+        }
+        defer { listener.stop() }
+        try await use { client in
+            _ = #expect(throws: Enough.self) {
+                try client.items(of: "@1", states: nil) { _ in throw Enough() }
+            }
+        }
+        #expect(asked.withLock { $0.count } == 1)
+    }
+
+    @Test(
+        "events follow the answer to subscribe, one after the other, until nobody wants them or the mount ends"
+    )
+    func events() async throws {
+        let listener = try serve { request in
+            guard request.method == .subscribe else { return [] }
+            return ["{\"id\":ID,\"result\":{\"done\":true}}"]
+                + ProgramEvent.Kind.allCases.map { "{\"event\":\"\($0.rawValue)\"}" }
+        }
+        defer { listener.stop() }
+        try await use { client in
+            try client.subscribe()
+            for kind in ProgramEvent.Kind.allCases {
+                let event = try client.nextEvent { false }
+                #expect(event?.event == kind)
+            }
+            #expect(try client.nextEvent { true } == nil)
+            var looks = 0
+            #expect(
+                try client.nextEvent {
+                    looks += 1
+                    return looks > 1
+                } == nil)
+            // Another request ends this daemon's patience.
+            try? client.subscribe()
+            _ = try? client.ask(ProgramRequest(.listChats))
+            let error = #expect(throws: DesktopError.self) {
+                while try client.nextEvent(unless: { false }) != nil {}
+            }
+            #expect(error?.code == .noAnswer)
+        }
+    }
+
+    @Test("who looks at everything anyway drops what came until then, and is answered as before")
+    func drop() async throws {
+        let listener = try serve { request in
+            let answer = ["{\"id\":ID,\"result\":{\"done\":true}}"]
+            return request.method == .subscribe
+                ? answer + (0..<50).map { _ in "{\"event\":\"missed\"}" } : answer
+        }
+        defer { listener.stop() }
+        let client = try await use { client in
+            try client.subscribe()
+            return client
+        }
+        try await wait(until: "all was said") { answered.withLock { $0 == 1 } }
+        try await ThreadPool.shared.run {
+            try client.dropEvents()
+            #expect(try client.ask(ProgramRequest(.getSyncStatus)).done == true)
+        }
+    }
+}
