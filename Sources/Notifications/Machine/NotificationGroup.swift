@@ -93,9 +93,12 @@ struct NotificationGroup: Hashable, Sendable {
 
     /// False when nothing is left to tell.
     mutating func remove(_ entry: NotifiedEntry) -> Bool {
-        guard let index = files.firstIndex(where: { $0.entry == entry }) else { return true }
-        files.remove(at: index)
-        if case .item(let id) = entry { items.removeAll { $0.id == id } }
+        // Of many only the latest are among the files.
+        let file = files.firstIndex { $0.entry == entry }
+        let item = items.firstIndex { .item($0.id) == entry }
+        guard file != nil || item != nil else { return true }
+        if let file { files.remove(at: file) }
+        if let item { items.remove(at: item) }
         count -= 1
         return count > 0
     }

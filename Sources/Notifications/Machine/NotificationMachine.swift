@@ -19,6 +19,9 @@ public struct NotificationMachine: Sendable {
     private let toldBefore: ToldNotifications
     /// What arrived in this mount, whether it was told or not.
     private var arrived: Set<ItemID> = []
+    /// What was opened before it was known to have arrived, the latest last: who tells of either does not wait for the
+    /// other.
+    private var openedEarly: [ItemID] = []
 
     private var waiting = WaitingGroups()
     private var schedule: NotificationSchedule
@@ -33,6 +36,7 @@ public struct NotificationMachine: Sendable {
     /// More than so many chats at once become one notification.
     private static let maxAtOnce = 3
     private static let recordInterval = Duration.seconds(5)
+    private static let maxOpenedEarly = 256
 
     public init(
         mode: NotificationMode, preview: NotificationPreview, told: ToldNotifications, at now: Instant
@@ -66,7 +70,9 @@ public struct NotificationMachine: Sendable {
             guard isFirst("expiry", file) else { return }
             wait(.init(chat: file.chat, subject: .expiry), at: now) { $0.add(file, expires: time) }
         case .refused(let request): explain(request, at: now)
-        case .opened(let entry): settle(entry, [.arrival, .expiry])
+        case .opened(let entry):
+            noteOpened(entry)
+            settle(entry, [.arrival, .expiry])
         case .recovered(let entry):
             settle(entry, [.approval, .failure])
             for subject in ["approval", "failure"] where told.forget(Self.word(subject, entry)) {
@@ -79,9 +85,27 @@ public struct NotificationMachine: Sendable {
 
     private mutating func addArrival(_ file: NotifiedFile, _ time: Timestamp, at now: Instant) {
         guard case .item(let id) = file.entry, toldBefore.isNews(id, in: file.chat, at: time),
-            arrived.insert(id).inserted
+            arrived.insert(id).inserted, isFirst("opened", file)
         else { return }
+        if let index = openedEarly.firstIndex(of: id) {
+            openedEarly.remove(at: index)
+            told.note(Self.word("opened", file.entry))
+            isRecorded = false
+            return
+        }
         wait(.init(chat: file.chat, subject: .arrival), at: now) { $0.add(file) }
+    }
+
+    /// Of what was opened before it could be told that it arrived nothing is told, also not by the next mount.
+    private mutating func noteOpened(_ entry: NotifiedEntry) {
+        guard case .item(let id) = entry else { return }
+        if waiting.holdsArrival(of: id) {
+            told.note(Self.word("opened", entry))
+            isRecorded = false
+        } else if !arrived.contains(id), !openedEarly.contains(id) {
+            openedEarly.append(id)
+            if openedEarly.count > Self.maxOpenedEarly { openedEarly.removeFirst() }
+        }
     }
 
     /// Not told of before, also not by an earlier mount.

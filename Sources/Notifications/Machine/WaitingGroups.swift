@@ -1,3 +1,5 @@
+import ChatCore
+
 /// What waits to be told, in the order in which it began to: one group for each chat and subject.
 struct WaitingGroups: Sendable {
     typealias Group = NotificationGroup
@@ -13,6 +15,13 @@ struct WaitingGroups: Sendable {
             var group = Group(key, since: now)
             change(&group)
             if groups.count < Self.limit { groups.append(group) } else { merge(group) }
+        }
+    }
+
+    /// Whether that an item arrived waits to be told.
+    func holdsArrival(of item: ItemID) -> Bool {
+        groups.contains { group in
+            group.key.subject == .arrival && group.items.contains { $0.id == item }
         }
     }
 
