@@ -1,0 +1,122 @@
+import Base
+import ChatCore
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Desktop
+
+@Suite("What a user wants of chats is carried out by whoever has the profile")
+struct ChatManagementTests {
+    private let core = AnsweringCore()
+
+    private func carryOut(
+        _ action: ManagingRequest.Action, _ kind: ChatKind = .contact, _ chat: String? = nil,
+        name: String? = nil,
+        skipping skipped: Int? = nil
+    ) async -> (names: [String]?, problem: String?) {
+        var request = ManagingRequest(action, kind, chat: chat, name: name)
+        request.skipped = skipped
+        let reply = await request.reply(from: core)
+        return (reply.names, reply.problem)
+    }
+
+    @Test("a list has the names of one kind, sorted, a part at a time, from whatever place")
+    func list() async throws {
+        core.names.withLock { $0 = (0..<250).map { "n\(1000 - $0)" } }
+        let all = core.names.withLock { $0.sorted() }
+        var found: [String] = []
+        while true {
+            let part = try #require(await carryOut(.list, skipping: found.count).names)
+            #expect(part.count <= ManagingRequest.maxNames)
+            if part.isEmpty { break }
+            found += part
+        }
+        #expect(found == all)
+        for (skipped, first) in [(nil, all.first), (-1, all.first), (249, all.last), (250, nil), (.max, nil)]
+            as [(Int?, String?)]
+        {
+            let part = await carryOut(.list, skipping: skipped)
+            #expect(part.names?.first == first && part.problem == nil)
+        }
+        #expect(await carryOut(.list, .group).names == [])
+    }
+
+    @Test("one is meant by its name among those of its kind, or by its reference")
+    func named() async {
+        // A contact and a group have this name.
+        #expect(await carryOut(.find, .contact, "bob").names == ["bob"])
+        #expect(await carryOut(.find, .group, "bob").names == ["bob"])
+        #expect(await carryOut(.find, .group, "#4").names == ["closed"])
+        for (kind, text) in [
+            (ChatKind.contact, "closed"), (.group, "Saved notes"), (.contact, "#3"), (.group, ""),
+        ] {
+            let refused = await carryOut(.find, kind, text)
+            #expect(
+                refused.names == nil
+                    && refused.problem?.hasPrefix("There is no chat \(text); there are: ") == true)
+        }
+        core.names.withLock { $0 = ["only"] }
+        let none = await carryOut(.leave, .group, "only")
+        #expect(none.problem == "There is no chat only; there are none yet.")
+        #expect(core.deeds.withLock { $0.isEmpty })
+    }
+
+    @Test("each deed is done to the one that is meant, once")
+    func deeds() async {
+        #expect(await carryOut(.rename, .contact, "bob", name: "Robert").names == ["bob"])
+        #expect(await carryOut(.rename, .group, "#3").names == ["bob"])
+        #expect(await carryOut(.leave, .group, "closed").names == ["closed"])
+        #expect(await carryOut(.delete, .contact, "@7").names == ["bob"])
+        #expect(
+            core.deeds.withLock { $0 } == ["rename @7 Robert", "rename #3 ", "leave #4", "delete @7"])
+    }
+}
+
+@Suite("Asynchronous work for a thread that may wait")
+struct BlockingTaskTests {
+    @Test("the value comes to the thread that waits, whatever others wait for")
+    func values() async {
+        let pool = ThreadPool(name: "waiting", threads: 24)
+        let found = await withTaskGroup(of: Int.self) { group in
+            for number in 0..<24 {
+                group.addTask {
+                    await pool.run {
+                        BlockingTask.value {
+                            // Every one gives its place to the others before it ends.
+                            for _ in 0..<number { await Task.yield() }
+                            return number * number
+                        }
+                    }
+                }
+            }
+            return await group.reduce(into: Set<Int>()) { $0.insert($1) }
+        }
+        #expect(found == Set((0..<24).map { $0 * $0 }))
+    }
+
+    @Test("nothing is a value too")
+    func nothing() async {
+        let value = await ThreadPool.shared.run { BlockingTask.value { () -> Int? in nil } }
+        #expect(value == nil)
+    }
+
+    @Test("a semaphore that was signalled before is not waited for, once for each signal")
+    func semaphore() async {
+        let semaphore = Semaphore()
+        for _ in 0..<3 { semaphore.signal() }
+        await ThreadPool.shared.run { for _ in 0..<3 { semaphore.wait() } }
+        let passed = Lock(false)
+        let waiting = Task {
+            await ThreadPool.shared.run {
+                semaphore.wait()
+                passed.withLock { $0 = true }
+            }
+        }
+        #expect(!passed.withLock { $0 })
+        semaphore.signal()
+        await waiting.value
+        #expect(passed.withLock { $0 })
+    }
+}
