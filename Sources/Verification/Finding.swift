@@ -13,7 +13,7 @@ public struct Finding: Codable, Hashable, Sendable {
         case stray
         /// A file or folder that others may look into, by its mode.
         case exposed
-        /// A folder that cannot be read: what is in it was not looked at.
+        /// A folder or a file that cannot be read at present: what is in it was not looked at.
         case unreadable
     }
 

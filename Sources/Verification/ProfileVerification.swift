@@ -36,9 +36,9 @@ public struct ProfileVerification: Sendable {
 
     /// What one pass found.
     public struct Result: Sendable {
-        /// Of databases, drafts and strays.
+        /// Of databases, drafts and strays, and of files that cannot be read at present.
         public var findings: [Finding] = []
-        /// Files of messages and links.
+        /// Files of messages and links that are damaged or missing.
         public var broken: [Broken] = []
         /// Absolute paths of what nothing names, as in `findings`.
         public fileprivate(set) var strays: [String] = []
@@ -167,6 +167,7 @@ public struct ProfileVerification: Sendable {
             case .whole: continue
             case .damaged(let detail): add(copy, .damaged, detail, to: &result)
             case .missing: add(copy, .missing, "The message is there, its file is not", to: &result)
+            case .unreadable(let detail): add(copy, .unreadable, detail, to: &result)
             }
         }
     }
@@ -174,10 +175,12 @@ public struct ProfileVerification: Sendable {
     private func add(_ copy: StoredCopy, _ kind: Finding.Kind, _ detail: String, to result: inout Result) {
         // Deleted, or replaced by a good one, while it was read.
         guard isStillThere(copy) else { return }
+        // What cannot be read at present is not given up for what a relay may have.
+        let isMendable = kind != .unreadable
         let finding = Finding(
-            kind, copy.path, size: copy.size, detail: detail, outcome: copy.isReceivable ? .receivable : .lost
-        )
-        if copy.file == nil {
+            kind, copy.path, size: copy.size, detail: detail,
+            outcome: isMendable && copy.isReceivable ? .receivable : .lost)
+        if copy.file == nil || !isMendable {
             result.findings.append(finding)
         } else {
             result.broken.append(Broken(copy: copy, finding: finding))

@@ -22,6 +22,8 @@ public struct StoredCopy: Sendable {
         /// With what is wrong, a sentence.
         case damaged(String)
         case missing
+        /// It could not be read to its end at present: that says nothing of its bytes. With why, a sentence.
+        case unreadable(String)
     }
 
     /// Reads it to its tag. Blocks.
@@ -45,7 +47,20 @@ public struct StoredCopy: Sendable {
             read(verification.position - position)
             return .whole
         } catch {
-            return error.systemCode == ENOENT ? .missing : .damaged(error.sentence)
+            return Self.condition(for: error)
+        }
+    }
+
+    /// Only what proves something of the bytes, or of what lies in their place, is damage: a limit of descriptors, a
+    /// missing right or a disk that does not answer is none.
+    static func condition(for error: CryptographyError) -> Condition {
+        switch error.systemCode {
+        case ENOENT, ENOTDIR: .missing
+        // A link or a folder in its place.
+        case ELOOP, EISDIR: .damaged(error.sentence)
+        case nil where [.noMemory, .library].contains(error.code): .unreadable(error.sentence)
+        case nil: .damaged(error.sentence)
+        default: .unreadable(error.sentence)
         }
     }
 
