@@ -50,12 +50,13 @@ public final class KeepStore: Sendable {
             _ = try connection.query(
                 "SELECT chat, kinds, largest, minimum_free, uses_metered, moment FROM rule"
             ) { row in
-                let rule = try KeepOverride(row)
-                if let chat = ChatReference(row.text("chat")) {
-                    rules.chats[chat] = rule
-                } else {
+                let (name, rule) = (row.text("chat"), try KeepOverride(row))
+                if name.isEmpty {
                     rules.profile = rule
+                } else if let chat = ChatReference(name) {
+                    rules.chats[chat] = rule
                 }
+                // The rule of a chat that this version cannot name is nobody's, above all not everybody's.
             }
             return rules
         }
