@@ -1,14 +1,15 @@
 import Base
 import ChatCore
-import Glibc
 import Store
+import TestSupport
 
 @testable import Namespace
 
 /// A namespace on a real index database in a folder of its own, which can be opened again as the next
 /// mount would.
 final class NamespaceFixture {
-    let folder: String
+    private let temporary: TemporaryFolder
+    var folder: String { temporary.path }
     var names: Namespace
 
     static let alice = ChatReference.direct(1)
@@ -16,16 +17,9 @@ final class NamespaceFixture {
     static let notes = ChatReference.notes(3)
 
     init() throws {
-        var template = Array("/tmp/chatfs-names-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw NamespaceError(.storage, "no folder") }
-        folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        names = try Namespace(path: folder + "/names.sqlite")
+        temporary = try TemporaryFolder()
+        names = try Namespace(path: temporary.path("names.sqlite"))
         try showChats()
-    }
-
-    deinit {
-        for suffix in ["", "-wal", "-shm"] { unlink(folder + "/names.sqlite" + suffix) }
-        rmdir(folder)
     }
 
     func showChats() throws {
