@@ -11,6 +11,31 @@ extension Outbox {
         return try make(path.bytes, in: chat)
     }
 
+    /// A folder, or one in it, has another name: all its parts get the paths that follow from that. Either all of that
+    /// survives whatever happens, or nothing of it. Blocks.
+    /// - Throws: `nameTooLong`, `invalidName` for a path that cannot be; `nameTaken` where another part has one;
+    ///   `notPermitted` unless all are drafts still; `noSpace`, `storage`. Then nothing has changed.
+    public func rename(_ moves: [(part: Draft, path: PartPath)]) throws(OutboxError) {
+        for move in moves { try move.path.require() }
+        let moving = Set(moves.map(\.part.id))
+        try naming.withLock { () throws(OutboxError) in
+            for (part, path) in moves {
+                guard let other = directory.draft(named: path.bytes, in: part.chat) else { continue }
+                guard moving.contains(other.id) else { throw Self.nameTaken }
+            }
+            let involved = moves.map(\.part).sorted { $0.id < $1.id }
+            for one in involved { one.mutex.lock() }
+            defer { for one in involved.reversed() { one.mutex.unlock() } }
+            let before = moves.map { $0.part.snapshot.name }
+            var prepared: [PreparedTransition] = []
+            for (part, path) in moves { prepared.append(try part.prepare(.renamed(path.bytes))) }
+            try context.perform(prepared)
+            for (old, move) in zip(before, moves) {
+                directory.rename(move.part, from: old, to: move.path.bytes, replacing: nil)
+            }
+        }
+    }
+
     /// The archive of a folder is complete and closed: it gets the name under which it is sent, and the parts that
     /// are in it go. Either all of that survives whatever happens, or nothing of it. Blocks.
     /// - Parameter evenIncomplete: also parts of which something is missing: their user wants them as they are.
