@@ -63,11 +63,17 @@ struct NameIndex {
 
     private let connection: Connection
     private let gone: GonePaths
+    private let reservation: NameReservation?
 
-    /// - Parameter gone: notes what is taken away.
-    init(_ connection: Connection, _ gone: GonePaths = GonePaths()) {
+    /// - Parameters:
+    ///   - gone: notes what is taken away.
+    ///   - reservation: names that nothing gets here.
+    init(
+        _ connection: Connection, _ gone: GonePaths = GonePaths(), _ reservation: NameReservation? = nil
+    ) {
         self.connection = connection
         self.gone = gone
+        self.reservation = reservation
     }
 
     /// Every chat that ever had a folder.
@@ -135,8 +141,10 @@ struct NameIndex {
         return records
     }
 
+    /// Whether something has this name at present, here or beside this tree.
     func isInUse(_ name: EntryName, in folder: NodeID) throws -> Bool {
-        try connection.exists(
+        if let reservation, reservation.holds(name, folder) { return true }
+        return try connection.exists(
             "SELECT 1 FROM node WHERE folder = ? AND name = ?", folder.rawValue, name.bytes)
     }
 

@@ -24,6 +24,7 @@ public final class Namespace: Sendable {
     private let changing = BlockingMutex(rank: .tree)
 
     private let observer = Lock<NameObserver?>(nil)
+    private let reservation = Lock<NameReservation?>(nil)
 
     /// - Parameters:
     ///   - path: the index database of one profile.
@@ -178,6 +179,19 @@ public final class Namespace: Sendable {
     /// Has `observer` told of every change, in the order of the changes. To be called once, before the first.
     public func watch(with observer: NameObserver) { self.observer.withLock { $0 = observer } }
 
+    // MARK: - Names of others
+
+    /// Has nothing get a name that `reservation` holds. To be called once, before the first change.
+    public func leave(_ reservation: NameReservation) { self.reservation.withLock { $0 = reservation } }
+
+    /// Runs `body` while no name is given or taken away: what it takes for itself was free, and is from then on what
+    /// the reservation says. It changes no names here. Blocks on changes that are under way.
+    public func whileUnchanged<Value, Failure: Error>(
+        _ body: () throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        try changing.withLock(body)
+    }
+
     func read<Result>(_ body: (NameIndex) throws -> Result) throws(NamespaceError) -> Result {
         do {
             return try database.read { try body(NameIndex($0)) }
@@ -196,7 +210,10 @@ public final class Namespace: Sendable {
             return try changing.withLock {
                 var pending = PendingChange(shown: table)
                 let gone = GonePaths()
-                let write = { (connection: Connection) in try body(NameIndex(connection, gone), &pending) }
+                let reservation = reservation.withLock { $0 }
+                let write = { (connection: Connection) in
+                    try body(NameIndex(connection, gone, reservation), &pending)
+                }
                 let result =
                     try isDurable ? database.durableTransaction(write) : database.transaction(write)
                 pending.carryOut()
