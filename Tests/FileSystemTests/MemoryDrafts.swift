@@ -97,6 +97,10 @@ final class MemoryDrafts: DraftStore {
         renamed.change { $0.name = name }
     }
 
+    func rename(_ parts: [(id: Int64, path: PartPath)]) throws(OutboxError) {
+        for part in parts { try rename(part.id, to: part.path.bytes) }
+    }
+
     func remove(_ draft: Int64, evenAtTheCore: Bool) throws(OutboxError) {
         try check(.remove)
         if state.withLock({ $0.taken.remove(draft) != nil }) {

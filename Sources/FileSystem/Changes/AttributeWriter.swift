@@ -8,9 +8,14 @@ final class AttributeWriter: Sendable {
     private let names: Namespace
     private let nodes: NodeLookup
     private let reader: AttributeReader
+    private let pasted: PastedChanges
     private let clock: any WallClock
 
-    init(names: Namespace, nodes: NodeLookup, reader: AttributeReader, clock: any WallClock) {
+    init(
+        names: Namespace, nodes: NodeLookup, reader: AttributeReader, pasted: PastedChanges,
+        clock: any WallClock
+    ) {
+        self.pasted = pasted
         self.names = names
         self.nodes = nodes
         self.reader = reader
@@ -61,6 +66,7 @@ final class AttributeWriter: Sendable {
         }
         let opening = handle.flatMap { $0.source.draft?.id == draft.id ? $0.source.draftOpening : nil }
         return .blocking { [self] in
+            if change.size != nil, PastedTree.holds(node.id) { try pasted.willWrite(node.id) }
             if let size = change.size { try draft.truncate(to: size, through: opening, by: thread) }
             if let time = change.modified { try draft.setModified(timestamp(time)) }
             return attributesNow(of: node)

@@ -58,10 +58,9 @@ final class NameChanges: Sendable {
 
     func makeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Attributes> {
         let answer = loader.whenLoaded(folder) { [pasted, attributes] () -> Answer<Attributes> in
-            .now(
-                pasted.makeFolder(name, in: folder).flatMap { node in
-                    attributes.attributesToKeep(of: node).map { .success($0) } ?? .failure(.gone)
-                })
+            pasted.makeFolder(name, in: folder).map { node in
+                attributes.attributesToKeep(of: node).map { .success($0) } ?? .failure(.gone)
+            }
         }
         return answer.whenRefused { [user] error in
             // File managers try these by themselves, and then offer to delete.
@@ -73,7 +72,7 @@ final class NameChanges: Sendable {
 
     func removeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
         guard pasted.concerns(name, in: folder) else { return .refused(.notPermitted) }
-        return .now(pasted.removeFolder(name, in: folder))
+        return pasted.removeFolder(name, in: folder)
     }
 
     /// What is in these is made of what is elsewhere.

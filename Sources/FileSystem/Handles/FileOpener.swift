@@ -126,6 +126,7 @@ final class FileOpener: Sendable {
     private func open(
         _ file: any DraftFile, at node: Node, flags: Int32, writes: Bool, by thread: pid_t
     ) throws -> FileHandle {
+        if writes, PastedTree.holds(node.id) { try pasted.willWrite(node.id) }
         let opening: DraftOpening
         do {
             opening = try file.opened(for: writes ? .writing : .reading)

@@ -52,6 +52,8 @@ public final class FileSystem: FileOperations {
         itemsLoadedAhead = settings.itemsLoadedAhead
         let (beginning, deadline, table) = (clock.now(), settings.readDeadline, DraftTable())
         let tree = PastedTree(clock: clock)
+        // A folder that is being copied in keeps its name, whatever arrives.
+        names.leave(NameReservation { name, folder in tree.child(name, of: folder) != nil })
         nodes = NodeLookup(names, table, references, handles, tree)
         let entries = EntryReporter(nodes: nodes, contents: contents, clock: clock)
         watchers = FolderWatchers(known: folders, entries: entries)
@@ -90,7 +92,7 @@ public final class FileSystem: FileOperations {
             names: names, nodes: nodes, attributes: attributes, handles: handles, drafts: drafts,
             pasted: pasted, control: control, contents: contents, core: core, callers: callers,
             thumbnails: thumbnails, user: user, deadline: deadline)
-        writer = AttributeWriter(names: names, nodes: nodes, reader: attributes, clock: clock)
+        writer = AttributeWriter(names: names, nodes: nodes, reader: attributes, pasted: pasted, clock: clock)
         let remover = EntryRemover(
             names: names, nodes: nodes, outbox: outbox, drafts: drafts, core: core, contents: contents,
             notices: notices, rule: DeletionRule(settings.deletion, clock: clock))

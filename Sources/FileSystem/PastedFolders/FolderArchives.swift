@@ -45,6 +45,9 @@ final class FolderArchives: Sendable {
         let (parts, entries) = (versions(in: folder), entries(of: folder))
         let archive = try outbox.createPart(path, in: chat)
         do {
+            tree.note(archives: [archive.id], of: folder.id)
+            // Changed until then, nobody would take that back.
+            guard isCurrent() else { throw CancellationError() }
             var position: UInt64 = 0
             try archiver.archive(entries) { bytes in
                 guard isCurrent() else { throw CancellationError() }
@@ -57,7 +60,8 @@ final class FolderArchives: Sendable {
         } catch {
             archive.closed(.ofItsMaker)
             discard(archive)
-            throw error
+            // Whoever changed the folder has removed it, perhaps.
+            throw isCurrent() ? error : CancellationError()
         }
     }
 
@@ -87,10 +91,22 @@ final class FolderArchives: Sendable {
     /// Nobody wants it any more.
     func discard(_ archive: any DraftFile) {
         do {
-            try outbox.remove(archive.id)
+            try forget(archive.id)
         } catch {
             // The next mount takes it away.
             log.notice("an archive that nobody wants stays: \(sentenceWithCauses(of: error))")
+        }
+    }
+
+    /// The same, for whom it matters.
+    /// - Throws: `OutboxError`: it stays.
+    func forget(_ archive: Int64) throws {
+        do throws(OutboxError) {
+            try outbox.remove(archive)
+        } catch {
+            // Somebody else was faster.
+            guard outbox.draftFiles().contains(where: { $0.id == archive }) else { return }
+            throw error
         }
     }
 

@@ -35,19 +35,31 @@ final class PastedChanges: Sendable {
     // MARK: - Making
 
     /// The folder in which it is made is loaded.
-    func makeFolder(_ name: EntryName, in folder: NodeID) -> Result<Node, FileSystemError> {
-        if let error = DraftChanges.refusal(of: name) { return .failure(error) }
-        if PastedTree.holds(folder) {
-            guard tree.node(folder) != nil else { return .failure(.gone) }
-            if tree.child(name, of: folder) != nil { return .failure(FileSystemError(EEXIST)) }
-            if let error = limit(in: folder, isFolder: true) { return .failure(error) }
-        } else {
-            if let error = refusal(of: name, inChat: folder) { return .failure(error) }
+    func makeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Node> {
+        if let error = refusalOfFolder(name, in: folder) { return .refused(error) }
+        return .blocking { [self] in
+            try folders.willChange(folder)
+            // Nothing that arrives may get the name between the look and the making.
+            let node = try names.whileUnchanged { () throws(FileSystemError) in
+                if let error = refusalOfFolder(name, in: folder) { throw error }
+                guard let node = tree.add(.pastedFolder, named: name, in: folder) else { throw .gone }
+                return node
+            }
+            folders.changed(node.id)
+            return node
         }
-        guard let node = tree.add(.pastedFolder, named: name, in: folder) else { return .failure(.gone) }
-        folders.changed(node.id)
-        return .success(node)
     }
+
+    private func refusalOfFolder(_ name: EntryName, in folder: NodeID) -> FileSystemError? {
+        if let error = DraftChanges.refusal(of: name) { return error }
+        guard PastedTree.holds(folder) else { return refusal(of: name, inChat: folder) }
+        guard tree.node(folder) != nil else { return .gone }
+        if tree.child(name, of: folder) != nil { return FileSystemError(EEXIST) }
+        return limit(in: folder, isFolder: true)
+    }
+
+    /// A file in one of these folders is about to be written, or cut. Blocks.
+    func willWrite(_ id: NodeID) throws { try folders.willChange(id) }
 
     private func refusal(of name: EntryName, inChat folder: NodeID) -> FileSystemError? {
         guard policy == .archive, !name.description.hasPrefix(".Trash"),
@@ -77,6 +89,7 @@ final class PastedChanges: Sendable {
         _ name: EntryName, in folder: NodeID, _ body: (Node, any DraftFile) throws -> Value
     ) throws -> Value {
         if let error = limit(in: folder, isFolder: false) { throw error }
+        try folders.willChange(folder)
         let draft = try outbox.createPart(path(of: name, in: folder), in: try chat(of: folder))
         drafts.add(draft)
         do {
@@ -150,18 +163,35 @@ final class PastedChanges: Sendable {
     private func rename(
         _ node: Node, to name: EntryName, in folder: NodeID, replacing target: Node?
     ) throws {
-        let depth = tree.path(of: node.id).count
-        let above = PastedTree.holds(folder) ? tree.path(of: folder) : []
-        for (path, part) in tree.contents(of: node.id) {
-            guard case .draft(let draft) = part.content else { continue }
-            let path = above + [name] + path.dropFirst(depth)
-            try outbox.rename(draft.rawValue, to: PartPath(path.map(\.bytes)).bytes)
+        try folders.willChange(node.id)
+        if PastedTree.holds(folder) {
+            try renameParts(of: node, to: name, in: folder)
+            tree.move(node.id, to: name, in: folder)
+        } else {
+            // Nothing that arrives may get the name between the look and the move.
+            try names.whileUnchanged {
+                guard names.child(name, of: folder) == nil else { throw FileSystemError(EEXIST) }
+                try renameParts(of: node, to: name, in: folder)
+                tree.move(node.id, to: name, in: folder)
+            }
         }
         if let target, case .draft(let id) = target.content, let draft = drafts.draft(id) {
             drafts.remove(draft)
         }
-        tree.move(node.id, to: name, in: folder)
         folders.changed(node.id)
+    }
+
+    /// In the outbox: all parts, or none.
+    private func renameParts(of node: Node, to name: EntryName, in folder: NodeID) throws {
+        let depth = tree.path(of: node.id).count
+        let above = (PastedTree.holds(folder) ? tree.path(of: folder) : []) + [name]
+        let moves = tree.contents(of: node.id).compactMap { path, part -> (id: Int64, path: PartPath)? in
+            guard case .draft(let draft) = part.content else { return nil }
+            return (draft.rawValue, PartPath((above + path.dropFirst(depth)).map(\.bytes)))
+        }
+        if node.isFolder { return try outbox.rename(moves) }
+        // A file takes the place of another one.
+        for move in moves { try outbox.rename(move.id, to: move.path.bytes) }
     }
 
     // MARK: - Removing
@@ -171,6 +201,7 @@ final class PastedChanges: Sendable {
         guard case .draft(let id) = node.content else { return .refused(.isFolder) }
         guard let draft = drafts.draft(id) else { return .refused(.notFound) }
         return .blocking { [self] in
+            try folders.willChange(folder)
             if draft.state != .removed { try outbox.remove(draft.id) }
             tree.remove(node.id)
             drafts.remove(draft)
@@ -178,14 +209,17 @@ final class PastedChanges: Sendable {
         }
     }
 
-    func removeFolder(_ name: EntryName, in folder: NodeID) -> Result<Void, FileSystemError> {
+    func removeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
         guard let node = tree.child(name, of: folder) else {
-            return .failure(names.child(name, of: folder) == nil ? .notFound : .notPermitted)
+            return .refused(names.child(name, of: folder) == nil ? .notFound : .notPermitted)
         }
-        guard node.isFolder else { return .failure(FileSystemError(ENOTDIR)) }
-        guard tree.isEmpty(node.id) else { return .failure(FileSystemError(ENOTEMPTY)) }
-        tree.remove(node.id)
-        folders.changed(folder)
-        return .success(())
+        guard node.isFolder else { return .refused(FileSystemError(ENOTDIR)) }
+        guard tree.isEmpty(node.id) else { return .refused(FileSystemError(ENOTEMPTY)) }
+        return .blocking { [self] in
+            try folders.willChange(node.id)
+            guard tree.isEmpty(node.id) else { throw FileSystemError(ENOTEMPTY) }
+            tree.remove(node.id)
+            folders.changed(folder)
+        }
     }
 }

@@ -40,6 +40,24 @@ final class PastedFolders: Sendable {
         if let root = tree.root(of: id) { apply(.changed, to: root.id) }
     }
 
+    /// Something in a folder is about to become another than it was. From here on no archive that was begun of it says to
+    /// the next mount that the folder is complete. Blocks.
+    /// - Throws: what keeps an archive from being removed; then nothing may be changed.
+    func willChange(_ id: NodeID) throws {
+        guard let root = tree.root(of: id), let (action, begun) = tree.beginChange(of: root.id) else {
+            return
+        }
+        perform(action, root.id)
+        for (index, archive) in begun.enumerated() {
+            do {
+                try archives.forget(archive)
+            } catch {
+                tree.note(archives: Array(begun[index...]), of: root.id)
+                throw error
+            }
+        }
+    }
+
     /// The user wants what is there of a folder to be sent.
     func retry(_ id: NodeID) -> Answer<Void> {
         guard let root = tree.root(of: id), tree.machine(root.id)?.problem != nil else {
@@ -64,12 +82,12 @@ final class PastedFolders: Sendable {
 
     // MARK: - Beginning and end
 
-    /// Shows a part that an earlier mount left. False when it is none.
+    /// Shows a part that an earlier mount left. False when it is none, or nothing that can be sent.
     func restore(_ draft: any DraftFile) -> Bool {
         let snapshot = draft.snapshot
         guard let path = PartPath(snapshot.name) else { return false }
         if path.isArchive || snapshot.state == .recovered { return path.isArchive }
-        guard var folder = names.node(of: draft.chat)?.id else { return true }
+        guard var folder = names.node(of: draft.chat)?.id else { return false }
         for name in path.names.dropLast().map({ EntryName($0) }) {
             guard let node = tree.child(name, of: folder) ?? tree.add(.pastedFolder, named: name, in: folder)
             else { return true }
@@ -80,17 +98,32 @@ final class PastedFolders: Sendable {
         return true
     }
 
-    /// All that an earlier mount left was restored: what it knew to be complete goes on.
+    /// All that an earlier mount left was restored: what it knew to be complete goes on. Blocks.
     /// - Parameter all: the drafts that are known.
     func begin(with all: [any DraftFile]) {
-        let paths = all.map { (path: PartPath($0.snapshot.name), chat: $0.chat, state: $0.state) }
+        let left = all.compactMap { draft in PartPath(draft.snapshot.name).map { (draft: draft, path: $0) } }
+        var begun = left.filter(\.path.isArchive)
         for root in tree.roots {
             let chat = names.node(root.folder).flatMap(Self.chat)
-            let own = paths.filter { $0.chat == chat && $0.path?.folder == root.name.bytes }
-            let wasComplete = own.contains { $0.path?.isArchive == true }
-            let isDamaged = own.contains { $0.path?.isArchive == false && $0.state == .recovered }
-            apply(.found(wasComplete: wasComplete && !isDamaged), to: root.id)
+            let own = left.filter { $0.draft.chat == chat && $0.path.folder == root.name.bytes }
+            let marks = own.filter(\.path.isArchive).map(\.draft.id)
+            let isComplete = Self.isComplete(own, marks)
+            if isComplete {
+                tree.note(archives: marks, of: root.id)
+                begun.removeAll { marks.contains($0.draft.id) }
+            }
+            apply(.found(wasComplete: isComplete), to: root.id)
         }
+        // What they say is not true any more, and would be believed at the next start, when there is less to see.
+        for archive in begun { archives.discard(archive.draft) }
+    }
+
+    /// Nothing was being written, and nothing is newer than an archive that was begun when all was there.
+    private static func isComplete(
+        _ drafts: [(draft: any DraftFile, path: PartPath)], _ marks: [Int64]
+    ) -> Bool {
+        guard let mark = marks.max() else { return false }
+        return drafts.allSatisfy { $0.path.isArchive || ($0.draft.state != .recovered && $0.draft.id < mark) }
     }
 
     /// The mount has gone. What is complete is handed over, what is not certain to be stays for the next mount.
@@ -105,7 +138,10 @@ final class PastedFolders: Sendable {
     // MARK: - Acting
 
     private func apply(_ event: PastedFolderEvent, to root: NodeID) {
-        guard let action = tree.apply(event, to: root) else { return }
+        if let action = tree.apply(event, to: root) { perform(action, root) }
+    }
+
+    private func perform(_ action: PastedFolderAction, _ root: NodeID) {
         switch action {
         case .wait(let attempt, let isLong): timers.wait(root, attempt, isLong: isLong)
         case .tell: notices.changed(root, tree.node(root))

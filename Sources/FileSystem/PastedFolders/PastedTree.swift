@@ -18,6 +18,8 @@ final class PastedTree: Sendable {
         /// Those that lie in chats, by the folders of these.
         var roots: [NodeID: PastedChildren] = [:]
         var machines: [NodeID: PastedFolderMachine] = [:]
+        /// Archives that are not handed over: as long as there is one, the next mount takes its folder for complete.
+        var archives: [NodeID: [Int64]] = [:]
         var next = NodeID.firstPasted.rawValue
     }
 
@@ -168,7 +170,26 @@ final class PastedTree: Sendable {
 
     /// What is to be done about an event; nothing where the folder is gone.
     func apply(_ event: PastedFolderEvent, to root: NodeID) -> PastedFolderAction? {
-        state.withLock { $0.machines[root]?.apply(event) }
+        state.withLock { state in
+            let action = state.machines[root]?.apply(event)
+            // From here on it is the archive that counts.
+            if action == .handOver { state.archives[root] = nil }
+            return action
+        }
+    }
+
+    /// A folder is about to be changed: what is to be done about that, and the archives that no longer say that it is
+    /// complete. Nothing where the archive is taking its place, or the folder is gone.
+    func beginChange(of root: NodeID) -> (action: PastedFolderAction, archives: [Int64])? {
+        state.withLock { state in
+            guard let action = state.machines[root]?.apply(.changed) else { return nil }
+            return (action, state.archives.removeValue(forKey: root) ?? [])
+        }
+    }
+
+    /// These archives say to the next mount that a folder is complete.
+    func note(archives: [Int64], of root: NodeID) {
+        state.withLock { if $0.machines[root] != nil { $0.archives[root] = archives } }
     }
 }
 
@@ -204,6 +225,7 @@ extension PastedTree.State {
         while let id = open.popLast() {
             open += folders.removeValue(forKey: id)?.children.all ?? []
             machines[id] = nil
+            archives[id] = nil
             if case .draft(let draft)? = nodes.removeValue(forKey: id)?.content { drafts[draft] = nil }
         }
     }

@@ -37,6 +37,10 @@ public protocol DraftStore: Sendable {
     /// An existing draft of that name is replaced and removed; a part gets another path. Blocks.
     /// - Throws: `notPermitted` unless both are drafts still, `invalidName`, `nameTooLong`, `noSpace`, `storage`.
     func rename(_ draft: Int64, to name: [UInt8]) throws(OutboxError)
+    /// Parts of a folder get other paths, all of them or none. Blocks.
+    /// - Throws: `notPermitted` unless all are drafts still, `nameTaken`, `invalidName`, `nameTooLong`, `noSpace`,
+    ///   `storage`.
+    func rename(_ parts: [(id: Int64, path: PartPath)]) throws(OutboxError)
     /// Nothing of it is sent; what the core is just taking is cancelled there, but only by a process that lives until
     /// then. Blocks.
     /// - Parameter evenAtTheCore: also while the core is taking it.
@@ -179,6 +183,12 @@ extension Outbox: DraftStore {
     public func rename(_ draft: Int64, to name: [UInt8]) throws(OutboxError) {
         guard let draft = self.draft(draft) else { throw OutboxError.immutable }
         try rename(draft, to: name)
+    }
+
+    public func rename(_ parts: [(id: Int64, path: PartPath)]) throws(OutboxError) {
+        let moves = parts.compactMap { part in draft(part.id).map { (part: $0, path: part.path) } }
+        guard moves.count == parts.count else { throw OutboxError.immutable }
+        try rename(moves)
     }
 
     public func remove(_ draft: Int64, evenAtTheCore: Bool) throws(OutboxError) {

@@ -1,0 +1,163 @@
+import Base
+import ChatCore
+import FileSystem
+import Glibc
+import Namespace
+import Outbox
+import TestSupport
+import Testing
+
+/// What a folder that is being copied into a chat is after kills of the process: nobody may get half of it.
+// One after the other: each has an archive that is held on a thread of the pool.
+@Suite("A folder whose daemon was killed", .serialized, .timeLimit(.minutes(2)))
+struct PastedFolderRestartTests {
+    /// A mount that was killed when a folder of two files had rested and its archive was half written.
+    private func killedWhileArchiving(quietTime: Duration = PastedStage.never) async throws -> PastedStage {
+        let stage = try await PastedStage(quietTime: .milliseconds(30))
+        stage.archiver.hold()
+        try await stage.makeFolder("F")
+        try await stage.write("one", to: "F/a")
+        try await stage.write("two", to: "F/b")
+        try await wait(until: "the archive of all of it is begun") {
+            stage.archiver.archived.last?.count == 3
+        }
+        let next = try await stage.killed(quietTime: quietTime)
+        await stage.end()
+        return next
+    }
+
+    @Test("one that had rested is known to be complete, and is sent by the next mount")
+    func complete() async throws {
+        let stage = try await killedWhileArchiving(quietTime: .milliseconds(30))
+        try await wait(until: "the archive has taken its place") { await stage.node("F.zip") != nil }
+        #expect(stage.archiver.archived.last == ["F", "F/a", "F/b"])
+        #expect(await stage.node("F") == nil && stage.drafts == ["F.zip"])
+        #expect(try await stage.read(stage.id("F.zip")) == "begun F F/a F/b")
+        await stage.end()
+    }
+
+    @Test("one that was being copied is not sent, until something in it changes or its user says so")
+    func incomplete() async throws {
+        let first = try await PastedStage()
+        try await first.makeFolder("F")
+        try await first.write("one", to: "F/a")
+        let stage = try await first.killed(quietTime: .milliseconds(30))
+        let problem = try #require(await stage.problem("F"))
+        #expect(problem.hasPrefix("ChatFS stopped before it was certain that this folder is complete"))
+        // However often it is killed.
+        let again = try await stage.killed(quietTime: .milliseconds(30))
+        #expect(await again.problem("F") == problem)
+        #expect(again.archiver.archived.isEmpty && again.drafts == ["F/a"])
+        let retry = again.fileSystem.setExtendedAttribute(
+            "user.chatfs.retry", [], of: try await again.id("F"))
+        #expect(await retry.code() == 0)
+        try await wait(until: "it is sent as it is") { await again.node("F.zip") != nil }
+        for stage in [first, stage, again] { await stage.end() }
+    }
+
+    /// What somebody does to a complete folder before the second kill; nothing of it says that more is to come.
+    enum Change: CaseIterable {
+        case anotherFile, emptyFile, folder, nameOfFile, nameOfFolder, fileLess, content, length
+
+        func make(on stage: PastedStage) async throws {
+            switch self {
+            case .anotherFile: try await stage.write("three", to: "F/c")
+            case .emptyFile: stage.fileSystem.release(try await stage.create("F/c"))
+            case .folder: #expect(try await stage.makeFolder("F/sub") == 0)
+            case .nameOfFile: #expect(try await stage.rename("F/a", to: "F/c") == 0)
+            case .nameOfFolder: #expect(try await stage.rename("F", to: "G") == 0)
+            case .fileLess: #expect(try await stage.unlink("F/b") == 0)
+            case .content:
+                let handle = try await stage.fileSystem.open(stage.id("F/a"), flags: O_WRONLY | O_TRUNC)
+                    .value()
+                try stage.write("new", through: handle)
+                stage.fileSystem.flush(handle, by: getpid())
+                stage.fileSystem.release(handle)
+            case .length:
+                let cut = AttributeChange(permissions: nil, changesOwner: false, size: 1, modified: nil)
+                let id = try await stage.id("F/a")
+                #expect(await stage.fileSystem.change(id, cut).code() == 0)
+            }
+        }
+    }
+
+    @Test(
+        "one that was complete, and was being changed when the process was killed again, is not sent",
+        arguments: Change.allCases)
+    func changedBeforeTheSecondKill(change: Change) async throws {
+        let first = try await killedWhileArchiving()
+        #expect(await first.problem("F") == nil, "it is complete")
+        try await change.make(on: first)
+        let second = try await first.killed(quietTime: .milliseconds(30))
+        let name = await second.node("G") == nil ? "F" : "G"
+        #expect(await second.problem(name) != nil, "\(change)")
+        #expect(second.drafts.allSatisfy { !$0.hasSuffix("/") }, "\(second.drafts)")
+        let third = try await second.killed(quietTime: .milliseconds(30))
+        #expect(await third.problem(name) != nil, "nor after one more")
+        #expect(second.archiver.archived.isEmpty && third.archiver.archived.isEmpty)
+        for stage in [first, second, third] { await stage.end() }
+    }
+
+    @Test("one with a file that a kill cut off stays incomplete when that file is thrown away")
+    func recoveredPartRemoved() async throws {
+        let first = try await killedWhileArchiving()
+        let handle = try await first.create("F/c")
+        try first.write("cut off", through: handle)
+        let second = try await first.killed()
+        #expect(await second.problem("F") != nil)
+        #expect(await second.recovered() == ["c"])
+        #expect(await second.fileSystem.unlink(EntryName("c"), in: .recovered).code() == 0)
+        let third = try await second.killed(quietTime: .milliseconds(30))
+        #expect(await third.problem("F") != nil, "nothing says that it is complete")
+        #expect(await third.recovered() == [] && third.archiver.archived.isEmpty)
+        first.fileSystem.release(handle)
+        for stage in [first, second, third] { await stage.end() }
+    }
+
+    @Test("one that is changed while its archive is made is not complete for who finds it a moment later")
+    func changedWhileArchiving() async throws {
+        let stage = try await PastedStage(quietTime: .milliseconds(30))
+        stage.archiver.hold()
+        try await stage.makeFolder("F")
+        try await stage.write("one", to: "F/a")
+        try await wait(until: "the archive is begun") { stage.archiver.archived.last?.count == 2 }
+        #expect(stage.drafts == ["F/a", "F/"])
+        // Open: whatever rests now is not the whole.
+        let handle = try await stage.create("F/b")
+        #expect(!stage.drafts.contains("F/"), "what was begun says nothing any more")
+        let next = try await stage.killed(quietTime: .milliseconds(30))
+        #expect(await next.problem("F") != nil && next.archiver.archived.isEmpty)
+        stage.fileSystem.release(handle)
+        stage.archiver.release()
+        try await wait(until: "all of it is sent") { await stage.node("F.zip") != nil }
+        #expect(stage.archiver.archived.last == ["F", "F/a", "F/b"])
+        for stage in [stage, next] { await stage.end() }
+    }
+
+    @Test("an archive that was begun of a folder of which nothing is left goes")
+    func archiveOfNothing() async throws {
+        let first = try await killedWhileArchiving()
+        #expect(try await first.unlink("F/a") == 0)
+        #expect(try await first.unlink("F/b") == 0)
+        let second = try await first.killed()
+        #expect(second.drafts.isEmpty && second.outbox.drafts().isEmpty)
+        #expect(try await second.list("") == [])
+        for stage in [first, second] { await stage.end() }
+    }
+
+    @Test("a mount that sends no folders keeps those that an earlier one has left")
+    func withoutArchives() async throws {
+        let first = try await PastedStage()
+        try await first.makeFolder("F")
+        try await first.makeFolder("F/deep")
+        try await first.write("one", to: "F/deep/a")
+        let second = try await first.killed()
+        #expect(try await second.list("F/deep") == ["a"])
+        #expect(try await second.read(second.id("F/deep/a")) == "one")
+        // Empty folders last for one mount.
+        #expect(try await second.makeFolder("F/empty") == 0)
+        let third = try await second.killed()
+        #expect(try await third.list("F") == ["deep"])
+        for stage in [first, second, third] { await stage.end() }
+    }
+}
