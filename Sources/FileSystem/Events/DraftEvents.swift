@@ -38,7 +38,7 @@ final class DraftEvents: Sendable {
             notices.changed(node.id, node)
         case .removed(let draft):
             folders.remove(draft.entryID)
-            try await tree.change { [names] in try names.remove(draft: draft.entryID).map { [$0] } ?? [] }
+            try await takeNameAway(from: draft)
             drafts.remove(draft)
         case .recovered(let draft): try await recover(draft)
         case .became(let draft, let item): try await hand(draft, to: item)
@@ -49,7 +49,7 @@ final class DraftEvents: Sendable {
     private func recover(_ draft: any DraftFile) async throws {
         folders.remove(draft.entryID)
         if let before = names.node(of: draft.entryID), before.folder != .recovered {
-            try await tree.change { [names] in try names.remove(draft: draft.entryID).map { [$0] } ?? [] }
+            try await takeNameAway(from: draft)
             references.forgetAll(of: before.id)
         }
         let name = draft.snapshot.fileName
@@ -58,12 +58,18 @@ final class DraftEvents: Sendable {
         }
     }
 
+    private func takeNameAway(from draft: any DraftFile) async throws {
+        try await tree.change { [names] in try names.remove(draft: draft.entryID).map { [$0] } ?? [] }
+    }
+
     private func hand(_ draft: any DraftFile, to item: ChatItem) async throws {
         let node = names.node(of: draft.entryID)
         contents.update(item)
         let snapshot = draft.snapshot
         // Only metadata is ever removed from what was written.
         let isCleaned = item.file.map { $0.size != snapshot.size } ?? false
+        // Its chat was not there when the mount began, and is again.
+        if node?.folder == .recovered { try await takeNameAway(from: draft) }
         try await tree.change { [names] in
             try names.draft(
                 draft.entryID, became: item, named: snapshot.fileName, modified: snapshot.modified,

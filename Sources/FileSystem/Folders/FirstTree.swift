@@ -77,6 +77,9 @@ struct FirstTree: Sendable {
                 guard error.code == .nameTaken else { throw error }
                 return false
             }
+        } else if draft.state != .sent {
+            // Its chat was deleted while nothing was mounted: nobody gets it, and its user may have nothing else of it.
+            try names.show(recovered: id, named: name)
         }
         return true
     }

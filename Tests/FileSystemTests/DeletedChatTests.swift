@@ -1,0 +1,85 @@
+import Base
+import ChatCore
+import FileSystem
+import Glibc
+import Namespace
+import Outbox
+import TestSupport
+import Testing
+
+/// What its user wrote and nobody got is not lost with a chat that was deleted while nothing was mounted.
+@Suite("What was not sent into a chat that is gone", .serialized, .timeLimit(.minutes(2)))
+struct DeletedChatTests {
+    private static let gone = ChatError(.noSuchChat, "There is no such chat.")
+
+    @Test("drafts and parts of folders are in .chatfs/recovered, with their bytes, and can be removed")
+    func recovered() async throws {
+        let first = try await PastedStage()
+        try await first.write("to bob", to: "letter.txt")
+        #expect(try await first.makeFolder("F") == 0)
+        try await first.write("in a folder", to: "F/a.txt")
+        #expect(try await first.makeFolder("F/sub") == 0)
+        try await first.write("deeper", to: "F/sub/a.txt")
+        let second = try await first.killed(hasBob: false, refusal: Self.gone)
+        #expect(await second.recovered() == ["a (2).txt", "a.txt", "letter.txt"])
+        for (name, text) in [("letter.txt", ["to bob"]), ("a.txt", ["in a folder", "deeper"])] {
+            let id = try #require(await second.node(name, below: .recovered))
+            #expect(text.contains(try await second.read(id)), "\(name)")
+            #expect(await second.fileSystem.open(id, flags: O_WRONLY).code() == EPERM)
+        }
+        // Again and again, until its user has it.
+        let third = try await second.killed(hasBob: false, refusal: Self.gone)
+        #expect(await third.recovered() == ["a (2).txt", "a.txt", "letter.txt"])
+        for name in await third.recovered() {
+            #expect(await third.fileSystem.unlink(EntryName(name), in: .recovered).code() == 0, "\(name)")
+        }
+        #expect(await third.recovered() == [] && third.drafts == [])
+        let fourth = try await third.killed(hasBob: false)
+        #expect(await fourth.recovered() == [])
+        for stage in [first, second, third, fourth] { await stage.end() }
+    }
+
+    @Test("what the core refuses for good, since the chat is gone, stays with the reason")
+    func refused() async throws {
+        let first = try await PastedStage()
+        try await first.write("to bob", to: "letter.txt")
+        let second = try await first.killed(
+            sendingAfter: .milliseconds(1), hasBob: false, refusal: Self.gone)
+        let id = try #require(await second.node("letter.txt", below: .recovered))
+        second.outbox.start()
+        try await wait(until: "it is refused") { second.outbox.drafts().map(\.state) == [.failed] }
+        #expect(try await second.read(id) == "to bob")
+        let problem = try await second.fileSystem.extendedAttribute("user.chatfs.error", of: id).value()
+        #expect(String(decoding: problem, as: UTF8.self) == Self.gone.sentence)
+        let third = try await second.killed(hasBob: false, refusal: Self.gone)
+        #expect(await third.recovered() == ["letter.txt"])
+        #expect(await third.fileSystem.unlink(EntryName("letter.txt"), in: .recovered).code() == 0)
+        #expect(third.drafts == [])
+        for stage in [first, second, third] { await stage.end() }
+    }
+
+    @Test("an archive that was begun of a folder in it is no file for anybody")
+    func begunArchive() async throws {
+        let first = try await PastedStage(quietTime: .milliseconds(30))
+        first.archiver.hold()
+        #expect(try await first.makeFolder("F") == 0)
+        try await first.write("one", to: "F/a")
+        try await wait(until: "its archive is begun") { first.archiver.archived.last?.count == 2 }
+        let second = try await first.killed(hasBob: false)
+        #expect(await second.recovered() == ["a"] && second.drafts == ["F/a"])
+        for stage in [first, second] { await stage.end() }
+    }
+
+    @Test("when the chat is there again, so is what was to go into it")
+    func back() async throws {
+        let first = try await PastedStage()
+        try await first.write("to bob", to: "letter.txt")
+        let second = try await first.killed(hasBob: false)
+        #expect(await second.recovered() == ["letter.txt"])
+        let third = try await second.killed()
+        #expect(await third.recovered() == [])
+        #expect(try await third.list("") == ["letter.txt"])
+        #expect(try await third.read(third.id("letter.txt")) == "to bob")
+        for stage in [first, second, third] { await stage.end() }
+    }
+}
