@@ -158,8 +158,7 @@ final class FileOpener: Sendable {
         guard let parent = names.node(folder) else { return .refused(.gone) }
         guard case .chat(let chat) = parent.content else { return .refused(.notPermitted) }
         if let node = names.child(name, of: folder) {
-            guard flags & O_EXCL == 0 else { return .refused(FileSystemError(EEXIST)) }
-            return open(node.id, flags: flags, by: thread).map { [self] in withAttributes($0) }
+            return openMade(node, flags: flags, by: thread)
         }
         if willNotBeRenamed(name, in: folder) {
             return .refused(
@@ -168,9 +167,8 @@ final class FileOpener: Sendable {
         }
         if let refused = chat.sendingRefused { return .refused(FileSystemError(EACCES, refused)) }
         return .blocking { [self] in
-            try drafts.make(name, in: folder, of: chat.reference) { node, draft in
-                guard let kept = attributes.attributesToKeep(of: node) else { throw FileSystemError.gone }
-                return (kept, handles.add(node, DraftSource(draft, .ofItsMaker)))
+            try makeOrOpen(name, in: folder, flags: flags, by: thread) {
+                try drafts.make(name, in: folder, of: chat.reference, opened)
             }
         }
     }
@@ -180,15 +178,62 @@ final class FileOpener: Sendable {
         _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t
     ) -> Answer<(Attributes, FileHandle)> {
         if let node = nodes.pasted.child(name, of: folder) {
-            guard flags & O_EXCL == 0 else { return .refused(FileSystemError(EEXIST)) }
-            return open(node.id, flags: flags, by: thread).map { [self] in withAttributes($0) }
+            return openMade(node, flags: flags, by: thread)
         }
         return .blocking { [self] in
-            try pasted.make(name, in: folder) { node, draft in
-                guard let kept = attributes.attributesToKeep(of: node) else { throw FileSystemError.gone }
-                return (kept, handles.add(node, DraftSource(draft, .ofItsMaker)))
+            try makeOrOpen(name, in: folder, flags: flags, by: thread) {
+                try pasted.make(name, in: folder, opened)
             }
         }
+    }
+
+    private func opened(_ node: Node, _ draft: any DraftFile) throws -> (Attributes, FileHandle) {
+        guard let kept = attributes.attributesToKeep(of: node) else { throw FileSystemError.gone }
+        return (kept, handles.add(node, DraftSource(draft, .ofItsMaker)))
+    }
+
+    /// Makes a file; where another program is faster by a moment, opens what that has made. Blocks.
+    private func makeOrOpen(
+        _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t,
+        _ make: () throws -> (Attributes, FileHandle)
+    ) throws -> (Attributes, FileHandle) {
+        do {
+            return try make()
+        } catch {
+            guard FileSystemError(error).code == EEXIST, flags & O_EXCL == 0,
+                let (node, file) = appearing(name, in: folder)
+            else { throw error }
+            let handle = try open(file, at: node, flags: flags & ~O_TRUNC, writes: true, by: thread)
+            return try withAttributes(handle).get()
+        }
+    }
+
+    /// A draft that has its name in the outbox and is about to have it here: it takes a change of the index, which is
+    /// waited for a second at most.
+    private func appearing(_ name: EntryName, in folder: NodeID) -> (Node, any DraftFile)? {
+        for _ in 0..<200 {
+            if let node = names.child(name, of: folder) ?? nodes.pasted.child(name, of: folder) {
+                guard case .draft(let id) = node.content else { return nil }
+                return nodes.draft(id, at: node.id).map { (node, $0) }
+            }
+            usleep(5000)
+        }
+        return nil
+    }
+
+    /// A name that has appeared since the kernel looked: another program makes the same file at this moment. As long as
+    /// that writes, it is not emptied: for who asks, it was when it was made, before its first byte.
+    private func openMade(
+        _ node: Node, flags: Int32, by thread: pid_t
+    ) -> Answer<(Attributes, FileHandle)> {
+        guard flags & O_EXCL == 0 else { return .refused(FileSystemError(EEXIST)) }
+        var flags = flags
+        if case .draft(let id) = node.content, let file = nodes.draft(id, at: node.id),
+            !file.isFinished(.ofItsMaker)
+        {
+            flags &= ~O_TRUNC
+        }
+        return open(node.id, flags: flags, by: thread).map { [self] in withAttributes($0) }
     }
 
     /// KDE replaces a file by writing `NAME.part` and renaming that, and takes no notice when the second fails: it says

@@ -1,0 +1,81 @@
+import Base
+import ChatCore
+import FileSystem
+import Glibc
+import Namespace
+import TestSupport
+import Testing
+
+/// Two programs that make one new file at the same moment: the kernel asks for both of them to make it.
+@Suite("Two programs that make one file", .timeLimit(.minutes(1)))
+struct TwoMakersTests {
+    private static let flags = O_RDWR | O_CREAT | O_TRUNC
+
+    @Test(
+        "the second does not empty what the first is writing; once that is closed, it does",
+        arguments: ["", "F/"])
+    func truncation(place: String) async throws {
+        let stage = try await PastedStage()
+        if !place.isEmpty { #expect(try await stage.makeFolder("F") == 0) }
+        let path = place + "a"
+        let first = try await stage.create(path, flags: Self.flags)
+        try stage.write("first bytes", through: first)
+        let second = try await stage.create(path, flags: Self.flags)
+        #expect(try await stage.fileSystem.attributes(stage.id(path)).get().size == 11)
+        try stage.write("FIRST", through: second)
+        #expect(try await stage.read(stage.id(path)) == "FIRST bytes")
+        stage.fileSystem.flush(first, by: getpid())
+        stage.fileSystem.release(first)
+        #expect(try await stage.read(stage.id(path)) == "FIRST bytes")
+        // Its maker has closed it: from here on it is an old file.
+        let third = try await stage.create(path, flags: Self.flags)
+        #expect(try await stage.fileSystem.attributes(stage.id(path)).get().size == 0)
+        for handle in [second, third] { stage.fileSystem.release(handle) }
+        await stage.end()
+    }
+
+    @Test("with O_EXCL one of them makes it, and with O_TRUNC by name it is emptied as ever")
+    func others() async throws {
+        let stage = try await PastedStage()
+        let first = try await stage.create("a", flags: Self.flags)
+        try stage.write("bytes", through: first)
+        let (fs, name) = (stage.fileSystem, EntryName("a"))
+        #expect(await fs.create(name, in: stage.bob, flags: Self.flags | O_EXCL).code() == EEXIST)
+        let opened = try await fs.open(stage.id("a"), flags: O_WRONLY | O_TRUNC).value()
+        #expect(try await fs.attributes(stage.id("a")).get().size == 0)
+        for handle in [first, opened] { fs.release(handle) }
+        await stage.end()
+    }
+
+    @Test("however many come at once, each has the file open, and there is one", arguments: ["", "F/"])
+    func atOnce(place: String) async throws {
+        let stage = try await PastedStage()
+        if !place.isEmpty { #expect(try await stage.makeFolder("F") == 0) }
+        let (fs, folder) = (stage.fileSystem, place.isEmpty ? stage.bob : try await stage.id("F"))
+        for round in 0..<10 {
+            let name = EntryName("n\(round)")
+            let codes = await withTaskGroup(of: Int32.self) { group in
+                for number in 0..<6 {
+                    group.addTask {
+                        let made = await fs.create(name, in: folder, flags: Self.flags).result()
+                        guard case .success(let (attributes, handle)) = made else {
+                            return await Answer.now(made).code()
+                        }
+                        #expect(attributes.id == handle.id)
+                        // Each writes a place of its own.
+                        let written = [UInt8](repeating: 65 + UInt8(number), count: 3).withUnsafeBytes {
+                            fs.write(handle, $0, at: UInt64(number) * 3, by: getpid())
+                        }
+                        if case .failure(let error) = written { return error.code }
+                        return 0
+                    }
+                }
+                return await group.reduce(into: [Int32]()) { $0.append($1) }
+            }
+            #expect(codes == [0, 0, 0, 0, 0, 0])
+            #expect(try await stage.read(stage.id(place + "n\(round)")) == "AAABBBCCCDDDEEEFFF")
+        }
+        #expect(stage.drafts.count == 10)
+        await stage.end()
+    }
+}
