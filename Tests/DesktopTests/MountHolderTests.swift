@@ -31,7 +31,7 @@ import Testing
         let holder = try #require(await holders().first { $0.process == process.processIdentifier })
         #expect(holder.uses == uses)
         #expect(holder.name.hasPrefix("python3"))
-        #expect(holder.text.hasPrefix("python3") && holder.text.contains(uses[0]))
+        #expect(holder.text.hasPrefix("python3") && holder.text.utf8.contains(uses[0].utf8))
         process.send(SIGKILL)
         try await process.ending()
         #expect(await holders().allSatisfy { $0.process != process.processIdentifier })
@@ -40,6 +40,12 @@ import Testing
     @Test func aWorkingFolderHoldsIt() async throws {
         try await expectHolder("", in: "mount/a chat", uses: ["a chat"])
         try await expectHolder("", in: "mount", uses: ["."])
+    }
+
+    @Test func aFolderWhoseNameBeginsWithAnAccentHoldsIt() async throws {
+        let name = "\u{301}a"
+        _ = try folder.makeFolder("mount/\(name)")
+        try await expectHolder("", in: "mount/\(name)", uses: [name])
     }
 
     @Test func anOpenFileHoldsIt() async throws {

@@ -39,6 +39,16 @@ struct CallerTests {
         #expect(try fixture.attribute("user.chatfs.state", of: "bob/a.bin") == "remote")
     }
 
+    @Test("a program in a folder whose name begins with an accent is known by its own name")
+    func accents() {
+        let folder = "/opt/\u{301}a"
+        #expect(Caller(executable: "\(folder)/tumblerd").name == "tumblerd")
+        let script = Caller(executable: "/usr/bin/python3", arguments: ["python3", "\(folder)/\u{301}b"])
+        #expect(script.name.hasSameBytes(as: "\u{301}b"))
+        #expect(ProgramPattern("\(folder)/\u{301}b")?.fits(script) == true)
+        #expect(ProgramPattern("python3:\u{301}b")?.fits(script) == true)
+    }
+
     @Test("what is here is for everybody, and nobody is counted for it")
     func here() async throws {
         let fixture = try await Self.fixture("/usr/bin/tumblerd", status: .rcvComplete)

@@ -10,9 +10,9 @@ import Testing
         let folder = try TemporaryFolder()
         let link = folder.path("another-name")
         try #require(symlink(try Shell.find("sleep"), link) == 0)
-        let process = try await RunningProcess.start(ChildProcess.Settings(link, ["60"]))
+        let process = try await RunningProcess.start(ChildProcess.Settings(link, ["600"]))
         #expect(RunningProgram.executable(of: process.processIdentifier)?.hasSuffix("/sleep") == true)
-        #expect(RunningProgram.arguments(of: process.processIdentifier) == [link, "60"])
+        #expect(RunningProgram.arguments(of: process.processIdentifier) == [link, "600"])
         process.send(SIGKILL)
     }
 
@@ -20,7 +20,7 @@ import Testing
         let folder = try TemporaryFolder()
         let copy = folder.path("sleeper")
         try #require(try await Shell.run("cp", [Shell.find("sleep"), copy]).succeeded)
-        let process = try await RunningProcess.start(ChildProcess.Settings(copy, ["60"]))
+        let process = try await RunningProcess.start(ChildProcess.Settings(copy, ["600"]))
         unlink(copy)
         #expect(RunningProgram.executable(of: process.processIdentifier) == copy)
         process.send(SIGKILL)

@@ -35,8 +35,7 @@ public struct PlainExport: Sendable {
                 let items = try directory.items(
                     of: chat.reference, of: profile, before: last, count: Self.page)
                 for item in items where item.file != nil {
-                    let shown = try names.path(of: item.id)?.split(separator: "/", maxSplits: 1).last.map(
-                        String.init)
+                    let shown = try names.path(of: item.id)?.lastPathName
                     let name =
                         shown ?? SafeFileName.make(from: item.file?.name ?? "") ?? "file-\(item.id.rawValue)"
                     candidates.append(Candidate(item: item, chat: chat, folder: folder, name: name))

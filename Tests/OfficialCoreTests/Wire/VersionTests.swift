@@ -124,6 +124,9 @@ struct VersionTests {
         #expect(source("outbox/u/a")?.location(filesFolder: "/f").path == "/f/outbox/u/a")
         #expect(source("/abs/x")?.location(filesFolder: "/f").path == "/abs/x")
         for path in ["../x", "a/../../x", "", #"a\u0000b"#] { #expect(source(path) == nil) }
+        // A sign of a number joins the slash behind it, an accent the one before it.
+        #expect(source("a\u{600}/../../x") == nil)
+        #expect(source("/\u{301}x")?.location(filesFolder: "/f").path == "/\u{301}x")
     }
 
     @Test(
