@@ -115,7 +115,10 @@ import XFTP
     }
 
     @Test func aProfileThatWasDeletedMeanwhileIsSaidToBeGone() throws {
-        let directory = try DataDirectory(World().folder.path("data"))
+        // Its folder goes with it.
+        let world = try World()
+        defer { withExtendedLifetime(world) {} }
+        let directory = try DataDirectory(world.folder.path("data"))
         let gone = Profile(id: 99, displayName: "gone")
         let fingerprint = [UInt8](repeating: 1, count: 32)
         let relay = try #require(RelayAddress("xftp://\(Base64URL.encode(fingerprint))@relay.example"))
