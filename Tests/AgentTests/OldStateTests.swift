@@ -70,8 +70,8 @@ import Testing
     /// A busy machine takes longer for an agreement than for a message: each attempt has more time than the one before, so
     /// that one under way is not begun again and again. The limit is for what never recovers.
     private func recover(_ sides: [Side]) async throws -> Bool {
-        for attempt in 0..<12 {
-            let limit = Duration.seconds(min(2 << min(attempt, 4), 30))
+        for attempt in 0..<40 {
+            let limit = Duration.seconds(min(2 + attempt, 10))
             if try await converse(sides, "end \(attempt)", for: limit) { return true }
             for side in sides where await side.saysThatKeysAreNeeded {
                 try await side.person.agent.resynchronise(side.connection)
