@@ -1,4 +1,5 @@
 import Base
+import Glibc
 
 /// A connection that could not be made, broke, or answered what it must not.
 public typealias NetworkError = CodedError<NetworkErrorCode>
@@ -31,6 +32,9 @@ public enum NetworkErrorCode: Hashable, Sendable {
 }
 
 extension NetworkError {
+    /// What the kernel says when this machine has no descriptor or memory: it says nothing of any peer.
+    static let exhaustedNumbers: Set<Int32> = [EMFILE, ENFILE, ENOBUFS, ENOMEM]
+
     /// Whether the same request on a new connection may succeed without anybody doing anything.
     public var isTemporary: Bool {
         switch code {

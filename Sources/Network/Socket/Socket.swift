@@ -125,7 +125,8 @@ final class Socket: Sendable {
         let cause = SystemError(code: code, operation: operation)
         if let kind { return NetworkError(kind, cause.sentence, cause: cause) }
         switch code {
-        case EMFILE, ENFILE, ENOBUFS, ENOMEM: return NetworkError(.exhausted, cause.sentence, cause: cause)
+        case _ where NetworkError.exhaustedNumbers.contains(code):
+            return NetworkError(.exhausted, cause.sentence, cause: cause)
         case ETIMEDOUT: return NetworkError(.timeout, cause.sentence, cause: cause)
         case ECONNRESET, EPIPE: return NetworkError(.closed, cause.sentence, cause: cause)
         default: return NetworkError(.unreachable, cause.sentence, cause: cause)

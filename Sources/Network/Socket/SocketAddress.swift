@@ -1,4 +1,5 @@
 import Glibc
+import Posix
 
 /// A numeric address and port as the kernel takes it.
 struct SocketAddress: Sendable {
@@ -68,9 +69,9 @@ extension NetworkError {
     ///   - systemCode: errno, which counts with EAI_SYSTEM.
     package static func lookUp(of host: String, failed code: Int32, systemCode: Int32) -> NetworkError {
         let system = code == EAI_MEMORY ? ENOMEM : code == EAI_SYSTEM ? systemCode : 0
-        if system != 0 {
-            let failure = Socket.failure("look up an address", code: system)
-            if failure.code == .exhausted { return failure }
+        if exhaustedNumbers.contains(system) {
+            let cause = SystemError(code: system, operation: "look up an address")
+            return NetworkError(.exhausted, cause.sentence, cause: cause)
         }
         let reason =
             code == EAI_SYSTEM ? strerror(systemCode) : gai_strerror(code).map { .init(mutating: $0) }
