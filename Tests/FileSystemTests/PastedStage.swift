@@ -71,6 +71,42 @@ final class PastedStage {
             on: copy, quietTime: quietTime, sendingAfter: sendingAfter, hasBob: hasBob, refusal: refusal)
     }
 
+    /// Has what is on the disk copied while the archive of so many entries is written, by who writes it: no thread waits
+    /// for that. Archives of fewer fail, until there are as many. To be called before there are any.
+    func copyWhenArchiving(_ count: Int) -> Lock<TemporaryFolder?> {
+        let left = Lock<TemporaryFolder?>(nil)
+        archiver.whenBegun { [folder] paths in
+            guard paths.count >= count else { throw FileSystemError(EIO) }
+            guard left.withLock({ $0 == nil }) else { return }
+            let copy = try TemporaryFolder()
+            try Self.copy(folder.path("data"), to: copy.path("data"))
+            left.withLock { $0 = copy }
+        }
+        return left
+    }
+
+    /// The next mount, when the process was killed at that moment.
+    static func mounted(
+        on left: Lock<TemporaryFolder?>, quietTime: Duration = never, hasBob: Bool = true
+    ) async throws -> PastedStage {
+        try await wait(until: "the archive of all of it is begun") { left.withLock { $0 != nil } }
+        return try await PastedStage(on: left.withLock { $0 }, quietTime: quietTime, hasBob: hasBob)
+    }
+
+    private static func copy(_ source: String, to target: String) throws {
+        try check("make a folder") { mkdir(target, 0o700) }
+        let folder = try OpenFile(source, flags: O_RDONLY)
+        for entry in try PrivateFolder.names(in: folder) {
+            let file = try OpenFile(entry, flags: O_RDONLY, in: folder)
+            guard try file.status().st_mode & S_IFMT != S_IFDIR else {
+                try copy(source + "/" + entry, to: target + "/" + entry)
+                continue
+            }
+            let copy = try OpenFile(target + "/" + entry, flags: O_WRONLY | O_CREAT | O_EXCL)
+            try copy.write(try file.read(count: Int(try file.size()), at: 0), at: 0)
+        }
+    }
+
     /// Ends the mount without sending anything more.
     func end() async {
         archiver.release()
@@ -188,12 +224,17 @@ final class NotedArchiver: FolderArchiving {
     private struct State {
         var archived: [[String]] = []
         var isHeld = false
+        var whenBegun: @Sendable ([String]) throws -> Void = { _ in }
     }
 
     private let state = Lock(State())
 
     /// The paths of each archive that was begun.
     var archived: [[String]] { state.withLock { $0.archived } }
+    /// Called with the paths when the first bytes of an archive are written; what it throws ends that.
+    func whenBegun(_ body: @escaping @Sendable ([String]) throws -> Void) {
+        state.withLock { $0.whenBegun = body }
+    }
     func hold() { state.withLock { $0.isHeld = true } }
     func release() { state.withLock { $0.isHeld = false } }
 
@@ -201,6 +242,7 @@ final class NotedArchiver: FolderArchiving {
         let paths = entries.map { String(decoding: $0.path, as: UTF8.self) }
         state.withLock { $0.archived.append(paths) }
         try Array("begun ".utf8).withUnsafeBytes { try write($0) }
+        try state.withLock { $0.whenBegun }(paths)
         while state.withLock({ $0.isHeld }) {
             usleep(2000)
             // Says whether it is still wanted.
