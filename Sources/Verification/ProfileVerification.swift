@@ -142,10 +142,15 @@ public struct ProfileVerification: Sendable {
                 }
                 result.findings.append(.init(.database, relative(path), detail: first, outcome: .lost))
             } catch {
-                result.findings.append(
-                    .init(.database, relative(path), detail: error.sentence, outcome: .lost))
+                let kind: Finding.Kind = Self.isPassing(error.code) ? .unreadable : .database
+                result.findings.append(.init(kind, relative(path), detail: error.sentence, outcome: .lost))
             }
         }
+    }
+
+    /// Whether it says something of this machine at present, and nothing of the database.
+    private static func isPassing(_ code: StoreError.Code) -> Bool {
+        [.busy, .noMemory, .tooManyFiles, .notAllowed].contains(code)
     }
 
     // MARK: - Files

@@ -93,6 +93,19 @@ struct MisuseTests {
         )
     }
 
+    @Test("a pipe in the place of a file to send is refused, and nobody waits for who writes into it")
+    func pipe() async throws {
+        let pipe = folder.path("pipe")
+        try #require(mkfifo(pipe, 0o600) == 0)
+        let relay = "xftp://\(String(repeating: "A", count: 43))=@127.0.0.1:1"
+        let outcome = try await ChatFSProcess.run([
+            "file", "send", pipe, "--relay", relay, "--out", folder.path("out"),
+        ])
+        #expect(outcome.ending == .code(1))
+        #expect(outcome.errors.contains("\(pipe): Only a regular file can be sent."), "\(outcome.errors)")
+        #expect(access(folder.path("out"), F_OK) != 0)
+    }
+
     @Test("a relay says of itself what can be read without encryption")
     func relay() async throws {
         let relay = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay"), "--no-encryption"])

@@ -109,6 +109,18 @@ struct ProfileVerificationTests {
         #expect(findings.allSatisfy { $0.outcome == .lost })
     }
 
+    @Test("a database that cannot be opened at present is no damage, and the others are checked")
+    func refused() async throws {
+        let household = try await Household(notes: Self.notes)
+        let path = household.own + "/names.sqlite"
+        _ = unlink(path)
+        try #require(mkdir(path, 0o700) == 0)
+        let findings = try household.found().record(at: 0).findings
+        let refused = findings.filter { $0.path.hasSuffix("/names.sqlite") }
+        #expect(refused.map(\.kind) == [.unreadable])
+        #expect(!findings.contains { $0.kind == .database && $0.path == "chatfs.db" })
+    }
+
     @Test("a directory that cannot be opened is told as its database is")
     func unopened() async throws {
         let folder = try TemporaryFolder()

@@ -28,11 +28,8 @@ extension ConnectionMachine {
     mutating func move(toOneOf servers: [ServerAddress]) throws {
         let present = try presentQueue().server
         guard state.present?.isGone == false else { throw AgentError.ended }
-        guard let other = servers.first(where: { $0.fingerprint != present.fingerprint }) else {
-            throw AgentError.notPossible(
-                "There is no other messaging server in the settings to move to: 'chatfs relay add' gives one."
-            )
-        }
+        let other = servers.first { $0.fingerprint != present.fingerprint }
+        guard let other else { throw AgentError.noOtherServer }
         try rotate(to: other)
     }
 

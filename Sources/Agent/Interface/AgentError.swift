@@ -42,6 +42,9 @@ extension AgentError {
         .ended, "This connection is being deleted, so nothing can be sent to it.")
     static let stopped = AgentError(.stopped, "The connections of this profile are closed.")
     static let tooLong = AgentError(.tooLong, "The message is too long to be sent as one.")
+    static let noOtherServer = AgentError(
+        .notPossible,
+        "There is no other messaging server in the settings to move to: 'chatfs relay add' gives one.")
     static let damagedState = AgentError(
         .damaged,
         "What is stored of this connection is damaged: import an archive of before, or delete the contact and connect "

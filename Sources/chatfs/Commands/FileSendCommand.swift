@@ -1,4 +1,5 @@
 import Base
+import ChatCore
 import CommandLineKit
 import Desktop
 import Glibc
@@ -45,7 +46,12 @@ enum FileSendCommand {
         let name = path.lastPathName ?? path
         let folder = invocation["out"] ?? "\(name).xftp"
         let file = try await ThreadPool.shared.run { () throws(PathError) in
-            try naming(path) { try OpenFile(path, flags: O_RDONLY) }
+            try naming(path) {
+                guard let file = try OpenFile.regular(path) else {
+                    throw ChatError(.invalidCommand, "Only a regular file can be sent.")
+                }
+                return file
+            }
         }
         // One more recipient than descriptions: the link is nobody's, so that no recipient who
         // acknowledges takes it from the others.

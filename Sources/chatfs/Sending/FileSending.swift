@@ -18,7 +18,8 @@ enum FileSending {
         isInterrupted: () throws -> Void
     ) throws -> Composed {
         let (file, status) = try naming(path) {
-            let file = try OpenFile(path, flags: O_RDONLY)
+            // A pipe would have this wait until somebody writes into it.
+            let file = try OpenFile(path, flags: O_RDONLY | O_NONBLOCK)
             return (file, try file.status())
         }
         let size = try Self.size(status, limit: limit)
