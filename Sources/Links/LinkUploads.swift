@@ -21,7 +21,7 @@ final class LinkUploads: Sendable {
     private let store: LinkStore
     private let outcomes: LinkOutcomes
     private let transfers = LinkTransfers()
-    private let state = Lock(State(), rank: .collection)
+    private let state = Lock(State())
     private let retry: RetryPolicy
 
     /// Chunks of today's relays live that long (default of the official one).
@@ -194,10 +194,11 @@ final class LinkUploads: Sendable {
     // MARK: - What the core tells
 
     private func follow() {
+        guard state.withLock({ $0.following == nil && !$0.isClosed }) else { return }
+        // Before the first transfer is begun, so that nothing of it is missed. Of two that listen at once, one goes.
+        let events = core.events()
         state.withLock { state in
             guard state.following == nil, !state.isClosed else { return }
-            // Before the first transfer is begun, so that nothing of it is missed.
-            let events = core.events()
             state.following = Task { [weak self] in
                 for await event in events {
                     guard let self else { return }
