@@ -20,7 +20,8 @@ public final class Namespace: Sendable {
     /// One change after the other, disk included: what a change decides on (`PendingChange` looks at what is shown)
     /// is still shown when it is carried out, and memory changes in the order of the index. It guards no memory, and
     /// nobody who answers the kernel from memory takes it: only changes do, on threads that may block anyway, since
-    /// each waits for the same database. Taken before `table`.
+    /// each waits for this database, or that of the outbox where a folder that is copied in changes. Taken before
+    /// `table`.
     private let changing = BlockingMutex(rank: .tree)
 
     private let observer = Lock<NameObserver?>(nil)

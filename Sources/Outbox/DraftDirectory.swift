@@ -41,6 +41,14 @@ final class DraftDirectory: Sendable {
         }
     }
 
+    /// Several get other names at once; each may get one that another of them gives up.
+    func rename(_ moves: [(draft: Draft, old: [UInt8], name: [UInt8])]) {
+        state.withLock { state in
+            for move in moves { state.names[Name(chat: move.draft.chat, bytes: move.old)] = nil }
+            for move in moves { state.names[Name(chat: move.draft.chat, bytes: move.name)] = move.draft }
+        }
+    }
+
     /// Its name is free.
     func removeName(of draft: Draft) {
         let name = Name(chat: draft.chat, bytes: draft.snapshot.name)

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// What its user wrote and nobody got is not lost with a chat that was deleted while nothing was mounted.
-@Suite("What was not sent into a chat that is gone", .serialized, .timeLimit(.minutes(2)))
+@Suite("What was not sent into a chat that is gone", .serialized, .timeLimit(.minutes(5)))
 struct DeletedChatTests {
     private static let gone = ChatError(.noSuchChat, "There is no such chat.")
 
@@ -27,6 +27,7 @@ struct DeletedChatTests {
             #expect(text.contains(try await second.read(id)), "\(name)")
             #expect(await second.fileSystem.open(id, flags: O_WRONLY).code() == EPERM)
         }
+        try await expectUnchangeable("letter.txt", "to bob", on: second)
         // Again and again, until its user has it.
         let third = try await second.killed(hasBob: false, refusal: Self.gone)
         #expect(await third.recovered() == ["a (2).txt", "a.txt", "letter.txt"])
@@ -37,6 +38,20 @@ struct DeletedChatTests {
         let fourth = try await third.killed(hasBob: false)
         #expect(await fourth.recovered() == [])
         for stage in [first, second, third, fourth] { await stage.end() }
+    }
+
+    /// Neither truncate(2) nor chmod(2) gets at it, and `stat` says so.
+    private func expectUnchangeable(_ name: String, _ text: String, on stage: PastedStage) async throws {
+        let id = try #require(await stage.node(name, below: .recovered))
+        #expect(try await stage.fileSystem.attributes(id).value().permissions == 0o400)
+        for size in [UInt64(0), 3, 100] {
+            let cut = AttributeChange(permissions: nil, changesOwner: false, size: size, modified: nil)
+            #expect(await stage.fileSystem.change(id, cut).code() == EPERM, "\(size)")
+        }
+        let writable = AttributeChange(permissions: 0o600, changesOwner: false, size: nil, modified: nil)
+        #expect(await stage.fileSystem.change(id, writable).code() == EPERM)
+        #expect(try await stage.read(id) == text)
+        #expect(try await stage.fileSystem.attributes(id).value().size == UInt64(text.utf8.count))
     }
 
     @Test("what the core refuses for good, since the chat is gone, stays with the reason")

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Who gets a name, and keeps it, when a folder that is being copied in and something else want the same.
-@Suite("Names of folders that are being copied in", .timeLimit(.minutes(2)))
+@Suite("Names of folders that are being copied in", .timeLimit(.minutes(5)))
 struct PastedFolderNameTests {
     private func arrive(_ name: String, _ stage: PastedStage, chat: ChatReference = FileSystemFixture.bob)
         async throws -> ChatItem
@@ -156,6 +156,39 @@ struct PastedFolderNameTests {
         #expect(try await next.list("") == ["G"])
         #expect(try await next.list("G") == ["a", "other"])
         #expect(try await next.read(next.id("G/other/deep/c")) == "F/sub/deep/c")
+        for stage in [stage, next] { await stage.end() }
+    }
+
+    @Test("files that are made while their folder gets other names are in it after a kill")
+    func madeWhileRenamed() async throws {
+        let stage = try await PastedStage()
+        #expect(try await stage.makeFolder("n0") == 0)
+        let (fs, chat, folder) = (stage.fileSystem, stage.bob, try await stage.id("n0"))
+        let codes = await withTaskGroup(of: Int32.self) { group in
+            for number in 0..<40 {
+                group.addTask {
+                    let name = EntryName("f\(number)")
+                    guard let made = try? await fs.create(name, in: folder, flags: O_WRONLY | O_CREAT).value()
+                    else { return -1 }
+                    fs.release(made.1)
+                    return 0
+                }
+            }
+            group.addTask {
+                for number in 0..<40 {
+                    let (old, new) = (EntryName("n\(number)"), EntryName("n\(number + 1)"))
+                    let code = await fs.rename(old, in: chat, to: new, in: chat, flags: 0).code()
+                    if code != 0 { return code }
+                }
+                return 0
+            }
+            return await group.reduce(into: Set<Int32>()) { _ = $0.insert($1) }
+        }
+        #expect(codes == [0])
+        #expect(stage.drafts.count == 40 && stage.drafts.allSatisfy { $0.hasPrefix("n40/") })
+        let next = try await stage.killed()
+        #expect(try await next.list("") == ["n40"])
+        #expect(try await next.list("n40").count == 40)
         for stage in [stage, next] { await stage.end() }
     }
 

@@ -9,7 +9,7 @@ import Testing
 
 /// What a folder that is being copied into a chat is after kills of the process: nobody may get half of it.
 // One after the other: each has an archive that is held on a thread of the pool.
-@Suite("A folder whose daemon was killed", .serialized, .timeLimit(.minutes(2)))
+@Suite("A folder whose daemon was killed", .serialized, .timeLimit(.minutes(5)))
 struct PastedFolderRestartTests {
     /// A mount that was killed when a folder of two files had rested and its archive was half written.
     private func killedWhileArchiving(quietTime: Duration = PastedStage.never) async throws -> PastedStage {
@@ -129,6 +129,79 @@ struct PastedFolderRestartTests {
         try await wait(until: "all of it is sent") { await stage.node("F.zip") != nil }
         #expect(stage.archiver.archived.last == ["F", "F/a", "F/b"])
         for stage in [stage, next] { await stage.end() }
+    }
+
+    @Test("a change that is refused says nothing of a folder that is not known to be complete")
+    func refusedChange() async throws {
+        let first = try await PastedStage()
+        var path = "F"
+        #expect(try await first.makeFolder(path) == 0)
+        for _ in 0..<15 {
+            path += "/" + String(repeating: "x", count: 255)
+            #expect(try await first.makeFolder(path) == 0)
+        }
+        try await first.write("one", to: path + "/" + String(repeating: "y", count: 250))
+        let stage = try await first.killed(quietTime: .milliseconds(30))
+        let problem = try #require(await stage.problem("F"))
+        #expect(try await stage.rename("F", to: String(repeating: "G", count: 200)) == ENAMETOOLONG)
+        let (folder, long) = (try await stage.id(path), EntryName(String(repeating: "z", count: 255)))
+        let made = await stage.fileSystem.create(long, in: folder, flags: O_WRONLY | O_CREAT).code()
+        #expect(made == ENAMETOOLONG)
+        #expect(await stage.problem("F") == problem)
+        #expect(stage.archiver.archived.isEmpty && stage.drafts.count == 1)
+        // truncate(2) opens nothing whose release would say it.
+        let cut = AttributeChange(permissions: nil, changesOwner: false, size: 1, modified: nil)
+        let part = try await stage.id(path + "/" + String(repeating: "y", count: 250))
+        #expect(await stage.fileSystem.change(part, cut).code() == 0)
+        try await wait(until: "it goes on with a change that was made") { await stage.node("F.zip") != nil }
+        for stage in [first, stage] { await stage.end() }
+    }
+
+    @Test(
+        "one of which a file is written anew while the archive takes its place is not complete after a kill",
+        arguments: [false, true])
+    func changedWhileItIsReplaced(isChanged: Bool) async throws {
+        let first = try await PastedStage()
+        #expect(try await first.makeFolder("F") == 0)
+        try await first.write("one", to: "F/a")
+        // As it lies there at that moment: no change takes it away any more.
+        let archive = try first.outbox.create(
+            part: PartPath(archiveOf: Array("F".utf8)), in: FileSystemFixture.bob)
+        try Array("all of it".utf8).withUnsafeBytes {
+            try archive.write($0, at: 0, through: .ofItsMaker, by: 0)
+        }
+        archive.flushed(.ofItsMaker, by: 0)
+        archive.closed(.ofItsMaker)
+        if isChanged {
+            let handle = try await first.fileSystem.open(first.id("F/a"), flags: O_WRONLY).value()
+            try first.write("two", through: handle)
+            first.fileSystem.flush(handle, by: getpid())
+            first.fileSystem.release(handle)
+        }
+        let second = try await first.killed()
+        let problem = await second.problem("F")
+        #expect((problem != nil) == isChanged)
+        #expect(second.drafts.contains("F/") != isChanged)
+        for stage in [first, second] { await stage.end() }
+    }
+
+    @Test("an archive that says what is not true and cannot be removed keeps its folder from being changed")
+    func archiveThatStays() async throws {
+        let drafts = MemoryDrafts()
+        // The archive in the middle: what came after it is not in it.
+        for name in ["a", "", "b"] {
+            let path = PartPath([Array("F".utf8), Array(name.utf8)])
+            try drafts.createPart(path, in: FileSystemFixture.bob).closed(.ofItsMaker)
+        }
+        drafts.fail(.remove, with: OutboxError(.storage, "The disk failed."))
+        let fixture = try await FileSystemFixture.make(drafts: drafts)
+        let (fs, folder) = (fixture.fileSystem, try fixture.id("bob/F"))
+        #expect(drafts.all.map(\.id) == [1, 2, 3])
+        #expect(await fs.makeFolder(EntryName("sub"), in: folder).code() == EIO)
+        drafts.fail(.remove, with: nil)
+        #expect(await fs.makeFolder(EntryName("sub"), in: folder).code() == 0)
+        #expect(drafts.all.map(\.id) == [1, 3], "it went before the change")
+        await fixture.end()
     }
 
     @Test("an archive that was begun of a folder of which nothing is left goes")

@@ -77,6 +77,27 @@ import Testing
         #expect(Self.names(bench.outbox) == ["H/a", "F/b", "G/b", "H/a"])
     }
 
+    @Test func aPartMayGetThePathThatAnotherOneGivesUp() throws {
+        let bench = try Workbench()
+        let parts = try Self.parts(bench, "F/a", "F/b", "F/c")
+        // A chain, and a circle.
+        for paths in [["F/b", "F/c", "F/d"], ["F/c", "F/d", "F/b"]] {
+            try bench.outbox.rename(zip(parts, paths).map { (part: $0, path: Self.path($1)) })
+            #expect(Self.names(bench.outbox) == paths)
+            for (part, path) in zip(parts, paths) {
+                #expect(bench.outbox.directory.draft(named: name(path), in: alice) === part, "\(path)")
+            }
+        }
+        // What all have is taken, what none has any more is free.
+        for path in ["F/b", "F/c", "F/d"] {
+            #expect(Self.code { _ = try Self.parts(bench, path) } == .nameTaken, "\(path)")
+        }
+        _ = try Self.parts(bench, "F/a")
+        let both = parts.prefix(2).map { (part: $0, path: Self.path("G/a")) }
+        #expect(Self.code { try bench.outbox.rename(both) } == .nameTaken, "two to one path")
+        #expect(Self.names(bench.outbox) == ["F/c", "F/d", "F/b", "F/a"])
+    }
+
     @Test func onePartThatIsNoDraftAnyMoreKeepsAllWhereTheyAre() throws {
         let bench = try Workbench()
         let parts = try Self.parts(bench, "F/a", "F/b", "F/c")

@@ -57,7 +57,8 @@ final class AttributeWriter: Sendable {
         _ draft: any DraftFile, of node: Node, _ change: AttributeChange, through handle: FileHandle?,
         by thread: pid_t
     ) -> Answer<Attributes> {
-        let isEditable = draft.state.isEditable
+        // What lies there because its chat is gone may be a draft still.
+        let isEditable = draft.state.isEditable && node.folder != .recovered
         // The bits themselves are not kept: a draft is 0600, whatever its copy came from.
         if change.onlyMakesWritable && !isEditable { return .refused(.notPermitted) }
         if change.size != nil && !isEditable { return .refused(.notPermitted) }
@@ -66,8 +67,12 @@ final class AttributeWriter: Sendable {
         }
         let opening = handle.flatMap { $0.source.draft?.id == draft.id ? $0.source.draftOpening : nil }
         return .blocking { [self] in
-            if change.size != nil, PastedTree.holds(node.id) { try pasted.willWrite(node.id) }
-            if let size = change.size { try draft.truncate(to: size, through: opening, by: thread) }
+            if let size = change.size {
+                let isPart = PastedTree.holds(node.id)
+                if isPart { try pasted.willWrite(node.id) }
+                try draft.truncate(to: size, through: opening, by: thread)
+                if isPart { pasted.wrote(node.id) }
+            }
             if let time = change.modified { try draft.setModified(timestamp(time)) }
             return attributesNow(of: node)
         }

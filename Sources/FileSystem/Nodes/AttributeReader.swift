@@ -120,7 +120,8 @@ final class AttributeReader: Sendable {
     private func entry(_ node: Node, _ draft: DraftSnapshot) -> Attributes {
         var attributes = file(
             node, size: draft.size, blocks: (draft.size + 511) / 512, modified: draft.modified)
-        attributes.permissions = draft.state.isEditable ? 0o600 : 0o400
+        let isEditable = draft.state.isEditable && node.folder != .recovered
+        attributes.permissions = isEditable ? 0o600 : 0o400
         attributes.links = draft.state == .removed ? 0 : 1
         attributes.keeping = .moment
         return attributes

@@ -61,6 +61,9 @@ final class PastedChanges: Sendable {
     /// A file in one of these folders is about to be written, or cut. Blocks.
     func willWrite(_ id: NodeID) throws { try folders.willChange(id) }
 
+    /// One of these files was cut by its name: no release says so.
+    func wrote(_ id: NodeID) { folders.changed(id) }
+
     private func refusal(of name: EntryName, inChat folder: NodeID) -> FileSystemError? {
         guard policy == .archive, !name.description.hasPrefix(".Trash"),
             case .chat(let chat)? = names.node(folder)?.content
@@ -90,14 +93,17 @@ final class PastedChanges: Sendable {
     ) throws -> Value {
         if let error = limit(in: folder, isFolder: false) { throw error }
         try folders.willChange(folder)
-        let draft = try outbox.createPart(path(of: name, in: folder), in: try chat(of: folder))
-        drafts.add(draft)
+        // Its folder gets another name before, and is in its path with that, or after, and takes it along.
+        let (draft, node) = try names.whileUnchanged { () throws -> (any DraftFile, Node?) in
+            let draft = try outbox.createPart(path(of: name, in: folder), in: try chat(of: folder))
+            drafts.add(draft)
+            return (draft, tree.add(.draft(draft.entryID), named: name, in: folder))
+        }
         do {
-            guard let node = tree.add(.draft(draft.entryID), named: name, in: folder) else {
-                throw FileSystemError.gone
-            }
+            guard let node else { throw FileSystemError.gone }
+            let value = try body(node, draft)
             folders.changed(node.id)
-            return try body(node, draft)
+            return value
         } catch {
             draft.closed(.ofItsMaker)
             if let node = tree.node(of: draft.entryID) { tree.remove(node.id) }
@@ -164,16 +170,14 @@ final class PastedChanges: Sendable {
         _ node: Node, to name: EntryName, in folder: NodeID, replacing target: Node?
     ) throws {
         try folders.willChange(node.id)
-        if PastedTree.holds(folder) {
+        // Nothing that arrives may get the name between the look and the move, and no part be made with a path from
+        // before it.
+        try names.whileUnchanged { () throws in
+            if !PastedTree.holds(folder), names.child(name, of: folder) != nil {
+                throw FileSystemError(EEXIST)
+            }
             try renameParts(of: node, to: name, in: folder)
             tree.move(node.id, to: name, in: folder)
-        } else {
-            // Nothing that arrives may get the name between the look and the move.
-            try names.whileUnchanged {
-                guard names.child(name, of: folder) == nil else { throw FileSystemError(EEXIST) }
-                try renameParts(of: node, to: name, in: folder)
-                tree.move(node.id, to: name, in: folder)
-            }
         }
         if let target, case .draft(let id) = target.content, let draft = drafts.draft(id) {
             drafts.remove(draft)

@@ -2,7 +2,7 @@
 ///
 /// | phase | event | becomes | action |
 /// |---|---|---|---|
-/// | any | changed | collecting, anew | wait |
+/// | any but handed over | changed | collecting, anew | wait |
 /// | collecting | quiet, complete | archiving | archive |
 /// | collecting | quiet, being written | collecting, anew | wait |
 /// | collecting | quiet, empty | collecting | |

@@ -41,13 +41,14 @@ final class PastedFolders: Sendable {
     }
 
     /// Something in a folder is about to become another than it was. From here on no archive that was begun of it says to
-    /// the next mount that the folder is complete. Blocks.
+    /// the next mount that the folder is complete. One that is stopped goes on only when `changed` says that it was
+    /// changed. Blocks.
     /// - Throws: what keeps an archive from being removed; then nothing may be changed.
     func willChange(_ id: NodeID) throws {
         guard let root = tree.root(of: id), let (action, begun) = tree.beginChange(of: root.id) else {
             return
         }
-        perform(action, root.id)
+        if let action { perform(action, root.id) }
         for (index, archive) in begun.enumerated() {
             do {
                 try archives.forget(archive)
@@ -107,11 +108,10 @@ final class PastedFolders: Sendable {
             let chat = names.node(root.folder).flatMap(Self.chat)
             let own = left.filter { $0.draft.chat == chat && $0.path.folder == root.name.bytes }
             let marks = own.filter(\.path.isArchive).map(\.draft.id)
-            let isComplete = Self.isComplete(own, marks)
-            if isComplete {
-                tree.note(archives: marks, of: root.id)
-                begun.removeAll { marks.contains($0.draft.id) }
-            }
+            let isComplete = Self.isComplete(own)
+            // What is to go below may stay: then the first change takes it away, or is refused.
+            tree.note(archives: marks, of: root.id)
+            if isComplete { begun.removeAll { marks.contains($0.draft.id) } }
             apply(.found(wasComplete: isComplete), to: root.id)
         }
         // What they say is not true any more, and would be believed at the next start, when there is less to see.
@@ -119,11 +119,16 @@ final class PastedFolders: Sendable {
     }
 
     /// Nothing was being written, and nothing is newer than an archive that was begun when all was there.
-    private static func isComplete(
-        _ drafts: [(draft: any DraftFile, path: PartPath)], _ marks: [Int64]
-    ) -> Bool {
-        guard let mark = marks.max() else { return false }
-        return drafts.allSatisfy { $0.path.isArchive || ($0.draft.state != .recovered && $0.draft.id < mark) }
+    private static func isComplete(_ drafts: [(draft: any DraftFile, path: PartPath)]) -> Bool {
+        let marks = drafts.filter(\.path.isArchive).map(\.draft)
+        guard let mark = marks.max(by: { $0.id < $1.id }) else { return false }
+        let (last, version) = (mark.id, mark.partVersion)
+        return drafts.allSatisfy { draft, path in
+            if path.isArchive { return true }
+            // Written anew while the archive was taking its place, it has its old number.
+            return draft.state != .recovered && draft.id < last
+                && !draft.partVersion.wasClosed(after: version)
+        }
     }
 
     /// The mount has gone. What is complete is handed over, what is not certain to be stays for the next mount.
@@ -196,6 +201,8 @@ final class PastedFolders: Sendable {
             notices.happened([.appeared(shown)] + takeAway(parts, of: node))
             apply(.replaced(attempt: attempt), to: root)
         } catch {
+            // Where it stays, it says that the folder is complete: the first change takes it away, or is refused.
+            tree.note(archives: [archive.id], of: root)
             archives.discard(archive)
             failed(root, attempt, error)
         }

@@ -180,9 +180,11 @@ final class PastedTree: Sendable {
 
     /// A folder is about to be changed: what is to be done about that, and the archives that no longer say that it is
     /// complete. Nothing where the archive is taking its place, or the folder is gone.
-    func beginChange(of root: NodeID) -> (action: PastedFolderAction, archives: [Int64])? {
+    func beginChange(of root: NodeID) -> (action: PastedFolderAction?, archives: [Int64])? {
         state.withLock { state in
-            guard let action = state.machines[root]?.apply(.changed) else { return nil }
+            guard let machine = state.machines[root], machine.phase != .handedOver else { return nil }
+            // What was stopped goes on after a change that was made: one that is refused says nothing.
+            let action = machine.problem == nil ? state.machines[root]?.apply(.changed) : nil
             return (action, state.archives.removeValue(forKey: root) ?? [])
         }
     }

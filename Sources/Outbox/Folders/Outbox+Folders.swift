@@ -11,12 +11,16 @@ extension Outbox {
         return try make(path.bytes, in: chat)
     }
 
-    /// A folder, or one in it, has another name: all its parts get the paths that follow from that. Either all of that
-    /// survives whatever happens, or nothing of it. Blocks.
-    /// - Throws: `nameTooLong`, `invalidName` for a path that cannot be; `nameTaken` where another part has one;
-    ///   `notPermitted` unless all are drafts still; `noSpace`, `storage`. Then nothing has changed.
+    /// A folder, or one in it, has another name: all its parts get the paths that follow from that, also such as others
+    /// of them give up. Either all of that survives whatever happens, or nothing of it. Blocks.
+    /// - Throws: `nameTooLong`, `invalidName` for a path that cannot be; `nameTaken` where another part has one, or
+    ///   two are to get the same; `notPermitted` unless all are drafts still; `noSpace`, `storage`. Then nothing has
+    ///   changed.
     public func rename(_ moves: [(part: Draft, path: PartPath)]) throws(OutboxError) {
         for move in moves { try move.path.require() }
+        for moves in Dictionary(grouping: moves, by: { $0.part.chat }).values {
+            guard Set(moves.map { $0.path }).count == moves.count else { throw Self.nameTaken }
+        }
         let moving = Set(moves.map(\.part.id))
         try naming.withLock { () throws(OutboxError) in
             for (part, path) in moves {
@@ -30,9 +34,7 @@ extension Outbox {
             var prepared: [PreparedTransition] = []
             for (part, path) in moves { prepared.append(try part.prepare(.renamed(path.bytes))) }
             try context.perform(prepared)
-            for (old, move) in zip(before, moves) {
-                directory.rename(move.part, from: old, to: move.path.bytes, replacing: nil)
-            }
+            directory.rename(zip(before, moves).map { (draft: $1.part, old: $0, name: $1.path.bytes) })
         }
     }
 
@@ -89,6 +91,11 @@ public struct PartVersion: Hashable, Sendable {
         self.id = id
         self.name = name
         self.sequence = sequence
+    }
+
+    /// Whether it was closed later than the other one; false while that one is not closed.
+    public func wasClosed(after other: PartVersion) -> Bool {
+        other.sequence != 0 && sequence > other.sequence
     }
 }
 
