@@ -38,11 +38,13 @@ import Testing
             #expect(error.sentence == "libgcrypt refused a step.")
             #expect((error.cause as? RatchetError)?.code == code)
         }
+        // It says nothing of what it was asked for, and may pass.
+        #expect(AgentError(wrapping: RatchetError(.library, "libgcrypt refused a step.")).code == .store)
     }
 
     /// A library that is there and does not work.
     private struct RefusingKEM: KEM {
-        static let refusal = RatchetError(.invalidKey, "libgcrypt refused a step of the encryption.")
+        static let refusal = RatchetError(.library, "libgcrypt refused a step of the encryption.")
         func generate() throws(RatchetError) -> KEMKey { throw Self.refusal }
         func encapsulate(to publicKey: [UInt8]) throws(RatchetError) -> Encapsulation { throw Self.refusal }
         func decapsulate(_ ciphertext: [UInt8], with key: KEMKey) throws(RatchetError) -> WipedBytes {
@@ -58,7 +60,7 @@ import Testing
                 Invitation(
                     kind: .oneTime, server: Known.server(1), information: bytes("x"), linkData: nil))
         }
-        #expect(error?.code == .notPossible && error?.sentence == RefusingKEM.refusal.sentence)
+        #expect(error?.code == .store && error?.sentence == RefusingKEM.refusal.sentence)
         #expect(try await person.agent.connections().isEmpty)
         // An address needs no keys, and nothing is wrong with the database.
         _ = try await person.agent.invite(
@@ -76,7 +78,7 @@ import Testing
         let error = await #expect(throws: AgentError.self) {
             try await inviter.agent.resynchronise(couple.toJoiner)
         }
-        #expect(error?.code == .notPossible && error?.sentence == RefusingKEM.refusal.sentence)
+        #expect(error?.code == .store && error?.sentence == RefusingKEM.refusal.sentence)
         _ = try await inviter.agent.send(
             bytes("as before"), to: couple.toJoiner, notifies: false, identifier: nil)
         await couple.joiner.diary.waitForBodies(1)

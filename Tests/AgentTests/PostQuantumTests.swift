@@ -1,6 +1,7 @@
 import Base
 import Cryptography
 import Ratchet
+import TestSupport
 import Testing
 
 @testable import Agent
@@ -147,6 +148,30 @@ import Testing
         await couple.end()
     }
 
+    @Test func aMessageThatTheLibraryFailsAtIsReadWhenItWorksAgain() async throws {
+        let (relay, kem) = (MemoryRelay(), FailingKEM())
+        let couple = try await Couple(
+            relay, inviter: Self.person(relay, 1, kem: PlainKEM()), joiner: Self.person(relay, 2, kem: kem))
+        try await Self.exchange(couple, [bytes("first"), bytes("second")])
+        let (read, known) = (
+            await couple.inviter.diary.bodies().count, await couple.joiner.diary.bodies().count
+        )
+        // The inviter answers to a key of the joiner's: its next message begins a step of the ratchet.
+        kem.setFailing(true)
+        _ = try await couple.joiner.agent.send(
+            bytes("third"), to: couple.toInviter, notifies: false, identifier: nil)
+        await couple.inviter.diary.waitForBodies(read + 1)
+        _ = try await couple.inviter.agent.send(
+            bytes("in between"), to: couple.toJoiner, notifies: false, identifier: nil)
+        try await wait(until: "it was tried again") { kem.failures > 1 }
+        #expect(await couple.joiner.diary.bodies().count == known)
+        kem.setFailing(false)
+        await couple.joiner.diary.waitForBodies(known + 1)
+        #expect(await couple.joiner.diary.bodies().last == bytes("in between"))
+        #expect(try await Both(couple) == Both(true))
+        await couple.end()
+    }
+
     @Test(.enabled(if: GcryptKEM.installed != nil, "libgcrypt 1.11 or later is not installed"))
     func theInstalledLibraryServesAWholeConversation() async throws {
         let relay = MemoryRelay()
@@ -184,5 +209,43 @@ private struct PlainKEM: KEM {
 
     private static func filled(_ seed: [UInt8], _ count: Int) -> [UInt8] {
         seed + [UInt8](repeating: 0, count: count - seed.count)
+    }
+}
+
+/// The same, of a library that fails for a while.
+private final class FailingKEM: KEM {
+    private struct State {
+        var isFailing = false
+        var failures = 0
+    }
+
+    private let beneath = PlainKEM()
+    private let state = Lock(State())
+
+    var failures: Int { state.withLock(\.failures) }
+
+    func setFailing(_ isFailing: Bool) { state.withLock { $0.isFailing = isFailing } }
+
+    private func requireWorking() throws(RatchetError) {
+        let fails = state.withLock { state in
+            if state.isFailing { state.failures += 1 }
+            return state.isFailing
+        }
+        if fails { throw RatchetError(.library, "The library has no memory left.") }
+    }
+
+    func generate() throws(RatchetError) -> KEMKey {
+        try requireWorking()
+        return try beneath.generate()
+    }
+
+    func encapsulate(to publicKey: [UInt8]) throws(RatchetError) -> Encapsulation {
+        try requireWorking()
+        return try beneath.encapsulate(to: publicKey)
+    }
+
+    func decapsulate(_ ciphertext: [UInt8], with key: KEMKey) throws(RatchetError) -> WipedBytes {
+        try requireWorking()
+        return try beneath.decapsulate(ciphertext, with: key)
     }
 }

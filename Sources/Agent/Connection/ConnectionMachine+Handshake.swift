@@ -35,8 +35,9 @@ extension ConnectionMachine {
             kem: offer.kemKey.map { .proposed(key: $0) })
         let own = try tools.agreementKeys()
         guard
-            let (ratchet, parameters) = try? Ratchet.joining(
-                own, inviter: inviter, settings: tools.settings, tools: tools.ratchet)
+            let (ratchet, parameters) = try ifUsable({ () throws(RatchetError) in
+                try Ratchet.joining(own, inviter: inviter, settings: tools.settings, tools: tools.ratchet)
+            })
         else { throw Handshake.unusable }
         let queue = ReceivingQueue.fresh(server: server, mode: .messaging, random: tools.random)
         var state = ConnectionState(
@@ -86,14 +87,15 @@ extension ConnectionMachine {
     mutating func receiveConfirmation(
         _ parameters: AgreementParameters?, _ message: [UInt8], version: UInt16, senderKey: [UInt8]?,
         at place: Int
-    ) {
+    ) throws {
         switch (state.phase, parameters) {
         case (.inviting, let parameters?), (.requesting, let parameters?):
-            receiveJoiner(parameters, message, version: version, senderKey: senderKey, at: place)
+            try receiveJoiner(parameters, message, version: version, senderKey: senderKey, at: place)
         case (.joining, nil):
             guard var ratchet = state.ratchet,
-                let plain = try? ratchet.decrypt(message, tools: tools.ratchet),
-                case .confirmed(let information) = AgentMessage(decoding: plain)
+                let plain = try ifUsable({ () throws(RatchetError) in
+                    try ratchet.decrypt(message, tools: tools.ratchet)
+                }), case .confirmed(let information) = AgentMessage(decoding: plain)
             else { return }
             begin(ratchet, with: plain, message, version: version, senderKey: senderKey, at: place)
             state.joinersParameters = nil
@@ -106,13 +108,15 @@ extension ConnectionMachine {
     private mutating func receiveJoiner(
         _ parameters: AgreementParameters, _ message: [UInt8], version: UInt16, senderKey: [UInt8]?,
         at place: Int
-    ) {
+    ) throws {
         // The agreement takes as long as hundreds of messages.
         guard let keys = state.offeredKeys, Ratchet.isMessage(message),
-            var ratchet = try? Ratchet.inviting(
-                keys, joiner: parameters, settings: tools.settings, tools: tools.ratchet),
-            let plain = try? ratchet.decrypt(message, tools: tools.ratchet),
-            case .joined(let queues, let information) = AgentMessage(decoding: plain)
+            let (ratchet, plain) = try ifUsable({ () throws(RatchetError) in
+                var ratchet = try Ratchet.inviting(
+                    keys, joiner: parameters, settings: tools.settings, tools: tools.ratchet)
+                let plain = try ratchet.decrypt(message, tools: tools.ratchet)
+                return (ratchet, plain)
+            }), case .joined(let queues, let information) = AgentMessage(decoding: plain)
         else { return }
         guard let reply = queues.first,
             Handshake.isSupported(agent: version, queue: reply.version, mode: reply.address.mode)

@@ -4,7 +4,7 @@ import Ratchet
 import SMP
 
 /// What becomes of a message that a server has delivered. Whatever it is, it is acknowledged afterwards: what cannot
-/// be read now never can, and holds up what comes after it.
+/// be read now never can, and holds up what comes after it. Only where the cryptographic library fails it is tried again.
 extension ConnectionMachine {
     /// - Parameters:
     ///   - place: of the queue that it was in.
@@ -47,7 +47,7 @@ extension ConnectionMachine {
     ) throws {
         switch envelope.content {
         case .confirmation(let parameters, let message):
-            receiveConfirmation(
+            try receiveConfirmation(
                 parameters, message, version: envelope.version, senderKey: senderKey, at: place)
         case .invitation(let link, let information):
             guard try !isKnown(SHA256.hash(body)) else { return }
@@ -75,6 +75,8 @@ extension ConnectionMachine {
         let plain: [UInt8]
         do throws(RatchetError) {
             plain = try ratchet.decrypt(message, tools: tools.ratchet)
+        } catch  where error.code == .library {
+            throw error
         } catch {
             // Without the KEM that both have used, nothing that comes can be read: new keys are agreed on without it.
             let isLost = [.headerNotAuthentic, .tooManySkipped, .kemUnavailable].contains(error.code)

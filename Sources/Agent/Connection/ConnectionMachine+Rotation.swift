@@ -14,7 +14,7 @@ import SMP
 extension ConnectionMachine {
     /// The application wants another queue.
     mutating func rotate(to server: ServerAddress?) throws {
-        let present = try presentQueue()
+        let present = try state.standingQueue()
         guard !state.receiving.contains(where: { $0.isReplacement }) else { return }
         changing { machine in
             machine.state.receiving.append(
@@ -26,22 +26,11 @@ extension ConnectionMachine {
 
     /// The same, on the first of these servers that is not the present one.
     mutating func move(toOneOf servers: [ServerAddress]) throws {
-        let present = try presentQueue().server
+        let present = try state.standingQueue().server
         guard state.present?.isGone == false else { throw AgentError.ended }
         let other = servers.first { $0.fingerprint != present.fingerprint }
         guard let other else { throw AgentError.noOtherServer }
         try rotate(to: other)
-    }
-
-    /// In which this side receives, until another one takes its place.
-    private func presentQueue() throws -> ReceivingQueue {
-        guard state.phase == .connected else {
-            throw AgentError.notPossible("Only a connection that stands can be moved to another server.")
-        }
-        guard let present = state.receiving.first(where: { $0.status == .active }) else {
-            throw AgentError.damagedState
-        }
-        return present
     }
 
     mutating func announceReplacement(_ place: Int) {

@@ -106,8 +106,9 @@ extension ConnectionMachine {
         else { return }
         let own = try ownKeys(toAnswerAt: now)
         guard
-            let ratchet = try? Ratchet.agreeingAnew(
-                own, peer: peer, settings: tools.settings, tools: tools.ratchet)
+            let ratchet = try ifUsable({ () throws(RatchetError) in
+                try Ratchet.agreeingAnew(own, peer: peer, settings: tools.settings, tools: tools.ratchet)
+            })
         else { return }
         state.ratchet = ratchet
         state.synchronisation.agree(own, with: peer, answersReady: !ratchet.canSend)

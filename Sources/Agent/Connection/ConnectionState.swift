@@ -53,6 +53,17 @@ struct ConnectionState: Sendable {
     /// Where messages go now.
     var present: SendingQueue? { sending.first { $0.use != .next } }
 
+    /// In which this side receives, until another one takes its place.
+    func standingQueue() throws -> ReceivingQueue {
+        guard phase == .connected else {
+            throw AgentError.notPossible("Only a connection that stands can be moved to another server.")
+        }
+        guard let standing = receiving.first(where: { $0.status == .active }) else {
+            throw AgentError.damagedState
+        }
+        return standing
+    }
+
     var condition: ConnectionCondition {
         ConnectionCondition(
             phase: phase, synchronisation: synchronisation.phase,

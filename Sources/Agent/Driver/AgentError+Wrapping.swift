@@ -8,11 +8,20 @@ extension AgentError {
         switch error {
         case let error as AgentError: self = error
         case let error as RatchetError:
-            self.init(error.code == .invalidState ? .damaged : .notPossible, error.sentence, cause: error)
+            self.init(Self.code(of: error.code), error.sentence, cause: error)
         case let error as SMPError: self.init(Self.code(of: error.code), error.sentence, cause: error)
         default:
             self.init(
                 .store, "The stored connections could not be used: \(Base.sentence(of: error))", cause: error)
+        }
+    }
+
+    private static func code(of code: RatchetErrorCode) -> AgentErrorCode {
+        switch code {
+        case .invalidState: .damaged
+        // Of this machine, and it may pass: what fails by `.store` is tried again.
+        case .library: .store
+        default: .notPossible
         }
     }
 
