@@ -347,6 +347,7 @@ public final class LinkedCore: ChatCore {
     }
 
     public func moveQueue(of chat: ChatReference) async throws(ChatError) {
+        try Self.refuse(chat)
         try await core.moveQueue(of: chat)
     }
 

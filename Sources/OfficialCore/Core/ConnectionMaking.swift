@@ -106,7 +106,12 @@ struct ConnectionMaking: Sendable {
             try await requireChat(chat)
             throw ChatError(.invalidCommand, "Only contacts are moved to another server.")
         }
-        _ = try await ask(.moveQueue(contact: contact))
+        do throws(OfficialCoreError) {
+            _ = try await connection.ask(.moveQueue(contact: contact), timeout: .seconds(60))
+        } catch {
+            // It goes on to where it was to go.
+            guard error.refusal?.isMovingAlready == true else { throw error.chatError }
+        }
     }
 
     private func requireChat(_ chat: ChatReference) async throws(ChatError) {

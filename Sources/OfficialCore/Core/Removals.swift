@@ -26,7 +26,10 @@ struct Removals: Sendable {
             guard let item else { return }
             await blocking.attempt("note that a file was cancelled") { [index, recent] in
                 try index.commit { change in
-                    if !recent.contains(item.id, since: began) { try change.take(item, .look) }
+                    // Its message is gone meanwhile. Progress that was told before says nothing against the end.
+                    let isGone = try change.tables.items.item(item.id) == nil
+                    if isGone, recent.contains(item.id, since: began) { return }
+                    try change.take(item, .look)
                 }
             }
         } catch {

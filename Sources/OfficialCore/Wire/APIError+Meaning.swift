@@ -150,9 +150,15 @@ extension APIError {
         has("commandError") && message?.lowercased().hasPrefix("feature not allowed") == true
     }
 
-    /// The agent sends nothing over a connection whose two sides have to agree on new keys first. Servers refuse with
-    /// the same words, within an error of theirs.
-    private var awaitsKeys: Bool { path.suffix(3) == ["errorAgent", "CMD", "PROHIBITED"] }
+    /// The agent refuses with the same words whatever it does not do at present, and says what only in its context. Servers
+    /// do so within an error of theirs.
+    private var isProhibited: Bool { path.suffix(3) == ["errorAgent", "CMD", "PROHIBITED"] }
+
+    /// It sends nothing over a connection whose two sides have to agree on new keys first.
+    private var awaitsKeys: Bool { isProhibited && context?.contains("send prohibited") == true }
+
+    /// A connection is being moved to another server already.
+    public var isMovingAlready: Bool { isProhibited && context?.contains("already switching") == true }
 
     private var meaning: Meaning? { Self.meanings.first { $0.fits(path) } }
 
@@ -167,6 +173,12 @@ extension APIError {
                 "The SimpleX core sends nothing here for now: its user and the contact agree on new keys first, for "
                     + "which each has to be online. Where that does not come to an end, 'chatfs contact renew' "
                     + "sends the keys again.")
+        }
+        if isProhibited {
+            return ChatError(
+                .internalError,
+                "The SimpleX core cannot do this with the connection at present: it is being made, ended or changed."
+            )
         }
         guard let meaning else {
             return ChatError(.internalError, "The SimpleX core refused: \(kind)".endingInFullStop)

@@ -13,12 +13,16 @@ public struct APIError: Hashable, Sendable {
     public var unknownRelays: [String]
     /// Why a relay blocks a file: `spam`, `content`, …
     public var blockingReason: String?
+    /// What the agent was doing, in its words. For `debug` only.
+    public var context: String?
 
     public init(
-        path: [String], message: String? = nil, unknownRelays: [String] = [], blockingReason: String? = nil
+        path: [String], message: String? = nil, unknownRelays: [String] = [], blockingReason: String? = nil,
+        context: String? = nil
     ) {
         self.path = path
         self.message = message
+        self.context = context
         self.unknownRelays = unknownRelays
         self.blockingReason = blockingReason
     }
@@ -42,6 +46,7 @@ public struct APIError: Hashable, Sendable {
             guard let current = value else { break }
             if let name = current.type { path.append(name) }
             message = message ?? current["message"]?.string
+            context = context ?? current["errContext"]?.string
             unknownRelays += (current["unknownServers"]?.elements ?? []).compactMap(\.string)
             blockingReason = blockingReason ?? current["blockInfo"]?["reason"]?.type
             value = Self.inner.lazy.compactMap { current[$0] }.first

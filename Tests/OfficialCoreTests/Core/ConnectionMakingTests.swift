@@ -40,6 +40,17 @@ struct ConnectionMakingTests {
         try await core.moveQueue(of: .direct(1))
         #expect(stage.simplex.commands.contains("/_switch @1"))
         #expect(await refusal { try await core.moveQueue(of: .group(1)) }?.code == .noSuchChat)
+        // One that is being moved goes on; all else that is not possible now is said.
+        let refusals: [(String, ChatErrorCode?)] = [
+            ("switchConnectionAsync: already switching", nil), ("not duplex", .internalError),
+        ]
+        for (context, code) in refusals {
+            stage.simplex.change {
+                $0.refusals["/_switch"] = ErrorTests.agent(
+                    #"{"type":"CMD","cmdErr":{"type":"PROHIBITED"},"errContext":"\#(context)"}"#)
+            }
+            #expect(await refusal { try await core.moveQueue(of: .direct(1)) }?.code == code)
+        }
         await core.shutDown()
     }
 

@@ -8,7 +8,7 @@ import Testing
 @Suite("While a contact and the core agree on new keys, who sends is told what to wait for")
 struct KeyAgreementTests {
     private static let refusal = ErrorTests.agent(
-        #"{"type":"CMD","cmdErr":{"type":"PROHIBITED"},"errContext":"sendMessagesB: ratchet is not ok"}"#)
+        #"{"type":"CMD","cmdErr":{"type":"PROHIBITED"},"errContext":"sendMessagesB: send prohibited"}"#)
 
     @Test("the sentence says what it waits for and what to do, and the error may pass")
     func sentence() throws {
@@ -30,6 +30,8 @@ struct KeyAgreementTests {
             #"{"type":"SMP","serverAddress":"s","smpErr":{"type":"CMD","cmdErr":{"type":"PROHIBITED"}}}"#,
             #"{"type":"XFTP","serverAddress":"s","xftpErr":{"type":"CMD","cmdErr":{"type":"PROHIBITED"}}}"#,
             #"{"type":"CONN","connErr":{"type":"PROHIBITED"}}"#,
+            #"{"type":"CMD","cmdErr":{"type":"PROHIBITED"},"errContext":"switchConnection: not duplex"}"#,
+            #"{"type":"CMD","cmdErr":{"type":"PROHIBITED"}}"#,
         ])
     func others(json: String) throws {
         let error = try ErrorTests.error(ErrorTests.agent(json)).chatError

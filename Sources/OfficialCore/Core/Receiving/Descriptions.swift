@@ -62,7 +62,8 @@ final class Descriptions: Sendable {
             throw ChatError(
                 .file(.unreachable), "The SimpleX core has not said yet whether it hides the user's address.")
         }
-        guard mayFetch, let text = try await description(of: file), await mayBeFetched(text) else {
+        // Again at the end: another run of the core may answer by then.
+        guard mayFetch, let text = try await description(of: file), await mayBeFetched(text), mayFetch else {
             return nil
         }
         return text

@@ -44,7 +44,8 @@ final class FileClaims: Sendable {
         guard offered.transport == .xftp, let description = try await descriptions.description(of: file)
         else { return nil }
         if !isUnderWay { try await receiver.receive(file, approved: approvedRelays) }
-        guard await descriptions.mayBeFetched(description) else { return nil }
+        // Once more: another run of the core may answer by now.
+        guard await descriptions.mayBeFetched(description), descriptions.mayFetch else { return nil }
         return ClaimedFile(description: description, isReceivedByCore: true)
     }
 
