@@ -14,8 +14,6 @@ final class People: Sendable {
         /// Each goes on until there is nothing more to be handed over.
         var sending: [Task<Void, Never>] = []
         var opened: ProfileAgent?
-        /// Why nobody on the network can be reached, as it was told.
-        var problem: String?
         var hasReceivedWaiting = false
         var isSuspended = false
         var isClosed = false
@@ -33,6 +31,8 @@ final class People: Sendable {
     private let own: OwnIntroduction
     private let retry: RetryPolicy
     private let state = Lock(State())
+    /// Why nobody on the network can be reached, as it was told; told in the order in which that changes.
+    private let toldProblem = Lock(String?.none, rank: .registry)
     /// One change after the other.
     private let suspending = BlockingMutex()
 
@@ -92,22 +92,21 @@ final class People: Sendable {
 
     /// Tells why, once, until that changes.
     private func noteUnreachable(_ problem: String) {
-        let isNews = state.withLock { state in
+        toldProblem.withLock { told in
             // A command may have opened them meanwhile.
-            guard state.opened == nil, state.problem != problem else { return false }
-            state.problem = problem
-            return true
+            guard state.withLock({ $0.opened == nil }), told != problem else { return }
+            told = problem
+            store.events.tell(.coreUnreachable(problem))
         }
-        if isNews { store.events.tell(.coreUnreachable(problem)) }
     }
 
     /// Takes back what was told.
     private func noteReachable() {
-        let wasTold = state.withLock { state in
-            defer { state.problem = nil }
-            return state.problem != nil
+        toldProblem.withLock { told in
+            guard told != nil else { return }
+            told = nil
+            store.events.tell(.coreReachable)
         }
-        if wasTold { store.events.tell(.coreReachable) }
     }
 
     /// Closes all connections to messaging servers until `endSuspension`.

@@ -82,12 +82,17 @@ struct PeopleTable {
             "UPDATE connection SET is_ended = 1 WHERE profile = ? AND number = ?", profile, id.number)
     }
 
-    /// The agent has it no more. What was said of why it was not made stays, and what still stands in a chat.
+    /// The agent has it no more. What still stands in a chat stays, and why it could not be made, as long as somebody may
+    /// ask.
     func forget(_ id: ConnectionID) throws {
-        try connection.execute(
+        let removed = try connection.execute(
             """
-            DELETE FROM connection WHERE profile = ? AND number = ? AND failure IS NULL AND (is_ended = 1 OR chat IS NULL)
+            DELETE FROM connection WHERE profile = ? AND number = ? \
+            AND (is_ended = 1 OR (chat IS NULL AND failure IS NULL))
             """, profile, id.number)
+        guard removed > 0 else { return }
+        try connection.execute(
+            "DELETE FROM handed_message WHERE profile = ? AND connection = ?", profile, id.number)
     }
 
     func noteConnected(_ id: ConnectionID) throws {

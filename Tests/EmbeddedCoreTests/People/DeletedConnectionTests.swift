@@ -118,6 +118,11 @@ struct DeletedConnectionTests {
         agent.tell(.deleted, of: ConnectionID(1), number: 1)
         try await tell(.delayed(message: 5, .queueFull), of: 1)
         #expect(try connections(world) == [1, 78])
+        // Once its chat is deleted, nobody asks any more why it failed.
+        try await tell(.connectionFailed(.noAnswer), of: 1)
+        try await core.deleteChat(core.chat(named: "bob"))
+        try await tell(.deleted, of: 1)
+        #expect(try connections(world) == [78])
         await core.shutDown()
     }
 }
