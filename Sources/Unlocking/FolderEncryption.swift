@@ -104,6 +104,8 @@ public struct FolderEncryption: Sendable {
                 // Never beyond the folder, whatever became of the list.
                 .filter { !$0.isAbsolutePath && !$0.pathNames.contains("..") }
             if try folder.condition == .encrypted {
+                // Nothing in clear is given up for a file of keys whose name a power cut could still take away.
+                try directory.synchronise()
                 for (index, name) in names.enumerated() { try place(name, index) }
             } else {
                 for name in names { removeFiles(of: path(name) + ".sealing") }

@@ -73,8 +73,8 @@ public struct ProfileVerification: Sendable {
         } catch {
             // Whatever else the database says of it stands above; without its rows no file can be judged.
             let detail = "The files of the profile were not checked: " + sentence(of: error)
-            result.findings.append(
-                Finding(.database, relative(folder), detail: detail, outcome: .lost))
+            let kind: Finding.Kind = Self.isPassing(error) ? .unreadable : .database
+            result.findings.append(Finding(kind, relative(folder), detail: detail, outcome: .lost))
         }
         return result
     }
@@ -148,9 +148,18 @@ public struct ProfileVerification: Sendable {
         }
     }
 
+    private static func isPassing(_ error: any Error) -> Bool {
+        var next: (any Error)? = error
+        while let error = next {
+            if let error = error as? StoreError { return isPassing(error.code) }
+            next = (error as? any DescribedError)?.cause
+        }
+        return false
+    }
+
     /// Whether it says something of this machine at present, and nothing of the database.
     private static func isPassing(_ code: StoreError.Code) -> Bool {
-        [.busy, .noMemory, .tooManyFiles, .notAllowed].contains(code)
+        [.busy, .diskFull, .noMemory, .tooManyFiles, .notAllowed].contains(code)
     }
 
     // MARK: - Files

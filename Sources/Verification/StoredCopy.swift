@@ -51,13 +51,13 @@ public struct StoredCopy: Sendable {
         }
     }
 
-    /// Only what proves something of the bytes, or of what lies in their place, is damage: a limit of descriptors, a
-    /// missing right or a disk that does not answer is none.
+    /// Only what proves something of the bytes, or of what lies in their place, is damage: a limit of descriptors or a
+    /// missing right is none.
     static func condition(for error: CryptographyError) -> Condition {
         switch error.systemCode {
         case ENOENT, ENOTDIR: .missing
-        // A link or a folder in its place.
-        case ELOOP, EISDIR: .damaged(error.sentence)
+        // A link or a folder in its place; and, as for who reads it, a disk that does not give the bytes back.
+        case ELOOP, EISDIR, EIO: .damaged(error.sentence)
         case nil where [.noMemory, .library].contains(error.code): .unreadable(error.sentence)
         case nil: .damaged(error.sentence)
         default: .unreadable(error.sentence)
@@ -66,7 +66,7 @@ public struct StoredCopy: Sendable {
 
     private static func open(_ path: String) throws(CryptographyError) -> OpenFile {
         do throws(SystemError) {
-            return try OpenFile(path, flags: O_RDONLY | O_NOFOLLOW)
+            return try OpenFile(path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
         } catch {
             throw CryptographyError(error)
         }

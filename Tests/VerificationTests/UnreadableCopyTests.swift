@@ -18,14 +18,14 @@ struct UnreadableCopyTests {
     @Test("only what proves something is damage or a loss; all else may be otherwise in a moment")
     func codes() {
         for code in [ENOENT, ENOTDIR] { #expect(Self.condition(code) == .missing) }
-        for code in [ELOOP, EISDIR] {
+        for code in [ELOOP, EISDIR, EIO] {
             guard case .damaged = Self.condition(code) else {
-                Issue.record("\(code) is a link or a folder in its place")
+                Issue.record("\(code) is a link or a folder in its place, or a lost sector")
                 continue
             }
         }
         for code in [
-            EMFILE, ENFILE, EACCES, EPERM, ENOMEM, EIO, EINTR, EAGAIN, ENXIO, ESTALE, ENOTCONN, ETIMEDOUT,
+            EMFILE, ENFILE, EACCES, EPERM, ENOMEM, EINTR, EAGAIN, ENXIO, ESTALE, ENOTCONN, ETIMEDOUT,
             EBUSY,
         ] {
             let sentence = SystemError(code: code, operation: "open a file").sentence
