@@ -12,7 +12,7 @@ enum BashCompletion {
     private static func search(_ entries: [CompletionEntry], _ function: String) -> [String] {
         var lines = [
             "\(function)() {",
-            "    local typed=() kept=0 quote='' path='' count=0 i ended='' option='' head='' word as_files=''",
+            "    local typed=() kept=0 quote='' path='' count=0 i ended='' option='' head='' word",
             "    COMPREPLY=()", "    \(function)_split \"${COMP_LINE:0:COMP_POINT}\"",
             "    local last=$((${#typed[@]} - 1))", "    for ((i = 1; i < last; i++)); do",
             "        if [[ ! $ended && \"${typed[i]}\" == -?* ]]; then",
@@ -97,32 +97,44 @@ enum BashCompletion {
                 typed+=("$word")
                 if [[ "$quote" ]]; then kept=$open; fi
             }
-            # Offers the lines that begin with the word, as they have to be typed.
+            # Offers the lines that begin with the word, as they have to be typed. $1: not empty for names of files.
             NAME_offer() {
-                local line
+                local line tilde
                 while IFS= read -r line; do
                     [[ "$line" && "$line" == "$word"* ]] || continue
                     line="$head$line"
                     line="${line:kept}"
-                    if [[ $as_files ]]; then
-                        :
-                    elif [[ "$quote" == "'" ]]; then
+                    tilde=''
+                    if [[ "$quote" == "'" ]]; then
                         line="${line//"'"/"'\\''"}"
                     elif [[ "$quote" ]]; then
                         line="${line//"\\"/"\\\\"}"
                         line="${line//'"'/'\"'}"
                         line="${line//'$'/'\$'}"
                         line="${line//'`'/'\`'}"
+                        # History is expanded within these quotes.
+                        line="${line//'!'/"\"'!'\""}"
                     else
-                        printf -v line %q "$line"
+                        if [[ "$1" && "$line" == "~/"* ]]; then tilde="~/" line="${line:2}"; fi
+                        if [[ "$line" ]]; then printf -v line %q "$line"; fi
                     fi
-                    COMPREPLY+=("$line")
+                    COMPREPLY+=("$tilde$line")
                 done
             }
-            # Readline quotes names of files itself, and marks folders.
+            # Neither compgen nor `-o filenames`: readline expands what stands in names that it looks up, and runs it.
             NAME_files() {
-                compopt -o filenames 2>/dev/null
-                NAME_offer < <(compgen "$1" -- "$word")
+                local place='' real entry
+                if [[ "$word" == */* ]]; then place="${word%/*}/"; fi
+                real="$place"
+                if [[ ! $quote && "$place" == "~/"* ]]; then real="$HOME/${place:2}"; fi
+                NAME_offer files < <(
+                    set +f; unset GLOBIGNORE; shopt -s nullglob; shopt -u dotglob failglob nocaseglob
+                    for entry in "$real${word##*/}"*; do
+                        if [[ -d "$entry" ]]; then entry+=/; elif [[ $1 == -d ]]; then continue; fi
+                        printf '%s\n' "$place${entry:${#real}}"
+                    done
+                )
+                if [[ ${#COMPREPLY[@]} == 1 && "${COMPREPLY[0]}" == */ ]]; then compopt -o nospace 2>/dev/null; fi
             }
             NAME_list() { NAME_offer < <("${COMP_WORDS[0]}" complete "$1" 2>/dev/null); }
             NAME_words() { NAME_offer < <(printf '%s\n' "$@"); }
@@ -131,8 +143,7 @@ enum BashCompletion {
     }
 
     private static func reply(_ kinds: [CompletionKind], _ function: String) -> String {
-        let hasFiles = kinds.contains(.files) || kinds.contains(.folders)
-        return (hasFiles ? "as_files=1; " : "") + kinds.map { reply($0, function) }.joined(separator: "; ")
+        kinds.map { reply($0, function) }.joined(separator: "; ")
     }
 
     private static func reply(_ kind: CompletionKind, _ function: String) -> String {

@@ -6,7 +6,9 @@ enum FishCompletion {
         var lines = ["# fish completion of \(program)"] + search(entries, function)
         lines += [
             "function \(list)", "    set -l words (commandline -opc)",
-            "    $words[1] complete $argv[1] 2>/dev/null", "end", "complete -c \(program) -f",
+            "    set -l program (string replace -r '^~(?=/)' -- $HOME $words[1])",
+            "    type -q -- $program; and $program complete $argv[1] 2>/dev/null", "end",
+            "complete -c \(program) -f",
         ]
         for entry in entries {
             func here(_ places: String = "") -> String {

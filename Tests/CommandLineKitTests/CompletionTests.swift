@@ -38,6 +38,13 @@ struct CompletionTests {
                 ]
             ) { _ in },
             Command(
+                "hand", "Hand a letter over.",
+                arguments: [
+                    Argument("LETTER", .file, count: .optional, "Which one."),
+                    Argument("PERSON", .listed("people"), "To whom."),
+                ]
+            ) { _ in },
+            Command(
                 "lamp", "The lamp at the door.",
                 subcommands: [
                     Command(
@@ -53,7 +60,7 @@ struct CompletionTests {
     ]
 
     /// A folder with files, folders and a program `post` that knows people and tells what it is given.
-    static func folder() throws -> TemporaryFolder {
+    static func folder(people: [String] = people) throws -> TemporaryFolder {
         let folder = try TemporaryFolder()
         for name in ["letter one", "letter two", "b:c"] { try folder.write([1], to: name) }
         for name in ["attic", "send", "Carol"] { _ = try folder.makeFolder(name) }
@@ -70,7 +77,7 @@ struct CompletionTests {
 
     /// What is typed behind `post `, up to the cursor, and what is offered for the word there.
     static let places: [(line: String, offered: [String])] = [
-        ("", ["box", "greet", "lamp", "send"]),
+        ("", ["box", "greet", "hand", "lamp", "send"]),
         ("s", ["send"]),
         ("unknown ", []),
         ("box ", ["close", "open"]),
@@ -130,21 +137,12 @@ struct CompletionTests {
             // Readline begins a word behind a colon.
             ("send x Dan:", ["\\ home", "\\ work"]),
             ("send b:", ["c"]),
-            ("send letter\\ ", ["letter one", "letter two"]),
+            ("send letter\\ ", ["letter\\ one", "letter\\ two"]),
+            ("send 'letter ", ["letter one", "letter two"]),
             ("send --to=Barb", ["Barbara\\ \\$\\(x\\)"]),
             ("send x $(touch gone)", []),
         ]
-        let places = Self.places.map { place in
-            // Names of files are quoted by readline, together with those that are not.
-            let words = place.line.split(separator: " ")
-            let areFiles =
-                place.line.hasSuffix("let") || place.line.hasSuffix("open ")
-            return (
-                place.line,
-                areFiles || words.isEmpty
-                    ? place.offered : place.offered.map(Self.bashQuoted)
-            )
-        }
+        let places = Self.places.map { ($0.line, $0.offered.map(Self.bashQuoted)) }
         try await compare(places + quoted, in: "bash")
     }
 
@@ -198,17 +196,17 @@ struct CompletionTests {
             }
         }
         for (place, offered) in zip(places, found) {
-            // fish repeats what stands in front of the value, and marks folders.
-            let plain = offered.map { shell == "fish" ? Self.fishPlain($0) : $0 }
+            // Both mark folders; fish repeats what stands in front of the value.
+            let plain = offered.map { Self.plain($0, isFish: shell == "fish") }
             #expect(plain.sorted() == place.offered.sorted(), "\(shell) after '\(place.line)'")
         }
         #expect(found.count == places.count + 1)
         #expect(try !folder.names().contains("gone"))
     }
 
-    private static func fishPlain(_ offered: String) -> String {
+    private static func plain(_ offered: String, isFish: Bool) -> String {
         var text = Substring(offered)
-        if text.hasPrefix("--"), let equals = text.firstIndex(of: "=") {
+        if isFish, text.hasPrefix("--"), let equals = text.firstIndex(of: "=") {
             text = text[text.index(after: equals)...]
         }
         if text.hasSuffix("/") { text = text.dropLast() }
@@ -217,7 +215,12 @@ struct CompletionTests {
 
     @Test("bash at a terminal: what the key completes is what the program is given")
     func terminal() async throws {
-        let folder = try Self.folder()
+        // Bash runs what stands in a subscript wherever it expands a name; and in double quotes !! is the last command.
+        let hostile = "Eve${BASH_VERSINFO[$(touch gone)]}"
+        let folder = try Self.folder(people: Self.people + [hostile, "hi!!x"])
+        let place = "it's${BASH_VERSINFO[$(touch gone)]}"
+        _ = try folder.makeFolder(place)
+        try folder.write([1], to: place + "/file")
         try folder.write(Array(Completion.bash.script(for: Self.program).utf8), to: "script")
         let lines: [(typed: String, given: String)] = [
             ("post se\tletter\\ o\tBarb\t", "<send><letter one><Barbara $(x)>"),
@@ -230,6 +233,15 @@ struct CompletionTests {
             ("post send x Caro\t", "<send><x><Carol>"),
             ("post send --seal=w\t", "<send><--seal=wax>"),
             ("post box open att\t", "<box><open><attic/>"),
+            ("post box open ~/att\t", "<box><open><\(folder.path)/attic/>"),
+            ("post send x Eve\t", "<send><x><\(hostile)>"), ("post send x 'Eve\t", "<send><x><\(hostile)>"),
+            ("post send x \"Eve\t", "<send><x><\(hostile)>"), ("post hand Eve\t", "<hand><\(hostile)>"),
+            ("post hand \"Eve\t", "<hand><\(hostile)>"), ("post send x \"hi\t", "<send><x><hi!!x>"),
+            ("post box open it\t", "<box><open><\(place)/>"),
+            (
+                #"post send it\'s\$\{BASH_VERSINFO\[\$\(touch\ gone\)\]\}/fi"# + "\t",
+                "<send><\(place)/file>"
+            ),
         ]
         try folder.write(
             Array(
@@ -248,6 +260,7 @@ struct CompletionTests {
                 "HISTFILE": "/dev/null",
             ], steps)
         #expect(outcome.ending == .code(0))
+        #expect(try !folder.names().contains("gone") && !folder.names(in: place).contains("gone"))
     }
 
     @Test("the shells that are here take the scripts for scripts", arguments: Completion.allCases)
