@@ -104,11 +104,14 @@ enum EventsCommand {
             do throws(SystemError) {
                 let child = try await ChildProcess.start(settings)
                 while !stop.isRequested {
-                    guard let ending = await child.ending(within: .milliseconds(200)) else { continue }
+                    guard let ending = await child.ending(within: .seconds(1)) else { continue }
                     if ending != .code(0) { Terminal.complain("chatfs: \(program) failed (\(ending))") }
                     return
                 }
-                child.send(await stop.wait())
+                let signal = await stop.wait()
+                // What is typed at a terminal, the program has already.
+                let isTyped = [SIGINT, SIGQUIT].contains(signal) && tcgetpgrp(STDIN_FILENO) == getpgrp()
+                if !isTyped { child.send(signal) }
                 _ = await child.ending(within: grace)
             } catch {
                 Terminal.complain("chatfs: \(program): \(error.sentence)")
