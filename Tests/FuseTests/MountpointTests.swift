@@ -60,7 +60,8 @@ import Testing
 
     @Test func whatSomethingIsMountedOnIsTaken() async throws {
         #expect(await refusal("/proc") == .alreadyMounted)
-        #expect(await refusal("/") == .alreadyMounted)
+        let root = await refusal("/")
+        #expect(root == .alreadyMounted || root == .mountpoint, "behind chroot(2) it is no mount")
     }
 
     @Test func pathsAreAbsoluteWithTheLinksOfTheirParentsResolved() throws {
