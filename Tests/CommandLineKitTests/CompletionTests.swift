@@ -217,7 +217,7 @@ struct CompletionTests {
     func terminal() async throws {
         // Bash runs what stands in a subscript wherever it expands a name; and in double quotes !! is the last command.
         let hostile = "Eve${BASH_VERSINFO[$(touch gone)]}"
-        let folder = try Self.folder(people: Self.people + [hostile, "hi!!x"])
+        let folder = try Self.folder(people: Self.people + [hostile, "Yo!!x"])
         let place = "it's${BASH_VERSINFO[$(touch gone)]}"
         _ = try folder.makeFolder(place)
         try folder.write([1], to: place + "/file")
@@ -236,7 +236,7 @@ struct CompletionTests {
             ("post box open ~/att\t", "<box><open><\(folder.path)/attic/>"),
             ("post send x Eve\t", "<send><x><\(hostile)>"), ("post send x 'Eve\t", "<send><x><\(hostile)>"),
             ("post send x \"Eve\t", "<send><x><\(hostile)>"), ("post hand Eve\t", "<hand><\(hostile)>"),
-            ("post hand \"Eve\t", "<hand><\(hostile)>"), ("post send x \"hi\t", "<send><x><hi!!x>"),
+            ("post hand \"Eve\t", "<hand><\(hostile)>"), ("post send x \"Yo\t", "<send><x><Yo!!x>"),
             ("post box open it\t", "<box><open><\(place)/>"),
             (
                 #"post send it\'s\$\{BASH_VERSINFO\[\$\(touch\ gone\)\]\}/fi"# + "\t",
@@ -283,7 +283,7 @@ struct CompletionTests {
         )
         #expect(
             entries.commands.map(\.path) == [
-                "send", "box", "greet", "lamp", "box open", "box close", "lamp light", "lamp dim",
+                "send", "box", "greet", "hand", "lamp", "box open", "box close", "lamp light", "lamp dim",
             ])
         for command in entries.commands {
             #expect(bash.contains("\(command.pattern)) path='\(command.path)' count=0 ;;"))
