@@ -250,3 +250,18 @@ if Context.environment["CHATFS_FUZZING"] != nil {
             swiftSettings: settings),
     ]
 }
+
+// `contrib/test TARGET…` names test targets here. Only these, and what they depend on, are built then: a changed
+// module rebuilds nothing that the tests in hand do not use.
+if let wanted = Context.environment["CHATFS_TESTS"] {
+    let targets = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0) })
+    var kept: Set<String> = []
+    var open = wanted.split(separator: " ").map(String.init)
+    while let name = open.popLast() {
+        guard let target = targets[name] else { fatalError("CHATFS_TESTS: there is no target \(name)") }
+        guard kept.insert(name).inserted else { continue }
+        for case .byNameItem(let dependency, _) in target.dependencies { open.append(dependency) }
+    }
+    package.targets.removeAll { !kept.contains($0.name) }
+    package.products.removeAll { !kept.contains($0.name) }
+}
