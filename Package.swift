@@ -152,7 +152,7 @@ let package = Package(
         tests(of: "Posix"),
         tests(of: "Cryptography"),
         tests(of: "KeySlots", uses: ["Cryptography"]),
-        tests(of: "Keyring", uses: ["Cryptography", "Posix"]),
+        tests(of: "Keyring", uses: ["Cryptography", "Posix", "chatfs"]),
         tests(
             of: "Unlocking", uses: ["Cryptography", "KeySlots", "Keyring", "Posix", "Store"]),
         tests(of: "SealedPages", uses: ["Cryptography", "Posix", "Store", "CSQLite"]),
@@ -164,29 +164,33 @@ let package = Package(
         tests(of: "Ratchet", uses: ["Cryptography"]),
         tests(of: "SMP", uses: ["Cryptography", "Ratchet"]),
         tests(of: "SMPRelay", uses: ["SMP", "Cryptography", "Network", "Posix", "Store"]),
-        tests(of: "SMPClient", uses: ["SMP", "SMPRelay", "Cryptography", "Network", "Posix"]),
+        tests(of: "SMPClient", uses: ["SMP", "SMPRelay", "Cryptography", "Network", "Posix", "chatfs"]),
         tests(
             of: "Agent",
-            uses: ["Cryptography", "Network", "Posix", "Ratchet", "SMP", "SMPClient", "SMPRelay", "Store"]),
+            uses: [
+                "Cryptography", "Network", "Posix", "Ratchet", "SMP", "SMPClient", "SMPRelay", "Store",
+                "chatfs",
+            ]),
         tests(of: "ChatProtocol", uses: ["JSON"]),
-        tests(of: "XFTP", uses: ["Cryptography", "Network", "XFTPRelay"]),
-        tests(of: "XFTPRelay", uses: ["XFTP", "Cryptography", "Network"]),
+        tests(of: "XFTP", uses: ["Cryptography", "Network", "XFTPRelay", "chatfs"]),
+        tests(of: "XFTPRelay", uses: ["XFTP", "Cryptography", "Network", "chatfs"]),
         tests(of: "CoreServices", uses: ["ChatCore", "Cryptography", "Posix", "Store", "XFTP"]),
         tests(
             of: "EmbeddedCore",
             uses: [
                 "XFTP", "XFTPRelay", "Network", "ChatCore", "Cryptography", "Store", "SMP", "SMPClient",
                 "SMPRelay", "Agent", "ChatProtocol", "JSON", "GroupHosting", "InlineSending", "CoreContract",
+                "chatfs",
             ]),
         tests(of: "ScriptedCore", uses: ["JSON"]),
         tests(
             of: "OfficialCore",
-            uses: ["JSON", "ChatCore", "ScriptedCore", "Store", "Network", "CoreContract"]),
+            uses: ["JSON", "ChatCore", "ScriptedCore", "Store", "Network", "CoreContract", "chatfs"]),
         tests(of: "Links", uses: ["ChatCore", "Cryptography", "XFTP"]),
         tests(of: "Namespace", uses: ["ChatCore", "Store"]),
         tests(of: "Hydration", uses: ["ChatCore", "XFTP", "Cryptography"]),
         tests(of: "Keeping", uses: ["ChatCore", "Store"]),
-        tests(of: "Media", uses: ["ChatCore", "Cryptography"]),
+        tests(of: "Media", uses: ["ChatCore", "Cryptography", "chatfs"]),
         tests(of: "Outbox", uses: ["ChatCore", "Cryptography", "Store"]),
         tests(of: "Thumbnails", uses: ["Cryptography"]),
         tests(
@@ -199,7 +203,7 @@ let package = Package(
         tests(of: "Archive", uses: ["ChatCore", "Cryptography", "EmbeddedCore", "KeySlots", "Store"]),
         tests(of: "CommandLineKit"),
         tests(of: "Desktop", uses: ["ChatCore", "Cryptography"]),
-        tests(of: "MessageBus", uses: ["Base", "Posix"]),
+        tests(of: "MessageBus", uses: ["Base", "Posix", "chatfs"]),
         tests(of: "Notifications", uses: ["ChatCore", "MessageBus"]),
         .testTarget(
             name: "ChatFSTests", dependencies: ["Base", "Posix", "TestSupport", "chatfs"],
@@ -220,7 +224,7 @@ let package = Package(
             name: "MountTests",
             dependencies: [
                 "Base", "Posix", "ChatCore", "ChatProtocol", "Cryptography", "EmbeddedCore", "Ratchet", "SMP",
-                "GroupHosting", "InlineSending", "TestSupport", "chatfs",
+                "GroupHosting", "InlineSending", "TestSupport", "chatfs", "chatfs-bench",
             ],
             swiftSettings: settings),
         .testTarget(
