@@ -17,6 +17,21 @@ static bool contains(const char *text, const char *part) {
     return text && strstr(text, part);
 }
 
+/* The addresses in the sentence, each with a newline after it; NULL where there are none. */
+static char *relays_in(const char *sentence) {
+    char *found = sentence ? calloc(1, strlen(sentence) + 2) : NULL;
+    if (!found) return NULL;
+    char *end = found;
+    for (const char *relay = strstr(sentence, "xftp://"); relay; relay = strstr(relay, "xftp://")) {
+        size_t length = strcspn(relay, " \t\r\n,;()");
+        memcpy(end, relay, length);
+        end[length] = '\n';
+        end += length + 1;
+        relay += length;
+    }
+    return found;
+}
+
 void chatfs_entry_init(ChatfsEntry *entry, const char *state, const char *direction, const char *error,
                        const char *link, const char *pinned) {
     *entry = (ChatfsEntry){0};
@@ -27,7 +42,9 @@ void chatfs_entry_init(ChatfsEntry *entry, const char *state, const char *direct
     entry->has_relays = contains(error, "chatfs approve") && contains(error, "xftp://");
     entry->may_resend = entry->is_sent && (strcmp(state, "draft") || contains(error, "chatfs retry"));
     entry->is_pinned = pinned && *pinned;
+    entry->has_inner_relay = entry->has_relays && contains(error, CHATFS_OWN_NETWORK);
     entry->link = link && *link ? strdup(link) : NULL;
+    entry->relays = entry->has_relays ? relays_in(error) : NULL;
 }
 
 /* NULL where there is none, or it is too long: no attribute of a mount is. */
@@ -58,6 +75,7 @@ void chatfs_entry_read(ChatfsEntry *entry, const char *path) {
 
 void chatfs_entry_clear(ChatfsEntry *entry) {
     free(entry->link);
+    free(entry->relays);
     *entry = (ChatfsEntry){0};
 }
 
@@ -80,6 +98,42 @@ bool chatfs_entry_allows(const ChatfsEntry *entry, const ChatfsAction *action) {
     if (!strcmp(action->needs, "resend")) return entry->may_resend;
     if (!strcmp(action->needs, "link")) return entry->link;
     return !*action->needs;
+}
+
+/* Whether the text has this line. */
+static bool has_line(const char *text, const char *line, size_t length) {
+    for (const char *found = text; *found; found += strcspn(found, "\n") + 1)
+        if (strcspn(found, "\n") == length && !strncmp(found, line, length)) return true;
+    return false;
+}
+
+char *chatfs_question(const ChatfsAction *action, const ChatfsEntry *const *entries, size_t count) {
+    bool names_relays = !strcmp(action->needs, "relays"), has_inner_relay = false;
+    size_t limit = 0;
+    for (size_t index = 0; names_relays && index < count; index++)
+        limit += entries[index]->relays ? strlen(entries[index]->relays) : 0;
+    char *hosts = calloc(1, limit + 8), *text = NULL, *end = hosts;
+    if (!hosts) return NULL;
+    int found = 0;
+    for (size_t index = 0; names_relays && index < count; index++) {
+        has_inner_relay |= entries[index]->has_inner_relay;
+        for (const char *relay = entries[index]->relays; relay && *relay; relay += strcspn(relay, "\n") + 1) {
+            size_t length = strcspn(relay, "\n");
+            const char *at = memchr(relay, '@', length);
+            const char *host = at ? at + 1 : relay + length;
+            length -= (size_t)(host - relay);
+            if (found > CHATFS_MOST_RELAYS || has_line(hosts, host, length)) continue;
+            if (found++ < CHATFS_MOST_RELAYS)
+                end += sprintf(end, "%.*s\n", (int)length, host);
+            else
+                end += sprintf(end, "…\n");
+        }
+    }
+    if (end > hosts) end[-1] = 0;
+    int length = asprintf(&text, "%s%s%s%s", action->question, names_relays ? "\n\n" : "", hosts,
+                          has_inner_relay ? "\n\n" CHATFS_OWN_NETWORK_WARNING : "");
+    free(hosts);
+    return length < 0 ? NULL : text;
 }
 
 const char *const *chatfs_entry_emblems(const ChatfsEntry *entry) {

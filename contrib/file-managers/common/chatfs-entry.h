@@ -29,8 +29,12 @@ typedef struct {
 typedef struct {
     char state[24];
     bool is_sent, has_problem, has_relays, may_resend, is_pinned;
+    /* A relay that awaits approval is in the user's own network. */
+    bool has_inner_relay;
     /* Of the heap, or NULL. */
     char *link;
+    /* The addresses of relays that await approval, each with a newline after it. Of the heap, or NULL. */
+    char *relays;
 } ChatfsEntry;
 
 /* Any of the texts may be NULL. */
@@ -43,6 +47,8 @@ void chatfs_entry_clear(ChatfsEntry *entry);
 /* The actions, then NULL. */
 const ChatfsAction *chatfs_action(size_t index);
 bool chatfs_entry_allows(const ChatfsEntry *entry, const ChatfsAction *action);
+/* What to ask before the action on these entries. For relays it names their hosts. Of the heap. */
+char *chatfs_question(const ChatfsAction *action, const ChatfsEntry *const *entries, size_t count);
 /* Names of icons, the best first, then NULL; NULL where an entry has none. */
 const char *const *chatfs_entry_emblems(const ChatfsEntry *entry);
 

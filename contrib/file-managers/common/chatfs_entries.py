@@ -57,6 +57,11 @@ ATTRIBUTES = ("state", "direction", "error", "link", "pinned")
 
 # In the sentence of an entry whose relays are not approved.
 RELAY = re.compile(r"xftp://[^\s,;()]+")
+# In that sentence where a relay is in the user's own network, and what the question says then.
+OWN_NETWORK = "inside this machine's own network"
+OWN_NETWORK_WARNING = "A relay here is inside your own network. Approve it only if you know it."
+# A question names so many relays.
+MOST_RELAYS = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,6 +104,17 @@ class Entry:
 
 def relays(sentence):
     return RELAY.findall(sentence)
+
+
+def question(action, entries):
+    """What to ask before the action. For relays it names their hosts."""
+    if action.needs != "relays":
+        return action.question
+    hosts = list(dict.fromkeys(relay.partition("@")[2] for entry in entries for relay in relays(entry.error)))
+    text = action.question + "\n\n" + "\n".join(hosts[:MOST_RELAYS] + ["…"] * (len(hosts) > MOST_RELAYS))
+    if any(OWN_NETWORK in entry.error for entry in entries):
+        text += "\n\n" + OWN_NETWORK_WARNING
+    return text
 
 
 def offers(entries):
@@ -152,7 +168,9 @@ def header():
     text = lambda word: '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
     words = lambda names: text(" " + " ".join(names) + " " if names else "")
     icons = lambda names: "{" + ", ".join([text(name) for name in names] + ["NULL"]) + "}"
-    lines = ["/* Made by chatfs_entries.py. */", "static const ChatfsAction chatfs_actions[] = {"]
+    lines = ["/* Made by chatfs_entries.py. */", "#define CHATFS_OWN_NETWORK " + text(OWN_NETWORK),
+             "#define CHATFS_OWN_NETWORK_WARNING " + text(OWN_NETWORK_WARNING),
+             f"#define CHATFS_MOST_RELAYS {MOST_RELAYS}", "static const ChatfsAction chatfs_actions[] = {"]
     for action in ACTIONS:
         members = [text(action.name), text(action.label), text(action.icon), words(action.states), text(action.needs),
                    text(action.question)]

@@ -4,6 +4,7 @@
 #include <QString>
 #include <QThreadPool>
 
+#include <cstdlib>
 #include <memory>
 
 #include "chatfs-entry.h"

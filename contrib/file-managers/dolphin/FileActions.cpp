@@ -13,6 +13,7 @@
 #include <QProcess>
 #include <QSemaphore>
 #include <QUrl>
+#include <QVector>
 #include <QWidget>
 
 #include "Entry.h"
@@ -43,17 +44,21 @@ public:
         QList<QAction *> items;
         for (size_t index = 0; const auto action = chatfs_action(index); ++index) {
             QStringList chosen, links;
+            QVector<const ChatfsEntry *> concerned;
             for (int place = 0; place < paths.size(); ++place) {
                 if (!chatfs_entry_allows(&entries[place]->attributes, action)) continue;
                 chosen.append(paths[place]);
+                concerned.append(&entries[place]->attributes);
                 links.append(QString::fromUtf8(entries[place]->attributes.link));
             }
             if (chosen.isEmpty()) continue;
             auto item = new QAction(QIcon::fromTheme(QString::fromLatin1(action->icon)),
                                     QString::fromUtf8(action->label), this);
             QPointer<QWidget> window(parent);
-            connect(item, &QAction::triggered, this,
-                    [this, action, chosen, links, window] { carryOut(action, chosen, links, window); });
+            const QString question = questionAbout(action, concerned);
+            connect(item, &QAction::triggered, this, [this, action, chosen, links, question, window] {
+                carryOut(action, chosen, links, question, window);
+            });
             items.append(item);
         }
         return items;
@@ -80,14 +85,23 @@ private:
         return selection->entries;
     }
 
-    void carryOut(const ChatfsAction *action, const QStringList &paths, const QStringList &links, QWidget *window) {
+    /// Empty where nothing is asked.
+    static QString questionAbout(const ChatfsAction *action, const QVector<const ChatfsEntry *> &entries) {
+        if (!*action->question) return {};
+        const std::unique_ptr<char, decltype(&free)> text(
+            chatfs_question(action, entries.constData(), static_cast<size_t>(entries.size())), &free);
+        return QString::fromUtf8(text.get());
+    }
+
+    void carryOut(const ChatfsAction *action, const QStringList &paths, const QStringList &links,
+                  const QString &question, QWidget *window) {
         const QString title = QStringLiteral("ChatFS");
         if (!qstrcmp(action->name, "copy-link")) {
             QApplication::clipboard()->setText(links.join(QLatin1Char('\n')));
             return;
         }
-        if (*action->question
-            && KMessageBox::warningContinueCancel(window, QString::fromUtf8(action->question), title)
+        if (!question.isEmpty()
+            && KMessageBox::warningContinueCancel(window, question, title)
                 != KMessageBox::Continue)
             return;
         run(QString::fromLatin1(action->name), paths);

@@ -15,7 +15,7 @@ gi.require_version("Gtk", "4.0")
 from gi.repository import Gdk, Gio, GLib, GObject, Gtk, Nautilus  # noqa: E402
 
 sys.path.append("@LIBRARY@" if os.path.isabs("@LIBRARY@") else os.path.dirname(__file__) + "/../common")
-from chatfs_entries import ATTRIBUTES, Entry, Mounts, offers  # noqa: E402
+from chatfs_entries import ATTRIBUTES, Entry, Mounts, offers, question  # noqa: E402
 
 PROGRAM = "chatfs-file-action"
 # GIO's name of user.chatfs.….
@@ -96,7 +96,7 @@ class ChatFS(GObject.GObject, Nautilus.InfoProvider, Nautilus.MenuProvider):
         if action.name == "copy-link":
             Gdk.Display.get_default().get_clipboard().set("\n".join(entry.link for entry in entries))
         elif action.question:
-            dialog = message(Gtk.MessageType.QUESTION, Gtk.ButtonsType.OK_CANCEL, action.question)
+            dialog = message(Gtk.MessageType.QUESTION, Gtk.ButtonsType.OK_CANCEL, question(action, entries))
             dialog.connect("response", lambda _, answer: answer == Gtk.ResponseType.OK and run(action, paths))
         else:
             run(action, paths)

@@ -10,11 +10,13 @@ import unittest
 
 COMMON = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "common")
 sys.path.insert(0, COMMON)
-from chatfs_entries import ACTIONS, Entry, Mounts, header, offers, points, relays  # noqa: E402
+from chatfs_entries import ACTIONS, Entry, Mounts, header, offers, points, question, relays  # noqa: E402
 
 STATES = ("remote", "receiving", "stored", "hydrated", "draft", "queued", "sending", "sent", "delivered", "unsure",
           "expired", "cancelled", "blocked", "failed", "recovered")
 UNKNOWN_RELAY = "It is on relays that would see your address. To allow them: chatfs approve xftp://key@relay.example:443"
+INNER_RELAY = ("The file is on a relay inside this machine's own network, which is not contacted unless you allow it: "
+               "chatfs approve xftp://key@192.168.1.2:443")
 KILLED = "The program that wrote it was killed: write it again, or use chatfs retry to send it as it is."
 LINK = "https://relay.example/file#key"
 
@@ -40,6 +42,25 @@ int main(int count, char **words) {
         printf("\n");
         chatfs_entry_clear(&entry);
     }
+    return 0;
+}
+"""
+# Prints the question about relays of the entries with these errors.
+QUESTION = r"""
+#include <stdio.h>
+#include <string.h>
+#include "chatfs-entry.h"
+int main(int count, char **words) {
+    ChatfsEntry entries[8];
+    const ChatfsEntry *chosen[8];
+    for (int index = 1; index < count; index++) {
+        chatfs_entry_init(&entries[index], "remote", "received", words[index], NULL, NULL);
+        chosen[index - 1] = &entries[index];
+    }
+    const ChatfsAction *action = NULL;
+    for (size_t index = 0; chatfs_action(index); index++)
+        if (!strcmp(chatfs_action(index)->name, "approve")) action = chatfs_action(index);
+    fputs(chatfs_question(action, chosen, (size_t)count - 1), stdout);
     return 0;
 }
 """
@@ -146,6 +167,13 @@ class MountTable(unittest.TestCase):
         self.assertIsNone(mounts.point("/home/ann/My Chats 2/x"))
         self.assertIsNone(mounts.point("/mnt/other/x"))
 
+    def test_question_names_relays_and_warns_of_inner_ones(self):
+        approve = next(action for action in ACTIONS if action.name == "approve")
+        outer = question(approve, [Entry(error=UNKNOWN_RELAY), Entry(error=UNKNOWN_RELAY)])
+        self.assertEqual(outer, approve.question + "\n\nrelay.example:443")
+        inner = question(approve, [Entry(error=UNKNOWN_RELAY), Entry(error=INNER_RELAY)])
+        self.assertIn("\n\nrelay.example:443\n192.168.1.2:443\n\nA relay here is inside your own network.", inner)
+
     def test_this_system_has_a_mount_table(self):
         mounts = Mounts()
         self.assertIsNone(mounts.point("/proc/self/status"))
@@ -174,6 +202,15 @@ class Agreement(unittest.TestCase):
             there, icons = line.split("|")
             self.assertEqual(there.split(), names(entry), entry)
             self.assertEqual(icons.split(), list(entry.emblems), entry)
+
+    def test_of_questions(self):
+        approve = next(action for action in ACTIONS if action.name == "approve")
+        many = "chatfs approve " + " ".join(f"xftp://key@relay{number}.example" for number in range(20))
+        for errors in [(UNKNOWN_RELAY,), (UNKNOWN_RELAY, INNER_RELAY, UNKNOWN_RELAY), (many,), (UNKNOWN_RELAY, ""),
+                       ("chatfs approve xftp://no-key", many)]:
+            with tempfile.TemporaryDirectory() as folder:
+                asked = subprocess.run([build(folder, QUESTION), *errors], stdout=subprocess.PIPE, text=True, check=True)
+            self.assertEqual(asked.stdout, question(approve, [Entry("remote", "received", error) for error in errors]))
 
     def test_of_the_mount_table(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -235,6 +235,12 @@ static void run(const char *name, GBytes *paths) {
     }
 }
 
+/* NULL where something of the selection is no entry, or not known yet. */
+static const ChatfsEntry *entry_of(gpointer file) {
+    Known *known = g_object_get_qdata(file, known_quark);
+    return known && known->is_read && *known->entry.state ? &known->entry : NULL;
+}
+
 /* A question that waits for its answer. */
 typedef struct {
     const char *action;
@@ -254,8 +260,16 @@ static void was_answered(GtkDialog *dialog, int answer, gpointer data) {
     if (answer == GTK_RESPONSE_OK) run(question->action, question->paths);
 }
 
-static void ask(GtkWindow *window, const ChatfsAction *action, GBytes *paths) {
-    GtkWidget *dialog = message(window, GTK_MESSAGE_QUESTION, GTK_BUTTONS_OK_CANCEL, action->question);
+static void ask(GtkWindow *window, const ChatfsAction *action, GBytes *paths, GPtrArray *files) {
+    GPtrArray *entries = g_ptr_array_new();
+    for (guint index = 0; index < files->len; index++) {
+        const ChatfsEntry *entry = entry_of(files->pdata[index]);
+        if (entry) g_ptr_array_add(entries, (gpointer)entry);
+    }
+    char *text = chatfs_question(action, (const ChatfsEntry *const *)entries->pdata, entries->len);
+    g_ptr_array_unref(entries);
+    GtkWidget *dialog = message(window, GTK_MESSAGE_QUESTION, GTK_BUTTONS_OK_CANCEL, text ? text : action->question);
+    free(text);
     Question *question = g_new0(Question, 1);
     question->action = action->name;
     question->paths = g_bytes_ref(paths);
@@ -280,16 +294,10 @@ static void was_chosen(ThunarxMenuItem *item, gpointer data) {
     if (!strcmp(choice->action->name, "copy-link"))
         copy_links(choice->files);
     else if (*choice->action->question)
-        ask(choice->window, choice->action, paths);
+        ask(choice->window, choice->action, paths, choice->files);
     else
         run(choice->action->name, paths);
     g_bytes_unref(paths);
-}
-
-/* NULL where something of the selection is no entry, or not known yet. */
-static const ChatfsEntry *entry_of(gpointer file) {
-    Known *known = g_object_get_qdata(file, known_quark);
-    return known && known->is_read && *known->entry.state ? &known->entry : NULL;
 }
 
 static GList *file_menu_items(ThunarxMenuProvider *provider, GtkWidget *window, GList *files) {
