@@ -8,7 +8,9 @@ import subprocess
 class Package:
     def __init__(self, root):
         self.root = pathlib.Path(root)
-        printed = subprocess.run(["swift", "package", "dump-package"], cwd=root, check=True, stdout=subprocess.PIPE)
+        # A folder of its own: a build elsewhere locks its folder for as long as it takes.
+        printed = subprocess.run(["swift", "package", "--scratch-path", ".build/manifest", "dump-package"], cwd=root,
+                                 check=True, stdout=subprocess.PIPE)
         targets = json.loads(printed.stdout)["targets"]
         self.needs = {target["name"]: [need["byName"][0] for need in target["dependencies"]] for target in targets}
         self.tests = [target["name"] for target in targets if target["type"] == "test"]
