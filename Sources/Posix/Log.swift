@@ -3,6 +3,9 @@ import Glibc
 
 /// Lines of the program's log, on standard error unless told otherwise (`LogDestination`). Keys,
 /// descriptions, message text and file names are for `debug` only.
+///
+/// Drops a line above `debug` that its subject wrote within the last minute, and everything beyond 200 different lines
+/// of a subject in a minute: peers and relays cause many of these lines. The next line says how many were dropped.
 public struct Log: Sendable {
     /// The part of the program that speaks, for example "relay".
     public let subject: String
@@ -15,6 +18,9 @@ public struct Log: Sendable {
     }
 
     private static let settings = Lock(Settings())
+    private static let start = ContinuousClock.now
+    /// What each subject wrote a moment ago.
+    private static let recent = Lock<[String: RepetitionLimit<String>]>([:])
 
     /// Lines above `level` are dropped. Under systemd (`JOURNAL_STREAM` set) lines carry a prefix.
     public static func configure(level: LogLevel) {
@@ -38,6 +44,18 @@ public struct Log: Sendable {
     private func write(_ level: LogLevel, _ line: () -> String) {
         let settings = Self.settings.withLock { $0 }
         guard level <= settings.level else { return }
-        settings.destination.write(line(), subject: subject, level: level)
+        var text = line()
+        if level < .debug {
+            guard case .say(let dropped) = verdict(on: text) else { return }
+            if dropped > 0 { text += " (and \(dropped) more before)" }
+        }
+        settings.destination.write(text, subject: subject, level: level)
+    }
+
+    private func verdict(on text: String) -> RepetitionLimit<String>.Verdict {
+        let now = ContinuousClock.now - Self.start
+        return Self.recent.withLock { recent in
+            recent[subject, default: RepetitionLimit(maxCount: 200)].verdict(on: text, now: now)
+        }
     }
 }

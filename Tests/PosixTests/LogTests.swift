@@ -182,6 +182,29 @@ struct LogTests {
         #expect(LogLevel.error < .warning && LogLevel.information < .debug)
     }
 
+    @Test("a line that a peer causes again and again is written once a minute")
+    func repeated() async throws {
+        let path = folder.path("stderr")
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            let file = try OpenFile(path, flags: O_WRONLY | O_CREAT | O_APPEND)
+            dup2(file.descriptor, STDERR_FILENO)
+            unsetenv("JOURNAL_STREAM")
+            Log.configure(level: .debug)
+            for _ in 0..<1000 { Log("test").warning("one") }
+            for number in 0..<1000 { Log("other").notice("\(number)") }
+            Log("test").error("two")
+            for _ in 0..<3 { Log("test").debug("three") }
+            _exit(0)
+        }
+        let lines = String(decoding: try folder.read("stderr"), as: UTF8.self).split(separator: "\n")
+        #expect(
+            lines.filter { $0.hasPrefix("chatfs test") } == [
+                "chatfs test: one", "chatfs test: two (and 999 more before)", "chatfs test: three",
+                "chatfs test: three", "chatfs test: three",
+            ])
+        #expect(lines.count { $0.hasPrefix("chatfs other") } == 200)
+    }
+
     @Test("standard error gets the lines up to the level, with a prefix for systemd")
     func standardError() async throws {
         let path = folder.path("stderr")
