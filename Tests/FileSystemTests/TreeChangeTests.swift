@@ -7,7 +7,7 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("What programs are told of the tree", .timeLimit(.minutes(1)))
+@Suite("What programs are told of the tree", .timeLimit(.minutes(10)))
 struct TreeChangeTests {
     private typealias Fixture = FileSystemFixture
 
@@ -22,6 +22,18 @@ struct TreeChangeTests {
                 return left.isEmpty
             }
         }
+    }
+
+    @Test("an arrival that a listing showed before its event is told")
+    func listedFirst() async throws {
+        let fixture = try await Fixture.make(showsEverything: false)
+        let changes = fixture.fileSystem.changes {}
+        let item = fixture.core.received("a.bin", in: Fixture.bob, size: 10)
+        try await fixture.fileSystem.prepare(try fixture.id("bob")).value()
+        let id = try fixture.id("bob/a.bin")
+        fixture.core.tell(.newChatItems([item]))
+        try await expect([.appeared(id)], from: changes)
+        await fixture.end()
     }
 
     @Test("arrivals, changes and deletions are told, with the path of what is gone")
@@ -139,7 +151,7 @@ struct TreeChangeTests {
     }
 }
 
-@Suite("Entries as programs see them", .timeLimit(.minutes(1)))
+@Suite("Entries as programs see them", .timeLimit(.minutes(10)))
 struct EntryListerTests {
     private typealias Fixture = FileSystemFixture
 

@@ -30,10 +30,13 @@ final class TreeNotices: Sendable {
         tellWatchers(of: changes[...])
     }
 
-    /// Entries are new that are in the tree already, with a list that somebody asked for meanwhile: only who watches
-    /// does not know of them.
+    /// Reports new entries that a listing put into the tree before their event came. The kernel has them from that
+    /// listing; watchers and programs do not.
     func arrived(_ nodes: [Node]) {
-        for node in nodes { watchers.appeared(node) }
+        for node in nodes {
+            programs.tell(.appeared(node.id))
+            watchers.appeared(node)
+        }
     }
 
     /// Attributes of a node, or where it stands, are others, and its name is not.
