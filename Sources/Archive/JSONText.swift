@@ -1,3 +1,4 @@
+import Base
 import FoundationEssentials
 
 /// The JSON of this target's manifests.
@@ -9,7 +10,9 @@ enum JSONText {
             isForPeople
             ? [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted] : [.sortedKeys, .withoutEscapingSlashes]
         // Only numbers and strings: encoding them cannot fail.
-        return Array((try? encoder.encode(value)) ?? Data())
+        return Array(
+            PrintableJSON.escaping(String(decoding: (try? encoder.encode(value)) ?? Data(), as: UTF8.self))
+                .utf8)
     }
 
     /// nil for what is none.

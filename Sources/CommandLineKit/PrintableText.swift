@@ -1,3 +1,5 @@
+import Base
+
 /// Text as a terminal can show it.
 public enum PrintableText {
     /// With control characters, and those that change the direction of text, as `\u{…}`: a name must not move
@@ -16,12 +18,7 @@ public enum PrintableText {
     }
 
     private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
-        if scalar == "\t" { return false }
-        switch scalar.properties.generalCategory {
-        case .control, .lineSeparator, .paragraphSeparator: return true
-        case .format: return scalar.properties.isBidiControl
-        default: return false
-        }
+        scalar.isDisplayControl && scalar != "\t"
     }
 
     /// With the few characters that our own texts have beyond ASCII replaced, for terminals without them.

@@ -178,7 +178,8 @@ extension ControlChannel {
         do {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            line = Array(try encoder.encode(message))
+            line = Array(
+                PrintableJSON.escaping(String(decoding: try encoder.encode(message), as: UTF8.self)).utf8)
         } catch {
             throw DesktopError(.malformed, "The message cannot be written as JSON.", cause: error)
         }

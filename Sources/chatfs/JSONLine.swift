@@ -1,3 +1,4 @@
+import Base
 import FoundationEssentials
 
 /// JSON on one line (RFC 8259).
@@ -5,7 +6,7 @@ enum JSONLine {
     static func encoded(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(value), as: UTF8.self)
+        return PrintableJSON.escaping(String(decoding: try encoder.encode(value), as: UTF8.self))
     }
 
     static func decoded<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws -> Value {
@@ -14,7 +15,8 @@ enum JSONLine {
 
     /// On one line, in the order given.
     static func object(_ members: [(name: String, value: String)]) -> String {
-        "{" + members.map { "\(quoted($0.name)):\(quoted($0.value))" }.joined(separator: ",") + "}"
+        let members = members.map { "\(quoted($0.name)):\(quoted($0.value))" }
+        return PrintableJSON.escaping("{" + members.joined(separator: ",") + "}")
     }
 
     private static func quoted(_ text: String) -> String {

@@ -1,7 +1,7 @@
 import Base
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BroadcasterTests {
+@Suite(.timeLimit(.minutes(10))) struct BroadcasterTests {
     @Test func everybodyWhoListensIsToldEverythingInOrderUntilTheEnd() async {
         let broadcaster = Broadcaster<Int>()
         broadcaster.send(0)

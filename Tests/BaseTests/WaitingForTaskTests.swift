@@ -1,7 +1,7 @@
 import Base
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct WaitingForTaskTests {
+@Suite(.timeLimit(.minutes(10))) struct WaitingForTaskTests {
     private struct Failure: Error {}
 
     /// Ends when it is cancelled.

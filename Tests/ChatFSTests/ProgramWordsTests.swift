@@ -143,9 +143,11 @@ struct ProgramWordsTests {
     @Test("members of a JSON line keep their order, and whatever is in them it is JSON")
     func json() throws {
         let line = JSONLine.object([("b", "1"), ("a", "\"\\\n\u{1F}\u{0}ü🎉\u{7F}/")])
-        #expect(line == "{\"b\":\"1\",\"a\":\"\\\"\\\\\\u000a\\u001f\\u0000ü🎉\u{7F}/\"}")
+        #expect(line == "{\"b\":\"1\",\"a\":\"\\\"\\\\\\u000a\\u001f\\u0000ü🎉\\u007f/\"}")
         let read = try JSONLine.decoded([String: String].self, from: Array(line.utf8))
         #expect(read == ["b": "1", "a": "\"\\\n\u{1F}\u{0}ü🎉\u{7F}/"])
+        #expect(JSONLine.object([("a", "\u{9b}\u{202e}")]) == "{\"a\":\"\\u009b\\u202e\"}")
+        #expect(try JSONLine.encoded(["a": "\u{9b}\u{202e}"]) == "{\"a\":\"\\u009b\\u202e\"}")
         #expect(JSONLine.object([]) == "{}")
         #expect(try JSONLine.encoded(["b": "x/y", "a": "1"]) == "{\"a\":\"1\",\"b\":\"x/y\"}")
     }

@@ -72,7 +72,7 @@ struct MessageLine {
             "live": isLive ? "true" : nil, "state": state.map { JSONText.string($0) },
             "error": error.map { JSONText.string($0) }, "ttl": timeToLive.map { String($0) },
         ])
-        return Array(text.utf8) + [UInt8(ascii: "\n")]
+        return Array(PrintableJSON.escaping(text).utf8) + [UInt8(ascii: "\n")]
     }
 
     /// What is left of a line whose message has disappeared: as long as it was, so that what follows stays in its place.

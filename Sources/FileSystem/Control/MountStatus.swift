@@ -1,3 +1,4 @@
+import Base
 import FoundationEssentials
 
 /// What `.chatfs/status.json` holds; `chatfs status` reads it.
@@ -93,7 +94,9 @@ public struct MountStatus: Codable, Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
         // Only numbers and strings: encoding them cannot fail.
-        return Array((try? encoder.encode(self)) ?? Data())
+        return Array(
+            PrintableJSON.escaping(String(decoding: (try? encoder.encode(self)) ?? Data(), as: UTF8.self))
+                .utf8)
     }
 
     /// What `bytes`, read from the file, say; nil when they are of another version.

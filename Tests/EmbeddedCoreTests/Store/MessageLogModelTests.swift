@@ -48,6 +48,16 @@ struct MessageLogModelTests {
         return line
     }
 
+    @Test("lines hold no character that a terminal obeys")
+    func printable() {
+        let line = MessageLine(
+            .message, of: StoreStage.message(1), at: StoreStage.now, .received, by: "z\u{202e}oe",
+            ChatContent(.text, text: "\u{9b}2J\u{2066}\r\n"))
+        let text = String(decoding: line.bytes.dropLast(), as: UTF8.self)
+        #expect(!text.unicodeScalars.contains(where: \.isDisplayControl))
+        #expect(text.contains("\\u009b2J\\u2066\\r\\n") && text.contains("z\\u202eoe"))
+    }
+
     @Test("any part of any log is what the whole has there", arguments: UInt64(1)...6)
     func parts(seed: UInt64) throws {
         let stage = try StoreStage()
