@@ -8,7 +8,7 @@ import Testing
 @testable import Agent
 
 /// What happens to a connection that stands: it moves, loses its keys, fills up, and ends.
-@Suite(.timeLimit(.minutes(2))) struct ConnectionLifeTests {
+@Suite(.timeLimit(.minutes(10))) struct ConnectionLifeTests {
     /// Each writes to the other, and both get it.
     private static func converse(_ couple: Couple, _ text: String) async throws {
         let before = await (couple.inviter.diary.bodies().count, couple.joiner.diary.bodies().count)

@@ -6,7 +6,7 @@ import Testing
 
 /// What is stored of a connection and is none: keys of another length than they were written with, words that nobody
 /// wrote.
-@Suite(.timeLimit(.minutes(1))) struct DamagedKeysTests {
+@Suite(.timeLimit(.minutes(10))) struct DamagedKeysTests {
     @Test(
         "what would be sent with a damaged key is refused with a sentence, and does not wait for ever",
         arguments: ["authorization_seed", "queue_key"])

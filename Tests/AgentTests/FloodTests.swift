@@ -48,7 +48,7 @@ private final class FloodingServers: QueueServers {
     }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct FloodTests {
+@Suite(.timeLimit(.minutes(10))) struct FloodTests {
     @Test func whatTenThousandQueuesBringWaitsWithTheirServers() async throws {
         let folder = try TemporaryFolder()
         let agent = Lock<Agent?>(nil)

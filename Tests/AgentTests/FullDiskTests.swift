@@ -6,7 +6,7 @@ import Testing
 
 @testable import Agent
 
-@Suite(.timeLimit(.minutes(2))) struct FullDiskTests {
+@Suite(.timeLimit(.minutes(10))) struct FullDiskTests {
     /// A size limit acts like a full disk on one process, so it runs in a process of its own.
     @Test func aFullDiskIsSaidToWhoSendsAndLeavesOnTheServerWhatArrives() async throws {
         await #expect(processExitsWith: .success) {

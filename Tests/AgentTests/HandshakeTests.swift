@@ -5,7 +5,7 @@ import Testing
 
 @testable import Agent
 
-@Suite(.timeLimit(.minutes(2))) struct HandshakeTests {
+@Suite(.timeLimit(.minutes(10))) struct HandshakeTests {
     @Test func twoPeopleConnectByAFullLinkAndWriteToEachOther() async throws {
         let couple = try await Couple(MemoryRelay())
         #expect(

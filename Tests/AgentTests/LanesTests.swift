@@ -58,7 +58,7 @@ private final class Workshop: Sendable {
     }
 }
 
-@Suite("Work in lanes", .timeLimit(.minutes(2)))
+@Suite("Work in lanes", .timeLimit(.minutes(10)))
 struct LanesTests {
     private let workshop: Workshop
     private let lanes: Lanes<Int>

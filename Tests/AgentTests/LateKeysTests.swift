@@ -6,7 +6,7 @@ import Testing
 @testable import Agent
 
 /// Servers take new keys, and what proves them, only after everything else was given up.
-@Suite(.timeLimit(.minutes(2))) struct LateKeysTests {
+@Suite(.timeLimit(.minutes(10))) struct LateKeysTests {
     enum Obstacle: CaseIterable, Sendable {
         case serverAway, queueFull, refusal
 

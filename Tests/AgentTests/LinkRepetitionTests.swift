@@ -7,7 +7,7 @@ import Testing
 @testable import Agent
 
 /// Links that were used in vain, and links that are of no use.
-@Suite(.timeLimit(.minutes(2))) struct LinkRepetitionTests {
+@Suite(.timeLimit(.minutes(10))) struct LinkRepetitionTests {
     @Test(arguments: [true, false]) func aLinkThatWasJoinedInVainIsJoinedAgain(isShort: Bool) async throws {
         let relay = MemoryRelay()
         let inviter = try await Person(relay)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Agent
 
-@Suite(.timeLimit(.minutes(2))) struct LinkTests {
+@Suite(.timeLimit(.minutes(10))) struct LinkTests {
     @Test func aShortLinkIsOpenedAndJoinedLater() async throws {
         let relay = MemoryRelay()
         let inviter = try await Person(relay)

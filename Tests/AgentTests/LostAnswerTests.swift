@@ -6,7 +6,7 @@ import Testing
 @testable import Agent
 
 /// Servers have done what they were asked, and nobody has heard of it.
-@Suite(.timeLimit(.minutes(2))) struct LostAnswerTests {
+@Suite(.timeLimit(.minutes(10))) struct LostAnswerTests {
     /// Of who does not ask again while the test runs.
     private static var patient: AgentTimes {
         var times = Known.times

@@ -7,7 +7,7 @@ import Testing
 @testable import Agent
 
 /// A user leaves a messaging server: the queue moves to another one of those in the settings.
-@Suite(.timeLimit(.minutes(5))) struct MoveTests {
+@Suite(.timeLimit(.minutes(10))) struct MoveTests {
     /// Each writes to the other, and both get it.
     private static func converse(_ couple: Couple, _ text: String) async throws {
         let before = await (couple.inviter.diary.bodies().count, couple.joiner.diary.bodies().count)

@@ -9,7 +9,7 @@ import Testing
 
 /// Connections with the official program over the official server, in both roles.
 @Suite(
-    .serialized, .timeLimit(.minutes(6)),
+    .serialized, .timeLimit(.minutes(10)),
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OfficialProgramTests {
     /// Runs one command of the official program, which lives for a few seconds more. What it says.

@@ -6,7 +6,7 @@ import Testing
 @testable import Agent
 
 /// Two agents over TLS and a relay of ours, which stops and starts meanwhile.
-@Suite(.timeLimit(.minutes(4))) struct RealRelayTests {
+@Suite(.timeLimit(.minutes(10))) struct RealRelayTests {
     @Test func messagesOutlastARelayThatIsStartedAgain() async throws {
         let relay = try RealRelay()
         let (one, other) = (

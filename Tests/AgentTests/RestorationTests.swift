@@ -6,7 +6,7 @@ import Testing
 @testable import Agent
 
 /// A database is replaced by one of another time.
-@Suite(.timeLimit(.minutes(2))) struct RestorationTests {
+@Suite(.timeLimit(.minutes(10))) struct RestorationTests {
     private static func write(_ text: String, _ couple: Couple, byInviter: Bool) async throws -> Int64 {
         try await byInviter
             ? couple.inviter.agent.send(
@@ -217,7 +217,7 @@ import Testing
 }
 
 /// Who is about to end waits for what is on its way.
-@Suite(.timeLimit(.minutes(2))) struct FinishingTests {
+@Suite(.timeLimit(.minutes(10))) struct FinishingTests {
     @Test func whatCanBeSentIsWithItsServerWhenItIsFinished() async throws {
         let relay = MemoryRelay()
         let couple = try await Couple(relay)

@@ -6,7 +6,7 @@ import Testing
 @testable import Agent
 
 /// A process ends after every step of what a connection does that stands, and the next one goes on.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct StepwiseEndTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct StepwiseEndTests {
     enum Deed: CaseIterable, Sendable {
         /// One from either side, with its receipt.
         case messages

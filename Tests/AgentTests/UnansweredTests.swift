@@ -6,7 +6,7 @@ import Testing
 @testable import Agent
 
 /// Connections that one side has made, and to which the other never answers.
-@Suite(.timeLimit(.minutes(2))) struct UnansweredTests {
+@Suite(.timeLimit(.minutes(10))) struct UnansweredTests {
     private static let days = Duration.seconds(22 * 86_400)
 
     /// An address at which so many have asked and ended.

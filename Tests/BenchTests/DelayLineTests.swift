@@ -7,7 +7,7 @@ import Testing
 @testable import chatfs_bench
 
 /// The line of the measures, with bytes on it. How long it takes is said by `LinePathTests`, without a clock.
-@Suite("Bytes on a line of some length", .timeLimit(.minutes(2)))
+@Suite("Bytes on a line of some length", .timeLimit(.minutes(10)))
 struct DelayLineTests {
     /// As short as a line can be.
     private static let settings = LineSettings(

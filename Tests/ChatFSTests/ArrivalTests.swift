@@ -7,7 +7,7 @@ import Testing
 
 @testable import chatfs
 
-@Suite("The program of 'chatfs events --exec'", .timeLimit(.minutes(2)))
+@Suite("The program of 'chatfs events --exec'", .timeLimit(.minutes(10)))
 struct ArrivalTests {
     private let folder: TemporaryFolder
 

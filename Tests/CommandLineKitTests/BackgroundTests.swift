@@ -6,7 +6,7 @@ import Testing
 @testable import CommandLineKit
 
 /// Each in a process of its own, which forks.
-@Suite("A process that goes on behind its starter", .timeLimit(.minutes(3)))
+@Suite("A process that goes on behind its starter", .timeLimit(.minutes(10)))
 struct BackgroundTests {
     private let folder: TemporaryFolder
 

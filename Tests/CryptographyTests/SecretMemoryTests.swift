@@ -151,7 +151,7 @@ struct SecretMemoryTests {
         #expect(missing?.systemCode == ENOENT)
     }
 
-    @Test("several read at once, and who writes is alone", .timeLimit(.minutes(1)))
+    @Test("several read at once, and who writes is alone", .timeLimit(.minutes(10)))
     func readers() async {
         let mutex = ReadWriteMutex(rank: .sealedFile)
         let inside = Lock((readers: 0, writers: 0, wrong: 0))

@@ -7,7 +7,7 @@ import Testing
 @testable import Desktop
 
 /// One end of a conversation, and a peer that says whatever bytes it likes.
-@Suite("Lines between a command and a mount", .timeLimit(.minutes(2)))
+@Suite("Lines between a command and a mount", .timeLimit(.minutes(10)))
 struct ControlChannelTests {
     private struct Pair {
         let channel: ControlChannel

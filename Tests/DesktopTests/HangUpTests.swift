@@ -7,7 +7,7 @@ import Testing
 
 @testable import Desktop
 
-@Suite("A daemon that takes a request and says nothing", .timeLimit(.minutes(5)))
+@Suite("A daemon that takes a request and says nothing", .timeLimit(.minutes(10)))
 struct HangUpTests {
     private let folder: TemporaryFolder
     /// Whether the other end of the conversation was there when the daemon looked again.

@@ -8,7 +8,7 @@ import Testing
 @testable import Desktop
 
 /// A command whose daemon is of another version, breaks off, or says nonsense.
-@Suite("A daemon that does not answer as it should", .timeLimit(.minutes(2)))
+@Suite("A daemon that does not answer as it should", .timeLimit(.minutes(10)))
 struct HostileDaemonTests {
     private let folder: TemporaryFolder
 

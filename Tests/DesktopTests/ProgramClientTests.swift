@@ -7,7 +7,7 @@ import Testing
 @testable import Desktop
 
 /// `chatfs ls`, `find` and `events`, with a daemon that says what the test has it say.
-@Suite("What commands make of what a mount's socket for programs says", .timeLimit(.minutes(2)))
+@Suite("What commands make of what a mount's socket for programs says", .timeLimit(.minutes(10)))
 struct ProgramClientTests {
     private let folder: TemporaryFolder
     private let asked = Lock<[ProgramRequest]>([])

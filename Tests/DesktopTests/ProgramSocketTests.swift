@@ -8,7 +8,7 @@ import Testing
 @testable import Desktop
 
 /// A mount's socket for programs: over real sockets between real threads.
-@Suite("A program that talks to a mount", .timeLimit(.minutes(1)))
+@Suite("A program that talks to a mount", .timeLimit(.minutes(10)))
 struct ProgramSocketTests {
     let folder: TemporaryFolder
     private let service = AnsweringService()

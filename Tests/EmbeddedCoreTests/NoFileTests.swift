@@ -8,7 +8,7 @@ import Testing
 @testable import EmbeddedCore
 
 /// Opened as a file, a pipe keeps its reader until somebody writes, and a few of them every thread of the core.
-@Suite("Pipes, devices and folders in the place of files", .timeLimit(.minutes(5)))
+@Suite("Pipes, devices and folders in the place of files", .timeLimit(.minutes(10)))
 struct NoFileTests {
     private let world: World
     private let pipe: String

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// What its user wrote and nobody got is not lost with a chat that was deleted while nothing was mounted.
-@Suite("What was not sent into a chat that is gone", .serialized, .timeLimit(.minutes(5)))
+@Suite("What was not sent into a chat that is gone", .serialized, .timeLimit(.minutes(10)))
 struct DeletedChatTests {
     private static let gone = ChatError(.noSuchChat, "There is no such chat.")
 

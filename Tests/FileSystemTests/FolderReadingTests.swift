@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The core gives the items of `bob` when the test lets it.
-@Suite("A mount whose chats are not all read yet", .timeLimit(.minutes(1)))
+@Suite("A mount whose chats are not all read yet", .timeLimit(.minutes(10)))
 struct FolderReadingTests {
     private typealias Fixture = FileSystemFixture
 

@@ -6,7 +6,7 @@ import Namespace
 import TestSupport
 import Testing
 
-@Suite("Files that the kernel has forgotten", .timeLimit(.minutes(1)))
+@Suite("Files that the kernel has forgotten", .timeLimit(.minutes(10)))
 struct ItemMemoryTests {
     private typealias Fixture = FileSystemFixture
 

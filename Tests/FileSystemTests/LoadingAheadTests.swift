@@ -6,7 +6,7 @@ import Namespace
 import TestSupport
 import Testing
 
-@Suite("Chats that nobody has looked into yet", .timeLimit(.minutes(1)))
+@Suite("Chats that nobody has looked into yet", .timeLimit(.minutes(10)))
 struct LoadingAheadTests {
     private typealias Fixture = FileSystemFixture
 

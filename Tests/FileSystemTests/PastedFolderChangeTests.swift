@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Every refusal that a program meets in folders that are being copied into a chat.
-@Suite("Changes in folders that are being copied in", .serialized, .timeLimit(.minutes(5)))
+@Suite("Changes in folders that are being copied in", .serialized, .timeLimit(.minutes(10)))
 struct PastedFolderChangeTests {
     @Test("folders are made in chats that take files, where folders are sent at all")
     func where_() async throws {

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Who gets a name, and keeps it, when a folder that is being copied in and something else want the same.
-@Suite("Names of folders that are being copied in", .timeLimit(.minutes(5)))
+@Suite("Names of folders that are being copied in", .timeLimit(.minutes(10)))
 struct PastedFolderNameTests {
     private func arrive(_ name: String, _ stage: PastedStage, chat: ChatReference = FileSystemFixture.bob)
         async throws -> ChatItem

@@ -9,7 +9,7 @@ import Testing
 
 /// What a folder that is being copied into a chat is after kills of the process: nobody may get half of it.
 // One after the other: each has an archive that is held on a thread of the pool.
-@Suite("A folder whose daemon was killed", .serialized, .timeLimit(.minutes(5)))
+@Suite("A folder whose daemon was killed", .serialized, .timeLimit(.minutes(10)))
 struct PastedFolderRestartTests {
     /// A mount that was killed when a folder of two files had rested and its archive was half written.
     private func killedWhileArchiving(quietTime: Duration = PastedStage.never) async throws -> PastedStage {

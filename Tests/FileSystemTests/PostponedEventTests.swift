@@ -9,7 +9,7 @@ import Testing
 @testable import Namespace
 
 /// What happens in a chat and cannot be taken into the tree at that moment.
-@Suite("Events that cannot be shown for now", .timeLimit(.minutes(1)))
+@Suite("Events that cannot be shown for now", .timeLimit(.minutes(10)))
 struct PostponedEventTests {
     private typealias Fixture = FileSystemFixture
 

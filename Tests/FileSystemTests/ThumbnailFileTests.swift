@@ -20,7 +20,7 @@ private final class Maker: ThumbnailMaking {
     func isAvailable() async -> Bool { state.withLock { $0.isAvailable } }
 }
 
-@Suite("Thumbnails of previews", .timeLimit(.minutes(1)))
+@Suite("Thumbnails of previews", .timeLimit(.minutes(10)))
 struct ThumbnailFileTests {
     private typealias Fixture = FileSystemFixture
 

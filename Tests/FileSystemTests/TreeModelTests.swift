@@ -9,7 +9,7 @@ import Testing
 
 /// Histories of one chat's folder against what `docs/semantics.md` says of names, worked out here: what users do to
 /// drafts, what arrives and is deleted, drafts that become messages, and mounts that end and begin again.
-@Suite("The tree keeps to its model", .timeLimit(.minutes(2)))
+@Suite("The tree keeps to its model", .timeLimit(.minutes(10)))
 struct TreeModelTests {
     private typealias Fixture = FileSystemFixture
 

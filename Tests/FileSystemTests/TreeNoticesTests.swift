@@ -6,7 +6,7 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("Whom each change of the tree is told", .timeLimit(.minutes(1)))
+@Suite("Whom each change of the tree is told", .timeLimit(.minutes(10)))
 struct TreeNoticesTests {
     private typealias Fixture = FileSystemFixture
 

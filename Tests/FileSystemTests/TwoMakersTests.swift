@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Two programs that make one new file at the same moment: the kernel asks for both of them to make it.
-@Suite("Two programs that make one file", .timeLimit(.minutes(5)))
+@Suite("Two programs that make one file", .timeLimit(.minutes(10)))
 struct TwoMakersTests {
     private static let flags = O_RDWR | O_CREAT | O_TRUNC
 

@@ -9,7 +9,7 @@ import Testing
 @testable import Fuse
 
 /// Listings that are read in parts of any size, of folders that change meanwhile.
-@Suite("Listings in parts", .timeLimit(.minutes(5)))
+@Suite("Listings in parts", .timeLimit(.minutes(10)))
 struct ListingModelTests {
     private struct Entry: Hashable {
         var name: String

@@ -9,7 +9,7 @@ import Testing
 @testable import Fuse
 
 /// Each operation from the bytes of its request to the call, and from the answer to the bytes of its reply.
-@Suite("Requests and answers", .timeLimit(.minutes(1)))
+@Suite("Requests and answers", .timeLimit(.minutes(10)))
 struct TranslationTests {
     /// One request that reaches the files.
     struct Asked: Sendable, CustomTestStringConvertible {

@@ -9,7 +9,7 @@ import Testing
 @testable import FileSystem
 @testable import Fuse
 
-@Suite("Telling those who watch folders", .timeLimit(.minutes(1)))
+@Suite("Telling those who watch folders", .timeLimit(.minutes(10)))
 struct WatcherTests {
     private static func node(_ number: UInt64, _ name: String) throws -> Node {
         // Only a namespace makes nodes.

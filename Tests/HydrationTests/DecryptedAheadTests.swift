@@ -5,7 +5,7 @@ import Testing
 @testable import Hydration
 
 /// What is made ready before somebody asks for it is what they would have got.
-@Suite(.timeLimit(.minutes(1))) struct DecryptedAheadTests {
+@Suite(.timeLimit(.minutes(10))) struct DecryptedAheadTests {
     private static let size: UInt64 = 10 << 20
     private static let piece = 128 << 10
 

@@ -8,7 +8,7 @@ import XFTP
 
 @testable import Hydration
 
-@Suite(.timeLimit(.minutes(2))) struct FailureTests {
+@Suite(.timeLimit(.minutes(10))) struct FailureTests {
     private static let size: UInt64 = 6 * 65_536
 
     @Test(

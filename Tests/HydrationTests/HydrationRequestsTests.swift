@@ -5,7 +5,7 @@ import Testing
 @testable import Hydration
 
 /// What a command hears that waits for a file.
-@Suite(.timeLimit(.minutes(2))) struct HydrationRequestsTests {
+@Suite(.timeLimit(.minutes(10))) struct HydrationRequestsTests {
     @Test func whoAsksAgainAndAgainHearsHowFarItIsAndInTheEndThatNothingComes() async throws {
         let stage = try Stage()
         let gate = Gate()

@@ -10,7 +10,7 @@ import XFTP
 @testable import Hydration
 
 /// What stays in the cache, what goes, and what is received for good.
-@Suite(.timeLimit(.minutes(2))) struct KeepingTests {
+@Suite(.timeLimit(.minutes(10))) struct KeepingTests {
     private static let chunk: UInt64 = 65_536
 
     @Test func whatWasReadPastItsFirstChunkIsReceivedForGoodWhenItsReaderHasGone() async throws {

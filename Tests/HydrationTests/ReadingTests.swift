@@ -8,7 +8,7 @@ import XFTP
 
 @testable import Hydration
 
-@Suite(.timeLimit(.minutes(2))) struct ReadingTests {
+@Suite(.timeLimit(.minutes(10))) struct ReadingTests {
     @Test(arguments: 1...6 as ClosedRange<UInt64>)
     func readersAtAnyPlaceGetTheBytesOfTheSender(seed: UInt64) async throws {
         let stage = try Stage()

@@ -10,7 +10,7 @@ import XFTP
 @testable import Hydration
 
 /// What somebody asked for stays asked for: by a command, by a pin, or by having read past the first chunk.
-@Suite(.timeLimit(.minutes(2))) struct RetentionTests {
+@Suite(.timeLimit(.minutes(10))) struct RetentionTests {
     private static let chunk: UInt64 = 65_536
 
     @Test func hydratingBringsAllOfAFileAndSaysWhyNot() async throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import Hydration
 
 /// One object for a file, whoever comes and goes, and what the files of a hydrator share.
-@Suite(.timeLimit(.minutes(2))) struct SharingTests {
+@Suite(.timeLimit(.minutes(10))) struct SharingTests {
     private static let size: UInt64 = 3 * 65_536
 
     @Test func allOpeningsHoldOneObjectUntilTheLastIsClosedAndNothingIsHeld() async throws {

@@ -8,7 +8,7 @@ import Testing
 @testable import Hydration
 
 /// The check and the writing of a file go on side by side, and each for itself when one of them stops.
-@Suite(.timeLimit(.minutes(2))) struct StorageWorkTests {
+@Suite(.timeLimit(.minutes(10))) struct StorageWorkTests {
     private static let chunk: UInt32 = 1 << 20
     private static let size: UInt64 = 3 << 20
 

@@ -9,7 +9,7 @@ import Testing
 @testable import Hydration
 
 /// A stored file is trusted for as long as it is the one that was checked.
-@Suite(.timeLimit(.minutes(1))) struct StoredFileTests {
+@Suite(.timeLimit(.minutes(10))) struct StoredFileTests {
     private static let size: UInt64 = 300_000
     private static let plain = Pattern.bytes(0..<size, seed: 5)
 

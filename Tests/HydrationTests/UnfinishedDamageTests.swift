@@ -8,7 +8,7 @@ import Testing
 @testable import Hydration
 
 /// Bits that change in the CryptoFile while it is being written: no wrong byte is served, and none is kept.
-@Suite(.timeLimit(.minutes(2))) struct UnfinishedDamageTests {
+@Suite(.timeLimit(.minutes(10))) struct UnfinishedDamageTests {
     private static let chunk: UInt64 = 1 << 20
     private static let size: UInt64 = 10 << 20
 

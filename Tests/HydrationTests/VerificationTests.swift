@@ -9,7 +9,7 @@ import Testing
 @testable import Hydration
 
 /// The check of stored files is progress for who waits for it, and holds up nobody else.
-@Suite(.timeLimit(.minutes(2))) struct VerificationTests {
+@Suite(.timeLimit(.minutes(10))) struct VerificationTests {
     /// A stored file that takes long to check: nothing but a hole, whose tag is wrong.
     private static func hole(_ id: Int64, size: UInt64, on stage: Stage) throws -> ChatItem {
         let path = stage.folder.path("hole-\(id)")

@@ -8,7 +8,7 @@ import XFTP
 
 @testable import Hydration
 
-@Suite(.timeLimit(.minutes(2))) struct WaitingTests {
+@Suite(.timeLimit(.minutes(10))) struct WaitingTests {
     /// Readers of a relay that never answers hold up nobody else: everything below happens while they
     /// wait, or the test never ends.
     @Test func fourHundredReadersOfASilentRelayDelayNobodyElse() async throws {

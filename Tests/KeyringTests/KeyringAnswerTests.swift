@@ -9,7 +9,7 @@ import Testing
 
 /// The process that asks the keyring, in every way in which it may answer, or end. In processes of their own: whether
 /// there is a session bus is said by the environment.
-@Suite("What the process that asks the keyring may answer", .timeLimit(.minutes(3)))
+@Suite("What the process that asks the keyring may answer", .timeLimit(.minutes(10)))
 struct KeyringAnswerTests {
     private let folder: TemporaryFolder
 

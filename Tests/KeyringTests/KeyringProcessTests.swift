@@ -8,7 +8,7 @@ import Testing
 @testable import Keyring
 
 /// The process that asks the keyring, as the program starts it.
-@Suite("The process that asks the keyring", .timeLimit(.minutes(2)))
+@Suite("The process that asks the keyring", .timeLimit(.minutes(10)))
 struct KeyringProcessTests {
     /// Nothing of the user's own session.
     private static func run(_ arguments: [String], address: String? = nil) async throws -> Shell.Outcome {

@@ -88,7 +88,7 @@ struct BusFrameTests {
 }
 
 /// The mount's end, with programs that are not as they should be in place of its own.
-@Suite("A process on a bus that does what it likes", .timeLimit(.minutes(2)))
+@Suite("A process on a bus that does what it likes", .timeLimit(.minutes(10)))
 struct BusChildTests {
     private let folder: TemporaryFolder
 

@@ -7,7 +7,7 @@ import Testing
 @testable import MessageBus
 
 /// libdbus on a bus of its own, in a process whose environment says where that is.
-@Suite("Messages over a bus", .timeLimit(.minutes(3)))
+@Suite("Messages over a bus", .timeLimit(.minutes(10)))
 struct BusLibraryTests {
     /// Two that are on the bus, and know each other by a name.
     private struct Pair {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Network
 
-@Suite("A WebSocket over a real connection", .timeLimit(.minutes(3)))
+@Suite("A WebSocket over a real connection", .timeLimit(.minutes(10)))
 struct WebSocketConnectionTests {
     private func connect(
         to endpoint: Endpoint, _ listener: HeardMessages, timeout: Duration = .seconds(30)

@@ -7,7 +7,7 @@ import Testing
 @testable import Posix
 
 /// Reads and writes that the kernel answers in parts, or interrupts.
-@Suite("Streams of bytes", .timeLimit(.minutes(2)))
+@Suite("Streams of bytes", .timeLimit(.minutes(10)))
 struct PipeTests {
     private struct Pipe {
         let reading: OpenFile

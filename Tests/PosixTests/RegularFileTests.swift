@@ -38,7 +38,7 @@ struct RegularFileTests {
     }
 
     /// Opened as a file this would wait for ever; the time limit is that of the whole run.
-    @Test("a pipe into which nobody writes is none, and nobody waits for it", .timeLimit(.minutes(5)))
+    @Test("a pipe into which nobody writes is none, and nobody waits for it", .timeLimit(.minutes(10)))
     func pipe() throws {
         try check("make a pipe") { mkfifo(folder.path("pipe"), 0o600) }
         #expect(try OpenFile.regular(folder.path("pipe")) == nil)

@@ -76,7 +76,7 @@ private struct PlainClient {
     }
 }
 
-@Suite("The server of a scripted core, seen by another client than ours", .timeLimit(.minutes(5)))
+@Suite("The server of a scripted core, seen by another client than ours", .timeLimit(.minutes(10)))
 struct ServerTests {
     /// Connected, with the handshake behind it: it was counted before that was answered.
     private func connected(_ server: ScriptedServer) throws -> PlainClient {

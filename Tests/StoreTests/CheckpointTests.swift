@@ -35,7 +35,7 @@ struct CheckpointTests {
     }
 
     /// Its busy timeout is an hour: a checkpoint that waited for it would never end here.
-    @Test("beside a reader it does what it can and does not wait for its end", .timeLimit(.minutes(2)))
+    @Test("beside a reader it does what it can and does not wait for its end", .timeLimit(.minutes(10)))
     func besideReader() throws {
         let database = try folder.database(busyTimeout: .seconds(3600))
         let reader = try folder.database()
@@ -56,7 +56,7 @@ struct CheckpointTests {
         #expect(try reader.count("folder") == 100)
     }
 
-    @Test("beside a writer too, who is not disturbed", .timeLimit(.minutes(2)))
+    @Test("beside a writer too, who is not disturbed", .timeLimit(.minutes(10)))
     func besideWriter() throws {
         let database = try folder.database(busyTimeout: .seconds(3600))
         let writer = try folder.database()

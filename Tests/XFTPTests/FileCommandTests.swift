@@ -102,6 +102,17 @@ import Testing
         #expect(try folder.read("a") == [1], "an existing file is not replaced")
     }
 
+    /// Sends a signal within a millisecond of `condition`, or when the process has ended. Looks from a thread of its own:
+    /// tasks of other tests must not let the transfer end meanwhile.
+    private static func send(
+        _ signal: Int32, to process: RunningProcess, when condition: @escaping @Sendable () -> Bool
+    ) async {
+        await ThreadPool(name: "interrupt", threads: 1).run {
+            while !condition(), process.isRunning { usleep(1000) }
+            process.send(signal)
+        }
+    }
+
     @Test func anInterruptedTransferGoesOnWithTheSameCommand() async throws {
         let relay = try LocalRelay()
         let folder = try TemporaryFolder()
@@ -109,8 +120,7 @@ import Testing
         try folder.write(bytes, to: "big")
         let send = ["file", "send", "big", "--relay", relay.address.text, "--out", "out"]
         let sending = try await ChatFSProcess.start(send, folder: folder.path)
-        try await wait(until: "a chunk is there") { relay.relay.storedBytes >= 4_000_000 }
-        sending.send(SIGINT)
+        await Self.send(SIGINT, to: sending) { relay.relay.storedBytes >= 4_000_000 }
         #expect(try await sending.ending() == .code(130))
         #expect(sending.errors.contains("The same command continues"))
         #expect(sending.output.isEmpty)
@@ -127,12 +137,11 @@ import Testing
 
         let receive = ["file", "receive", "out/rcv1.xftp", "--out", "copy"]
         let receiving = try await ChatFSProcess.start(receive, folder: folder.path)
-        try await wait(until: "some of it is here") {
-            let part = try folder.names().first { $0.hasSuffix(".part") }
-            return try part.map { try OpenFile(folder.path($0), flags: O_RDONLY).size() > 20_000_000 }
-                ?? false
+        await Self.send(SIGKILL, to: receiving) {
+            let part = (try? folder.names())?.first { $0.hasSuffix(".part") }
+            let file = part.flatMap { try? OpenFile(folder.path($0), flags: O_RDONLY) }
+            return ((try? file?.size()) ?? 0) > 20_000_000
         }
-        receiving.send(SIGKILL)
         try await receiving.ending()
         #expect(!(try folder.names().contains("copy")), "never a partial file under its name")
         let received = try await ChatFSProcess.run(receive, folder: folder.path)
