@@ -99,12 +99,19 @@ enum FuseControl {
         (try? MountTable.mounts())?.contains { $0.path == folder && $0.type == "fusectl" } == true
     }
 
-    /// Ends the connection behind the mount at `path` as its owner may, whoever has files open.
-    static func abort(_ path: String) async throws {
+    /// The kernel's number of the connection behind the mount at `path`.
+    static func number(of path: String) throws -> UInt64 {
         var status = stat()
         try check("look at the mount") { stat(path, &status) }
         // minor(3) is a macro.
-        let number = status.st_dev & 0xFF | status.st_dev >> 12 & 0xFFFF_FF00
+        return UInt64(status.st_dev & 0xFF | status.st_dev >> 12 & 0xFFFF_FF00)
+    }
+
+    /// Ends the connection behind the mount at `path` as its owner may, whoever has files open.
+    static func abort(_ path: String) async throws { try await abort(number(of: path)) }
+
+    /// The same without asking the mount anything.
+    static func abort(_ number: UInt64) async throws {
         let write = "echo 1 >\(folder)/\(number)/abort"
         let outcome =
             if isMounted {

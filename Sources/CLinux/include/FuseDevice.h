@@ -47,3 +47,11 @@ struct chatfs_fuse_agreement {
 int chatfs_fuse_backing_open(int connection, int file);
 // FUSE_DEV_IOC_BACKING_CLOSE: takes the number back. What is open through it stays open.
 int chatfs_fuse_backing_close(int connection, int32_t number);
+
+// FUSE_DEV_IOC_CLONE: another descriptor of the same connection, or -1. A request that was read through one is
+// answered through that one, and ended by the kernel when that one is closed, though others of the connection are open.
+int chatfs_fuse_clone(int connection);
+// Gives the calling thread descriptors of its own: 0 to 2, and `number`, which stands for what `descriptor` stands
+// for. Those of the process stay as they are. 0, or -1 where the kernel cannot (close_range(2) with
+// CLOSE_RANGE_UNSHARE, Linux 5.9).
+int chatfs_have_alone(int number, int descriptor);

@@ -14,9 +14,7 @@ public final class FuseSession: Sendable {
     public let mountpoint: String
     /// What this session is, among all that may come to be mounted at its path.
     private let mount: MountTable.Mount?
-    /// Notices wait for locks of the kernel that a request may hold while it is answered: they have a
-    /// thread of their own, never one of libfuse's.
-    private let notices = ThreadPool(name: "notices", threads: 1)
+    private let notices: KernelNotices
     /// nil where watchers cannot be told.
     private let watchers: WatcherNotices?
 
@@ -43,10 +41,12 @@ public final class FuseSession: Sendable {
             throw FuseError(
                 .refused, "The folder was mounted, but the mount table cannot be read.", cause: error)
         }
+        let notices = KernelNotices(server)
+        self.notices = notices
         watchers = mount.flatMap { Self.watchers(of: $0, server, context) }
         fileSystem.tellWatchers { [watchers] notice in watchers?.add(notice) }
         fileSystem.askKernelSide { context.kernelSide }
-        fileSystem.tellKernel { [notices] notice in notices.submit { server.send(notice) } }
+        fileSystem.tellKernel { notice in notices.send(notice) }
     }
 
     /// Answers requests until the mount is gone. Blocks.
@@ -55,6 +55,7 @@ public final class FuseSession: Sendable {
         stopTellingWatchers()
         fileSystem.tellKernel(through: nil)
         server.closeConnection()
+        notices.end()
     }
 
     private static func watchers(

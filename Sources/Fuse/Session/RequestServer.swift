@@ -68,8 +68,25 @@ final class RequestServer: @unchecked Sendable {
     /// answer to this notice is one.
     func provokeRequest() { fuse_lowlevel_notify_retrieve(session, fuse_ino_t(FUSE_ROOT_ID), 1, 0, nil) }
 
+    /// Gives the one thread of `notices` descriptors of its own, in which libfuse's number stands for another
+    /// descriptor of the connection. Blocks until it has them.
+    func separateNotices(on notices: ThreadPool) throws(SystemError) {
+        let connection = fuse_session_fd(session)
+        let another = OpenFile(
+            adopting: try check("open the connection again") { chatfs_fuse_clone(connection) })
+        // By its number: if the thread had the last reference, it would close it among its own.
+        let outcome = Monitor<Int32?>(nil)
+        notices.submit { [number = another.descriptor] in
+            let code = chatfs_have_alone(connection, number) == 0 ? 0 : errno
+            outcome.change { $0 = code }
+        }
+        let code = withExtendedLifetime(another) { outcome.wait { $0 } }
+        guard code == 0 else { throw SystemError(code: code, operation: "have descriptors of its own") }
+    }
+
     /// With its last descriptor the connection ends for copies of the mount in other mount namespaces too. The
-    /// number stays taken: late notices and answers go nowhere, not into another file.
+    /// number stays taken: late notices and answers go nowhere, not into another file. For the descriptors of the
+    /// calling thread, which are those of the process unless `separateNotices` gave it others.
     func closeConnection() {
         do throws(SystemError) {
             let nowhere = try OpenFile("/dev/null", flags: O_RDWR)

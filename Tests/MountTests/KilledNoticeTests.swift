@@ -1,0 +1,68 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// The kernel is told of changes by calls that wait, for no signal to end, until a folder's lock is free; who makes a
+/// file in the folder holds it until the daemon has answered.
+@Suite("daemons that are killed while the kernel is told something", .serialized)
+struct KilledNoticeTests {
+    @Test("a daemon that is killed while a notice waits for a request ends")
+    func killed() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["bob"], encrypted: false)
+        try await mounts.mount("alice", ["--quiet-time", "0s"])
+        try await mounts.send([1], as: "first.txt")
+        let connection = try FuseControl.number(of: mounts.path("bob"))
+        let daemon = try mounts.daemon("bob")
+        // Bob's draft is not made as long as somebody else writes into his journal.
+        let journal = try await RunningProcess.start(
+            holdingJournal(mounts.data + "/profiles/2/outbox/journal.sqlite"))
+        try await journal.line("that it writes") { $0 == "writing" }
+        // As often as it is told that the disk is busy.
+        let writer = try await RunningProcess.start(
+            ChildProcess.Settings(
+                "/bin/sh", ["-c", "until : >\"$0\"; do :; done", mounts.path("bob/alice/draft.txt")]))
+        var count = 0
+        try await wait(until: "a notice waits") {
+            try mounts.write([1], to: "alice/bob/\(count).txt")
+            count += 1
+            return isWaiting(daemon.processIdentifier)
+        }
+        daemon.send(SIGKILL)
+        do {
+            try await daemon.ending(within: .seconds(20))
+        } catch {
+            // Nothing that waits for it can be ended otherwise.
+            if FuseControl.isReachable { try await FuseControl.abort(connection) }
+            throw error
+        }
+        writer.send(SIGKILL)
+        try await writer.ending()
+        journal.send(SIGKILL)
+        try await journal.ending()
+        try await mounts.mount("bob")
+        try await mounts.waitForFiles((0..<count).map { "\($0).txt" }, in: "bob/alice")
+        #expect(try await mounts.leave("bob") == .code(0))
+    }
+
+    private func holdingJournal(_ path: String) throws -> ChildProcess.Settings {
+        let script = """
+            import sqlite3, sys
+            connection = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)
+            connection.execute("BEGIN IMMEDIATE")
+            print("writing", flush=True)
+            sys.stdin.read()
+            """
+        var settings = ChildProcess.Settings(try Shell.find("python3"), ["-c", script, path])
+        settings.input = .pipe
+        return settings
+    }
+
+    /// Whether the thread that tells the kernel waits in it.
+    private func isWaiting(_ process: pid_t) -> Bool {
+        ProcessInformation.names(in: "/proc/\(process)/task").contains { thread in
+            let bytes = ProcessInformation.bytes(of: "/proc/\(process)/task/\(thread)/stat") ?? []
+            return String(decoding: bytes, as: UTF8.self).contains("(notices-0) D ")
+        }
+    }
+}
