@@ -6,13 +6,17 @@ import MessageBus
 import Notifications
 import Posix
 
-// Not commands of a user: the process that decodes a picture, the one that makes calls on the mount, the one that speaks
-// with the desktop, and the one that hears the system are this program as well.
+// Not commands of a user: the process that decodes a picture, the one that makes calls on the mount, the one that refuses
+// requests after its daemon, the one that speaks with the desktop, and the one that hears the system are this program as well.
 if ProgramArguments.all.dropFirst().first == PictureProcess.word {
     PictureProcess.main(Array(ProgramArguments.all.dropFirst(2)))
 }
 
 if ProgramArguments.all.dropFirst().first == WatcherProcess.word { WatcherProcess.main() }
+
+if ProgramArguments.all.dropFirst().first == RefusalProcess.word {
+    RefusalProcess.main(Array(ProgramArguments.all.dropFirst(2)))
+}
 
 if ProgramArguments.all.dropFirst().first == NotificationProcess.word { NotificationProcess.main() }
 

@@ -7,8 +7,8 @@ import Testing
 /// file in the folder holds it until the daemon has answered.
 @Suite("daemons that are killed while the kernel is told something", .serialized)
 struct KilledNoticeTests {
-    @Test("a daemon that is killed while a notice waits for a request ends")
-    func killed() async throws {
+    @Test("a daemon that is killed while a notice waits for a request ends", arguments: [1, 6])
+    func killed(writers count: Int) async throws {
         let mounts = try await TwoMounts.start(mounting: ["bob"], encrypted: false)
         try await mounts.mount("alice", ["--quiet-time", "0s"])
         try await mounts.send([1], as: "first.txt")
@@ -19,14 +19,23 @@ struct KilledNoticeTests {
             holdingJournal(mounts.data + "/profiles/2/outbox/journal.sqlite"))
         try await journal.line("that it writes") { $0 == "writing" }
         // As often as it is told that the disk is busy.
-        let writer = try await RunningProcess.start(
-            ChildProcess.Settings(
-                "/bin/sh", ["-c", "until : >\"$0\"; do :; done", mounts.path("bob/alice/draft.txt")]))
-        var count = 0
+        var writers: [RunningProcess] = []
+        for number in 0..<count {
+            let path = mounts.path("bob/alice/draft \(number).txt")
+            writers.append(
+                try await RunningProcess.start(
+                    ChildProcess.Settings("/bin/sh", ["-c", "until : >\"$0\"; do :; done", path])))
+        }
+        var sent = 0
         try await wait(until: "a notice waits") {
-            try mounts.write([1], to: "alice/bob/\(count).txt")
-            count += 1
+            try mounts.write([1], to: "alice/bob/\(sent).txt")
+            sent += 1
             return isWaiting(daemon.processIdentifier)
+        }
+        // Those behind the first get the folder afterwards. What refuses them then is there when a notice has waited for
+        // a moment.
+        if count > 1 {
+            try await wait(until: "a process stands by") { hasStandby(daemon.processIdentifier) }
         }
         daemon.send(SIGKILL)
         do {
@@ -36,12 +45,14 @@ struct KilledNoticeTests {
             if FuseControl.isReachable { try await FuseControl.abort(connection) }
             throw error
         }
-        writer.send(SIGKILL)
-        try await writer.ending()
+        for writer in writers {
+            writer.send(SIGKILL)
+            try await writer.ending()
+        }
         journal.send(SIGKILL)
         try await journal.ending()
         try await mounts.mount("bob")
-        try await mounts.waitForFiles((0..<count).map { "\($0).txt" }, in: "bob/alice")
+        try await mounts.waitForFiles((0..<sent).map { "\($0).txt" }, in: "bob/alice")
         #expect(try await mounts.leave("bob") == .code(0))
     }
 
@@ -63,6 +74,16 @@ struct KilledNoticeTests {
         ProcessInformation.names(in: "/proc/\(process)/task").contains { thread in
             let bytes = ProcessInformation.bytes(of: "/proc/\(process)/task/\(thread)/stat") ?? []
             return String(decoding: bytes, as: UTF8.self).contains("(notices-0) D ")
+        }
+    }
+
+    private func hasStandby(_ process: pid_t) -> Bool {
+        ProcessInformation.names(in: "/proc/\(process)/task").contains { thread in
+            let children = ProcessInformation.bytes(of: "/proc/\(process)/task/\(thread)/children") ?? []
+            return String(decoding: children, as: UTF8.self).split(separator: " ").contains { child in
+                let command = ProcessInformation.bytes(of: "/proc/\(child)/cmdline") ?? []
+                return String(decoding: command, as: UTF8.self).contains("refuse-requests")
+            }
         }
     }
 }

@@ -68,12 +68,17 @@ final class RequestServer: @unchecked Sendable {
     /// answer to this notice is one.
     func provokeRequest() { fuse_lowlevel_notify_retrieve(session, fuse_ino_t(FUSE_ROOT_ID), 1, 0, nil) }
 
+    /// One more descriptor of the connection. Blocks no longer than open(2) of a device.
+    func another() throws(SystemError) -> OpenFile {
+        let connection = fuse_session_fd(session)
+        return OpenFile(adopting: try check("open the connection again") { chatfs_fuse_clone(connection) })
+    }
+
     /// Gives the one thread of `notices` descriptors of its own, in which libfuse's number stands for another
     /// descriptor of the connection. Blocks until it has them.
     func separateNotices(on notices: ThreadPool) throws(SystemError) {
         let connection = fuse_session_fd(session)
-        let another = OpenFile(
-            adopting: try check("open the connection again") { chatfs_fuse_clone(connection) })
+        let another = try another()
         // By its number: if the thread had the last reference, it would close it among its own.
         let outcome = Monitor<Int32?>(nil)
         notices.submit { [number = another.descriptor] in
