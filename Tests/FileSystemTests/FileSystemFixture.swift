@@ -25,7 +25,7 @@ final class FileSystemFixture {
 
     static func make(
         deletion: DeletionPolicy = .refused, quietTime: Duration = .milliseconds(50),
-        readDeadline: Duration = .milliseconds(200), itemsInMemory: Int? = nil, itemsLoadedAhead: Int = 0,
+        readDeadline: Duration = .seconds(60), itemsInMemory: Int? = nil, itemsLoadedAhead: Int = 0,
         showsEverything: Bool = true,
         clock: any OutboxClock = SystemOutboxClock(), drafts: MemoryDrafts? = nil,
         callers: CallerPolicy = CallerPolicy(), opener: Caller? = nil,
@@ -73,6 +73,7 @@ final class FileSystemFixture {
             cacheDisk: try OpenFile(folder.path, flags: O_RDONLY), mountpoint: "/mnt")
         settings.callers = callers
         if let opener { settings.identifyCaller = { _ in opener } }
+        settings.callerTimeout = .seconds(60)
         if let itemsInMemory { settings.itemsInMemory = itemsInMemory }
         settings.itemsLoadedAhead = itemsLoadedAhead
         if let thumbnails {

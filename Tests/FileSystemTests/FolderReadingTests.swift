@@ -162,13 +162,13 @@ struct FolderReadingTests {
             ])
         _ = core.received("other.bin", in: Fixture.bob, size: 10)
         core.state.withLock { $0.refusal = ChatError(.file(.unreachable), "There is no connection.") }
-        let first = try await Fixture(folder, core, .refused, .seconds(60), .milliseconds(200))
+        let first = try await Fixture(folder, core, .refused, .seconds(60), .seconds(60))
         await first.fileSystem.showEverything()
         try await first.write([1, 2, 3], to: "mine.bin")
         let number = try first.id("bob/mine.bin")
         await first.end()
         core.state.withLock { $0.refusal = nil }
-        let second = try await Fixture(folder, core, .refused, .zero, .milliseconds(200))
+        let second = try await Fixture(folder, core, .refused, .zero, .seconds(60))
         try await wait(until: "it is sent") {
             try second.attribute("user.chatfs.state", of: "bob/mine.bin") == "sent"
         }

@@ -157,7 +157,7 @@ struct PostponedEventTests {
         #expect(try names(fixture) == [])
         try index.open()
         let next = try await Fixture(
-            fixture.folder, fixture.core, .refused, .seconds(60), .seconds(1))
+            fixture.folder, fixture.core, .refused, .seconds(60), .seconds(60))
         await next.fileSystem.showEverything()
         #expect(try names(next) == ["a.bin"])
         await next.end()

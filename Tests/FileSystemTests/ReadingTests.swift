@@ -75,14 +75,19 @@ struct ReadingTests {
 
     @Test("a read that has to wait ends with its bytes, at its deadline, or when its reader gives up")
     func waiting() async throws {
-        let fixture = try await Fixture.make { core in
-            for name in ["later", "never"] { _ = core.received(name, in: Fixture.bob, size: 10) }
+        func make(_ deadline: Duration) async throws -> Fixture {
+            let fixture = try await Fixture.make(readDeadline: deadline) { core in
+                for name in ["later", "never"] { _ = core.received(name, in: Fixture.bob, size: 10) }
+            }
+            let items = fixture.core.state.withLock { $0.items }
+            fixture.contents.set(.later, for: items[0])
+            fixture.contents.set(.never, for: items[1])
+            return fixture
         }
-        let items = fixture.core.state.withLock { $0.items }
-        fixture.contents.set(.later, for: items[0])
-        fixture.contents.set(.never, for: items[1])
+        let hasty = try await make(.milliseconds(200))
+        #expect(await code { _ = try await hasty.read("bob/never", count: 10) } == ETIMEDOUT)
+        let fixture = try await make(.seconds(60))
         #expect(try await fixture.read("bob/later", count: 10).count == 10)
-        #expect(await code { _ = try await fixture.read("bob/never", count: 10) } == ETIMEDOUT)
         let reader = Task { await code { _ = try await fixture.read("bob/never", count: 10) } }
         reader.cancel()
         #expect(await reader.value == EINTR)

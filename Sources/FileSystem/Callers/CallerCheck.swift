@@ -32,14 +32,14 @@ final class CallerCheck: Sendable {
 
     private let policy: CallerPolicy
     private let identify: Identify
+    /// Who cannot be identified by then is served.
+    private let timeout: Duration
     private let user: UserConnection?
     private let state = Lock(State())
     /// Of their own: a command line that cannot be read holds up no work of others.
     private static let threads = ThreadPool(name: "callers", threads: 2)
     private let log = Log("filesystem")
 
-    /// Who cannot be identified by then is served.
-    private static let timeout = Duration.seconds(1)
     /// So many different programs are told of in the log.
     private static let maxTold = 64
     /// More executables than open files at one time on any machine.
@@ -47,11 +47,12 @@ final class CallerCheck: Sendable {
 
     init(
         _ policy: CallerPolicy, identify: @escaping Identify = CallerCheck.systemCaller,
-        user: UserConnection? = nil
+        timeout: Duration = .seconds(1), user: UserConnection? = nil
     ) {
         self.policy = policy
         self.user = user
         self.identify = identify
+        self.timeout = timeout
     }
 
     static func systemCaller(_ thread: pid_t) -> Caller? {
@@ -111,7 +112,7 @@ final class CallerCheck: Sendable {
 
     private func caller(_ thread: pid_t) async -> Caller? {
         let looking = Task { [identify] in await Self.threads.run { identify(thread) } }
-        return await looking.result(within: Self.timeout)?.get()
+        return await looking.result(within: timeout)?.get()
     }
 }
 

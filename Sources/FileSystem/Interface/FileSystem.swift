@@ -60,7 +60,8 @@ public final class FileSystem: FileOperations {
         memory = ItemMemory(names: names, handles: handles, limit: settings.itemsInMemory)
         loader = FolderLoader(names: names, core: core, kernel: kernel, memory: memory, deadline: deadline)
         user = UserConnection(names: names)
-        let callers = CallerCheck(settings.callers, identify: settings.identifyCaller, user: user)
+        let callers = CallerCheck(
+            settings.callers, identify: settings.identifyCaller, timeout: settings.callerTimeout, user: user)
         offers = PreviewOffers(names: names, desktop: settings.desktop, maker: settings.thumbnailMaker)
         names.watch(with: offers.observer)
         thumbnails = settings.thumbnailMaker.map { [kernel, loader, offers] maker in

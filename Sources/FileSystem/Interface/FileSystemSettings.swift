@@ -19,6 +19,8 @@ public struct FileSystemSettings: Sendable {
     public var callers = CallerPolicy()
     /// Finds out which program a thread is part of, nil where that cannot be seen. May block for a while.
     public var identifyCaller: @Sendable (_ thread: pid_t) -> Caller? = CallerCheck.systemCaller
+    /// How long that may take: who is not identified by then is served.
+    public var callerTimeout = Duration.seconds(1)
     /// The desktop's thumbnail cache, which forgets what is gone; nil where there is none.
     public var desktop: DesktopThumbnails?
     /// Makes thumbnails of the previews that messages carry; nil: none are offered.
