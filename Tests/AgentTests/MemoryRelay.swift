@@ -61,6 +61,7 @@ final class MemoryRelay: Sendable {
         var random = SystemRandomNumberGenerator()
         var time: Int64 = 1_700_000_000
         var unreachable: Set<ServerAddress> = []
+        var silent: Set<ServerAddress> = []
         var counts: [String: Int] = [:]
         /// Commands by their place among those of their word, of which the client hears nothing.
         var unheard: [String: Set<Int>] = [:]
@@ -82,6 +83,13 @@ final class MemoryRelay: Sendable {
     var presentChaos: Chaos { chaos.withLock { $0 } }
 
     func setUnreachable(_ servers: Set<ServerAddress>) { state.withLock { $0.unreachable = servers } }
+
+    /// What is sent from now on is so much later.
+    func advance(by seconds: Int64) { state.withLock { $0.time += seconds } }
+
+    /// These answer nothing until they are no longer among those that this is called with.
+    func setSilent(_ servers: Set<ServerAddress>) { state.withLock { $0.silent = servers } }
+    func isSilent(_ server: ServerAddress) -> Bool { state.withLock { $0.silent.contains(server) } }
 
     /// Of this command the answers to these are not heard: 1 is the first from now on.
     func loseAnswers(to word: String, _ places: Set<Int>) {

@@ -61,11 +61,13 @@ extension ConnectionMachine {
     /// What comes cannot be decrypted any more, nor can what would be sent: this side begins by itself, but not again and
     /// again with who does not answer, or whose server repeats what is long past.
     /// - Parameter isLost: whether none of the messages to come can be decrypted. Where this side has begun long ago,
-    ///   its keys have not come, or the answer to them has not.
+    ///   its keys have not come, or the answer to them has not. Where both have agreed long ago, the other side has gone
+    ///   on with other keys: this state is a copy of one that was left in the middle of it.
     mutating func synchroniseIfRequired(now: Timestamp, isLost: Bool) throws {
         let isRequired =
             state.synchronisation.phase == .required
-            || isLost && state.synchronisation.phase == .started && state.agreements.isPast(now: now)
+            || isLost && [.started, .agreed].contains(state.synchronisation.phase)
+                && state.agreements.isPast(now: now)
         guard isRequired, state.present?.isGone == false,
             state.phase == .connected || state.phase == .deleting
         else { return }

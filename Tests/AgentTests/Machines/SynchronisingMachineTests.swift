@@ -114,6 +114,36 @@ import Testing
         try pair.converse("after")
     }
 
+    /// Of a backup that was made in the middle of an agreement and put back, without a word, after others.
+    @Test(arguments: 1...6) func agreedKeysThatReadNothingAreFollowedADayLater(seed: UInt64) throws {
+        var pair = try MachinePair.connected(seed: seed)
+        try pair.joiner.step { try $0.synchronise(now: Self.now) }
+        for transmission in try pair.fromJoiner() { try pair.inviter.take(transmission) }
+        let backup = pair.inviter.state
+        #expect(backup.synchronisation.phase == .agreed)
+        try pair.exchange()
+        try pair.joiner.step { try $0.synchronise(now: Self.now) }
+        try pair.exchange()
+        pair.inviter.change { $0.state = backup }
+        func write(after seconds: Int64) throws -> [Outgoing.Kind] {
+            pair.joiner.time = Self.now.advanced(by: .seconds(seconds))
+            pair.joiner.write("\(seconds)")
+            for transmission in try pair.fromJoiner() { try pair.inviter.take(transmission) }
+            return pair.inviter.waiting.map(\.kind)
+        }
+        #expect(try !write(after: 86_399).contains(.keys), "what proves them may be on its way")
+        #expect(try write(after: 86_400).contains(.keys))
+        try pair.exchange()
+        #expect(pair.inviter.condition.synchronisation == .synchronised)
+        #expect(pair.joiner.condition.synchronisation == .synchronised)
+        #expect(pair.inviter.state.ratchet?.securityHash == pair.joiner.state.ratchet?.securityHash)
+        // What the later state had sent is missed here and there.
+        pair.inviter.write("there")
+        pair.joiner.write("here")
+        try pair.exchange()
+        #expect(pair.joiner.bodies.last == "there" && pair.inviter.bodies.last == "here")
+    }
+
     @Test func keysThatWereNotFetchedForADayGoOnceMoreAndAreTheSame() throws {
         var pair = try MachinePair.connected()
         try pair.inviter.step { try $0.restored(now: Self.now) }
