@@ -24,6 +24,8 @@ final class MemoryServers: EndingServers {
     func ask(_ request: ClientRequest, of server: ServerAddress) async throws(SMPError) -> Answer {
         let chaos = relay.presentChaos
         checkpoint()
+        // Nobody cancels it for long: then the process has ended.
+        while relay.isSilent(server), (try? await Task.sleep(for: .milliseconds(5))) != nil {}
         if happens(chaos.delays) { await Task.yield() }
         if happens(chaos.losesRequests) { throw SMPError(.timedOut, "The server did not answer in time.") }
         if happens(chaos.disconnects) {
