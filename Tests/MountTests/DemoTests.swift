@@ -59,6 +59,7 @@ struct DemoTests {
             let folder = try TemporaryFolder()
             let process = try await ChatFSProcess.start(["demo", folder.path("demo")])
             try await process.line("that it starts") { $0.hasPrefix("Starting") }
+            // At other moments of its beginning.
             try await Task.sleep(for: .milliseconds(milliseconds))
             process.send(SIGTERM)
             #expect(try await process.ending() == .code(0), "\(process.errors)")

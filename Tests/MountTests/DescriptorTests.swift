@@ -16,6 +16,7 @@ struct DescriptorTests {
         let command = try await ChatFSProcess.start(
             ["send", letter, "bob", "--profile", "alice", "--data", stage.folder.path("data")])
         let before = try Self.ticks(of: daemon.processIdentifier)
+        // Measured is what the daemon does in two seconds.
         try await Task.sleep(for: .seconds(2))
         // Of the 200 hundredths of a second that a thread in a loop would take. On a busy machine it gets
         // fewer, so this fails only where it should.

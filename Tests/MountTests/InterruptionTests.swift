@@ -78,6 +78,7 @@ struct InterruptionTests {
             status.succeeded && status.output.contains("draft  300 kB  bob/closed.bin"), "\(status.output)")
         // It finishes while unmount waits.
         async let leaving = ChatFSProcess.run(["unmount", mounts.folder.path("a"), "--wait", "60s"])
+        // Nothing shows from outside that it waits; sooner it would be no wait, which is right too.
         try await Task.sleep(for: .milliseconds(500))
         writer.send(SIGTERM)
         #expect(try await leaving.succeeded)

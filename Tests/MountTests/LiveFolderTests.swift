@@ -41,6 +41,7 @@ struct LiveFolderTests {
         var before = stat()
         var after = stat()
         #expect(lstat(mounts.path("bob/alice"), &before) == 0)
+        // Times here are of whole seconds: another one has to begin.
         try await Task.sleep(for: .milliseconds(1100))
         try await mounts.send([1], as: "a.txt")
         // The kernel is told of it behind the entry.

@@ -155,6 +155,7 @@ struct NotificationTests {
         let mounts = try await Self.mounts(desktop)
         for round in 0..<6 {
             for number in 0..<10 { try mounts.write([1], to: "alice/bob/file \(round)-\(number).txt") }
+            // At another moment each time.
             try await Task.sleep(for: .milliseconds(150 * round))
             let daemon = try mounts.daemon("bob")
             daemon.send(SIGKILL)

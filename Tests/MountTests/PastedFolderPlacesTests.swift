@@ -110,6 +110,7 @@ struct PastedFolderPlacesTests {
         open.send(SIGKILL)
         _ = try await open.ending()
         unlink(mounts.path("alice/bob/Holiday/late"))
+        // Time for several tries, which all fail: nothing comes, and nothing ends.
         try await Task.sleep(for: .seconds(4))
         #expect(try mounts.folder.names(in: "bob/alice") == [])
         #expect(kill(alice, 0) == 0)

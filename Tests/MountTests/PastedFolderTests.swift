@@ -76,6 +76,7 @@ struct PastedFolderTests {
         try await expect("Holiday.zip", equals: holiday, mounts)
         try await mounts.waitForState("sent", of: "alice/bob/Holiday.zip")
         #expect(try names(mounts) == ["Holiday.zip"])
+        // The time after which a second one would have come.
         try await Task.sleep(for: .seconds(1))
         #expect(try names(mounts, "bob/alice") == ["Holiday.zip"], "once")
         // And the same once more is another message, under the next name.
@@ -111,6 +112,7 @@ struct PastedFolderTests {
         _ = try makeHoliday(mounts)
         try await shell(
             "cp -r Holiday alice/bob/ && rm -r alice/bob/Holiday && mkdir -p alice/bob/empty/more", mounts)
+        // Longer than a folder has to rest: nothing comes.
         try await Task.sleep(for: .seconds(2))
         #expect(try names(mounts) == ["empty"])
         #expect(try names(mounts, "bob/alice") == [])
@@ -131,6 +133,7 @@ struct PastedFolderTests {
         try await shell("mkdir alice/bob/Holiday && echo 1 > alice/bob/Holiday/1", mounts)
         let open = try mounts.create("alice/bob/Holiday/2")
         try open.write([1, 2, 3], at: 0)
+        // Longer than a folder has to rest: it stays.
         try await Task.sleep(for: .seconds(3))
         #expect(try names(mounts) == ["Holiday"])
         try open.write([4], at: 3)
@@ -167,6 +170,7 @@ struct PastedFolderTests {
         #expect(
             status.output.contains("bob/Holiday") && status.output.contains("chatfs retry"),
             "\(status.output)")
+        // Longer than a folder has to rest: nothing comes.
         try await Task.sleep(for: .seconds(2))
         #expect(try names(mounts, "bob/alice") == [])
         let outcome = try await ChatFSProcess.run(["retry", mounts.path("alice/bob/Holiday")])

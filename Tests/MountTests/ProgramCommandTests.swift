@@ -181,6 +181,7 @@ struct ProgramCommandTests {
         try await watch.line("how it is") { $0.hasPrefix("{") && $0.contains("\"entries\":0") }
         try mounts.write([1, 2, 3], to: "alice/bob/a.txt")
         try await watch.line("what came") { $0.contains("\"entries\":1") }
+        // Twice the second after which it looks again: nothing changes, and nothing more is printed.
         try await Task.sleep(for: .milliseconds(2_500))
         watch.send(SIGINT)
         #expect(try await watch.ending() == .code(130))

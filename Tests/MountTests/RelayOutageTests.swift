@@ -44,6 +44,7 @@ struct RelayOutageTests {
         mounts.relay.send(SIGKILL)
         try await mounts.relay.ending()
         goOn(reader)
+        // Long enough for a wrong answer to come.
         try await Task.sleep(for: .milliseconds(500))
         #expect(reader.isRunning && !reader.output.contains("went on"), "\(reader.errors)")
         try await mounts.startRelay()
@@ -53,6 +54,7 @@ struct RelayOutageTests {
         outages.append(.now)
         mounts.relay.send(SIGSTOP)
         goOn(reader)
+        // Its requests lie in the sockets of the stopped relay, where nobody sees them.
         try await Task.sleep(for: .milliseconds(500))
         mounts.relay.send(SIGKILL)
         try await mounts.relay.ending()

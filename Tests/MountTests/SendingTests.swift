@@ -25,9 +25,10 @@ struct SendingTests {
         let file = try mounts.folder.write(TwoMounts.bytes(50_000), to: "report.bin")
         let daemon = try mounts.daemon("alice")
         daemon.send(SIGSTOP)
-        let command = try await ChatFSProcess.start(arguments(mounts, file))
-        // In the middle of its question to the daemon: it sleeps in poll.
-        try await Task.sleep(for: .seconds(1))
+        // In the middle of its question to the daemon.
+        let command = try await PendingConnections.wait {
+            try await ChatFSProcess.start(arguments(mounts, file))
+        }
         command.send(SIGINT)
         // The daemon stays stopped: nothing but the signal ends it.
         #expect(try await command.ending() == .code(130))
@@ -50,13 +51,15 @@ struct SendingTests {
         try await wait(until: "the request is noted", within: .seconds(300)) {
             try mounts.folder.names(in: "data/profiles/1/unanswered").contains { !$0.hasPrefix(".") }
         }
+        // Then it asks, and waits.
         try await Task.sleep(for: .milliseconds(300))
         first.send(SIGINT)
         #expect(try await first.ending() == .code(130))
         #expect(first.errors.contains("The same command again is safe"), "\(first.errors)")
         // One that waits while the daemon is stopped, one afterwards.
-        let second = try await ChatFSProcess.start(arguments(mounts, file))
-        try await Task.sleep(for: .milliseconds(300))
+        let second = try await PendingConnections.wait {
+            try await ChatFSProcess.start(arguments(mounts, file))
+        }
         daemon.send(SIGCONT)
         #expect(try await second.ending(within: .seconds(60)) == .code(0), "\(second.errors)")
         try await mounts.waitForFile("bob/alice/big.bin")

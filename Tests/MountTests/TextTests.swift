@@ -99,8 +99,7 @@ struct TextTests {
         let arguments = ["send", "--text", "once", "bob", "--profile", "alice", "--data", mounts.data]
         for _ in 0..<3 {
             daemon.send(SIGSTOP)
-            let command = try await ChatFSProcess.start(arguments)
-            try await Task.sleep(for: .milliseconds(300))
+            let command = try await PendingConnections.wait { try await ChatFSProcess.start(arguments) }
             command.send(SIGINT)
             #expect(try await command.ending() == .code(130))
             daemon.send(SIGCONT)
