@@ -63,10 +63,11 @@ public enum ChatFSProcess {
         return try await RunningProcess.start(settings)
     }
 
-    /// Runs it to its end.
+    /// Runs it to its end. The limit ends hopeless tests: commands that take tenths of a second take many on a machine
+    /// that others use.
     public static func run(
         _ arguments: [String], environment: [String: String?] = [:], folder: String? = nil,
-        limit: Duration = .seconds(60)
+        limit: Duration = .seconds(180)
     ) async throws -> Shell.Outcome {
         let process = try await start(arguments, environment: environment, folder: folder)
         let ending = try await process.ending(within: limit)

@@ -16,7 +16,7 @@ public enum Shell {
     public static func run(
         _ tool: String, _ arguments: [String] = [], folder: String? = nil,
         environment: [String: String?] = [:],
-        limit: Duration = .seconds(60)
+        limit: Duration = .seconds(180)
     ) async throws -> Outcome {
         var settings = ChildProcess.Settings(try find(tool), arguments)
         settings.folder = folder
@@ -29,7 +29,7 @@ public enum Shell {
     /// Runs a line of sh(1).
     public static func script(
         _ line: String, folder: String? = nil, environment: [String: String?] = [:],
-        limit: Duration = .seconds(60)
+        limit: Duration = .seconds(180)
     ) async throws -> Outcome {
         try await run("/bin/sh", ["-c", line], folder: folder, environment: environment, limit: limit)
     }
