@@ -68,7 +68,8 @@ public final class MessageRelay: Sendable {
                 endpoint throws(NetworkError) in
                 try BlockServer.start(
                     on: endpoint, tls: tls, size: TransportBlock.size,
-                    connections: settings.limits.connections, handshake: settings.limits.handshake
+                    connections: settings.limits.connections,
+                    connectionsOfPeer: settings.limits.connectionsOfPeer, handshake: settings.limits.handshake
                 ) { connection in
                     let number = last.withLock { last in
                         last += 1
@@ -92,6 +93,9 @@ public final class MessageRelay: Sendable {
         await service.stop()
         folder.release()
     }
+
+    /// Bytes that clients have in memory, with what they asked and are told, beyond 52 KiB for each.
+    public var memoryInUse: Int { service.budget.used }
 
     /// Connections that are open now.
     public var connectionCount: Int { server.connectionCount }

@@ -34,7 +34,11 @@ public struct MessageRelaySettings: Sendable {
     /// What a client may cost.
     public struct Limits: Sendable {
         /// Connections at once; further ones are closed at once.
-        public var connections = 512
+        public var connections = 768
+        /// The same of one address, which leaves others some.
+        public var connectionsOfPeer = 512
+        /// Bytes of memory for what clients have asked and are told, all together, beyond 52 KiB for each.
+        public var memory = 64 << 20
         /// From accepting to the end of the TLS handshake, and again to the client's hello.
         public var handshake: Duration = .seconds(30)
         /// How long a client may refuse to take more of what it asked for.

@@ -117,7 +117,7 @@ public final class Relay: Sendable {
 struct RelayHandler: HTTP2ServerHandler {
     let service: RelayService
 
-    func connected(channelBinding: [UInt8]) -> any ServerConnectionHandler {
+    func connected(channelBinding: [UInt8], from peer: PeerAddress) -> any ServerConnectionHandler {
         RelaySession(service: service, sessionID: channelBinding)
     }
 }

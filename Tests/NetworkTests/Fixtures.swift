@@ -10,7 +10,7 @@ struct TalkingServer: HTTP2ServerHandler {
     let abandoned = Lock(0)
     let bindings = Lock<[[UInt8]]>([])
 
-    func connected(channelBinding: [UInt8]) -> any ServerConnectionHandler {
+    func connected(channelBinding: [UInt8], from peer: PeerAddress) -> any ServerConnectionHandler {
         bindings.withLock { $0.append(channelBinding) }
         return Connection(server: self)
     }

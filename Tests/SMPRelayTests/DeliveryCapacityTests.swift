@@ -65,21 +65,18 @@ struct DeliveryCapacityTests {
             folder: folder.path,
             identity: try NewServerIdentity.make(.ed25519, hostName: "localhost").identity)
         var processor = CommandProcessor(settings: settings, used: 0)
-        let authority = SessionAuthority(sessionID: [1], key: .generate(), secret: nil)
         let client = Client(number: 1, wakeUp: try WakeUp())
         let (key, box) = (SigningKey.generate(), AgreementKey.generate())
-        func received(_ command: Command, of entity: [UInt8]) -> ServerSession.Received {
-            var transmission = Transmission(
-                correlationID: SystemRandomSource().bytes(24), entityID: entity,
-                body: command.encoded(version: 17))
-            transmission.authorization = key.sign(transmission.signedBytes(sessionID: [1]))
-            return ServerSession.Received(transmission, .success(command))
+        func request(_ command: Command, of entity: [UInt8]) -> Request {
+            Request(
+                command: command, correlationID: SystemRandomSource().bytes(24), entityID: entity,
+                signer: key.publicKey)
         }
         let new = Command.NewQueue(
             recipientKey: key.publicKey, boxKey: box.publicKey, subscribes: false, mode: .messaging)
         try database.transaction {
             try processor.perform(
-                received(.create(new), of: []), of: client, authority, QueueRecords(connection: $0))
+                request(.create(new), of: []), of: client, QueueRecords(connection: $0))
         }
         guard case .answer(.created(let ids))? = processor.commit().first?.message.content else {
             throw WaitedInVain("a queue")
@@ -89,7 +86,7 @@ struct DeliveryCapacityTests {
                 try database.transaction { connection in
                     try connection.execute("ALTER TABLE message RENAME TO elsewhere")
                     try processor.perform(
-                        received(.subscribe, of: ids.recipientID), of: client, authority,
+                        request(.subscribe, of: ids.recipientID), of: client,
                         QueueRecords(connection: connection))
                 }
             }

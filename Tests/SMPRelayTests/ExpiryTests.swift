@@ -52,11 +52,9 @@ struct ExpiryTests {
         let service = try QueueService.start(path: path, settings: settings)
         let client = Client(number: 1, wakeUp: try WakeUp())
         let command = Command.text("hello")
-        let transmission = Transmission(
-            correlationID: [UInt8](repeating: 5, count: 24), entityID: sender,
-            body: command.encoded(version: 17))
-        let authority = SessionAuthority(sessionID: [1], key: .generate(), secret: nil)
-        service.submit([.command(ServerSession.Received(transmission, .success(command)), client, authority)])
+        let request = Request(
+            command: command, correlationID: [UInt8](repeating: 5, count: 24), entityID: sender, signer: nil)
+        service.submit([.command(request, client)])
         clock.windUp()
         var answers: [Answer] = []
         try await wait(until: "it is answered") {

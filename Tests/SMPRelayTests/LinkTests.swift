@@ -89,7 +89,8 @@ struct LinkTests {
                 correlationID: [UInt8](repeating: 2, count: 24), entityID: [], body: Array("PING".utf8))
             let answers = try RawClient.connected(to: place.relay.address).answers(
                 to: [request, ping].map { $0.encoded(version: 17) })
-            #expect(answers == [.error(.internalError), .pong])
+            // The relay answers a ping at once.
+            #expect(Set(answers) == [.error(.internalError), .pong] && answers.count == 2)
         }
         await place.stop()
     }

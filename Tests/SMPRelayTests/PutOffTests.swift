@@ -17,7 +17,6 @@ struct PutOffTests {
         let service: QueueService
         private let watcher: Client
         private let key = SigningKey.generate()
-        private let authority = SessionAuthority(sessionID: [1], key: .generate(), secret: nil)
 
         var path: String { folder.path("queues.db") }
 
@@ -28,19 +27,19 @@ struct PutOffTests {
                 settings: MessageRelaySettings(
                     folder: folder.path,
                     identity: try NewServerIdentity.make(.ed25519, hostName: "localhost").identity))
-            watcher = Client(number: 0, wakeUp: try WakeUp())
+            watcher = Client(number: 1, wakeUp: try WakeUp())
         }
 
         func job(_ command: Command, of entity: [UInt8] = [], by client: Client) -> QueueService.Job {
-            var transmission = Transmission(
-                correlationID: SystemRandomSource().bytes(24), entityID: entity,
-                body: command.encoded(version: 17))
+            let isOwners: Bool
             switch command {
-            case .create, .subscribe:
-                transmission.authorization = key.sign(transmission.signedBytes(sessionID: [1]))
-            default: break
+            case .create, .subscribe: isOwners = true
+            default: isOwners = false
             }
-            return .command(ServerSession.Received(transmission, .success(command)), client, authority)
+            return .command(
+                Request(
+                    command: command, correlationID: SystemRandomSource().bytes(24), entityID: entity,
+                    signer: isOwners ? key.publicKey : nil), client)
         }
 
         var newQueue: Command {
@@ -53,7 +52,8 @@ struct PutOffTests {
         /// Has all of it done, in its order.
         func done(_ jobs: [QueueService.Job]) async throws {
             service.submit(jobs)
-            service.submit([job(.ping, by: watcher)])
+            // Behind all of it: what is of one number keeps its order.
+            service.submit([job(.queueInformation, by: watcher)])
             try await wait(until: "it is done") { !watcher.take().messages.isEmpty }
         }
     }

@@ -142,6 +142,14 @@ final class RawClient {
         stream.wait(atMost: Self.bound)
     }
 
+    /// Sends one request as far as this machine's buffers take it, and reads nothing.
+    func offer(_ request: ClientRequest) throws {
+        guard var session else { throw WaitedInVain("a session") }
+        _ = try session.submit(request, now: .zero)
+        while let block = session.takeBlock() { try stream.send(block) }
+        self.session = session
+    }
+
     /// What the relay says by itself in its next block.
     func told() throws -> [ClientEvent] {
         guard var session else { throw WaitedInVain("a session") }

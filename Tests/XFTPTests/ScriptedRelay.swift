@@ -84,7 +84,7 @@ final class ScriptedRelay: HTTP2ServerHandler {
             replicas: [.init(relay: address, id: [1], key: SigningKey.generate().pkcs8)])
     }
 
-    func connected(channelBinding: [UInt8]) -> any ServerConnectionHandler {
+    func connected(channelBinding: [UInt8], from peer: PeerAddress) -> any ServerConnectionHandler {
         connections.withLock { $0 += 1 }
         return Connection(relay: self, sessionID: channelBinding)
     }

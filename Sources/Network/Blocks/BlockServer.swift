@@ -6,6 +6,7 @@ public final class BlockServer: Sendable {
     /// One connection, as its thread has it.
     public struct Connection {
         public let stream: BlockStream
+        public let peer: PeerAddress
         /// Ends a wait of the stream when it is rung: by whoever has something for this connection, and when the
         /// server stops.
         public let wakeUp: WakeUp
@@ -23,25 +24,28 @@ public final class BlockServer: Sendable {
     /// - Parameters:
     ///   - size: bytes of each block.
     ///   - connections: at once; further ones are closed at once.
+    ///   - connectionsOfPeer: the same of one address.
     ///   - handshake: from accepting to the end of the TLS handshake.
     ///   - serve: the life of one connection on its thread.
     /// - Throws: `.nameNotFound`; `.configuration` for an address that is taken or not this machine's;
     ///   `.unreachable` for a kind of address that it does not have; `.exhausted`.
     public static func start(
-        on endpoint: Endpoint, tls: TLSServerSettings, size: Int, connections: Int, handshake: Duration,
+        on endpoint: Endpoint, tls: TLSServerSettings, size: Int, connections: Int,
+        connectionsOfPeer: Int = .max, handshake: Duration,
         serve: @escaping @Sendable (Connection) throws -> Void
     ) throws(NetworkError) -> BlockServer {
         let context = try TLSContext(server: tls)
         let listener = try Listener.start(
-            on: endpoint, threads: ("smp-accept", "smp-serve"), limit: connections
-        ) { socket, wakeUp, listener in
+            on: endpoint, threads: ("smp-accept", "smp-serve"),
+            limits: .init(connections: connections, connectionsOfPeer: connectionsOfPeer)
+        ) { socket, peer, wakeUp, listener in
             do {
                 let stream = try TLSStream.accept(
                     socket, context: context, applicationProtocols: tls.applicationProtocols,
                     deadline: Deadline(after: handshake), stop: wakeUp)
                 let blocks = BlockStream(stream, size: size, wakeUp: wakeUp)
                 defer { blocks.shutDown() }
-                try serve(Connection(stream: blocks, wakeUp: wakeUp, listener: listener))
+                try serve(Connection(stream: blocks, peer: peer, wakeUp: wakeUp, listener: listener))
             } catch {
                 // Whatever clients do is their affair; it is of interest only to who looks for it.
                 Log("network").debug(sentence(of: error))

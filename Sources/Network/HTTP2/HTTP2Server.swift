@@ -15,10 +15,13 @@ public final class HTTP2Server: Sendable {
     ) throws(NetworkError) -> HTTP2Server {
         let context = try TLSContext(server: tls)
         let listener = try Listener.start(
-            on: endpoint, threads: ("xftp-accept", "xftp-serve"), limit: limits.connections
-        ) { socket, wakeUp, listener in
-            ServerConnection(listener: listener, context: context, limits: limits, wakeUp: wakeUp)
-                .run(socket, applicationProtocols: tls.applicationProtocols, handler: handler)
+            on: endpoint, threads: ("xftp-accept", "xftp-serve"),
+            limits: .init(connections: limits.connections, connectionsOfPeer: limits.connectionsOfPeer)
+        ) { socket, peer, wakeUp, listener in
+            ServerConnection(
+                listener: listener, context: context, limits: limits, peer: peer, wakeUp: wakeUp
+            )
+            .run(socket, applicationProtocols: tls.applicationProtocols, handler: handler)
         }
         return HTTP2Server(listener: listener)
     }

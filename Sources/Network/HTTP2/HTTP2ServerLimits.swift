@@ -1,7 +1,9 @@
 /// What a client of an `HTTP2Server` may cost.
 public struct HTTP2ServerLimits: Sendable {
     /// Connections at once; further ones are closed at once.
-    public var connections = 256
+    public var connections = 320
+    /// The same of one address, which leaves others some.
+    public var connectionsOfPeer = 256
     /// From accepting to the end of the TLS handshake.
     public var handshake: Duration = .seconds(30)
     /// From a request's headers to the end of its body. The official relay gives a chunk as long.

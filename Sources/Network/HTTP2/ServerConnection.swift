@@ -32,6 +32,7 @@ final class ServerConnection: HTTP2SessionEvents {
     private let listener: Listener
     private let context: TLSContext
     private let limits: HTTP2ServerLimits
+    private let peer: PeerAddress
     private let wakeUp: WakeUp
     private var handler: (any ServerConnectionHandler)?
     private var session: HTTP2Session?
@@ -41,7 +42,10 @@ final class ServerConnection: HTTP2SessionEvents {
     /// the largest chunk.
     private static let maxDropped = 64 << 20
 
-    init(listener: Listener, context: TLSContext, limits: HTTP2ServerLimits, wakeUp: WakeUp) {
+    init(
+        listener: Listener, context: TLSContext, limits: HTTP2ServerLimits, peer: PeerAddress, wakeUp: WakeUp
+    ) {
+        self.peer = peer
         self.listener = listener
         self.context = context
         self.limits = limits
@@ -54,7 +58,7 @@ final class ServerConnection: HTTP2SessionEvents {
             let stream = try TLSStream.accept(
                 socket, context: context, applicationProtocols: applicationProtocols,
                 deadline: Deadline(after: limits.handshake), stop: wakeUp)
-            self.handler = handler.connected(channelBinding: stream.channelBinding)
+            self.handler = handler.connected(channelBinding: stream.channelBinding, from: peer)
             try serve(stream)
         } catch {
             // Whatever clients do is their affair; it is of interest only to who looks for it.

@@ -1,7 +1,7 @@
 /// What a server does with its connections. Shared by all their threads.
 public protocol HTTP2ServerHandler: Sendable {
     /// A client has connected. `channelBinding` is its Finished message ("tls-unique", 32 bytes).
-    func connected(channelBinding: [UInt8]) -> any ServerConnectionHandler
+    func connected(channelBinding: [UInt8], from peer: PeerAddress) -> any ServerConnectionHandler
 }
 
 /// What a server keeps for one connection. Lives on the connection's thread.

@@ -1,4 +1,5 @@
 import Base
+import CLinux
 import Glibc
 import Posix
 
@@ -6,6 +7,11 @@ import Posix
 final class Listener: Sendable {
     private struct State {
         var connections: [Int: WakeUp] = [:]
+        /// How many of them each address has.
+        var counts: [PeerAddress: Int] = [:]
+        /// Connections that have ended since memory was given back, and when that is due.
+        var ended = 0
+        var giveBack: Deadline?
         var next = 0
         var isStopping = false
         var isAccepting = true
@@ -15,14 +21,21 @@ final class Listener: Sendable {
     }
 
     /// Serves one connection, on its thread, and returns when it is closed. The event is set when the listener stops.
-    typealias Service = @Sendable (Socket, WakeUp, Listener) -> Void
+    typealias Service = @Sendable (Socket, PeerAddress, WakeUp, Listener) -> Void
+
+    /// Connections that may be open.
+    struct Limits {
+        /// Further ones are closed at once.
+        var connections: Int
+        /// The same of one address.
+        var connectionsOfPeer: Int
+    }
 
     /// Where it listens, with the port that the system gave.
     let endpoint: Endpoint
     private let socket: Socket
     private let servingThread: String
-    /// Connections at once; further ones are closed at once.
-    private let limit: Int
+    private let limits: Limits
     private let serve: Service
     private let wakeUp: WakeUp
     private let state = Lock(State())
@@ -30,23 +43,23 @@ final class Listener: Sendable {
     /// Listens and starts to accept. A host name, unlike a numeric address, may block on a name server.
     /// - Parameter threads: names of the one that accepts, and of those that serve.
     static func start(
-        on endpoint: Endpoint, threads: (accepting: String, serving: String), limit: Int,
+        on endpoint: Endpoint, threads: (accepting: String, serving: String), limits: Limits,
         serve: @escaping Service
     ) throws(NetworkError) -> Listener {
         let listener = try Listener(
-            on: endpoint, servingThread: threads.serving, limit: limit, serve: serve)
+            on: endpoint, servingThread: threads.serving, limits: limits, serve: serve)
         Thread.start(threads.accepting) { listener.accept() }
         return listener
     }
 
     private init(
-        on endpoint: Endpoint, servingThread: String, limit: Int, serve: @escaping Service
+        on endpoint: Endpoint, servingThread: String, limits: Limits, serve: @escaping Service
     ) throws(NetworkError) {
         let addresses = try SocketAddress.resolve(endpoint, numericOnly: false, listening: true)
         socket = try Socket.listen(on: addresses)
         self.endpoint = Endpoint(host: endpoint.host, port: socket.localPort())
         self.servingThread = servingThread
-        self.limit = limit
+        self.limits = limits
         self.serve = serve
         wakeUp = try WakeUp.orExhausted()
     }
@@ -80,7 +93,9 @@ final class Listener: Sendable {
             var requests = [socket.descriptor, wakeUp.descriptor].map {
                 pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
             }
-            poll(&requests, milliseconds: -1)
+            poll(&requests, milliseconds: state.withLock { $0.giveBack }?.milliseconds ?? -1)
+            if requests[1].revents != 0, !isStopping { wakeUp.clear() }
+            giveBackMemory()
             do throws(NetworkError) {
                 while !isStopping, let accepted = try socket.accept() { begin(accepted) }
             } catch {
@@ -102,32 +117,66 @@ final class Listener: Sendable {
             // Out of descriptors: the client finds a connection that ends, as where there are too many.
             return Log("network").warning("a connection was turned away: \(error.sentence)")
         }
+        let peer = socket.peer
         let number: Int? = state.withLock { state in
-            guard state.connections.count < limit, !state.isStopping else { return nil }
+            guard state.connections.count < limits.connections,
+                state.counts[peer] ?? 0 < limits.connectionsOfPeer, !state.isStopping
+            else { return nil }
             state.next += 1
             state.connections[state.next] = wakeUp
+            state.counts[peer, default: 0] += 1
             return state.next
         }
         guard let number else { return }
         do throws(SystemError) {
             try Thread.begin(servingThread) { [self] in
-                serve(socket, wakeUp, self)
-                leave { $0.connections[number] = nil }
+                serve(socket, peer, wakeUp, self)
+                end(number, of: peer)
             }
         } catch {
             // Nobody can serve it: it is closed, and the client comes again.
-            leave { $0.connections[number] = nil }
+            end(number, of: peer)
         }
+    }
+
+    private func end(_ number: Int, of peer: PeerAddress) {
+        leave { state in
+            state.connections[number] = nil
+            state.counts[peer, default: 1] -= 1
+            if state.counts[peer] == 0 { state.counts[peer] = nil }
+            state.ended += 1
+        }
+    }
+
+    // MARK: - Memory
+
+    /// Ended connections after which their memory is given back at once, and the time until it is otherwise.
+    private static let manyEnded = 64
+    private static let untilGivenBack = Duration.seconds(5)
+
+    /// Has the allocator give back what ended connections had: it keeps it for ever otherwise. A flood of them costs some
+    /// milliseconds every 64.
+    private func giveBackMemory() {
+        let isDue = state.withLock { state in
+            guard state.giveBack?.hasPassed == true || state.ended >= Self.manyEnded else { return false }
+            state.ended = 0
+            state.giveBack = nil
+            return true
+        }
+        if isDue { chatfs_give_back_memory() }
     }
 
     /// A thread ends; the last one lets `stop` return.
     private func leave(_ change: (inout State) -> Void) {
-        let waiting = state.withLock { state in
+        let (waiting, isNoticed) = state.withLock { state in
             change(&state)
-            guard state.hasEnded else { return [CheckedContinuation<Void, Never>]() }
+            let isNoticed = state.ended > 0 && (state.giveBack == nil || state.ended == Self.manyEnded)
+            if isNoticed, state.giveBack == nil { state.giveBack = Deadline(after: Self.untilGivenBack) }
+            guard state.hasEnded else { return ([CheckedContinuation<Void, Never>](), isNoticed) }
             defer { state.waiting = [] }
-            return state.waiting
+            return (state.waiting, isNoticed)
         }
+        if isNoticed { wakeUp.notify() }
         for continuation in waiting { continuation.resume() }
     }
 }

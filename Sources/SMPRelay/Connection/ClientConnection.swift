@@ -1,6 +1,7 @@
 import Base
 import Cryptography
 import Network
+import Posix
 import SMP
 
 /// The life of one client's connection on its thread: hellos, then blocks in both directions, until somebody closes.
@@ -9,7 +10,9 @@ struct ClientConnection {
     private let service: QueueService
     private let settings: MessageRelaySettings
     private let client: Client
+    private let place: FairSemaphore<PeerAddress>.Member
     private var session: ServerSession
+    private var authorization: Authorization
     /// Commands of the last block that the service was not given yet, in their order.
     private var commands: ArraySlice<ServerSession.Received> = []
 
@@ -19,6 +22,12 @@ struct ClientConnection {
     /// The same for commands whose answers fill a block: 255 of them, in one block, would have four mebibytes of answers
     /// wait here, for each connection of a stranger.
     private static let maxLargeUnanswered = 8
+    /// What is held for a command besides its bytes, and for an answer that fills a block.
+    private static let commandSize = 512
+    /// What a block may come to: its bytes as they came, and as commands.
+    private static let blockSize = 2 * TransportBlock.size
+    /// After so long in one turn others have theirs.
+    private static let turn = Duration.microseconds(500)
 
     private var stream: BlockStream { connection.stream }
 
@@ -30,13 +39,17 @@ struct ClientConnection {
         self.connection = connection
         self.service = service
         self.settings = settings
-        client = Client(number: number, wakeUp: connection.wakeUp)
+        client = Client(
+            number: number, peer: connection.peer, budget: service.budget, wakeUp: connection.wakeUp)
+        place = FairSemaphore.Member(of: connection.peer)
         let key = AgreementKey.generate()
         try connection.stream.send(Self.hello(key, settings.identity, connection.stream.channelBinding))
         let block = try Self.firstBlock(connection, within: settings.limits.handshake)
         session = try ServerSession(
             hello: block, sessionID: connection.stream.channelBinding,
             fingerprint: settings.identity.fingerprint, key: key)
+        authorization = Authorization(
+            session.authority, password: settings.password, handsOn: service.handsOn)
     }
 
     private static func hello(
@@ -74,38 +87,53 @@ struct ClientConnection {
         var heard = ContinuousClock.now
         var moved = ContinuousClock.now
         while !connection.isStopping {
-            var isIdle = true
-            if try send() {
-                moved = .now
-                isIdle = false
-            }
-            if !stream.hasUnsent { submit() }
-            let mayAsk =
-                commands.isEmpty && client.unanswered < Self.maxUnanswered && !stream.hasUnsent
-            // What waits for an answer waits for nobody any more.
-            guard mayAsk || !stream.isBroken else {
-                throw NetworkError(.closed, "The client's connection broke off.")
-            }
-            if mayAsk, let block = try stream.receive() {
-                try receive(block)
-                heard = .now
-                isIdle = false
-            }
-            if !stream.hasUnsent { moved = .now }
+            let step = try service.turns.withTurn(of: place) { try self.step() }
+            if step.hasSent || !stream.hasUnsent { moved = .now }
+            if step.hasHeard { heard = .now }
             let quiet = client.isKnown ? settings.limits.idle : settings.limits.stranger
             let end = stream.hasUnsent ? moved + settings.limits.stall : heard + quiet
             let left = ContinuousClock.now.duration(to: end)
             guard left > .zero else {
                 throw NetworkError(.timeout, "A client was silent for too long.")
             }
-            if isIdle { stream.wait(receives: mayAsk, atMost: left) }
+            if step.isIdle { stream.wait(receives: step.mayHear, atMost: left) }
         }
+    }
+
+    private struct Step {
+        var hasSent = false
+        var hasHeard = false
+        /// Whether another block would be taken.
+        var mayHear = false
+        /// Whether nothing is to be done before the client or the service says something.
+        var isIdle = false
+    }
+
+    /// What is to be done, for as long as a turn.
+    private mutating func step() throws -> Step {
+        var step = Step()
+        step.hasSent = try send()
+        let isBusy = stream.hasUnsent ? false : examine()
+        step.mayHear =
+            commands.isEmpty && client.unanswered < Self.maxUnanswered && !stream.hasUnsent
+            && client.mayHold(Self.blockSize)
+        // What waits for an answer waits for nobody any more.
+        guard step.mayHear || !stream.isBroken else {
+            throw NetworkError(.closed, "The client's connection broke off.")
+        }
+        if step.mayHear, let block = try stream.receive() {
+            try receive(block)
+            step.hasHeard = true
+        }
+        step.isIdle = !step.hasSent && !isBusy && !step.hasHeard
+        return step
     }
 
     /// Takes the commands of a block. The one before has none left.
     private mutating func receive(_ block: [UInt8]) throws {
         for received in try session.receive(block) {
             if let received {
+                client.hold(Self.size(of: received))
                 commands.append(received)
             } else {
                 session.submit(.error(.block), correlationID: [], entityID: [])
@@ -113,22 +141,49 @@ struct ClientConnection {
         }
     }
 
-    /// Hands commands to the service, as many as may be without an answer.
-    private mutating func submit() {
-        var jobs: [QueueService.Job] = []
+    /// Bytes that are held for a command until its answer has left.
+    private static func size(of received: ServerSession.Received) -> Int {
+        commandSize + received.transmission.body.count + (received.hasLargeAnswer ? TransportBlock.size : 0)
+    }
+
+    /// Finds out who has authorised commands and hands them to the service, as many as may be without an answer and as there
+    /// is time for. True when it has done something.
+    private mutating func examine() -> Bool {
+        let end = ContinuousClock.now + Self.turn
+        var isBusy = false
         while let next = commands.first,
-            !next.hasLargeAnswer || client.unanswered < Self.maxLargeUnanswered
+            client.unanswered < (next.hasLargeAnswer ? Self.maxLargeUnanswered : Self.maxUnanswered)
         {
             commands.removeFirst()
+            isBusy = true
             client.asked()
-            jobs.append(.command(next, client, session.authority))
+            switch examined(next) {
+            case .request(let request): service.submit([.command(request, client)])
+            case .answered(let message): client.tell(message)
+            }
+            if ContinuousClock.now >= end { break }
         }
-        if !jobs.isEmpty { service.submit(jobs) }
+        return isBusy
+    }
+
+    private mutating func examined(_ received: ServerSession.Received) -> Authorization.Examined {
+        let (size, service) = (Self.size(of: received), service)
+        do {
+            return try authorization.examine(received, size: size) { try service.look($0) }
+        } catch {
+            Log("relay").error("The author of a request could not be looked up. \(sentence(of: error))")
+            return .answered(
+                Client.Message(
+                    correlationID: received.transmission.correlationID,
+                    entityID: received.transmission.entityID, content: .answer(.error(.internalError)),
+                    isAnswer: true, size: size))
+        }
     }
 
     /// Sends what there is to say, as far as the socket takes it. True when something left.
     private mutating func send() throws -> Bool {
         let hasSent = try drain()
+        if !stream.hasUnsent { client.left() }
         // What is not taken keeps its capacity, so who reads nothing has nothing more fetched.
         guard !stream.hasUnsent else { return hasSent }
         let (messages, wasStarved) = client.take()
@@ -137,7 +192,9 @@ struct ClientConnection {
             session.submit(answer, correlationID: message.correlationID, entityID: message.entityID)
         }
         if wasStarved { service.submit([.ready(client)]) }
-        return try drain() || hasSent
+        let hasSentMore = try drain()
+        if !stream.hasUnsent { client.left() }
+        return hasSentMore || hasSent
     }
 
     /// Sends blocks until there are none or the socket takes no more.
@@ -153,6 +210,7 @@ struct ClientConnection {
     private static func answer(_ content: Client.Message.Content) -> Answer? {
         switch content {
         case .answer(let answer): answer
+        case .handedOn(let answer, let boxes): boxes.sealed(answer)
         case .delivery(let message, let secret):
             message.body.sealed(messageID: message.id, secret: secret).map {
                 .message(id: message.id, body: $0)

@@ -76,6 +76,20 @@ struct QueueRecords {
             row: Self.record)
     }
 
+    /// The key of a queue's recipient; nil when there is no such queue.
+    func recipientKey(ofRecipient id: [UInt8]) throws -> [UInt8]? {
+        try connection.first("SELECT recipient_key FROM queue WHERE recipient_id = ?", id) {
+            $0.bytes("recipient_key")
+        }
+    }
+
+    /// The key with which a queue is secured; nil when it is not, or there is no such queue.
+    func senderKey(ofSender id: [UInt8]) throws -> [UInt8]? {
+        try connection.first(
+            "SELECT sender_key FROM queue WHERE sender_id = ? AND sender_key IS NOT NULL", id
+        ) { $0.bytes("sender_key") }
+    }
+
     func queue(_ id: Int64) throws -> QueueRecord? {
         try connection.first("SELECT \(Self.columns) FROM queue q WHERE q.id = ?", id, row: Self.record)
     }

@@ -63,69 +63,36 @@ struct CommandProcessor {
         return deleted.count == 200
     }
 
-    /// Carries out one command, whose answer is among what is told afterwards.
+    /// Carries out one request, whose answer is among what is told afterwards.
     ///
     /// - Throws: what the database throws.
-    mutating func perform(
-        _ received: ServerSession.Received, of client: Client, _ authority: SessionAuthority,
-        _ records: QueueRecords
-    ) throws {
-        let transmission = received.transmission
+    mutating func perform(_ request: Request, of client: Client, _ records: QueueRecords) throws {
         do {
-            let command = try received.command.get()
-            if case .handOn(let box) = command {
-                let inner = try HandedOn(box, correlationID: transmission.correlationID, authority)
-                let answer = try performHandedOn(inner.received, of: client, authority, records)
-                return replies.answer(inner.sealed(answer), to: transmission, of: client)
-            }
-            let access = CommandAccess(records: records, authority: authority)
-            let queue = try access.queue(of: transmission, command)
-            if queue != nil, !transmission.authorization.isEmpty { client.becomesKnown() }
-            let request = Request(command: command, transmission: transmission, client: client)
-            if let answer = try perform(request, queue, records) {
-                replies.answer(answer, to: transmission, of: client)
+            let queue = try CommandAccess(records: records).queue(of: request)
+            // A client never becomes known by what came over another server.
+            if queue != nil, request.signer != nil, request.handedOn == nil { client.becomesKnown() }
+            if let answer = try perform(request, client, queue, records) {
+                replies.answer(answer, to: request, of: client)
             }
         } catch let refusal as ServerError {
-            replies.answer(.error(refusal), to: transmission, of: client)
+            replies.answer(.error(refusal), to: request, of: client)
         }
-    }
-
-    /// What a client asked that this relay does not see, over another server. It never becomes known by that.
-    private mutating func performHandedOn(
-        _ received: ServerSession.Received, of client: Client, _ authority: SessionAuthority,
-        _ records: QueueRecords
-    ) throws -> Answer {
-        do {
-            let command = try received.command.get()
-            let queue = try CommandAccess(records: records, authority: authority)
-                .queue(of: received.transmission, command)
-            let request = Request(command: command, transmission: received.transmission, client: client)
-            return try perform(request, queue, records) ?? .error(.internalError)
-        } catch let refusal as ServerError {
-            return .error(refusal)
-        }
-    }
-
-    private struct Request {
-        let command: Command
-        let transmission: Transmission
-        let client: Client
     }
 
     /// The answer, or nil when it was given already. A refusal that is thrown has changed nothing.
     private mutating func perform(
-        _ request: Request, _ queue: QueueRecord?, _ records: QueueRecords
+        _ request: Request, _ client: Client, _ queue: QueueRecord?, _ records: QueueRecords
     ) throws -> Answer? {
         switch (request.command, queue) {
-        case (.ping, _): return .pong
-        case (.create(let new), _): return try create(new, request, records)
-        case (.subscribe, .some(let queue)): return try subscribe(queue, request, records)
+        case (.create(let new), _): return try create(new, request, client, records)
+        case (.subscribe, .some(let queue)): return try subscribe(queue, request, client, records)
         case (.secure(let key), .some(let queue)): return try secure(queue, with: key, records)
-        case (.acknowledge(let id), .some(let queue)): return try acknowledge(id, queue, request, records)
+        case (.acknowledge(let id), .some(let queue)):
+            return try acknowledge(id, queue, request, client, records)
         case (.suspend, .some(let queue)):
             try records.suspend(queue.id)
             return .ok
-        case (.delete, .some(let queue)): return try delete(queue, request, records)
+        case (.delete, .some(let queue)): return try delete(queue, client, records)
         case (.queueInformation, .some(let queue)): return .information(try describe(queue, records))
         case (.setLink(let id, let data), .some(let queue)): return try setLink(id, data, queue, records)
         case (.deleteLink, .some(let queue)):
@@ -147,16 +114,11 @@ struct CommandProcessor {
     // MARK: Queues
 
     private mutating func create(
-        _ new: Command.NewQueue, _ request: Request, _ records: QueueRecords
+        _ new: Command.NewQueue, _ request: Request, _ client: Client, _ records: QueueRecords
     ) throws -> Answer {
-        if let password = settings.password {
-            guard constantTimeEqual(Array(password.utf8), new.password ?? []) else {
-                throw ServerError.authorization
-            }
-        }
         let now = settings.clock.now().seconds
         var allowance =
-            newQueues[request.client.number] ?? QueueAllowance(settings.limits.newQueues, now: now)
+            newQueues[client.number] ?? QueueAllowance(settings.limits.newQueues, now: now)
         guard allowance.take(now: now) else { throw ServerError.quota }
         let ids = try newIDs(new, request, records)
         try disk.require(DiskUse.queue + DiskUse.link(new.link?.data))
@@ -172,10 +134,10 @@ struct CommandProcessor {
                 throw MessageRelayError(.records, "A link is there twice.")
             }
         }
-        newQueues[request.client.number] = allowance
+        newQueues[client.number] = allowance
         disk.add(DiskUse.queue + DiskUse.link(new.link?.data))
-        request.client.becomesKnown()
-        if new.subscribes { _ = deliveries.subscribe(request.client, to: id) }
+        client.becomesKnown()
+        if new.subscribes { _ = deliveries.subscribe(client, to: id) }
         return .created(ids.ids)
     }
 
@@ -188,7 +150,7 @@ struct CommandProcessor {
             boxKey: key.publicKey, mode: new.mode)
         guard let link = new.link else { return (ids, key) }
         // The sender's id is in the link's data, so the client has to know it before; it can choose none freely.
-        guard link.senderID == Command.senderID(of: request.transmission.correlationID) else {
+        guard link.senderID == Command.senderID(of: request.correlationID) else {
             throw ServerError.command(.prohibited)
         }
         let linkID = link.id ?? settings.random.bytes(Self.idLength)
@@ -206,11 +168,11 @@ struct CommandProcessor {
     }
 
     private mutating func delete(
-        _ queue: QueueRecord, _ request: Request, _ records: QueueRecords
+        _ queue: QueueRecord, _ client: Client, _ records: QueueRecords
     ) throws -> Answer {
         disk.remove(try records.usedBytes(of: queue.id))
         try records.delete(queue.id)
-        if let subscriber = deliveries.unsubscribe(queue.id), subscriber !== request.client {
+        if let subscriber = deliveries.unsubscribe(queue.id), subscriber !== client {
             replies.inform(subscriber, .deleted, of: queue)
         }
         return .ok
@@ -269,20 +231,20 @@ struct CommandProcessor {
     }
 
     private mutating func subscribe(
-        _ queue: QueueRecord, _ request: Request, _ records: QueueRecords
+        _ queue: QueueRecord, _ request: Request, _ client: Client, _ records: QueueRecords
     ) throws -> Answer? {
-        if let former = deliveries.subscribe(request.client, to: queue.id) {
+        if let former = deliveries.subscribe(client, to: queue.id) {
             replies.inform(former, .end, of: queue)
         }
-        replies.answer(.subscribed, to: request.transmission, of: request.client)
+        replies.answer(.subscribed, to: request, of: client)
         try deliver(queue, records)
         return nil
     }
 
     private mutating func acknowledge(
-        _ id: [UInt8], _ queue: QueueRecord, _ request: Request, _ records: QueueRecords
+        _ id: [UInt8], _ queue: QueueRecord, _ request: Request, _ client: Client, _ records: QueueRecords
     ) throws -> Answer? {
-        guard let number = deliveries.acknowledge(id, of: queue.id, by: request.client) else {
+        guard let number = deliveries.acknowledge(id, of: queue.id, by: client) else {
             throw ServerError.noMessage
         }
         disk.remove(try records.deleteMessage(number))
@@ -290,7 +252,7 @@ struct CommandProcessor {
             if queue.isFull { try records.setFull(false, queue.id) }
             return .ok
         }
-        replies.answer(.ok, to: request.transmission, of: request.client)
+        replies.answer(.ok, to: request, of: client)
         try deliver(queue, records)
         return nil
     }

@@ -1,21 +1,28 @@
 import Base
 import Glibc
+import Network
 import Posix
 import SMP
 import Store
 
-/// What all connections share: one thread that carries out commands in the order in which they came, as many as there
-/// are in one transaction, and says nothing before that is on disk.
+/// What all connections share: one thread that carries out requests in turns of addresses and of their connections, as many as
+/// there are in one transaction, and says nothing before that is on disk. Those of one connection keep their order.
 final class QueueService: Sendable {
     enum Job: Sendable {
-        case command(ServerSession.Received, Client, SessionAuthority)
+        case command(Request, Client)
         /// The client has taken what it was told, and has capacity for what was put off.
         case ready(Client)
         case gone(Client)
+
+        var client: Client {
+            switch self {
+            case .command(_, let client), .ready(let client), .gone(let client): client
+            }
+        }
     }
 
     private struct State {
-        var jobs: [Job] = []
+        var jobs = TurnQueue<PeerAddress, UInt64, Job>()
         var isStopping = false
         var hasEnded = false
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -23,13 +30,22 @@ final class QueueService: Sendable {
 
     private let database: Database
     private let settings: MessageRelaySettings
+    /// For connections, which must not wait for the transactions of the other.
+    private let reader: Database
     private let waysOut: WaysOut?
+    /// Threads of connections that do something at once: as many as there are processors, or this service's own would be one
+    /// of hundreds.
+    let turns: FairSemaphore<PeerAddress>
+    /// Memory of all clients.
+    let budget: ByteBudget
     private let wakeUp: WakeUp
     private let state = Lock(State())
 
     /// Jobs that share a transaction: many, because each ends with a wait for the disk, but not so many that the
     /// first of them waits for long.
     private static let jobsAtOnce = 256
+    /// The same in time, for those that cost much.
+    private static let timeAtOnce = Duration.milliseconds(10)
     /// Between two looks for messages that are too old.
     private static let sweepInterval = Duration.seconds(600)
 
@@ -41,7 +57,8 @@ final class QueueService: Sendable {
             let database = try Database(
                 path: path, migrations: QueueRecords.migrations, key: settings.key)
             let used = try database.read { try QueueRecords(connection: $0).usedBytes() }
-            let service = try QueueService(database, settings)
+            let reader = try Database(path: path, migrations: QueueRecords.migrations, key: settings.key)
+            let service = try QueueService(database, reader, settings)
             let processor = CommandProcessor(settings: settings, used: used)
             try Thread.begin("smp-store") { service.run(processor) }
             return service
@@ -52,8 +69,13 @@ final class QueueService: Sendable {
         }
     }
 
-    private init(_ database: Database, _ settings: MessageRelaySettings) throws(SystemError) {
+    private init(
+        _ database: Database, _ reader: Database, _ settings: MessageRelaySettings
+    ) throws(SystemError) {
         self.database = database
+        self.reader = reader
+        turns = FairSemaphore(count: max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+        budget = ByteBudget(limit: settings.limits.memory)
         self.settings = settings
         waysOut = WaysOut(settings)
         wakeUp = try WakeUp()
@@ -63,21 +85,29 @@ final class QueueService: Sendable {
     func submit(_ jobs: [Job]) {
         let own = jobs.filter { !handOn($0) }
         guard !own.isEmpty else { return }
-        state.withLock { $0.jobs += own }
+        state.withLock { state in
+            for job in own { state.jobs.append(job, of: job.client.number, in: job.client.peer) }
+        }
         wakeUp.notify()
+    }
+
+    /// Whether requests go on to other servers.
+    var handsOn: Bool { waysOut != nil }
+
+    /// Looks into the records, beside whatever is written to them. Blocks for the disk.
+    /// - Throws: what the database throws, and `body`.
+    func look<Result>(_ body: (QueueRecords) throws -> Result) throws -> Result {
+        try reader.read { try body(QueueRecords(connection: $0)) }
     }
 
     private func handOn(_ job: Job) -> Bool {
         guard let waysOut else { return false }
         if case .gone(let client) = job { waysOut.release(client.number) }
-        guard case .command(let received, let client, _) = job, case .success(let command) = received.command,
-            WaysOut.isAbout(command)
-        else { return false }
-        waysOut.perform(command, received.transmission, of: client.number) { answer in
-            client.tell(
-                Client.Message(
-                    correlationID: received.transmission.correlationID,
-                    entityID: received.transmission.entityID, content: .answer(answer), isAnswer: true))
+        guard case .command(let request, let client) = job, WaysOut.isAbout(request.command) else {
+            return false
+        }
+        waysOut.perform(request, of: client.number) { answer in
+            client.tell(Client.Message(answer, to: request))
             client.wake()
         }
         return true
@@ -108,13 +138,9 @@ final class QueueService: Sendable {
                 isSweeping = expireSome(&processor)
                 if !isSweeping { sweep = .now + Self.sweepInterval }
             }
-            let (jobs, isStopping) = state.withLock { state in
-                let count = min(state.jobs.count, Self.jobsAtOnce)
-                defer { state.jobs.removeFirst(count) }
-                return (Array(state.jobs.prefix(count)), state.isStopping)
-            }
-            if !jobs.isEmpty {
-                perform(jobs, &processor)
+            let (hasJobs, isStopping) = state.withLock { (!$0.jobs.isEmpty, $0.isStopping) }
+            if hasJobs {
+                performSome(&processor)
             } else if isStopping {
                 break
             } else if !isSweeping {
@@ -124,6 +150,7 @@ final class QueueService: Sendable {
                 wakeUp.clear()
             }
         }
+        reader.close()
         database.close()
         let waiting = state.withLock { state in
             state.hasEnded = true
@@ -132,19 +159,32 @@ final class QueueService: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// All in one transaction. Where that fails each has one of its own, so that it fails alone.
-    private func perform(_ jobs: [Job], _ processor: inout CommandProcessor) {
+    /// As many as may be in one transaction. Where that fails each has one of its own, so that it fails alone.
+    private func performSome(_ processor: inout CommandProcessor) {
+        var jobs: [Job] = []
+        let end = ContinuousClock.now + Self.timeAtOnce
         do {
             try commit(&processor) { processor, records in
-                for job in jobs { try Self.perform(job, &processor, records) }
+                while jobs.count < Self.jobsAtOnce, let job = state.withLock({ $0.jobs.next() }) {
+                    jobs.append(job)
+                    try Self.perform(job, &processor, records)
+                    if ContinuousClock.now >= end { break }
+                }
             }
+            for case .gone(let client) in jobs { client.leave() }
+        } catch  where jobs.count == 1 {
+            fail(jobs[0], error)
         } catch {
-            guard jobs.count == 1 else {
-                for job in jobs { perform([job], &processor) }
-                return
-            }
-            Log("relay").error("A request for a queue failed. \(sentence(of: error))")
-            fail(jobs[0])
+            for job in jobs { performAlone(job, &processor) }
+        }
+    }
+
+    private func performAlone(_ job: Job, _ processor: inout CommandProcessor) {
+        do {
+            try commit(&processor) { processor, records in try Self.perform(job, &processor, records) }
+            if case .gone(let client) = job { client.leave() }
+        } catch {
+            fail(job, error)
         }
     }
 
@@ -172,8 +212,7 @@ final class QueueService: Sendable {
         _ job: Job, _ processor: inout CommandProcessor, _ records: QueueRecords
     ) throws {
         switch job {
-        case .command(let received, let client, let authority):
-            try processor.perform(received, of: client, authority, records)
+        case .command(let request, let client): try processor.perform(request, of: client, records)
         case .ready(let client): try processor.resume(client, records)
         case .gone(let client): processor.remove(client)
         }
@@ -181,17 +220,14 @@ final class QueueService: Sendable {
 
     /// What the client did not cause is told to the operator, and to it that it may try again. Messages that were put
     /// off are fetched when it next says or hears something, not at once: what failed may fail for long.
-    private func fail(_ job: Job) {
+    private func fail(_ job: Job, _ error: any Error) {
+        Log("relay").error("A request for a queue failed. \(sentence(of: error))")
         switch job {
-        case .command(let received, let client, _):
-            client.tell(
-                Client.Message(
-                    correlationID: received.transmission.correlationID,
-                    entityID: received.transmission.entityID, content: .answer(.error(.internalError)),
-                    isAnswer: true))
+        case .command(let request, let client):
+            client.tell(Client.Message(.error(.internalError), to: request))
             client.wake()
         case .ready(let client): client.remainsStarved()
-        case .gone: break
+        case .gone(let client): client.leave()
         }
     }
 

@@ -8,14 +8,8 @@ struct Replies {
     private var entries: [Entry] = []
 
     /// The answer to what a client asked.
-    mutating func answer(_ answer: Answer, to transmission: Transmission, of client: Client) {
-        entries.append(
-            (
-                client,
-                Client.Message(
-                    correlationID: transmission.correlationID, entityID: transmission.entityID,
-                    content: .answer(answer), isAnswer: true)
-            ))
+    mutating func answer(_ answer: Answer, to request: Request, of client: Client) {
+        entries.append((client, Client.Message(answer, to: request)))
     }
 
     /// What happened to a queue without this client.
@@ -46,5 +40,15 @@ struct Replies {
             if case .delivery = entry.message.content { entry.client.releaseDelivery() }
         }
         entries = []
+    }
+}
+
+extension Client.Message {
+    /// The answer to a request.
+    init(_ answer: Answer, to request: Request) {
+        let content = request.handedOn.map { Content.handedOn(answer, $0) } ?? .answer(answer)
+        self.init(
+            correlationID: request.correlationID, entityID: request.answeredEntityID ?? request.entityID,
+            content: content, isAnswer: true, size: request.size)
     }
 }

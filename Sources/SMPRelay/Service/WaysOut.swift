@@ -29,10 +29,9 @@ final class WaysOut: Sendable {
     /// Carries out one of these commands. Never blocks, and a way that a client asks for is its own when this returns:
     /// what it asked before it was gone is released when it is.
     func perform(
-        _ command: Command, _ transmission: Transmission, of client: UInt64,
-        tell: @escaping @Sendable (Answer) -> Void
+        _ request: Request, of client: UInt64, tell: @escaping @Sendable (Answer) -> Void
     ) {
-        switch command {
+        switch request.command {
         case .openProxy(let server, let password):
             do throws(ServerError) {
                 let queues = try begin(server, password, client)
@@ -43,7 +42,7 @@ final class WaysOut: Sendable {
         case .forward(let version, let key, let box):
             Task {
                 do throws(ServerError) {
-                    tell(try await forward(version, key, box, transmission))
+                    tell(try await forward(version, key, box, request))
                 } catch {
                     tell(.error(error))
                 }
@@ -87,26 +86,26 @@ final class WaysOut: Sendable {
     }
 
     private func forward(
-        _ version: UInt16, _ key: [UInt8], _ box: [UInt8], _ transmission: Transmission
+        _ version: UInt16, _ key: [UInt8], _ box: [UInt8], _ asked: Request
     ) async throws(ServerError) -> Answer {
-        guard transmission.correlationID.count == Transmission.correlationLength else {
+        guard asked.correlationID.count == Transmission.correlationLength else {
             throw .command(.syntax)
         }
-        guard let way = ways.withLock({ $0.use(transmission.entityID) }) else { throw .proxy("NO_SESSION") }
+        guard let way = ways.withLock({ $0.use(asked.entityID) }) else { throw .proxy("NO_SESSION") }
         let (server, queues) = (way.server, way.queues)
         defer { ways.withLock { _ = $0.ended(queues) } }
         guard let handing = await queues.currentHanding(to: server),
-            handing.server.sessionID == transmission.entityID
+            handing.server.sessionID == asked.entityID
         else { throw .proxy("NO_SESSION") }
         do throws(SMPError) {
             let request = handing.request(
-                version: version, key: key, box: box, correlationID: transmission.correlationID,
+                version: version, key: key, box: box, correlationID: asked.correlationID,
                 random: settings.random)
             switch try await queues.ask(request, of: server) {
             case .handedOn(let box):
                 guard
                     let answer = handing.answer(
-                        box, to: request, correlationID: transmission.correlationID)
+                        box, to: request, correlationID: asked.correlationID)
                 else { throw SMPError(.malformed, "A server's answer makes no sense.") }
                 return answer
             case .error(let error): throw SMPError(error)

@@ -69,6 +69,7 @@ private struct MessageRelayFixture {
         case 1:
             let (messages, wasStarved) = client.take()
             for message in messages { note(message) }
+            client.left()
             if wasStarved { commit(fails) { try $0.resume(client, $1) } }
         case 2: commit(fails) { _ = try $0.expire($1) }
         case 3:
@@ -144,7 +145,18 @@ private struct MessageRelayFixture {
         let received = ServerSession.Received(
             transmission, command.map { .success($0) } ?? .failure(.command(.syntax)))
         client.asked()
-        let told = commit(fails) { try $0.perform(received, of: client, Self.authority, $1) }
+        var authorization = Authorization(Self.authority, password: nil, handsOn: false)
+        let examined = try? authorization.examine(received, size: 100) { body in
+            try Self.database.read { try body(QueueRecords(connection: $0)) }
+        }
+        client.hold(100)
+        let request: Request
+        switch examined {
+        case .request(let found): request = found
+        case .answered(let message): return client.tell(message)
+        case nil: fatalError("the database does not answer")
+        }
+        let told = commit(fails) { try $0.perform(request, of: client, $1) }
         let answers = told.filter { $0.message.isAnswer }
         hold(answers.count == (fails ? 0 : 1), "every request has one answer")
         if fails {
@@ -190,6 +202,10 @@ private struct MessageRelayFixture {
             hold(box?.count == 16_122, "a message fits into its box")
         case .answer(.created(let queue)):
             if ids.count < 12 { ids += [queue.recipientID, queue.senderID] }
+        case .handedOn(let answer, let boxes):
+            hold(
+                boxes.sealed(answer).encoded(version: 17).count < 16_368,
+                "an answer in boxes fits into a block")
         case .answer(let answer):
             hold(answer.encoded(version: 17).count < 16_300, "an answer fits into a block")
         }

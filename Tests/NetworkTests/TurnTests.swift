@@ -1,0 +1,124 @@
+import Base
+import Posix
+import TestSupport
+import Testing
+
+@testable import Network
+
+@Suite("Turns of those who wait")
+struct TurnTests {
+    private typealias Queue = TurnQueue<String, Int, String>
+
+    private static func all(_ queue: inout Queue) -> [String] {
+        var taken: [String] = []
+        while let next = queue.next() { taken.append(next) }
+        return taken
+    }
+
+    @Test("a member's own elements keep their order")
+    func order() {
+        var queue = Queue()
+        for number in 0..<200 { queue.append("\(number)", of: 1, in: "a") }
+        #expect(queue.count == 200)
+        #expect(Self.all(&queue) == (0..<200).map(String.init))
+        #expect(queue.isEmpty && queue.next() == nil)
+    }
+
+    @Test("a newcomer comes before members that always have something")
+    func newcomer() {
+        var queue = Queue()
+        for member in 1...3 {
+            for number in 0..<5 { queue.append("\(member).\(number)", of: member, in: "a") }
+        }
+        let first = (0..<4).compactMap { _ in queue.next() }
+        #expect(first == ["1.0", "2.0", "3.0", "1.1"])
+        queue.append("4.0", of: 4, in: "a")
+        queue.append("4.1", of: 4, in: "a")
+        #expect(queue.next() == "4.0")
+        // Once: then it stands behind all of them.
+        let rest = (0..<4).compactMap { _ in queue.next() }
+        #expect(rest == ["2.1", "3.1", "1.2", "4.1"])
+    }
+
+    @Test("a member that has little at a time gains nothing")
+    func littleAtATime() {
+        var queue = Queue()
+        for number in 0..<10 { queue.append("1.\(number)", of: 1, in: "a") }
+        queue.append("2.0", of: 2, in: "a")
+        #expect(queue.next() == "1.0" && queue.next() == "2.0")
+        queue.append("2.1", of: 2, in: "a")
+        #expect(queue.next() == "1.1" && queue.next() == "2.1")
+        queue.append("2.2", of: 2, in: "a")
+        #expect(queue.next() == "1.2" && queue.next() == "2.2")
+    }
+
+    @Test("a group with many members has no more turns than one with few")
+    func groups() {
+        var queue = Queue()
+        for member in 1...50 { for _ in 0..<4 { queue.append("many", of: member, in: "a") } }
+        for _ in 0..<10 { queue.append("few", of: 1, in: "b") }
+        let first = (0..<20).compactMap { _ in queue.next() }
+        #expect(first.count { $0 == "few" } == 10)
+        #expect(Self.all(&queue).count == 190)
+    }
+
+    @Test("any history gives every element once, and each member's in order", arguments: UInt64(1)...20)
+    func model(seed: UInt64) {
+        var random = SeededGenerator(state: seed)
+        var queue = TurnQueue<Int, Int, (member: Int, number: Int)>()
+        var (appended, taken) = ([Int: Int](), [Int: Int]())
+        var waiting = 0
+        for _ in 0..<3000 {
+            if Int.random(in: 0..<100, using: &random) < 52 {
+                let member = Int.random(in: 0..<12, using: &random)
+                queue.append((member, appended[member, default: 0]), of: member, in: member % 3)
+                appended[member, default: 0] += 1
+                waiting += 1
+            } else if let next = queue.next() {
+                #expect(next.number == taken[next.member, default: 0])
+                taken[next.member, default: 0] += 1
+                waiting -= 1
+            } else {
+                #expect(waiting == 0)
+            }
+            #expect(queue.count == waiting)
+        }
+        while let next = queue.next() { taken[next.member, default: 0] = next.number + 1 }
+        #expect(taken == appended)
+    }
+
+    @Test("a fair semaphore lets as many in as it has, and newcomers first")
+    func semaphore() async throws {
+        let semaphore = FairSemaphore<String>(count: 1)
+        let (order, isHeld) = (Lock<[String]>([]), Monitor(true))
+        let holder = FairSemaphore<String>.Member(of: "a")
+        try Thread.begin("holder") {
+            semaphore.withTurn(of: holder) {
+                order.withLock { $0.append("holder") }
+                isHeld.wait { $0 ? nil : true }
+            }
+        }
+        try await wait(until: "it is held") { order.withLock { $0.count } == 1 }
+        for (number, name) in ["first", "second", "third"].enumerated() {
+            let member = FairSemaphore<String>.Member(of: name)
+            try Thread.begin(name) { semaphore.withTurn(of: member) { order.withLock { $0.append(name) } } }
+            try await wait(until: "it waits") { semaphore.waitingCount == number + 1 }
+        }
+        isHeld.change { $0 = false }
+        try await wait(until: "all had their turn") { order.withLock { $0.count } == 4 }
+        #expect(order.withLock { $0 } == ["holder", "first", "second", "third"])
+        #expect(semaphore.waitingCount == 0)
+    }
+
+    @Test("addresses of one customer are one, and those of others are not")
+    func peers() {
+        let network = [UInt8](0x20...0x27)
+        #expect(
+            PeerAddress(network + [0, 0, 0, 0, 0, 0, 0, 1])
+                == PeerAddress(network + [9, 9, 9, 9, 9, 9, 9, 9]))
+        #expect(PeerAddress([10, 0, 0, 1]) != PeerAddress([10, 0, 0, 2]))
+        let mapped = [UInt8](repeating: 0, count: 10) + [0xff, 0xff, 10, 0, 0, 1]
+        #expect(PeerAddress(mapped) == PeerAddress([10, 0, 0, 1]))
+        #expect(PeerAddress([10, 0, 0, 1]) != .unknown)
+    }
+}
