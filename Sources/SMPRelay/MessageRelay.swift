@@ -11,13 +11,13 @@ public final class MessageRelay: Sendable {
     /// How to reach it, without its password.
     public let address: ServerAddress
     private let server: BlockServer
-    private let service: QueueService
+    let service: QueueService
     private let folder: MessageRelayFolder
 
     /// Reads the records, listens and serves. Blocks for the disk.
     /// - Throws: `.folder`, `.inUse`, `.records`, `.address`.
     public static func start(_ settings: MessageRelaySettings) throws(MessageRelayError) -> MessageRelay {
-        let host = settings.listen.reachableHost
+        let host = settings.host ?? settings.listen.reachableHost
         // Before anything is begun that would have to be ended.
         guard ServerAddress(fingerprint: settings.identity.fingerprint, hosts: [host]) != nil else {
             throw unwritable(host)

@@ -8,14 +8,20 @@ public struct MessageRelaySettings: Sendable {
     public var folder: String
     /// Port 0 takes the port of the last time when it is still free, else any.
     public var listen: Endpoint
+    /// What its address names; nil: the host on which it listens.
+    public var host: String?
     /// Certificates, of which addresses name the fingerprint.
     public var identity: ServerIdentity
     /// Asked of who makes queues, nil for nobody. A secret.
     public var password: String?
     /// Bytes of queues and messages on disk in all, nil for no limit but the disk.
     public var quota: UInt64?
-    /// Age at which a message goes, fetched or not. Queues stay until their owner deletes them.
+    /// Age at which a message goes, fetched or not.
     public var expiry: Duration
+    /// Time after which a queue goes that nobody has used since it was made.
+    public var unusedQueues: Duration = .seconds(7 * 86_400)
+    /// Time without any use after which any queue goes: nobody has subscribed, sent or asked anything.
+    public var idleQueues: Duration = .seconds(90 * 86_400)
     /// With which the records are sealed; nil: they are in clear.
     public var key: SecretBytes?
     public var handsOn: HandsOn = .toNobody
@@ -47,7 +53,7 @@ public struct MessageRelaySettings: Sendable {
         public var stranger: Duration = .seconds(300)
         /// The same afterwards, as the official server has it.
         public var idle: Duration = .seconds(6 * 3600)
-        /// Queues that a connection may make in an hour.
+        /// Queues that an address may make in an hour.
         public var newQueues = 1000
         /// Other servers that something is handed on to at once, each a connection and a thread; and as many more that
         /// are not reached yet.

@@ -1,4 +1,4 @@
-/// What one connection announces (FNEW) before it brings the bytes (FPUT). It is waited for until nothing more
+/// What one address announces (FNEW) before it brings the bytes (FPUT). It is waited for until nothing more
 /// was announced or brought for an hour: a client that makes all records of a large file first has as long as
 /// its line needs, and one that only makes records leaves nothing behind.
 struct Announcement: Sendable {

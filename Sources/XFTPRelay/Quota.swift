@@ -24,6 +24,10 @@ final class Quota: Sendable {
         }
     }
 
+    /// Bytes that are taken, and the limit; nil: none but the disk.
+    var taken: UInt64 { used.withLock { $0 } }
+    var most: UInt64? { limit == .max ? nil : limit }
+
     /// Counts what is there already, whether or not it fits.
     func count(_ bytes: UInt64) { used.withLock { $0 += bytes } }
 

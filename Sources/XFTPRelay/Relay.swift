@@ -54,11 +54,11 @@ public final class Relay: Sendable {
         self.server = server
         address = RelayAddress(
             fingerprint: service.identity.fingerprint,
-            hosts: [settings.listen.reachableHost], port: server.endpoint.port)
+            hosts: [settings.host ?? settings.listen.reachableHost], port: server.endpoint.port)
         self.sweeper = sweeper
     }
 
-    private static func makeService(
+    static func makeService(
         _ settings: RelaySettings, _ folder: RelayFolder, _ identity: ServerIdentity
     ) throws(RelayError) -> RelayService {
         do {
@@ -109,6 +109,17 @@ public final class Relay: Sendable {
     @discardableResult
     public func expire() throws -> Int { try service.expire(asOf: service.now) }
 
+    /// What it has now. Blocks for the disk.
+    /// - Throws: `StoreError` of the records.
+    public func statistics() throws -> RelayStatistics {
+        try service.statistics(connections: server.connectionCount)
+    }
+
+    /// Deletes chunks of an age, and what has waited for its bytes for so long. Answers how many. Blocks for the disk.
+    /// - Parameter age: nil for all.
+    /// - Throws: as `expire`.
+    public func purge(olderThan age: Duration?) throws -> Int { try service.purge(olderThan: age) }
+
     /// Bytes of chunks on disk.
     public var storedBytes: UInt64 { service.files.stored }
 }
@@ -118,6 +129,6 @@ struct RelayHandler: HTTP2ServerHandler {
     let service: RelayService
 
     func connected(channelBinding: [UInt8], from peer: PeerAddress) -> any ServerConnectionHandler {
-        RelaySession(service: service, sessionID: channelBinding)
+        RelaySession(service: service, sessionID: channelBinding, peer: peer)
     }
 }

@@ -58,7 +58,7 @@ final class RelayRecords: Sendable {
             ) STRICT, WITHOUT ROWID;
             CREATE INDEX recipient_by_chunk ON recipient (chunk);
             """),
-        // What one connection announced and nobody has brought yet. When that was is known to the second
+        // What one address announced and nobody has brought yet. When that was is known to the second
         // only until the bytes are there.
         Migration(
             "announcements",
@@ -82,6 +82,17 @@ final class RelayRecords: Sendable {
             size: UInt32(clamping: row.integer("size")), digest: row.bytes("digest"),
             created: row.integer("created"),
             isStored: row.bool("stored"), announcement: row.integerOrNil("announcement"))
+    }
+
+    /// How many chunks there are, and how many of them wait for their bytes.
+    func counts() throws -> (chunks: Int, unfinished: Int) {
+        try database.read { connection in
+            func count(_ rows: String) throws -> Int {
+                try connection.first("SELECT count(*) AS count FROM \(rows)") { Int($0.integer("count")) }
+                    ?? 0
+            }
+            return (try count("chunk"), try count("chunk WHERE stored = 0"))
+        }
     }
 
     /// Bytes of the quota that all records take.

@@ -10,8 +10,18 @@ final class RelayService: Sendable {
     let identity: ServerIdentity
     let records: RelayRecords
     let files: ChunkFiles
-    private let quota: Quota
-    private let settings: RelaySettings
+    let quota: Quota
+    let settings: RelaySettings
+    /// Requests that are examined and carried out at once: signatures and records, but no bytes of chunks.
+    let turns = FairSemaphore<PeerAddress>(count: 4)
+    private let announcements = Lock<[PeerAddress: Announcing]>([:])
+
+    /// What an address announces.
+    private struct Announcing {
+        let number: Int64
+        /// Seconds since 1970.
+        var last: Int64
+    }
 
     /// Sizes of chunks that are taken, as configured in the official relay by default.
     static let chunkSizes: Set<UInt32> = [64 << 10, 256 << 10, 1 << 20, 4 << 20]
@@ -51,6 +61,12 @@ final class RelayService: Sendable {
             guard !hasEntity else { throw XFTPProtocolError.command(.hasSignature) }
             guard (chunk.recipientKeys + [chunk.senderKey]).allSatisfy({ VerifyingKey(spki: $0) != nil })
             else { throw XFTPProtocolError.command(.syntax) }
+            // Costs less than a signature.
+            if let password = settings.password {
+                guard constantTimeEqual(Array(password.utf8), chunk.password ?? []) else {
+                    throw XFTPProtocolError.authorization
+                }
+            }
             try verify(transmission, key: chunk.senderKey)
             return .nothing
         case .addRecipients(let keys):
@@ -85,25 +101,29 @@ final class RelayService: Sendable {
 
     // MARK: Commands
 
-    /// The number of what a new connection announces.
-    func newAnnouncement() -> Int64 {
+    /// The number of what an address announces, over all of its connections. In memory alone: no address is ever stored.
+    private func announcement(of peer: PeerAddress, _ now: Int64) -> Announcement {
+        let new = Announcing(number: newNumber(), last: now)
+        let number = announcements.withLock { announcements in
+            announcements[peer, default: new].last = now
+            return announcements[peer, default: new].number
+        }
+        return Announcement(id: number, now: now)
+    }
+
+    private func newNumber() -> Int64 {
         settings.random.bytes(8).reduce(0) { $0 << 8 | Int64($1) } & .max
     }
 
-    /// - Parameter announcement: of the connection that asks.
-    func create(_ chunk: XFTPCommand.NewChunk, in announcement: Int64) throws -> XFTPResponse {
-        if let password = settings.password {
-            guard constantTimeEqual(Array(password.utf8), chunk.password ?? []) else {
-                throw XFTPProtocolError.authorization
-            }
-        }
+    /// - Parameter peer: who asks.
+    func create(_ chunk: XFTPCommand.NewChunk, of peer: PeerAddress) throws -> XFTPResponse {
         guard Self.chunkSizes.contains(chunk.size) else { throw XFTPProtocolError.size }
         let now = settings.clock.now().seconds
         return try taking(Quota.record(recipients: chunk.recipientKeys.count)) {
             guard
                 let made = try records.create(
                     chunk, created: now - now % settings.roundingSeconds,
-                    in: Announcement(id: announcement, now: now), limit: settings.maxAnnounced)
+                    in: announcement(of: peer, now), limit: settings.maxAnnounced)
             else { throw XFTPProtocolError.quota }
             return .created(sender: made.sender, recipients: made.recipients)
         }
@@ -222,19 +242,35 @@ final class RelayService: Sendable {
     /// Deletes what has expired, and what never got its bytes, some at a time. Answers how many chunks.
     /// - Parameter goesOn: asked after each time.
     func expire(asOf now: Int64, goesOn: () -> Bool = { true }) throws -> Int {
+        let (count, isDone) = try forget(createdBefore: expiryLimit(now), dueBefore: now, goesOn)
+        guard isDone else { return count }
+        try records.forgetAnnouncements(dueBefore: now)
+        announcements.withLock { announcements in
+            announcements = announcements.filter { $0.value.last >= now - Announcement.timeout }
+        }
+        return count
+    }
+
+    /// Deletes chunks of an age, in seconds, and what has waited for its bytes for so long. Answers how many.
+    func purge(olderThan age: Int64) throws -> Int {
+        try forget(createdBefore: now - age, dueBefore: now - age + Announcement.timeout) { true }.count
+    }
+
+    /// Answers how many chunks it deleted, and whether there are no more.
+    private func forget(
+        createdBefore created: Int64, dueBefore due: Int64, _ goesOn: () -> Bool
+    ) throws -> (count: Int, isDone: Bool) {
         var count = 0
-        let limit = expiryLimit(now)
         for find in [
-            { try self.records.chunks(createdBefore: limit, limit: $0) },
-            { try self.records.unfinished(dueBefore: now, limit: $0) },
+            { try self.records.chunks(createdBefore: created, limit: $0) },
+            { try self.records.unfinished(dueBefore: due, limit: $0) },
         ] {
             while case let batch = try find(500), !batch.isEmpty {
                 count += try forget(batch)
-                guard goesOn() else { return count }
+                guard goesOn() else { return (count, false) }
             }
         }
-        try records.forgetAnnouncements(dueBefore: now)
-        return count
+        return (count, true)
     }
 
     // MARK: Refusals

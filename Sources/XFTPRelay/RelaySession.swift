@@ -18,13 +18,14 @@ final class RelaySession: ServerConnectionHandler {
     /// The TLS channel binding: part of every transmission and of what is signed.
     private let sessionID: [UInt8]
     private var state = State.silent
-    /// Of what this connection announces.
-    private let announcement: Int64
+    private let peer: PeerAddress
+    private let place: FairSemaphore<PeerAddress>.Member
 
-    init(service: RelayService, sessionID: [UInt8]) {
+    init(service: RelayService, sessionID: [UInt8], peer: PeerAddress = .unknown) {
         self.service = service
         self.sessionID = sessionID
-        announcement = service.newAnnouncement()
+        self.peer = peer
+        place = FairSemaphore.Member(of: peer)
     }
 
     func requestBegan() -> any ServerExchange { RelayExchange(session: self) }
@@ -68,8 +69,10 @@ final class RelaySession: ServerConnectionHandler {
 
     // MARK: Commands
 
-    /// Reads a block and checks that its sender may do what it asks.
-    func examine(_ block: [UInt8]) -> Examined {
+    /// Reads a block and checks that its sender may do what it asks, in this connection's turn.
+    func examine(_ block: [UInt8]) -> Examined { service.turns.withTurn(of: place) { examineNow(block) } }
+
+    private func examineNow(_ block: [UInt8]) -> Examined {
         var transmission = Transmission(sessionID: sessionID, body: [])
         do {
             transmission = try Transmission(block: block)
@@ -99,14 +102,18 @@ final class RelaySession: ServerConnectionHandler {
         let transmission: Transmission
     }
 
-    /// Carries out any command but FPUT.
+    /// Carries out any command but FPUT, in this connection's turn.
     func perform(_ request: Request) -> any BodySource {
+        service.turns.withTurn(of: place) { performNow(request) }
+    }
+
+    private func performNow(_ request: Request) -> any BodySource {
         do {
             switch (request.command, request.subject) {
             case (.ping, _): return BytesBody(answer(.pong, to: request.transmission))
             case (.create(let chunk), _):
                 return BytesBody(
-                    answer(try service.create(chunk, in: announcement), to: request.transmission))
+                    answer(try service.create(chunk, of: peer), to: request.transmission))
             case (.addRecipients(let keys), .sender(let record)):
                 return BytesBody(
                     answer(try service.addRecipients(keys, to: record), to: request.transmission))

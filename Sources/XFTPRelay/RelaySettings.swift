@@ -10,12 +10,14 @@ public struct RelaySettings: Sendable {
     public var key: SecretBytes?
     /// Port 0 takes the port of the last time when it is still free, else any.
     public var listen: Endpoint
+    /// What its address names; nil: the host on which it listens.
+    public var host: String?
     /// Bytes of chunks and of the records about them in all, nil for no limit but the disk.
     public var quota: UInt64?
     /// Holds the smallest chunk and its record.
     public static let minQuota: UInt64 = 65 << 10
-    /// Chunks that a connection may announce beyond those that it has brought.
-    public var maxAnnounced = 2048
+    /// Chunks that an address may announce beyond those that it has brought.
+    public var maxAnnounced = 8192
     /// Age at which a chunk and its record go.
     public var expiry: Duration
     /// Asked of who creates chunks, nil for nobody. A secret.

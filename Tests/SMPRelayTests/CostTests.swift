@@ -33,7 +33,7 @@ struct CostTests {
         await place.stop()
     }
 
-    @Test("a connection makes so many queues in an hour, and some more as time passes")
+    @Test("an address makes so many queues in an hour, and some more as time passes")
     func newQueues() async throws {
         let place = try RelayPlace { $0.limits.newQueues = 2 }
         try await blocking {

@@ -101,7 +101,7 @@ struct DeliveryCapacityTests {
 struct AllowanceTests {
     @Test("as many queues at once as in an hour, and then one at a time")
     func queues() {
-        var allowance = QueueAllowance(60, now: 1000)
+        var allowance = RateAllowance(60, now: 1000)
         let first = (0..<61).map { _ in allowance.take(now: 1000) }
         #expect(first == Array(repeating: true, count: 60) + [false])
         let minutes = [59, 60, 60, 119, 120].map { allowance.take(now: 1000 + $0) }

@@ -39,7 +39,9 @@ struct ExpiryTests {
             let ids = Answer.QueueIDs(
                 recipientID: [UInt8](repeating: 1, count: 24), senderID: sender, boxKey: [], mode: .messaging)
             let queue = try #require(
-                try records.insert(new, ids, boxSecret: WipedBytes([UInt8](repeating: 3, count: 32))))
+                try records.insert(
+                    new, ids, boxSecret: WipedBytes([UInt8](repeating: 3, count: 32)),
+                    at: 1_800_000_000))
             for _ in 0..<count { try records.append(.quota(received: 1000), id: [4], to: queue) }
         }
         filling.close()

@@ -125,7 +125,7 @@ import XFTP
         await place.relay.stop()
     }
 
-    @Test func aConnectionAnnouncesABoundedNumberOfChunksThatItDoesNotBring() async throws {
+    @Test func anAddressAnnouncesABoundedNumberOfChunksThatItDoesNotBring() async throws {
         let place = try RelayPlace { $0.maxAnnounced = 20 }
         let talk = try await place.connect()
         var chunk = TestChunk()
@@ -137,8 +137,10 @@ import XFTP
         try await chunk.create(on: talk)
         let again = try await talk.ask(chunk.announcement(), key: chunk.sender)
         #expect(again == .error(.quota))
+        // Over whatever connection.
         let other = try await place.connect()
-        try await chunk.create(on: other)
+        let there = try await other.ask(chunk.announcement(), key: chunk.sender)
+        #expect(there == .error(.quota))
         await place.relay.stop()
     }
 

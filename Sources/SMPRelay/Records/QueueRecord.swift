@@ -20,6 +20,10 @@ struct QueueRecord: Sendable {
     let isSuspended: Bool
     /// Takes none until all were fetched.
     let isFull: Bool
+    /// When it was used or made last, seconds since 1970, rounded down.
+    let used: Int64
+    /// Nobody has asked anything of it since it was made.
+    let isUnused: Bool
 }
 
 /// A message as it lies in its queue: what was sent, which nobody here can read.

@@ -38,16 +38,16 @@ struct QueueRecords {
             ) STRICT;
             CREATE INDEX message_by_queue ON message (queue, number);
             CREATE INDEX message_by_age ON message (received);
-            """)
+            """), usesMigration,
     ]
 
-    private static let columns =
+    static let columns =
         """
         q.id, q.recipient_id, q.sender_id, q.recipient_key, q.sender_key, q.mode, q.box_secret, q.suspended,
-        q.full
+        q.full, q.used, q.unused
         """
 
-    private static func record(_ row: borrowing Row) throws -> QueueRecord {
+    static func record(_ row: borrowing Row) throws -> QueueRecord {
         var secret = row.bytes("box_secret")
         guard secret.count == MessageBox.keyLength else {
             throw MessageRelayError(.records, "A queue of the relay is damaged.")
@@ -57,7 +57,7 @@ struct QueueRecords {
             recipientKey: row.bytes("recipient_key"), senderKey: row.bytesOrNil("sender_key"),
             mode: try row.valueOrNil("mode", as: StoredMode.self)?.mode,
             boxSecret: WipedBytes(taking: &secret), isSuspended: row.bool("suspended"),
-            isFull: row.bool("full"))
+            isFull: row.bool("full"), used: row.integer("used"), isUnused: row.bool("unused"))
     }
 
     func queue(ofRecipient id: [UInt8]) throws -> QueueRecord? {
@@ -95,16 +95,19 @@ struct QueueRecords {
     }
 
     /// Makes a queue and answers its row; nil when there is one with its sender's id.
-    func insert(_ queue: Command.NewQueue, _ ids: Answer.QueueIDs, boxSecret: WipedBytes) throws -> Int64? {
+    /// - Parameter time: seconds since 1970, rounded down.
+    func insert(
+        _ queue: Command.NewQueue, _ ids: Answer.QueueIDs, boxSecret: WipedBytes, at time: Int64
+    ) throws -> Int64? {
         guard try !connection.exists("SELECT 1 FROM queue WHERE sender_id = ?", ids.senderID) else {
             return nil
         }
         try connection.execute(
             """
-            INSERT INTO queue (recipient_id, sender_id, recipient_key, mode, box_secret)
-            VALUES (?, ?, ?, ?, ?)
+            INSERT INTO queue (recipient_id, sender_id, recipient_key, mode, box_secret, used, unused)
+            VALUES (?, ?, ?, ?, ?, ?, 1)
             """, ids.recipientID, ids.senderID, queue.recipientKey,
-            queue.mode.map { StoredMode($0).rawValue }, boxSecret.bytes)
+            queue.mode.map { StoredMode($0).rawValue }, boxSecret.bytes, time)
         return connection.lastInsertedID
     }
 

@@ -5,15 +5,16 @@ import SMP
 /// What all commands do to queues, subscriptions and the quota, within transactions of the database: a value without
 /// input and output besides. What is to be said afterwards is kept until the transaction is over.
 struct CommandProcessor {
-    private let settings: MessageRelaySettings
-    private var deliveries = Deliveries()
-    private(set) var disk: DiskUse
-    private var replies = Replies()
-    private var newQueues: [UInt64: QueueAllowance] = [:]
+    let settings: MessageRelaySettings
+    var deliveries = Deliveries()
+    var disk: DiskUse
+    var replies = Replies()
+    var allowances: PeerAllowances
 
     init(settings: MessageRelaySettings, used: UInt64) {
         self.settings = settings
         disk = DiskUse(limit: settings.quota, bytes: used)
+        allowances = PeerAllowances(queuesPerHour: settings.limits.newQueues, quota: settings.quota)
     }
 
     /// Messages longer than this fit into no block with what the relay adds.
@@ -41,7 +42,6 @@ struct CommandProcessor {
     /// A client is gone.
     mutating func remove(_ client: Client) {
         deliveries.remove(client)
-        newQueues[client.number] = nil
     }
 
     /// A client has capacity for what it was not given.
@@ -55,14 +55,6 @@ struct CommandProcessor {
         }
     }
 
-    /// Forgets messages that are too old, some at a time; false when there are no more.
-    mutating func expire(_ records: QueueRecords) throws -> Bool {
-        let limit = settings.clock.now().seconds - settings.expiry.components.seconds
-        let deleted = try records.deleteMessages(receivedBefore: limit, limit: 200)
-        disk.remove(deleted.bytes)
-        return deleted.count == 200
-    }
-
     /// Carries out one request, whose answer is among what is told afterwards.
     ///
     /// - Throws: what the database throws.
@@ -71,6 +63,9 @@ struct CommandProcessor {
             let queue = try CommandAccess(records: records).queue(of: request)
             // A client never becomes known by what came over another server.
             if queue != nil, request.signer != nil, request.handedOn == nil { client.becomesKnown() }
+            if let queue, queue.isUnused || queue.used < useTime {
+                try records.noteUse(of: queue.id, at: useTime)
+            }
             if let answer = try perform(request, client, queue, records) {
                 replies.answer(answer, to: request, of: client)
             }
@@ -94,14 +89,15 @@ struct CommandProcessor {
             return .ok
         case (.delete, .some(let queue)): return try delete(queue, client, records)
         case (.queueInformation, .some(let queue)): return .information(try describe(queue, records))
-        case (.setLink(let id, let data), .some(let queue)): return try setLink(id, data, queue, records)
+        case (.setLink(let id, let data), .some(let queue)):
+            return try setLink(id, data, queue, client, records)
         case (.deleteLink, .some(let queue)):
             disk.remove(DiskUse.link(try records.link(of: queue.id)?.data))
             try records.deleteLink(of: queue.id)
             return .ok
         case (.secureAsSender(let key), .some(let queue)): return try secure(queue, with: key, records)
         case (.send(let flags, let body), .some(let queue)):
-            return try send(flags, body, to: queue, records)
+            return try send(flags, body, to: queue, client, records)
         case (.openInvitation(let key), .some(let queue)):
             let link = try open(queue, records)
             _ = try secure(queue, with: key, records)
@@ -111,22 +107,30 @@ struct CommandProcessor {
         }
     }
 
+    /// Refuses what the disk is not to hold, and where little is left of it, what the client's address had enough of.
+    private mutating func require(_ bytes: UInt64, _ client: Client) throws(ServerError) {
+        try disk.require(bytes)
+        guard disk.isScarce(after: bytes) else { return }
+        guard allowances.takeScarce(bytes, client.peer, now: settings.clock.now().seconds) else {
+            throw .quota
+        }
+    }
+
     // MARK: Queues
 
     private mutating func create(
         _ new: Command.NewQueue, _ request: Request, _ client: Client, _ records: QueueRecords
     ) throws -> Answer {
-        let now = settings.clock.now().seconds
-        var allowance =
-            newQueues[client.number] ?? QueueAllowance(settings.limits.newQueues, now: now)
-        guard allowance.take(now: now) else { throw ServerError.quota }
+        guard allowances.takeQueue(client.peer, now: settings.clock.now().seconds) else {
+            throw ServerError.quota
+        }
         let ids = try newIDs(new, request, records)
-        try disk.require(DiskUse.queue + DiskUse.link(new.link?.data))
+        try require(DiskUse.queue + DiskUse.link(new.link?.data), client)
         // The client sent a key of small order.
         guard let secret = try? ids.key.wipedSecret(with: new.boxKey) else {
             throw ServerError.command(.syntax)
         }
-        guard let id = try records.insert(new, ids.ids, boxSecret: secret) else {
+        guard let id = try records.insert(new, ids.ids, boxSecret: secret, at: useTime) else {
             throw ServerError.authorization
         }
         if let link = new.link, let linkID = ids.ids.linkID {
@@ -134,7 +138,6 @@ struct CommandProcessor {
                 throw MessageRelayError(.records, "A link is there twice.")
             }
         }
-        newQueues[client.number] = allowance
         disk.add(DiskUse.queue + DiskUse.link(new.link?.data))
         client.becomesKnown()
         if new.subscribes { _ = deliveries.subscribe(client, to: id) }
@@ -170,11 +173,7 @@ struct CommandProcessor {
     private mutating func delete(
         _ queue: QueueRecord, _ client: Client, _ records: QueueRecords
     ) throws -> Answer {
-        disk.remove(try records.usedBytes(of: queue.id))
-        try records.delete(queue.id)
-        if let subscriber = deliveries.unsubscribe(queue.id), subscriber !== client {
-            replies.inform(subscriber, .deleted, of: queue)
-        }
+        try forget(queue, records, by: client)
         return .ok
     }
 
@@ -185,7 +184,7 @@ struct CommandProcessor {
     }
 
     private mutating func setLink(
-        _ id: [UInt8], _ data: LinkBlobs, _ queue: QueueRecord, _ records: QueueRecords
+        _ id: [UInt8], _ data: LinkBlobs, _ queue: QueueRecord, _ client: Client, _ records: QueueRecords
     ) throws -> Answer {
         let present = try records.link(of: queue.id)
         // What a link promises stays; what its owner says beside that may change.
@@ -195,7 +194,7 @@ struct CommandProcessor {
         guard queue.mode != nil else { throw ServerError.authorization }
         guard id.count == Self.idLength else { throw ServerError.command(.syntax) }
         let (old, new) = (DiskUse.link(present?.data), DiskUse.link(data))
-        if new > old { try disk.require(new - old) }
+        if new > old { try require(new - old, client) }
         guard try records.setLink(id, data, of: queue.id) else { throw ServerError.authorization }
         disk.remove(old)
         disk.add(new)
@@ -210,7 +209,7 @@ struct CommandProcessor {
     // MARK: Messages
 
     private mutating func send(
-        _ flags: [UInt8], _ body: [UInt8], to queue: QueueRecord, _ records: QueueRecords
+        _ flags: [UInt8], _ body: [UInt8], to queue: QueueRecord, _ client: Client, _ records: QueueRecords
     ) throws -> Answer {
         guard body.count <= Self.longestMessage, flags.count <= 16 else { throw ServerError.largeMessage }
         guard !queue.isFull else { throw ServerError.quota }
@@ -222,7 +221,7 @@ struct CommandProcessor {
             message = .quota(received: now)
             try records.setFull(true, queue.id)
         } else {
-            try disk.require(DiskUse.message(body))
+            try require(DiskUse.message(body), client)
         }
         try records.append(message, id: settings.random.bytes(Self.idLength), to: queue.id)
         disk.add(isTooMuch ? DiskUse.message : DiskUse.message(body))

@@ -35,6 +35,11 @@ struct DiskUse {
         guard !overflow, sum <= limit else { throw .quota }
     }
 
+    /// Whether the last quarter is touched by so many more.
+    func isScarce(after more: UInt64) -> Bool {
+        bytes.addingReportingOverflow(more).partialValue > limit / 4 * 3
+    }
+
     mutating func add(_ more: UInt64) { bytes += more }
     mutating func remove(_ less: UInt64) { bytes -= min(bytes, less) }
 }

@@ -21,8 +21,16 @@ final class QueueService: Sendable {
         }
     }
 
+    /// Something that is done in one transaction.
+    private struct Order: Sendable {
+        let perform: @Sendable (inout CommandProcessor, QueueRecords) throws -> Void
+        let ended: @Sendable ((any Error)?) -> Void
+    }
+
     private struct State {
         var jobs = TurnQueue<PeerAddress, UInt64, Job>()
+        /// What the operator asks, before all that clients do.
+        var orders: [Order] = []
         var isStopping = false
         var hasEnded = false
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -113,6 +121,32 @@ final class QueueService: Sendable {
         return true
     }
 
+    /// Does something in a transaction of its own, before what clients ask.
+    /// - Throws: what the database throws, and `body`; `MessageRelayError` `.inUse` when the relay has stopped.
+    func order<Result: Sendable>(
+        _ body: @escaping @Sendable (inout CommandProcessor, QueueRecords) throws -> Result
+    ) async throws -> Result {
+        let result = Lock<Result?>(nil)
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            let order = Order {
+                let found = try body(&$0, $1)
+                result.withLock { $0 = found }
+            } ended: { error in
+                if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+            }
+            let isLate = state.withLock { state in
+                if !state.hasEnded { state.orders.append(order) }
+                return state.hasEnded
+            }
+            if isLate { order.ended(Self.hasStopped) }
+            wakeUp.notify()
+        }
+        guard let found = result.withLock({ $0 }) else { throw Self.hasStopped }
+        return found
+    }
+
+    private static let hasStopped = MessageRelayError(.inUse, "The message relay has stopped.")
+
     /// Ends the thread after what was submitted, and closes the database.
     func stop() async {
         await waysOut?.close()
@@ -138,7 +172,18 @@ final class QueueService: Sendable {
                 isSweeping = expireSome(&processor)
                 if !isSweeping { sweep = .now + Self.sweepInterval }
             }
-            let (hasJobs, isStopping) = state.withLock { (!$0.jobs.isEmpty, $0.isStopping) }
+            let (orders, hasJobs, isStopping) = state.withLock { state in
+                defer { state.orders = [] }
+                return (state.orders, !state.jobs.isEmpty, state.isStopping)
+            }
+            for order in orders {
+                do {
+                    try commit(&processor, order.perform)
+                    order.ended(nil)
+                } catch {
+                    order.ended(error)
+                }
+            }
             if hasJobs {
                 performSome(&processor)
             } else if isStopping {
@@ -152,10 +197,11 @@ final class QueueService: Sendable {
         }
         reader.close()
         database.close()
-        let waiting = state.withLock { state in
+        let (waiting, late) = state.withLock { state in
             state.hasEnded = true
-            return state.waiting
+            return (state.waiting, state.orders)
         }
+        for order in late { order.ended(Self.hasStopped) }
         for continuation in waiting { continuation.resume() }
     }
 
@@ -236,7 +282,7 @@ final class QueueService: Sendable {
         do {
             return try commit(&processor) { processor, records in try processor.expire(records) }
         } catch {
-            Log("relay").error("Old messages could not be deleted. \(sentence(of: error))")
+            Log("relay").error("Old messages and queues could not be deleted. \(sentence(of: error))")
             return false
         }
     }

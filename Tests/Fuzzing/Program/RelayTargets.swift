@@ -125,8 +125,7 @@ private final class RelayFixture: Sendable {
         let chunk = XFTPCommand.NewChunk(
             senderKey: key.publicKey, size: 65_536, digest: digest, recipientKeys: [key.publicKey],
             password: nil)
-        let announcement = service.newAnnouncement()
-        if case .created(let sender, let recipients) = try? service.create(chunk, in: announcement) {
+        if case .created(let sender, let recipients) = try? service.create(chunk, of: .unknown) {
             (known.sender, known.recipient) = (sender, recipients[0])
         }
         return (relay, known)

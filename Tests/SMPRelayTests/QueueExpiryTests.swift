@@ -1,0 +1,175 @@
+import Base
+import Cryptography
+import Network
+import Posix
+import SMP
+import Store
+import TestSupport
+import Testing
+
+@testable import SMPRelay
+
+@Suite("Queues out of use")
+struct QueueExpiryTests {
+    private static let link = LinkBlobs(
+        fixed: [UInt8](repeating: 1, count: 100), user: [UInt8](repeating: 2, count: 13_000))
+
+    /// A queue with link data, made by a client that does not subscribe.
+    private static func make(_ client: RawClient) throws -> Answer {
+        let correlationID = SystemRandomSource().bytes(24)
+        let new = Command.NewLink(
+            id: SystemRandomSource().bytes(24), senderID: Command.senderID(of: correlationID), data: link)
+        return try client.makeQueue(
+            mode: .contact, subscribes: false, link: new, correlationID: correlationID
+        ).answer
+    }
+
+    @Test("unused queues go after a week, used ones after ninety days")
+    func twoAges() async throws {
+        let place = try RelayPlace()
+        try await blocking {
+            let client = try RawClient.connected(to: place.relay.address)
+            guard case .created(let used) = try Self.make(client), case .created = try Self.make(client)
+            else {
+                throw WaitedInVain("queues")
+            }
+            #expect(try client.ask(.text("hello"), of: used.senderID) == .ok)
+        }
+        #expect(try await place.relay.statistics().unusedQueues == 1)
+        let ages = QueuePurge.outOfUse(unused: .seconds(7 * 86_400), idle: .seconds(90 * 86_400))
+        #expect(try await place.relay.purge(ages) == 0)
+        place.clock.advance(by: .seconds(9 * 86_400))
+        #expect(try await place.relay.purge(ages) == 1)
+        #expect(try await place.relay.statistics().queues == 1)
+        place.clock.advance(by: .seconds(83 * 86_400))
+        #expect(try await place.relay.purge(ages) == 1)
+        let left = try await place.relay.statistics()
+        #expect(left.queues == 0 && left.messages == 0 && left.bytes == 0)
+        await place.stop()
+    }
+
+    @Test("a full relay takes queues again when the unused ones expire")
+    func fullRelay() async throws {
+        let place = try RelayPlace {
+            $0.quota = 200_000
+            $0.unusedQueues = .seconds(3600)
+        }
+        try await blocking {
+            let client = try RawClient.connected(to: place.relay.address)
+            while case .created = try Self.make(client) {}
+            #expect(try Self.make(client) == .error(.quota))
+        }
+        await place.stop()
+        place.clock.advance(by: .seconds(7200))
+        var settings = MessageRelaySettings(
+            folder: place.folder.path("relay"),
+            identity: try NewServerIdentity.make(.ed25519, hostName: "localhost").identity, clock: place.clock
+        )
+        (settings.quota, settings.unusedQueues) = (200_000, .seconds(3600))
+        // It looks at its start.
+        let relay = try MessageRelay.start(settings)
+        try await wait(until: "they are gone") { try await relay.statistics().bytes == 0 }
+        let answer = try await blocking {
+            try Self.make(try RawClient.connected(to: relay.address))
+        }
+        guard case .created = answer else { throw WaitedInVain("a queue") }
+        await relay.stop()
+    }
+
+    @Test("a queue to which somebody has subscribed is in use")
+    func subscribed() async throws {
+        let place = try RelayPlace()
+        let client = try await blocking {
+            let client = try RawClient.connected(to: place.relay.address)
+            _ = try client.queue()
+            return Held(client)
+        }
+        place.clock.advance(by: .seconds(200 * 86_400))
+        let ages = QueuePurge.outOfUse(unused: .zero, idle: .zero)
+        #expect(try await place.relay.purge(ages) == 0)
+        #expect(try await place.relay.statistics().unusedQueues == 0)
+        // Its owner is told of what the operator does all the same.
+        #expect(try await place.relay.purge(.everything) == 1)
+        let told = try await blocking { try client.value.told() }
+        #expect(told.contains { if case .deleted = $0 { true } else { false } })
+        await place.stop()
+    }
+
+    /// Used on one thread after the other.
+    private final class Held: @unchecked Sendable {
+        let value: RawClient
+        init(_ value: RawClient) { self.value = value }
+    }
+
+    @Test("connections of one address share what it may make in an hour")
+    func oneAddress() async throws {
+        let place = try RelayPlace { $0.limits.newQueues = 3 }
+        try await blocking {
+            let clients = try (0..<2).map { _ in try RawClient.connected(to: place.relay.address) }
+            for number in 0..<3 { _ = try clients[number % 2].queue() }
+            for client in clients { #expect(try client.makeQueue().answer == .error(.quota)) }
+            let later = try RawClient.connected(to: place.relay.address)
+            #expect(try later.makeQueue().answer == .error(.quota))
+        }
+        await place.stop()
+    }
+
+    @Test("one address cannot take the last quarter of the disk")
+    func lastQuarter() {
+        let (first, second) = (PeerAddress([1, 2, 3, 4]), PeerAddress([5, 6, 7, 8]))
+        var allowances = PeerAllowances(queuesPerHour: 10, quota: 1 << 30)
+        var taken = 0
+        while allowances.takeScarce(16_384, first, now: 0) { taken += 16_384 }
+        #expect(taken == 1 << 20)
+        let later = [
+            allowances.takeScarce(16_384, second, now: 0), allowances.takeScarce(16_384, first, now: 30),
+            allowances.takeScarce(16_384, first, now: 60),
+        ]
+        #expect(later == [true, false, true])
+        // In a week it has less than a quarter.
+        #expect(168 * (1 << 20) + (1 << 20) < (1 << 30) / 4)
+        #expect(allowances.count == 2)
+        allowances.forgetFull(now: 100_000)
+        #expect(allowances.count == 0)
+    }
+
+    @Test("a relay that does not run shows and loses its queues too")
+    func resting() async throws {
+        let place = try RelayPlace()
+        try await blocking { _ = try Self.make(try RawClient.connected(to: place.relay.address)) }
+        let settings = MessageRelaySettings(
+            folder: place.folder.path("relay"),
+            identity: try NewServerIdentity.make(.ed25519, hostName: "localhost").identity, clock: place.clock
+        )
+        #expect(throws: MessageRelayError.self) { try RestingMessageRelay(settings) }
+        await place.stop()
+        let resting = try RestingMessageRelay(settings)
+        #expect(try await resting.statistics().queues == 1)
+        let day = QueuePurge.outOfUse(unused: .seconds(86_400), idle: .seconds(9_999_999))
+        #expect(try await resting.purge(day) == 0)
+        place.clock.advance(by: .seconds(2 * 86_400))
+        #expect(try await resting.purge(day) == 1)
+        await resting.close()
+        // Its time is over.
+        await #expect(throws: MessageRelayError.self) { try await resting.statistics() }
+    }
+
+    @Test("queues of an earlier version are as if they were used today")
+    func migration() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("queues.db")
+        let old = try Database(path: path, migrations: Array(QueueRecords.migrations.prefix(1)))
+        try old.transaction {
+            _ = try $0.execute(
+                """
+                INSERT INTO queue (recipient_id, sender_id, recipient_key, box_secret)
+                VALUES (x'01', x'02', x'03', zeroblob(32))
+                """)
+        }
+        old.close()
+        let new = try Database(path: path, migrations: QueueRecords.migrations)
+        let queue = try new.read { try QueueRecords(connection: $0).queue(ofRecipient: [1]) }
+        let now = SystemWallClock().now().seconds
+        #expect(queue.map { !$0.isUnused && abs($0.used - now) < 86_400 } == true)
+    }
+}
