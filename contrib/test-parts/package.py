@@ -6,12 +6,15 @@ import subprocess
 
 
 class Package:
-    def __init__(self, root):
-        self.root = pathlib.Path(root)
+    @classmethod
+    def read(cls, root):
         # A folder of its own: a build elsewhere locks its folder for as long as it takes.
         printed = subprocess.run(["swift", "package", "--scratch-path", ".build/manifest", "dump-package"], cwd=root,
                                  check=True, stdout=subprocess.PIPE)
-        targets = json.loads(printed.stdout)["targets"]
+        return cls(root, json.loads(printed.stdout)["targets"])
+
+    def __init__(self, root, targets):
+        self.root = pathlib.Path(root)
         self.needs = {target["name"]: [need["byName"][0] for need in target["dependencies"]] for target in targets}
         self.tests = [target["name"] for target in targets if target["type"] == "test"]
         self._folders = {target["name"]: target.get("path") or self._usual_folder(target) for target in targets}

@@ -163,7 +163,7 @@ def run_again(failed, runner, report):
 
 def main():
     arguments = parse_arguments()
-    package = Package(ROOT)
+    package = Package.read(ROOT)
     targets = chosen_targets(arguments, package)
     if not targets:
         say("no test concerns the change")

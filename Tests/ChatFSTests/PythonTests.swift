@@ -1,0 +1,18 @@
+import TestSupport
+import Testing
+
+/// Parts of `contrib` that have tests in Python.
+@Suite("Tests in Python")
+struct PythonTests {
+    @Test(
+        "those of file managers' extensions and of contrib/test pass",
+        arguments: ["file-managers", "test-parts"])
+    func unitTests(part: String) async throws {
+        let tests = LayeringTests.root + "/contrib/\(part)/tests"
+        let outcome = try await Shell.run(
+            "python3", ["-B", "-W", "error", "-m", "unittest", "discover", "-s", tests],
+            limit: .seconds(120))
+        #expect(outcome.succeeded, "\(outcome.errors)")
+        #expect(outcome.errors.contains("OK"), "\(outcome.errors)")
+    }
+}
