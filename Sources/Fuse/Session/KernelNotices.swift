@@ -18,6 +18,8 @@ final class KernelNotices: Sendable {
         /// Those that are not sent.
         var waiting = 0
         var sent = 0
+        /// Whether the thread is in the call that may wait.
+        var isSending = false
         var isWatched = false
     }
 
@@ -57,8 +59,10 @@ final class KernelNotices: Sendable {
     }
 
     private func sendNow(_ notice: KernelNotice) {
+        state.withLock { $0.isSending = true }
         server.send(notice)
         state.withLock { state in
+            state.isSending = false
             state.waiting -= 1
             state.sent += 1
         }
@@ -76,13 +80,13 @@ final class KernelNotices: Sendable {
         var process: ChildProcess?
         var before: Int?
         while true {
-            let sent = state.withLock { state -> Int? in
+            let now = state.withLock { state -> State in
                 state.isWatched = state.waiting > 0
-                return state.isWatched ? state.sent : nil
+                return state
             }
-            guard let sent else { break }
-            if process == nil, sent == before { process = await standBy() }
-            before = sent
+            guard now.isWatched else { break }
+            if process == nil, now.isSending, now.sent == before { process = await standBy() }
+            before = now.isSending ? now.sent : nil
             // Nobody cancels it.
             try? await Task.sleep(for: process == nil ? Self.patience : Self.standby)
         }
