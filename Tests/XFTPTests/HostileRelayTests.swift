@@ -63,7 +63,7 @@ import Testing
     func whatFailsForAWhileIsTriedAgain(fault: ScriptedRelay.Fault) async throws {
         let relay = try ScriptedRelay(chunk: Self.chunk, faults: [fault, fault])
         let client = XFTPClient.forTests {
-            $0.requestDeadline = .milliseconds(400)
+            $0.requestDeadline = .seconds(2)
             $0.deadlinePerKiB = .zero
         }
         let buffer = ChunkBuffer(capacity: Self.chunk.count)

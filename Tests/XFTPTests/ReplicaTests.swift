@@ -9,7 +9,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(10))) struct ReplicaTests {
     private static let chunk = someBytes(1 << 20)
 
-    private static func client(timeout: Duration = .milliseconds(300)) -> XFTPClient {
+    private static func client(timeout: Duration = .seconds(2)) -> XFTPClient {
         .forTests {
             $0.replicaTimeout = timeout
             $0.requestDeadline = .seconds(10_000)

@@ -257,7 +257,7 @@ private final class BrokenBody: BodySource {
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         let start = position.withLock { $0 }
         guard start < end else {
-            if stalls { sleep(2) }
+            if stalls { sleep(4) }
             throw Vanished()
         }
         let count = min(buffer.count, end - start)
