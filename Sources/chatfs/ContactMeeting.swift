@@ -8,6 +8,8 @@ import SMP
 /// What `chatfs pair` and `chatfs accept` have in common: a profile, its servers, and waiting for somebody.
 struct ContactMeeting: Sendable {
     private let access: ProfileAccess
+    /// What whoever shows a link is told before: its server is on this machine alone.
+    let warning: String?
 
     static let server = Option.value(
         "server", named: "ADDR", .text, repeats: true,
@@ -24,7 +26,10 @@ struct ContactMeeting: Sendable {
     /// Makes the profile where there is none at all, and keeps in it what the command names.
     init(_ invocation: Invocation) async throws {
         access = try ProfileAccess(invocation)
-        guard access.settings.official == nil else { return }
+        guard access.settings.official == nil else {
+            warning = nil
+            return
+        }
         let servers = try invocation.all("server").map { text throws(UsageError) in
             guard let server = ServerAddress(text) else {
                 throw UsageError("a messaging server's address looks like smp://fingerprint@host:port")
@@ -42,6 +47,9 @@ struct ContactMeeting: Sendable {
             return (profile, try !directory.messagingServers(of: profile).isEmpty)
         }
         if !isReachable { try await Self.offerServers(to: profile, in: directory) }
+        warning = try await ThreadPool.shared.run { () throws(ChatError) in
+            RelayReach.warning(servers: try directory.messagingServers(of: profile))
+        }
     }
 
     /// Who has just begun has no servers, and may use those that the official apps begin with.

@@ -66,8 +66,12 @@ struct RelayCommandTests {
         let place = try await Place()
         let none = try await place.run(["relay", "test"])
         #expect(none.ending == .code(1) && none.errors.contains("relay add"))
+        try place.folder.write(Array("word\n".utf8), to: "password")
         let relay = try await ChatFSProcess.start(
-            ["relay", "--password", "word", "--no-encryption", "--dir", place.folder.path("relay")])
+            [
+                "relay", "--password-file", place.folder.path("password"), "--no-encryption", "--dir",
+                place.folder.path("relay"),
+            ])
         let xftp = try await relay.line("its address for files") { $0.hasPrefix("xftp://") }
         let smp = try await relay.line("its address for messages") { $0.hasPrefix("smp://") }
         let closed = try await place.run(["relay", "test", xftp, smp])

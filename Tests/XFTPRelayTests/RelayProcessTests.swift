@@ -9,7 +9,7 @@ import XFTP
 /// The relay as people run it: a process that can be killed.
 @Suite struct RelayProcessTests {
     private func start(
-        _ folder: TemporaryFolder, _ more: [String] = [], ignoring ignored: [Int32] = []
+        _ folder: TemporaryFolder, _ more: [String] = [], ignoring ignored: [Int32] = [], host: String? = nil
     ) async throws -> (process: RunningProcess, address: RelayAddress) {
         let process = try await ChatFSProcess.start(
             ["relay", "--dir", folder.path("relay")] + more, ignoredSignals: ignored)
@@ -17,7 +17,11 @@ import XFTP
         guard let address = RelayAddress(line), address.text == line else {
             throw WaitedInVain("no bare address: \(line)")
         }
-        return (process, address)
+        guard let host else { return (process, address) }
+        #expect(address.hosts == [host])
+        return (
+            process, RelayAddress(fingerprint: address.fingerprint, hosts: ["127.0.0.1"], port: address.port)
+        )
     }
 
     @Test func whatWasAcknowledgedSurvivesKilling() async throws {
@@ -78,14 +82,21 @@ import XFTP
         let ending = try await process.ending()
         #expect(ending == .code(0))
         #expect(process.lines.count == 2)
-        #expect(process.errors.isEmpty)
+        // Nothing but that nobody else reaches it.
+        #expect(process.errors.split(separator: "\n").count == 1 && process.errors.contains("--host NAME"))
         await #expect(throws: (any Error).self) { try await talk.ask(.ping) }
     }
 
     @Test func optionsReachTheRelay() async throws {
         let folder = try TemporaryFolder()
+        try folder.write(Array("s3cret\n".utf8), to: "password")
         let (process, address) = try await start(
-            folder, ["--certificate", "ed448", "--quota", "100kb", "--password", "s3cret", "--expire", "24h"])
+            folder,
+            [
+                "--certificate", "ed448", "--quota", "100kb", "--password-file", folder.path("password"),
+                "--expire",
+                "24h", "--host", "relay.example",
+            ], host: "relay.example")
         let talk = try await RelayTalk(address)
         #expect(talk.client.peerPublicKey.count == 69)
         var chunk = TestChunk()
@@ -104,7 +115,8 @@ import XFTP
 
     @Test(arguments: [
         ["--listen", "nowhere"], ["--quota", "much"], ["--expire", "soon"], ["--expire", "0s"],
-        ["--certificate", "rsa"], ["--password", "two words"],
+        ["--certificate", "rsa"], ["--password", "word"], ["--password-fd", "x"], ["--host", "two words"],
+        ["--smp-unused", "0s"], ["--queues-per-hour", "0"],
     ])
     func wrongOptionsAreOneLineAndNothingIsMade(_ options: [String]) async throws {
         let folder = try TemporaryFolder()

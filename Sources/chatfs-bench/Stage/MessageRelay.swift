@@ -9,7 +9,12 @@ struct MessageRelay: Sendable {
 
     static func start(on stage: Stage) async throws -> MessageRelay {
         let process = try await stage.start(
-            Stage.chatfs, ["relay", "--listen", "127.0.0.1:0", "--dir", stage.path("messages")])
+            Stage.chatfs,
+            // People of thousands of contacts are one address here.
+            [
+                "relay", "--listen", "127.0.0.1:0", "--dir", stage.path("messages"), "--queues-per-hour",
+                "1000000000",
+            ])
         guard let server = ServerAddress(try await line("smp://", of: process, on: stage)) else {
             throw stage.failure("The relay", process)
         }

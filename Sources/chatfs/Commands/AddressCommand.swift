@@ -32,7 +32,9 @@ enum AddressCommand {
     ) { invocation in
         let acceptance = invocation["accept"].flatMap(RequestAcceptance.init)
         let display = LinkDisplay(invocation)
-        let answer = try await ContactMeeting(invocation).ask(.createAddress(acceptance))
+        let meeting = try await ContactMeeting(invocation)
+        let answer = try await meeting.ask(.createAddress(acceptance))
+        if let warning = meeting.warning { Terminal.note(warning) }
         try await display.show(answer.link ?? "")
     }
 

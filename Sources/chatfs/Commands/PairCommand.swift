@@ -22,6 +22,7 @@ enum PairCommand {
         let meeting = try await ContactMeeting(invocation)
         let met = try await invocation.stop.interrupting {
             try await meeting.meet(.invite) { answer in
+                if let warning = meeting.warning { Terminal.note(warning) }
                 try await display.show(answer.link ?? "")
                 Terminal.note("Waiting until somebody uses this link; Ctrl-C ends the waiting.")
             }

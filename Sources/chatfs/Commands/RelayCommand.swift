@@ -14,7 +14,7 @@ enum RelayCommand {
             """,
         section: CommandSection.other,
         subcommands: [list, add, remove, RelayTestCommand.command, RelayPresetCommand.command]
-            + [RelayRunCommand.command], unnamed: "run")
+            + [RelayRunCommand.command, RelayUpkeepCommands.stat, RelayUpkeepCommands.purge], unnamed: "run")
 
     private static let addresses = Argument(
         "ADDR", .text, count: .oneOrMore, "smp://fingerprint@host:port or xftp://fingerprint@host:port.")

@@ -1,9 +1,11 @@
 import Base
 import ChatCore
 import CommandLineKit
+import Desktop
 import EmbeddedCore
 import Network
 import Posix
+import SMP
 import SMPRelay
 import Unlocking
 import XFTP
@@ -18,7 +20,7 @@ enum RelayRunCommand {
             elsewhere, and that for messages (smp://), which SimpleX programs take as a server. Both show the \
             same certificates, which are made at the first start; the fingerprint in the addresses stays the \
             same as long as DIR does. A chunk or a message that was acknowledged survives crashes and power \
-            cuts.
+            cuts. What is never used and what expires goes by itself; 'chatfs relay stat' shows what is there.
 
             SIGINT (Ctrl-C), SIGTERM and SIGHUP end it cleanly. 'chatfs relay' without a command is the same.
             """,
@@ -26,6 +28,9 @@ enum RelayRunCommand {
             .value(
                 "listen", named: "HOST:PORT", .text, default: "127.0.0.1:0",
                 "Where to listen. Port 0 takes the port of the last time if it is free, else any."),
+            .value(
+                "host", named: "NAME", .text,
+                "By which others reach this machine, in the addresses; the host of --listen when left out."),
             .value(
                 "dir", named: "DIR", .folder,
                 "Its folder; default ${XDG_DATA_HOME:-~/.local/share}/chatfs/relay."),
@@ -42,14 +47,21 @@ enum RelayRunCommand {
             .value(
                 "smp-expire", named: "TIME", .duration, default: "21d",
                 "How long a message is kept that nobody fetches."),
+            .value(
+                "smp-unused", named: "TIME", .duration, default: "7d",
+                "How long a queue is kept that nobody uses after it was made."),
+            .value(
+                "smp-idle", named: "TIME", .duration, default: "90d",
+                "How long a queue is kept that nobody uses any more."),
+            .value(
+                "queues-per-hour", named: "N", .integer(1...1_000_000_000), default: "1000",
+                "Queues that clients of one address make in an hour at most."),
             .flag(
                 "no-hand-on",
                 "Hand nothing on to other relays for messages; else they do not see the addresses of clients that "
                     + "send to them over this one."),
             .flag("no-smp", "Keep no messages: only the first line is printed."),
-            .value(
-                "password", named: "P", .text,
-                "Required of clients that create chunks or queues: xftp://FINGERPRINT:P@HOST:PORT."),
+        ] + RelayPassword.options + [
             .value(
                 "certificate", named: "KIND", .choice(CertificateKind.allCases.map(\.rawValue)),
                 "Algorithm of the certificates made at the first start; ed25519 when left out."),
@@ -58,8 +70,8 @@ enum RelayRunCommand {
         examples: [
             Example("chatfs relay", "A relay for this machine."),
             Example(
-                "chatfs relay --listen 0.0.0.0:443 --password s3cret",
-                "A relay for everybody who knows the password."),
+                "chatfs relay --listen 0.0.0.0:443 --host relay.example --password-file relay.password",
+                "A relay for everybody who knows the password, and the phone."),
         ],
         waitsForStop: true
     ) { invocation in
@@ -94,26 +106,47 @@ enum RelayRunCommand {
                 try MessageRelay.start(settings)
             }
         }
+        let control = try control(settings.folder, relay, messages)
+        if let warning = RelayReach.warning(listen: settings.listen.host, name: settings.host) {
+            Terminal.note(warning)
+        }
         Terminal.print(relay.address.text)
         if let messages { Terminal.print(messages.address.text) }
         await invocation.stop.wait()
+        control.stop()
         await messages?.stop()
         await relay.stop()
         // In use until now.
         withExtendedLifetime(directory) {}
     }
 
+    /// Has 'chatfs relay stat' and 'purge' ask this process.
+    private static func control(
+        _ folder: String, _ files: Relay, _ messages: MessageRelay?
+    ) throws(DesktopError) -> RelayControlServer {
+        let upkeep = RelayUpkeep(files: files, messages: messages)
+        return try RelayControlServer(folder: folder) { request in
+            do {
+                return try await upkeep.answer(request)
+            } catch {
+                return RelayAnswer(problem: sentence(of: error))
+            }
+        }
+    }
+
     private static func messageSettings(
         from invocation: Invocation, beside files: RelaySettings, _ relay: Relay
     ) throws -> MessageRelaySettings {
-        guard let expiry = invocation.duration("smp-expire"), expiry >= .seconds(1) else {
-            throw UsageError("--smp-expire must be at least 1s")
-        }
+        let expiry = try duration("smp-expire", invocation)
         let port = invocation["smp-port"].flatMap { UInt16($0) } ?? 0
         var settings = MessageRelaySettings(
             folder: files.folder + "/messages", listen: Endpoint(host: files.listen.host, port: port),
             identity: relay.identity, password: files.password, quota: invocation.byteCount("smp-quota"),
             expiry: expiry, key: files.key)
+        settings.host = files.host
+        settings.unusedQueues = try duration("smp-unused", invocation)
+        settings.idleQueues = try duration("smp-idle", invocation)
+        settings.limits.newQueues = invocation.integer("queues-per-hour") ?? settings.limits.newQueues
         if !invocation.has("no-hand-on") { settings.handsOn = .to { !IPAddress.isInternal($0) } }
         return settings
     }
@@ -123,19 +156,28 @@ enum RelayRunCommand {
         guard let endpoint = Endpoint(text) else {
             throw UsageError("'\(text)' is no address to listen on: expected HOST:PORT")
         }
-        guard let expiry = invocation.duration("expire"), expiry >= .seconds(1) else {
-            throw UsageError("--expire must be at least 1s")
-        }
+        let expiry = try duration("expire", invocation)
+        for name in ["smp-expire", "smp-unused", "smp-idle"] { _ = try duration(name, invocation) }
         if let quota = invocation.byteCount("quota"), quota < RelaySettings.minQuota {
             throw UsageError("--quota must hold one chunk and its record at least: 65kb")
         }
-        if let password = invocation["password"] {
-            guard (1...255).contains(password.utf8.count), password.utf8.allSatisfy({ $0 > 32 && $0 < 127 })
-            else { throw UsageError("--password takes 1 to 255 ASCII characters without spaces") }
+        let host = invocation["host"]
+        if let host, ServerAddress(fingerprint: [UInt8](repeating: 0, count: 32), hosts: [host]) == nil {
+            throw UsageError("'\(host)' is no name or address of a machine")
         }
-        return RelaySettings(
+        var settings = RelaySettings(
             folder: invocation["dir"] ?? DataDirectory.defaultPath() + "/relay", listen: endpoint,
-            quota: invocation.byteCount("quota"), expiry: expiry, password: invocation["password"],
+            quota: invocation.byteCount("quota"), expiry: expiry,
+            password: try RelayPassword.read(invocation),
             certificate: invocation["certificate"].flatMap(CertificateKind.init))
+        settings.host = host
+        return settings
+    }
+
+    private static func duration(_ name: String, _ invocation: Invocation) throws(UsageError) -> Duration {
+        guard let duration = invocation.duration(name), duration >= .seconds(1) else {
+            throw UsageError("--\(name) must be at least 1s")
+        }
+        return duration
     }
 }

@@ -32,6 +32,23 @@ extension Target {
             }
             hold(again == request, "a written request is the same")
         },
+        Target("relay-line", "requests and answers on the socket of a relay", longest: 512) { bytes in
+            if let request = try? JSONDecoder().decode(RelayRequest.self, from: Data(bytes)),
+                let text = try? JSONEncoder().encode(request)
+            {
+                let again = try? JSONDecoder().decode(RelayRequest.self, from: text)
+                hold(again == request, "a written request is the same")
+                guard request.isSensible else { return }
+                let ages = [request.unused, request.idle, request.chunks].compactMap { $0 }
+                hold(ages.allSatisfy { $0 >= 0 && $0 <= RelayRequest.longest }, "a time makes sense")
+            }
+            if let answer = try? JSONDecoder().decode(RelayAnswer.self, from: Data(bytes)),
+                let text = try? JSONEncoder().encode(answer)
+            {
+                let again = try? JSONDecoder().decode(RelayAnswer.self, from: text)
+                hold(again == answer, "a written answer is the same")
+            }
+        },
         Target("control-answer", "answers on the control socket", longest: 512) { bytes in
             if let answer = try? JSONDecoder().decode(CacheAnswer.self, from: Data(bytes)),
                 let text = try? JSONEncoder().encode(answer)

@@ -1,0 +1,48 @@
+import CommandLineKit
+import Glibc
+import KeySlots
+import Posix
+
+/// The password of a relay of one's own, which stands in no command line: every user of the machine can read those.
+enum RelayPassword {
+    static let options: [Option] = [
+        .value(
+            "password-file", named: "FILE", .file,
+            "Require the password in this file of clients that create chunks or queues: "
+                + "xftp://FINGERPRINT:PASSWORD@HOST:PORT."),
+        .value(
+            "password-fd", named: "N", .text, "The same, read from this file descriptor."),
+    ]
+
+    /// nil where none is asked for. Blocks.
+    static func read(_ invocation: Invocation) throws -> String? {
+        switch (invocation["password-file"], invocation["password-fd"]) {
+        case (nil, nil): return nil
+        case (.some, .some):
+            throw UsageError("only one of --password-file and --password-fd can be given")
+        case (let path?, nil):
+            let file = try naming("--password-file") { () throws(SystemError) in
+                try OpenFile(AbsolutePath.of(path), flags: O_RDONLY)
+            }
+            return try password(in: file, "--password-file")
+        case (nil, let text?):
+            guard let number = Int32(text), number >= 0 else {
+                throw UsageError("--password-fd takes the number of an open file descriptor")
+            }
+            return try password(in: OpenFile(adopting: number), "--password-fd")
+        }
+    }
+
+    private static func password(in file: OpenFile, _ option: String) throws -> String {
+        let given = try naming(option) { try UnlockingSecret.passphrase(from: file) }
+        guard case .passphrase(let secret) = given else { preconditionFailure("a passphrase was read") }
+        let password = secret.withUnsafeBytes { Array($0) }
+        // As it stands in addresses.
+        guard (1...255).contains(password.count),
+            password.allSatisfy({ $0 > 32 && $0 < 127 && !"@:/".utf8.contains($0) })
+        else {
+            throw UsageError("a relay's password has 1 to 255 ASCII characters without spaces, @, : and /")
+        }
+        return String(decoding: password, as: UTF8.self)
+    }
+}

@@ -1,0 +1,137 @@
+import Base
+import CommandLineKit
+import Desktop
+import EmbeddedCore
+import Glibc
+import Network
+import Posix
+import SMPRelay
+import Unlocking
+import XFTPRelay
+
+/// `chatfs relay stat` and `chatfs relay purge`: what a relay of one's own keeps.
+enum RelayUpkeepCommands {
+    private static let folder = Option.value(
+        "dir", named: "DIR", .folder,
+        "The folder of the relay; default ${XDG_DATA_HOME:-~/.local/share}/chatfs/relay.")
+
+    static let stat = Command(
+        "stat", "Show what a relay of your own keeps.",
+        discussion: """
+            Queues and messages, chunks, and what they take of the quotas. The relay may run. A queue is unused while nobody \
+            has asked anything of it since it was made.
+            """,
+        options: [folder] + CommonOptions.unlocking,
+        examples: [Example("chatfs relay stat", "How full it is.")]
+    ) { invocation in
+        show(try await ask(RelayRequest(), invocation))
+    }
+
+    static let purge = Command(
+        "purge", "Have a relay of your own delete what is out of use.",
+        discussion: """
+            A relay deletes queues and chunks that expire by itself (see 'chatfs help relay run'); this deletes them \
+            earlier, for one that is full. Whoever has a queue that is deleted cannot be reached by it any more. Queues to \
+            which somebody listens at the moment stay. The relay may run.
+            """,
+        options: [
+            folder,
+            .value(
+                "unused", named: "TIME", .duration,
+                "Delete queues that nobody has used since they were made that long ago; 1d when no other is given."
+            ),
+            .value("idle", named: "TIME", .duration, "Delete queues that nobody has used for that long."),
+            .value("chunks", named: "TIME", .duration, "Delete chunks that came that long ago."),
+            .flag("everything", "Delete all queues, messages and chunks, also those in use."),
+            .flag("yes", "With --everything: do not ask."),
+        ] + CommonOptions.unlocking,
+        examples: [
+            Example("chatfs relay purge", "What strangers made and left."),
+            Example("chatfs relay purge --idle 30d --chunks 12h", "More than that."),
+        ]
+    ) { invocation in
+        var request = RelayRequest()
+        request.unused = invocation.duration("unused").map(\.components.seconds)
+        request.idle = invocation.duration("idle").map(\.components.seconds)
+        request.chunks = invocation.duration("chunks").map(\.components.seconds)
+        if invocation.has("everything") {
+            guard !request.isPurge else { throw UsageError("--everything goes with no time") }
+            guard try invocation.has("yes") || isWanted() else { throw Refusal("Nothing was deleted.") }
+            request.everything = true
+        }
+        if !request.isPurge { request.unused = 86_400 }
+        guard request.isSensible else { throw UsageError("a time is a hundred years at most") }
+        show(try await ask(request, invocation))
+    }
+
+    private static func isWanted() throws -> Bool {
+        guard Question.canBeAsked else {
+            throw UsageError("there is no terminal to ask on; --yes answers the question beforehand")
+        }
+        let answer = Question.line(
+            "Nobody is reached by this relay's queues any more. Delete everything? [y/N] ")
+        return answer?.lowercased() == "y" || answer?.lowercased() == "yes"
+    }
+
+    /// Has the relay do it that runs, or does it in its folder.
+    private static func ask(_ request: RelayRequest, _ invocation: Invocation) async throws -> RelayAnswer {
+        let path = AbsolutePath.of(invocation["dir"] ?? DataDirectory.defaultPath() + "/relay")
+        guard access(path + "/server.crt", F_OK) == 0 else { throw Refusal("There is no relay in \(path).") }
+        let running = try await ThreadPool.shared.run { () throws(DesktopError) in
+            try RelayControlClient.ask(request, folder: path)
+        }
+        if let running { return running }
+        return try await resting(request, path, invocation)
+    }
+
+    private static func resting(
+        _ request: RelayRequest, _ path: String, _ invocation: Invocation
+    ) async throws -> RelayAnswer {
+        let access = try DirectoryAccess(path: DataDirectory.defaultPath(), ways: Ways(invocation))
+        let isDefault = invocation["dir"] == nil
+        let (files, settings) = try await ThreadPool.shared.run {
+            var settings = RelaySettings(folder: path)
+            settings.key =
+                isDefault
+                ? try access.open().key
+                : try DirectoryAccess.key(
+                    of: KeyedFolder(path: path, database: Relay.recordsFile), lockFile: Relay.lockFile,
+                    access.ways
+                ) {}
+            return (try RestingRelay(settings), settings)
+        }
+        defer { files.close() }
+        var messages: RestingMessageRelay?
+        if Glibc.access(path + "/messages", F_OK) == 0 {
+            let part = MessageRelaySettings(
+                folder: path + "/messages", identity: files.identity, key: settings.key)
+            messages = try await ThreadPool.shared.run { () throws(MessageRelayError) in
+                try RestingMessageRelay(part)
+            }
+        }
+        do {
+            let answer = try await RelayUpkeep(files: files, messages: messages).answer(request)
+            await messages?.close()
+            return answer
+        } catch {
+            await messages?.close()
+            throw error
+        }
+    }
+
+    private static func show(_ answer: RelayAnswer) {
+        if let part = answer.messages {
+            line("messages", "queues", part, "\(part.unfinished) unused, \(part.messages ?? 0) messages")
+        }
+        if let part = answer.files { line("files", "chunks", part, "\(part.unfinished) not brought yet") }
+    }
+
+    private static func line(_ name: String, _ noun: String, _ part: RelayAnswer.Part, _ details: String) {
+        let quota = part.quota.map { " of \(ByteCount.rounded($0))" } ?? ""
+        let connections = part.connections.map { ", \($0) connections" } ?? ""
+        let purged = part.purged.map { ", \($0) \(noun) deleted" } ?? ""
+        Terminal.print(
+            "\(name): \(part.count) \(noun) (\(details)), \(ByteCount.rounded(part.bytes))\(quota)\(connections)\(purged)"
+        )
+    }
+}
