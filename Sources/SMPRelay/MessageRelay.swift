@@ -69,7 +69,9 @@ public final class MessageRelay: Sendable {
                 try BlockServer.start(
                     on: endpoint, tls: tls, size: TransportBlock.size,
                     connections: settings.limits.connections,
-                    connectionsOfPeer: settings.limits.connectionsOfPeer, handshake: settings.limits.handshake
+                    connectionsOfPeer: settings.limits.connectionsOfPeer,
+                    handshake: settings.limits.handshake,
+                    turns: service.turns
                 ) { connection in
                     let number = last.withLock { last in
                         last += 1

@@ -94,7 +94,9 @@ public final class BlockStream {
     /// - Parameters:
     ///   - receives: whether what the peer sends ends the sleep.
     ///   - limit: nil for none.
-    public func wait(receives: Bool = true, atMost limit: Duration?) {
+    /// - Returns: whether the peer has sent something that the sleep waited for, or is gone.
+    @discardableResult
+    public func wait(receives: Bool = true, atMost limit: Duration?) -> Bool {
         let events = (receives ? Int16(POLLIN) : 0) | (hasUnsent ? Int16(POLLOUT) : 0)
         var requests = [
             pollfd(fd: stream.socket.descriptor, events: events, revents: 0),
@@ -103,6 +105,7 @@ public final class BlockStream {
         poll(&requests, milliseconds: limit.map { Deadline(after: $0).milliseconds } ?? -1)
         if requests[0].revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0 { isBroken = true }
         if requests[1].revents != 0 { wakeUp.clear() }
+        return requests[0].revents & ~Int16(POLLOUT) != 0
     }
 
     /// Says goodbye as far as the socket takes it at once.

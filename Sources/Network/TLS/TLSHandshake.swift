@@ -48,11 +48,11 @@ extension TLSStream {
     /// A client's connection that was accepted. Blocks; `stop` gives up.
     static func accept(
         _ socket: Socket, context: TLSContext, applicationProtocols: [String], deadline: Deadline,
-        stop: WakeUp
+        stop: WakeUp, turn: Turn? = nil
     ) throws(NetworkError) -> TLSStream {
         let stream = try TLSStream(context: context, socket: socket, isClient: false)
         try stream.shakeHands(
-            deadline: deadline, stop: stop, late: "A client did not finish the TLS handshake in time.")
+            deadline: deadline, stop: stop, late: "A client did not finish the TLS handshake in time.", turn)
         guard stream.applicationProtocol.map(applicationProtocols.contains) == true else {
             throw NetworkError(
                 .handshake,
@@ -61,11 +61,24 @@ extension TLSStream {
         return stream
     }
 
-    private func shakeHands(deadline: Deadline, stop: WakeUp, late: String) throws(NetworkError) {
-        while try !handshake() {
+    /// When a server does what its client asks: others have their turns in between.
+    struct Turn {
+        let turns: FairSemaphore<PeerAddress>
+        let place: FairSemaphore<PeerAddress>.Member
+    }
+
+    private func shakeHands(
+        deadline: Deadline, stop: WakeUp, late: String, _ turn: Turn? = nil
+    ) throws(NetworkError) {
+        while try !handshake(in: turn) {
             guard !deadline.hasPassed else { throw NetworkError(.timeout, late) }
             let events = Int16(POLLIN) | (hasUnsent ? Int16(POLLOUT) : 0)
             _ = try socket.wait(for: events, until: deadline, stop: stop)
         }
+    }
+
+    private func handshake(in turn: Turn?) throws(NetworkError) -> Bool {
+        guard let turn else { return try handshake() }
+        return try turn.turns.withTurn(of: turn.place) { () throws(NetworkError) in try handshake() }
     }
 }

@@ -23,7 +23,9 @@ public final class FairSemaphore<Group: Hashable & Sendable>: Sendable {
 
     /// Runs `body` in this member's turn. Not recursive.
     /// - Throws: what `body` throws.
-    public func withTurn<Result>(of member: Member, _ body: () throws -> Result) rethrows -> Result {
+    public func withTurn<Result, Failure: Error>(
+        of member: Member, _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         enter(member)
         defer { leave() }
         return try body()

@@ -13,6 +13,8 @@ struct ClientConnection {
     private let place: FairSemaphore<PeerAddress>.Member
     private var session: ServerSession
     private var authorization: Authorization
+    /// The client had sent nothing more when it was looked.
+    private var isDry = false
     /// Commands of the last block that the service was not given yet, in their order.
     private var commands: ArraySlice<ServerSession.Received> = []
 
@@ -41,9 +43,11 @@ struct ClientConnection {
         self.settings = settings
         client = Client(
             number: number, peer: connection.peer, budget: service.budget, wakeUp: connection.wakeUp)
-        place = FairSemaphore.Member(of: connection.peer)
+        place = connection.place
         let key = AgreementKey.generate()
-        try connection.stream.send(Self.hello(key, settings.identity, connection.stream.channelBinding))
+        try service.turns.withTurn(of: place) { () throws in
+            try connection.stream.send(Self.hello(key, settings.identity, connection.stream.channelBinding))
+        }
         let block = try Self.firstBlock(connection, within: settings.limits.handshake)
         session = try ServerSession(
             hello: block, sessionID: connection.stream.channelBinding,
@@ -87,46 +91,54 @@ struct ClientConnection {
         var heard = ContinuousClock.now
         var moved = ContinuousClock.now
         while !connection.isStopping {
-            let step = try service.turns.withTurn(of: place) { try self.step() }
-            if step.hasSent || !stream.hasUnsent { moved = .now }
-            if step.hasHeard { heard = .now }
+            let hasSent = try send()
+            if hasSent || !stream.hasUnsent { moved = .now }
+            var isIdle = !hasSent
+            // Answers leave at once; only what costs others something waits for its turn.
+            if mayExamine || mayHear && !isDry {
+                let hasHeard = try service.turns.withTurn(of: place) { () throws in try hear() }
+                if hasHeard { heard = .now }
+                isIdle = false
+            }
+            // What waits for an answer waits for nobody any more.
+            guard mayHear || !stream.isBroken else {
+                throw NetworkError(.closed, "The client's connection broke off.")
+            }
             let quiet = client.isKnown ? settings.limits.idle : settings.limits.stranger
             let end = stream.hasUnsent ? moved + settings.limits.stall : heard + quiet
             let left = ContinuousClock.now.duration(to: end)
             guard left > .zero else {
                 throw NetworkError(.timeout, "A client was silent for too long.")
             }
-            if step.isIdle { stream.wait(receives: step.mayHear, atMost: left) }
+            if isIdle, stream.wait(receives: mayHear, atMost: left) { isDry = false }
         }
     }
 
-    private struct Step {
-        var hasSent = false
-        var hasHeard = false
-        /// Whether another block would be taken.
-        var mayHear = false
-        /// Whether nothing is to be done before the client or the service says something.
-        var isIdle = false
-    }
-
-    /// What is to be done, for as long as a turn.
-    private mutating func step() throws -> Step {
-        var step = Step()
-        step.hasSent = try send()
-        let isBusy = stream.hasUnsent ? false : examine()
-        step.mayHear =
-            commands.isEmpty && client.unanswered < Self.maxUnanswered && !stream.hasUnsent
+    /// Whether another block would be taken.
+    private var mayHear: Bool {
+        commands.isEmpty && client.unanswered < Self.maxUnanswered && !stream.hasUnsent
             && client.mayHold(Self.blockSize)
-        // What waits for an answer waits for nobody any more.
-        guard step.mayHear || !stream.isBroken else {
-            throw NetworkError(.closed, "The client's connection broke off.")
+    }
+
+    /// Whether a command may be examined.
+    private var mayExamine: Bool {
+        guard let next = commands.first, !stream.hasUnsent else { return false }
+        return client.unanswered < (next.hasLargeAnswer ? Self.maxLargeUnanswered : Self.maxUnanswered)
+    }
+
+    /// Takes a block where one may be taken, and examines commands, for as long as a turn. Whether the client said something.
+    private mutating func hear() throws -> Bool {
+        var hasHeard = false
+        if mayHear {
+            if let block = try stream.receive() {
+                try receive(block)
+                hasHeard = true
+            } else {
+                isDry = true
+            }
         }
-        if step.mayHear, let block = try stream.receive() {
-            try receive(block)
-            step.hasHeard = true
-        }
-        step.isIdle = !step.hasSent && !isBusy && !step.hasHeard
-        return step
+        examine()
+        return hasHeard
     }
 
     /// Takes the commands of a block. The one before has none left.
@@ -147,15 +159,10 @@ struct ClientConnection {
     }
 
     /// Finds out who has authorised commands and hands them to the service, as many as may be without an answer and as there
-    /// is time for. True when it has done something.
-    private mutating func examine() -> Bool {
+    /// is time for.
+    private mutating func examine() {
         let end = ContinuousClock.now + Self.turn
-        var isBusy = false
-        while let next = commands.first,
-            client.unanswered < (next.hasLargeAnswer ? Self.maxLargeUnanswered : Self.maxUnanswered)
-        {
-            commands.removeFirst()
-            isBusy = true
+        while mayExamine, let next = commands.popFirst() {
             client.asked()
             switch examined(next) {
             case .request(let request): service.submit([.command(request, client)])
@@ -163,7 +170,6 @@ struct ClientConnection {
             }
             if ContinuousClock.now >= end { break }
         }
-        return isBusy
     }
 
     private mutating func examined(_ received: ServerSession.Received) -> Authorization.Examined {
