@@ -7,7 +7,7 @@ struct MeasureTable: Sendable {
         HydratedMeasure(), WarmMeasure(), SmallMeasure(), ListMeasure(), HistoryMeasure(),
         SealedMeasure(),
         OfficialHistoryMeasure(), DescribedMeasure(), FarMeasure(), MessagesMeasure(), PairMeasure(),
-        ContactsMeasure(), ArrivalMeasure(),
+        ContactsMeasure(), ArrivalMeasure(), AttackMeasure(),
     ])
 
     private let measures: [any Measure]

@@ -14,7 +14,7 @@ struct MeasureTableTests {
                 "cold", "middle", "upload", "transfers", "rclone", "official", "hydrated", "warm", "small",
                 "list",
                 "history", "sealed", "official-history", "described", "far", "messages", "pair", "contacts",
-                "arrival",
+                "arrival", "attack",
             ])
         for name in Self.table.names {
             #expect(name.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "-") }, "\(name)")

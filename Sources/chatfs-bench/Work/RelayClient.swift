@@ -1,0 +1,98 @@
+import Base
+import Cryptography
+import Network
+import Posix
+import SMP
+
+/// A connection to a relay for messages that asks one thing after the other, or sends whatever bytes it is given. Blocks, and
+/// belongs to one thread.
+final class RelayClient {
+    private let stream: BlockStream
+    private var session: ClientSession
+    private var blocks: BlockCipher
+    private static let bound = Duration.seconds(60)
+
+    init(_ server: ServerAddress) throws {
+        stream = try BlockStream.connect(
+            to: Endpoint(host: server.hosts[0], port: server.port),
+            tls: TLSClientSettings(identityFingerprint: server.fingerprint, applicationProtocols: ["smp/1"]),
+            size: TransportBlock.size, timeout: Self.bound, stop: WakeUp(), wakeUp: WakeUp())
+        let peer = TLSPeer(
+            sessionID: stream.channelBinding, certificates: stream.peerCertificates,
+            fingerprint: server.fingerprint)
+        let key = AgreementKey.generate()
+        let (keys, hello) = try SessionKeys.agree(block: Self.block(of: stream), peer: peer, key: key)
+        try stream.send(hello)
+        session = ClientSession(keys: keys, now: .zero)
+        blocks = BlockCipher(
+            secret: try key.wipedSecret(with: keys.serverKey), sessionID: keys.sessionID, side: .client)
+    }
+
+    private static func block(of stream: BlockStream) throws -> [UInt8] {
+        let end = ContinuousClock.now + bound
+        while ContinuousClock.now < end {
+            try stream.flush()
+            if let block = try stream.receive() { return block }
+            stream.wait(atMost: .seconds(1))
+        }
+        throw BenchError(.failed, "A relay did not answer within a minute.")
+    }
+
+    /// The answer to a request.
+    func ask(_ request: ClientRequest) throws -> Answer {
+        let id = try session.submit(request, now: .zero)
+        while let block = session.takeBlock() { try stream.send(block) }
+        while true {
+            for event in session.receive(try Self.block(of: stream), now: .zero) {
+                switch event {
+                case .answered(id, let answer): return answer
+                case .failed, .closed: throw BenchError(.failed, "A relay answered what makes no sense.")
+                default: continue
+                }
+            }
+        }
+    }
+
+    /// Milliseconds until a request is answered.
+    func latency(_ request: ClientRequest) throws -> Double {
+        let start = ContinuousClock.now
+        _ = try ask(request)
+        return start.duration(to: .now) / .milliseconds(1)
+    }
+
+    /// Makes a queue whose messages nobody fetches. Answers where to send to.
+    func contactQueue() throws -> [UInt8] {
+        let key = SigningKey.generate()
+        let new = Command.NewQueue(
+            recipientKey: key.publicKey, boxKey: AgreementKey.generate().publicKey, subscribes: false,
+            mode: .contact)
+        guard case .created(let ids) = try ask(ClientRequest(.create(new), key: .signing(key))) else {
+            throw BenchError(.failed, "A relay made no queue.")
+        }
+        return ids.senderID
+    }
+
+    // MARK: Attacks
+
+    /// Sends the same transmissions again and again, as fast as the relay takes them, until a time. `ask` can be used no
+    /// more.
+    /// - Parameters:
+    ///   - reads: whether answers are taken.
+    ///   - most: blocks at most.
+    func flood(
+        _ transmissions: [[UInt8]], reads: Bool, most: Int, until end: ContinuousClock.Instant
+    ) throws {
+        let content = Batch.encode(transmissions)
+        var sent = 0
+        while ContinuousClock.now < end {
+            if try stream.flush(), sent < most {
+                try stream.send(blocks.seal(content))
+                sent += 1
+            } else {
+                stream.wait(receives: reads, atMost: .milliseconds(100))
+            }
+            if reads { while try stream.receive() != nil {} }
+        }
+        stream.shutDown()
+    }
+}
