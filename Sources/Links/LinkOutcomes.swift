@@ -64,18 +64,24 @@ struct LinkOutcomes: Sendable {
     }
 
     func tellProgress(_ id: Int64, _ done: UInt64, _ total: UInt64) async {
-        store.setProgress(id, (done, total))
         await blocking.attempt("tell how far a link is") { [store] in
             guard let row = try store.read(or: nil, { try $0.row(id) }), row.status == .uploading else {
                 return
             }
-            if row.problem != nil {
+            let isFirst = store.setProgress(id, (done, total))
+            if isFirst || row.problem != nil {
                 // It goes on: what was wrong is over.
-                try store.commit { _ = try $0.table.setStatus(.uploading, of: id, from: [.uploading]) }
+                let isWanted = try store.commit { change in
+                    guard try change.table.setStatus(.uploading, of: id, from: [.uploading]) else {
+                        return false
+                    }
+                    try change.tell({ .sndFileStart($0) }, of: id)
+                    return true
+                }
+                guard isWanted else { return }
             }
-            var now = row
-            now.problem = nil
-            store.events.tell(.sndFileProgressXFTP(store.item(now), sent: done, total: total))
+            let progress = FileProgress(of: row.file, in: store.item(row), done: done, total: total)
+            store.events.tell(.sndFileProgressXFTP(progress))
         }
     }
 

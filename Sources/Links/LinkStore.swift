@@ -131,9 +131,13 @@ final class LinkStore: Sendable {
         row.item(of: owner, folder: folder.path, progress: progress.withLock { $0[row.id] })
     }
 
-    /// Of a running upload; nil when it has ended.
-    func setProgress(_ id: Int64, _ value: (done: UInt64, total: UInt64)?) {
-        progress.withLock { $0[id] = value }
+    /// Of a running upload; nil when it has ended. True when it is the first of it.
+    @discardableResult
+    func setProgress(_ id: Int64, _ value: (done: UInt64, total: UInt64)?) -> Bool {
+        progress.withLock { progress in
+            defer { progress[id] = value }
+            return progress[id] == nil
+        }
     }
 
     /// The file of a row.

@@ -77,6 +77,19 @@ extension Namespace {
         }
     }
 
+    /// Shows how far a file is; no change where it is not shown, or not on its way any more.
+    /// - Throws: `.storage`.
+    public func advance(_ progress: FileProgress) throws(NamespaceError) -> [NamespaceChange] {
+        try change { _, shown in
+            guard let node = shown.node(.item(progress.item)), case .item(let item) = node.content,
+                let advanced = item.advanced(by: progress), advanced != item
+            else { return [] }
+            let updated = node.with(content: .item(advanced))
+            shown.replace(updated)
+            return [.changed(updated)]
+        }
+    }
+
     /// What the index knows of the files of a chat, for `complete`; nil when there are more than `limit`. Blocks.
     /// - Throws: `.damaged`, `.storage`.
     public func knownNames(

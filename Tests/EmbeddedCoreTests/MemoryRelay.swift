@@ -21,6 +21,8 @@ final class MemoryRelay: FileTransfers {
         /// Steps that may still be sent; then uploads fail, or wait to be cancelled.
         var allowance = Int.max
         var waits = false
+        /// An upload that is cancelled while it waits reports this much once more.
+        var lateProgress: UInt64?
         var failure = TransferFailure(problem: FileProblem(.unreachable, "No way."), isTemporary: true)
         var downloadFailures: [TransferFailure] = []
         var downloads = 0
@@ -70,6 +72,7 @@ final class MemoryRelay: FileTransfers {
                 })
             else {
                 if state.withLock({ $0.waits }) { try? await Task.sleep(for: .seconds(60)) }
+                if let late = state.withLock(\.lateProgress) { progress(late, UInt64(content.count)) }
                 throw state.withLock { $0.failure }
             }
             let end = min(done + Self.stepSize, content.count)

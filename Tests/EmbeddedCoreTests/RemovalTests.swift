@@ -99,6 +99,27 @@ import Testing
         await bob.shutDown()
     }
 
+    @Test func cancelledUploadReportsNoMoreProgress() async throws {
+        let world = try World()
+        try world.directory.connect("alice", "bob")
+        world.relay.state.withLock { state in
+            (state.allowance, state.waits, state.lateProgress) = (2, true, 390_000)
+        }
+        let alice = try await world.open("alice")
+        let heard = Listener(alice)
+        let item = try await alice.send(try alice.compose(pattern(400_000)), to: alice.chat(named: "bob"))
+        try await wait(until: "half is sent") { world.relay.state.withLock { $0.stepsSent } == 2 }
+        try await alice.cancelFile(try #require(item.file).id)
+        // Behind all that was told until now.
+        try await alice.deleteItems([item.id], in: item.chat, mode: .internal)
+        try await heard.waits(for: "chatItemsDeleted")
+        let told = heard.names
+        #expect(told.contains("sndFileProgressXFTP"))
+        let cancelled = try #require(told.lastIndex(of: "chatItemUpdated"))
+        #expect(!told[cancelled...].contains("sndFileProgressXFTP"))
+        await alice.shutDown()
+    }
+
     @Test func cancellingACompleteUploadSparesWhoHasItAlready() async throws {
         let (world, alice, bob, item) = try await pair(300_000)
         let received = try await bob.newest(in: "alice")

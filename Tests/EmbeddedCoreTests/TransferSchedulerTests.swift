@@ -150,13 +150,20 @@ import Testing
         #expect(!scheduler.isBusy(with: FileID(1)))
     }
 
-    @Test func progressIsToldInHundredthsAndAtTheEnd() {
+    @Test func progressIsToldInHundredthsAndAtTheEnd() async {
         let scheduler = TransferScheduler(retry: retry)
+        scheduler.start(FileID(1), in: .upload) {
+            _ = try? await Task.sleep(for: .seconds(60))
+            return false
+        }
         var told = 0
         for done in 0...10_000
         where scheduler.note(TransferProgress(done: UInt64(done), total: 10_000), of: FileID(1)) {
             told += 1
         }
         #expect((100...103).contains(told))
+        await scheduler.stop(FileID(1))
+        // It makes none once it is over.
+        #expect(!scheduler.note(TransferProgress(done: 1, total: 2), of: FileID(1)))
     }
 }

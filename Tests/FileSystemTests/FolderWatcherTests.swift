@@ -54,9 +54,12 @@ struct FolderWatcherTests {
         var item = fixture.core.received("a.bin", in: Fixture.bob, size: 10)
         fixture.core.tell(.newChatItems([item]))
         try await ear.expect(["appeared a.bin"])
+        item.file?.status = .rcvTransfer(received: 0, total: 10)
+        fixture.core.tell(.rcvFileStart(item))
+        let file = try #require(item.file).id
         for received in [1, 2, 3] as [UInt64] {
-            item.file?.status = .rcvTransfer(received: received, total: 10)
-            fixture.core.tell(.rcvFileProgressXFTP(item, received: received, total: 10))
+            fixture.core.tell(
+                .rcvFileProgressXFTP(FileProgress(of: file, in: item, done: received, total: 10)))
         }
         item.file?.status = .rcvComplete
         fixture.core.tell(.rcvFileComplete(item))

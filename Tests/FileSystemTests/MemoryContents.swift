@@ -44,6 +44,7 @@ final class MemoryContents: ContentStore {
     }
 
     func update(_ item: ChatItem) {}
+    func advance(_ progress: FileProgress) {}
     func remove(_ file: FileID, atOnce: Bool) { removed.withLock { $0[file] = atOnce } }
     func condition(of file: FileID) -> HydrationCondition {
         asked.withLock { $0 += 1 }

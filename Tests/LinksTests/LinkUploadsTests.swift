@@ -22,8 +22,7 @@ struct LinkUploadsTests {
         for await event in events {
             switch event {
             case .newChatItems(let items): shown.formUnion(items.map(\.id))
-            case .chatItemUpdated(let item), .sndFileCompleteXFTP(let item),
-                .sndFileProgressXFTP(let item, _, _):
+            case .chatItemUpdated(let item), .sndFileCompleteXFTP(let item), .sndFileStart(let item):
                 shown.insert(item.id)
             case .chatItemsDeleted(let items, _): shown.subtract(items.map(\.item))
             default: break

@@ -82,11 +82,8 @@ extension ProfileChange {
         if try tables.files.status(of: file) == .rcvTransfer {
             let (received, total) = (transfer.bytes, transfer.size)
             try tellInline(
-                { item in
-                    var item = item
-                    item.file?.status = .rcvTransfer(received: received, total: total)
-                    return .rcvFileProgressXFTP(item, received: received, total: total)
-                }, of: file)
+                { .rcvFileProgressXFTP(FileProgress(of: file, in: $0, done: received, total: total)) },
+                of: file)
         }
         if transfer.isComplete { haveContentTakenIn() }
     }

@@ -102,7 +102,7 @@ final class Downloads: Sendable {
             try relays.check(description, approvedNow: offer.isApproved, change.tables)
             let arguments = try change.tables.downloads.arguments(
                 of: file, orElse: CryptoFile.freshArguments())
-            if offer.status == .rcvAccepted { change.tell(.rcvFileStart(item)) }
+            if offer.status != .rcvTransfer { change.tell(.rcvFileStart(item)) }
             return Job(
                 description: description.text,
                 location: FileSourceLocation(

@@ -133,9 +133,11 @@ final class TransferScheduler: Sendable {
 
     var progress: [FileID: TransferProgress] { state.withLock { $0.progress } }
 
-    /// Notes how far a transfer is; true when that is worth telling: a new hundredth, or the end.
+    /// Notes how far a transfer is; true when that is worth telling: a new hundredth, or the end. A transfer that is
+    /// over, or was told to end, makes no progress.
     func note(_ progress: TransferProgress, of file: FileID) -> Bool {
         state.withLock { state in
+            guard let task = state.tasks[file]?.task, !task.isCancelled else { return false }
             let last = state.progress.updateValue(progress, forKey: file)
             guard let last, last.total == progress.total, progress.done < progress.total else { return true }
             let step = max(progress.total / 100, 1)

@@ -46,6 +46,8 @@ final class CoreEvents: Sendable {
         case .chatRemoved(let chat):
             try await messages.follow(chat, isRemoved: true) { try await remove(chat) }
         case .messageLogGrew(let chat, let log): messages.grew(chat, log)
+        case .rcvFileProgressXFTP(let progress), .sndFileProgressXFTP(let progress):
+            try await tree.advance(progress)
         case .coreUnreachable(let reason):
             control.coreReachabilityChanged(problem: reason)
             notices.coreChanged(problem: reason)

@@ -171,6 +171,8 @@ extension ChatEvent {
             return Dictionary(grouping: items, by: \.chat).map { ($0, .chatItemsDeleted($1, reason)) }
         case .chatUpdated(let chat): return [(chat.reference, self)]
         case .chatRemoved(let chat), .messageLogGrew(let chat, _): return [(chat, self)]
+        case .rcvFileProgressXFTP(let progress), .sndFileProgressXFTP(let progress):
+            return [(progress.chat, self)]
         case .coreUnreachable, .coreReachable, .sndStandaloneFileComplete, .rcvStandaloneFileComplete,
             .sndStandaloneFileError, .rcvStandaloneFileError, .standaloneFileProgress, .standaloneFileWarning:
             return [(nil, self)]
@@ -183,14 +185,14 @@ extension ChatEvent {
     public var changedItem: ChatItem? {
         switch self {
         case .chatItemUpdated(let item), .rcvFileDescrReady(let item), .rcvFileAccepted(let item),
-            .rcvFileStart(let item), .rcvFileProgressXFTP(let item, _, _), .rcvFileComplete(let item),
-            .rcvFileSndCancelled(let item), .rcvFileError(let item, _), .rcvFileWarning(let item, _),
-            .sndFileStart(let item), .sndFileProgressXFTP(let item, _, _), .sndFileCompleteXFTP(let item),
-            .sndFileComplete(let item), .sndFileRcvCancelled(let item), .sndFileError(let item, _),
-            .sndFileWarning(let item, _):
+            .rcvFileStart(let item), .rcvFileComplete(let item), .rcvFileSndCancelled(let item),
+            .rcvFileError(let item, _), .rcvFileWarning(let item, _), .sndFileStart(let item),
+            .sndFileCompleteXFTP(let item), .sndFileComplete(let item), .sndFileRcvCancelled(let item),
+            .sndFileError(let item, _), .sndFileWarning(let item, _):
             item
-        case .newChatItems, .chatItemsDeleted, .chatUpdated, .chatRemoved, .messageLogGrew, .coreUnreachable,
-            .coreReachable, .sndStandaloneFileComplete, .rcvStandaloneFileComplete, .sndStandaloneFileError,
+        case .newChatItems, .chatItemsDeleted, .chatUpdated, .chatRemoved, .messageLogGrew,
+            .rcvFileProgressXFTP, .sndFileProgressXFTP, .coreUnreachable, .coreReachable,
+            .sndStandaloneFileComplete, .rcvStandaloneFileComplete, .sndStandaloneFileError,
             .rcvStandaloneFileError, .standaloneFileProgress, .standaloneFileWarning:
             nil
         }

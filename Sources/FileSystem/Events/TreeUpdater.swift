@@ -52,6 +52,13 @@ final class TreeUpdater: Sendable {
         for folder in Set(items.compactMap { names.node(of: $0.id)?.folder }) { memory.use(folder) }
     }
 
+    /// Shows how far a file is, where it is shown and on its way.
+    func advance(_ progress: FileProgress) async throws {
+        try await loader.settle(progress.chat)
+        contents.advance(progress)
+        try await change { [names] in try names.advance(progress) }
+    }
+
     /// Shows what became of an item that nobody knew until now: what happened to it meanwhile was not for anybody.
     /// Where the core does not say, its next event of it does.
     func showCurrent(_ item: ChatItem) async throws {

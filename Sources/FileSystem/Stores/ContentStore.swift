@@ -10,6 +10,8 @@ public protocol ContentStore: Sendable {
     func content(of item: ChatItem) -> any OpenContent
     /// What the core said about an item: new status, new source.
     func update(_ item: ChatItem)
+    /// How far the core is with a file: numbers, never another status.
+    func advance(_ progress: FileProgress)
     /// The item is deleted: open readers keep what is here, nothing more is fetched. `atOnce`: they keep
     /// nothing, and its place on the disk is free.
     func remove(_ file: FileID, atOnce: Bool)

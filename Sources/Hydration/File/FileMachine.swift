@@ -172,6 +172,11 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         }
     }
 
+    /// The core is so far with it, if it is still on its way.
+    mutating func advance(_ progress: FileProgress, now: Duration) -> [Effect] {
+        item.advanced(by: progress).map { update($0, now: now) } ?? []
+    }
+
     /// The item is deleted. `atOnce`: also what open readers could still have had.
     mutating func remove(atOnce: Bool) -> [Effect] {
         guard !isRetired else { return [] }

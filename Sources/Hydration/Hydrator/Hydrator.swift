@@ -59,6 +59,11 @@ public final class Hydrator: Sendable {
         file.step { machine, now in machine.update(item, now: now) }
     }
 
+    /// How far the core is with a file that it receives or sends. Its status stays what `update` was told last.
+    public func advance(_ progress: FileProgress) {
+        context.registry[progress.file]?.step { machine, now in machine.advance(progress, now: now) }
+    }
+
     /// The item is deleted. Open readers keep the bytes that are here; what is missing is ENODATA for
     /// them. `atOnce` takes those bytes too, for what disappears or was moderated.
     public func remove(_ file: FileID, atOnce: Bool = false) {

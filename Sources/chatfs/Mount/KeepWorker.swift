@@ -132,7 +132,7 @@ final class KeepWorker: Sendable {
     private func take(_ event: ChatEvent) {
         switch event {
         case .newChatItems, .rcvFileDescrReady, .chatItemUpdated, .chatItemsDeleted, .rcvFileAccepted: wake()
-        case .rcvFileProgressXFTP(let item, _, _): progressed(item)
+        case .rcvFileProgressXFTP(let progress): progressed(progress.file)
         case .rcvFileComplete(let item): completed(item)
         case .rcvFileSndCancelled(let item): ended(item)
         case .rcvFileError(let item, let problem):
@@ -148,8 +148,7 @@ final class KeepWorker: Sendable {
         }
     }
 
-    private func progressed(_ item: ChatItem) {
-        guard let file = item.file?.id else { return }
+    private func progressed(_ file: FileID) {
         plan.withLock { $0.progressed(file, now: clock.now()) }
     }
 

@@ -41,8 +41,8 @@ struct DirectSending {
     ) async throws {
         for await event in events {
             switch event {
-            case .sndFileProgressXFTP(let item, let sent, let total) where item.file?.id == file:
-                display.update(done: sent, total: total)
+            case .sndFileProgressXFTP(let progress) where progress.file == file:
+                display.update(done: progress.done, total: progress.total)
             case .sndFileCompleteXFTP(let item) where item.file?.id == file:
                 return
             case .sndFileWarning(let item, let problem) where item.file?.id == file:

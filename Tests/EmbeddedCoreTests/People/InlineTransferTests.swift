@@ -46,13 +46,14 @@ struct InlineTransferTests {
         let (file, item) = try await stage.begin("a", size: 50_000, chunks: 2)
         try await heard.waits(for: "rcvFileProgressXFTP", times: 2)
         let told = heard.events.withLock { events in
-            events.compactMap { event -> FileStatus? in
-                guard case .rcvFileProgressXFTP(let item, let received, let total) = event else { return nil }
-                #expect(item.file?.status == .rcvTransfer(received: received, total: total))
-                return item.file?.status
+            events.compactMap { event -> FileProgress? in
+                if case .rcvFileProgressXFTP(let progress) = event { progress } else { nil }
             }
         }
-        #expect(told == [15_780, 31_560].map { .rcvTransfer(received: $0, total: 50_000) })
+        let id = try #require(item.file).id
+        #expect(told == [15_780, 31_560].map { FileProgress(of: id, in: item, done: $0, total: 50_000) })
+        let shown = try await stage.alice.core.item(item.id, in: item.chat)
+        #expect(shown.file?.status == .rcvTransfer(received: 31_560, total: 50_000))
         #expect(try await stage.alice.core.unsettledItems().map(\.id) == [item.id])
         try await stage.sendRest(of: file, after: 2)
         try await stage.item("a") { $0 == .rcvComplete }

@@ -97,15 +97,34 @@ struct EventIntakeTests {
 
     @Test("progress is told in bytes, and stands in the index")
     func progress() async throws {
-        try await known()
+        try await known(Self.message("rcvAccepted"))
         let sizes = #","receivedSize":5,"totalSize":9"#
         _ = try place.take("rcvFileProgressXFTP", Self.item, Self.file + sizes)
         #expect(try status() == .rcvTransfer(received: 5, total: 9))
-        _ = try place.take("sndFileProgressXFTP", Self.item, Self.meta + #","sentSize":6,"totalSize":8"#)
-        #expect(try status() == .sndTransfer(sent: 6, total: 8))
         _ = try place.take("rcvFileProgressXFTP", Self.item, Self.file + #","receivedSize":-5"#)
         #expect(try status() == .rcvTransfer(received: 0, total: 1))
-        #expect(await place.told() == ["rcvFileProgressXFTP", "sndFileProgressXFTP", "rcvFileProgressXFTP"])
+        #expect(await place.told() == ["rcvFileStart", "rcvFileProgressXFTP", "rcvFileProgressXFTP"])
+    }
+
+    @Test func uploadProgressStartsUpload() async throws {
+        try await known(Self.message("sndStored", isSent: true))
+        let sizes = #","sentSize":6,"totalSize":8"#
+        _ = try place.take("sndFileProgressXFTP", Self.item, Self.meta + sizes)
+        #expect(try status() == .sndTransfer(sent: 6, total: 8))
+        #expect(await place.told() == ["sndFileStart", "sndFileProgressXFTP"])
+    }
+
+    @Test(arguments: ["rcvInvitation", "rcvCancelled", "rcvComplete", "sndCancelled", "sndComplete"])
+    func progressRevivesNoEndedTransfer(state: String) async throws {
+        let isSent = state.hasPrefix("snd")
+        try await known(Self.message(state, isSent: isSent))
+        let before = try status()
+        let sizes = isSent ? #","sentSize":6,"totalSize":8"# : #","receivedSize":6,"totalSize":8"#
+        _ = try place.take(
+            isSent ? "sndFileProgressXFTP" : "rcvFileProgressXFTP", Self.item,
+            (isSent ? Self.meta : Self.file) + sizes)
+        #expect(try status() == before)
+        #expect(await place.told().isEmpty)
     }
 
     @Test("a description counts when it is complete, and is forgotten when the file is here")

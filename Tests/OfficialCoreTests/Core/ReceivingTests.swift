@@ -256,6 +256,9 @@ struct ReceivingTests {
         stage.simplex.change {
             $0.history.change(1) { $0.status = #"{"type":"rcvTransfer","rcvProgress":5,"rcvTotal":9}"# }
         }
+        var accepted = Self.offered
+        accepted.status = #"{"type":"rcvAccepted"}"#
+        stage.simplex.tell("rcvFileAccepted", accepted)
         stage.simplex.tell(
             "rcvFileProgressXFTP", Self.offered, more: file + #","receivedSize":5,"totalSize":9"#)
         #expect(await eventually { await status() == .rcvTransfer(received: 5, total: 9) })

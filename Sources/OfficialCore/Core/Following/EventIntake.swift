@@ -104,12 +104,14 @@ final class EventIntake: Sendable {
             .sndFileProgressXFTP(let file, nil, let done, let total):
             tellProgress(of: file, done, total, change)
         case .rcvFileProgressXFTP(let file, _, let received, let total):
-            try change.setStatus(.rcvTransfer(received: received, total: total), of: file) {
-                .rcvFileProgressXFTP($0, received: received, total: total)
+            let status = FileStatus.rcvTransfer(received: received, total: total)
+            try change.advance(file, to: status, start: ChatEvent.rcvFileStart) {
+                .rcvFileProgressXFTP(FileProgress(of: file, in: $0, done: received, total: total))
             }
         case .sndFileProgressXFTP(let file, _, let sent, let total):
-            try change.setStatus(.sndTransfer(sent: sent, total: total), of: file) {
-                .sndFileProgressXFTP($0, sent: sent, total: total)
+            let status = FileStatus.sndTransfer(sent: sent, total: total)
+            try change.advance(file, to: status, start: ChatEvent.sndFileStart) {
+                .sndFileProgressXFTP(FileProgress(of: file, in: $0, done: sent, total: total))
             }
         case .rcvFileError(let file, let item, let error):
             let problem = error.fileProblem

@@ -125,6 +125,31 @@ final class IndexChange {
         touched.append(item.id)
     }
 
+    /// Notes how far the core is with a file, which begins with that where it was only accepted or stored, or waited. A
+    /// file whose transfer is over, or that is only offered, stays as it is: a report may come after the answer to the
+    /// command that cancelled it.
+    /// - Parameters:
+    ///   - status: a transfer, with its numbers.
+    ///   - start: told first where it was none before.
+    func advance(
+        _ file: FileID, to status: FileStatus, start: (ChatItem) -> ChatEvent,
+        progress: (ChatItem) -> ChatEvent
+    ) throws {
+        guard let before = try tables.items.item(of: file)?.file?.status else { return }
+        let isStart: Bool
+        switch (before, status) {
+        case (.sndTransfer, .sndTransfer), (.rcvTransfer, .rcvTransfer): isStart = false
+        case (.sndStored, .sndTransfer), (.sndWarning, .sndTransfer), (.rcvAccepted, .rcvTransfer),
+            (.rcvWarning, .rcvTransfer):
+            isStart = true
+        default: return
+        }
+        try setStatus(status, of: file) { item in
+            if isStart { tell(start(item)) }
+            return progress(item)
+        }
+    }
+
     /// Items that the core no longer has and said nothing about: the time of disappearing ones is over.
     func removeUntold(_ items: [ItemID]) throws {
         let disappearing = Set(try items.filter(tables.items.disappears))
