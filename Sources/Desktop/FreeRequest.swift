@@ -15,6 +15,11 @@ public struct FreeRequest: Codable, Hashable, Sendable {
         free = files.map(\.rawValue)
         self.lastCopies = lastCopies
     }
+
+    /// Without the files that stay.
+    public func sparing(_ stays: (FileID) -> Bool) -> FreeRequest {
+        FreeRequest(free.map { FileID($0) }.filter { !stays($0) }, lastCopies: lastCopies)
+    }
 }
 
 /// The answer: one line of JSON.

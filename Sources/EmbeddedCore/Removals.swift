@@ -59,7 +59,7 @@ final class Removals: Sendable {
             try change.setStatus(
                 .rcvInvitation, of: file, from: StoredFileStatus.offered + StoredFileStatus.downloading)
         else { throw ChatError(.invalidCommand, "The file transfer is over.") }
-        try change.tables.downloads.withdrawRequest(file)
+        try change.tables.downloads.decline(file)
         try change.tell({ .chatItemUpdated($0) }, of: file)
     }
 
@@ -101,7 +101,7 @@ final class Removals: Sendable {
             && item.file?.expires.map { $0 > store.clock.now() } ?? false
         if isOnRelay {
             try change.tables.downloads.offerAgain(file)
-            try change.tables.downloads.withdrawRequest(file)
+            try change.tables.downloads.decline(file)
         } else {
             guard lastCopyToo else { return false }
             try change.tables.downloads.letGo(

@@ -46,6 +46,56 @@ import Testing
         await alice.shutDown()
     }
 
+    /// A picture of a size that is received at arrival.
+    private func receivedPicture() async throws -> (EmbeddedCore, EmbeddedCore, ChatItem) {
+        let alice = try await world.open("alice")
+        let bob = try await world.open("bob")
+        let picture = MessageContent.Kind.image(preview: "data:image/jpg;base64,AA==")
+        _ = try await alice.send(
+            try alice.compose(bytes, name: "a.jpg", kind: picture), to: alice.chat(named: "bob"))
+        return (alice, bob, try await bob.item(in: "alice") { $0 == .rcvComplete })
+    }
+
+    @Test func freedPictureStaysRemoteAtNextStart() async throws {
+        let (alice, bob, item) = try await receivedPicture()
+        let file = try #require(item.file).id
+        #expect(try await bob.freeCopy(of: file, lastCopyToo: false))
+        await bob.shutDown()
+        let downloads = world.relay.state.withLock(\.downloads)
+        let next = try await world.open("bob")
+        // Behind what the start begins by itself.
+        await next.relaysWereApproved()
+        try await Task.sleep(for: .milliseconds(200))
+        #expect(try await next.newest(in: "alice").file?.status == .rcvInvitation(described: true))
+        #expect(world.relay.state.withLock(\.downloads) == downloads)
+        try await next.receiveFile(file, approvedRelays: false)
+        #expect(try await next.item(in: "alice") { $0 == .rcvComplete }.content() == bytes)
+        await next.shutDown()
+        await alice.shutDown()
+    }
+
+    @Test func cancelledPictureStaysRemoteAtNextStart() async throws {
+        world.relay.state.withLock { relay in
+            relay.downloadFailures = Array(
+                repeating: TransferFailure(problem: FileProblem(.unreachable, "Away."), isTemporary: true),
+                count: 1000)
+        }
+        let alice = try await world.open("alice")
+        let bob = try await world.open("bob")
+        let picture = MessageContent.Kind.image(preview: "data:image/jpg;base64,AA==")
+        _ = try await alice.send(
+            try alice.compose(bytes, name: "a.jpg", kind: picture), to: alice.chat(named: "bob"))
+        let item = try await bob.item(in: "alice") { if case .rcvWarning = $0 { true } else { false } }
+        try await bob.cancelFile(try #require(item.file).id)
+        world.relay.state.withLock { $0.downloadFailures = [] }
+        await bob.shutDown()
+        let next = try await world.open("bob")
+        try await Task.sleep(for: .milliseconds(200))
+        #expect(try await next.newest(in: "alice").file?.status == .rcvInvitation(described: true))
+        await next.shutDown()
+        await alice.shutDown()
+    }
+
     @Test func theLastCopyGoesOnlyWhenThatIsMeantAndTheEntrySaysWhy() async throws {
         let (alice, bob, item) = try await received()
         let file = try #require(item.file)

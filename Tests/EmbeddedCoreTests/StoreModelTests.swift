@@ -517,7 +517,7 @@ struct StoreHistory {
             let offer = try #require(try own.downloads.offer(file.file))
             #expect(offer.status == file.status)
             #expect(offer.isDescribed == (file.description != nil))
-            #expect(offer.isRequested == file.isRequested)
+            #expect((offer.wish == .requested) == file.isRequested)
             #expect(offer.isApproved == file.isApproved)
             #expect(try own.downloads.description(of: file.file) == file.description)
         }

@@ -22,7 +22,7 @@ import Testing
         #expect(answers.dropLast().allSatisfy { $0 == .pending(progress: 0) })
         gate.open()
         try await wait(until: "all of it is here") { await requests.ask(item) == .ended(nil) }
-        #expect(stage.hydrator.condition(of: FileID(1)).stage == .hydrated)
+        #expect(stage.hydrator.condition(of: FileID(1)).stage == .complete)
         await stage.hydrator.shutDown()
     }
 

@@ -202,7 +202,7 @@ import XFTP
         }
         #expect(!stage.hydrator.dehydrate(FileID(1)))
         #expect(!stage.hydrator.dehydrate(FileID(2)))
-        #expect(stage.hydrator.condition(of: FileID(1)).stage == .hydrated)
+        #expect(stage.hydrator.condition(of: FileID(1)).stage == .complete)
         file.close()
         // It has come whole by now, and the core may just be taking it over.
         try await wait(until: "it may go") { stage.hydrator.dehydrate(FileID(2)) }
@@ -272,7 +272,7 @@ import XFTP
             file.close()
         }
         let hydrated = (1...6 as ClosedRange<Int64>).filter {
-            stage.hydrator.condition(of: FileID($0)).stage == .hydrated
+            stage.hydrator.condition(of: FileID($0)).stage == .complete
         }
         #expect(hydrated == [5, 6])
         // Under another key its tag is wrong: that nobody notices shows that the file is not read through.

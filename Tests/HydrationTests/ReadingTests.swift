@@ -69,7 +69,7 @@ import XFTP
             stage.core.state.withLock { $0.completed[FileID(1)] != nil }
                 && stage.hydrator.condition(of: FileID(1)).cached == 0
         }
-        #expect(stage.hydrator.condition(of: FileID(1)).stage == .hydrated)
+        #expect(stage.hydrator.condition(of: FileID(1)).stage == .complete)
         #expect(stage.hydrator.condition(of: FileID(1)).progress == 100)
         #expect(try await file.bytes(65_000..<70_000) == Pattern.bytes(65_000..<70_000, seed: 1))
 

@@ -18,7 +18,7 @@ import XFTP
         let source = MemorySource(size: 10 * Self.chunk)
         let item = stage.offer(source)
         #expect(await stage.hydrator.hydrate(item) == nil)
-        #expect(stage.hydrator.condition(of: FileID(1)).stage == .hydrated)
+        #expect(stage.hydrator.condition(of: FileID(1)).stage == .complete)
         #expect(await stage.hydrator.hydrate(item) == nil)
         #expect(source.fetches.count == source.chunks.count)
         let gone = MemorySource(size: 10 * Self.chunk, seed: 2)

@@ -11,7 +11,8 @@ struct CacheCommandTests {
 
     @Test("a file is received, given up, pinned, and at hand again after a remount")
     func requests() async throws {
-        let mounts = try await TwoMounts.start()
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        try await mounts.mount("bob", ["--cache", "plain"])
         let bytes = TwoMounts.bytes(6_000_000)
         try await mounts.send(bytes, as: "film.bin")
         try await mounts.send(TwoMounts.bytes(300_000, seed: 2), as: "other.bin")
@@ -39,7 +40,7 @@ struct CacheCommandTests {
         #expect(shown.output.contains("1 file at hand, 1 pinned"), "\(shown.output)\(shown.errors)")
 
         #expect(try await mounts.leave("bob") == .code(0))
-        try await mounts.mount("bob")
+        try await mounts.mount("bob", ["--cache", "plain"])
         try await mounts.waitForState("hydrated", of: "bob/alice/film.bin")
         #expect(try mounts.state("bob/alice/other.bin") == "stored")
         #expect(try ExtendedAttribute.text("user.chatfs.pinned", of: film) == "yes")
@@ -77,7 +78,7 @@ struct CacheCommandTests {
         try await mounts.send(bytes, as: "film.bin")
         let film = mounts.path("bob/alice/film.bin")
         #expect(try mounts.read("bob/alice/film.bin") == bytes)
-        try await mounts.waitForState("hydrated", of: "bob/alice/film.bin")
+        try await mounts.waitForState("stored", of: "bob/alice/film.bin")
         // A kernel that reclaims early may have dropped some: then they are read once more.
         try await wait(until: "the kernel has all pages") {
             #expect(try mounts.read("bob/alice/film.bin") == bytes)
@@ -126,7 +127,7 @@ struct CacheCommandTests {
         }
         #expect(try mounts.state("bob/carol/file.bin") == "remote")
         try await mounts.run(["approve", address, "--profile", "bob"])
-        try await mounts.waitForState("hydrated", of: "bob/carol/file.bin")
+        try await mounts.waitForState("stored", of: "bob/carol/file.bin")
         try await other.terminate()
         #expect(try mounts.read("bob/carol/file.bin") == bytes)
         #expect(try await mounts.leave("bob") == .code(0))
@@ -139,7 +140,7 @@ struct CacheCommandTests {
         try await mounts.mount("bob", ["--cache", mode, "--cache-size", "8mb", "--cache-min-free", "1mb"])
         try await mounts.send(bytes, as: "film.bin")
         #expect(try mounts.read("bob/alice/film.bin") == bytes)
-        try await mounts.waitForState("hydrated", of: "bob/alice/film.bin")
+        try await mounts.waitForState(mode == "plain" ? "hydrated" : "stored", of: "bob/alice/film.bin")
         // All of it is at hand a moment before the core has it.
         try await wait(until: "it may go") {
             try await chatfs("dehydrate", mounts.path("bob/alice/film.bin")).succeeded

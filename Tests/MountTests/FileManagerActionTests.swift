@@ -35,7 +35,7 @@ struct FileManagerActionTests {
         #expect(try ExtendedAttribute.text("user.chatfs.pinned", of: files[0]) == "yes")
         #expect(try ExtendedAttribute.text("user.chatfs.pinned", of: files[1]) == nil)
         for name in names { _ = try mounts.read("bob/alice/" + name) }
-        for name in names { try await mounts.waitForState("hydrated", of: "bob/alice/" + name) }
+        for name in names { try await mounts.waitForState("stored", of: "bob/alice/" + name) }
         let freed = try await act("dehydrate", on: files)
         #expect(freed.ending == .code(1))
         #expect(freed.errors == "first photo.bin: The file is pinned: run chatfs unpin first.\n")

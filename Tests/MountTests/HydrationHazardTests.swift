@@ -195,7 +195,7 @@ struct HydrationHazardTests {
         try await mounts.send(bytes, as: "film.bin")
         // Its pages are filled while its chunks come, before the file is whole.
         #expect(try mounts.read("bob/alice/film.bin") == bytes)
-        try await mounts.waitForState("hydrated", of: "bob/alice/film.bin")
+        try await mounts.waitForState("stored", of: "bob/alice/film.bin")
         let script = """
             import json, os, sys, time
             mount, name, size = sys.argv[1], sys.argv[2], int(sys.argv[3])

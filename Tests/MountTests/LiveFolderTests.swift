@@ -83,7 +83,7 @@ struct LiveFolderTests {
         let receiving = try await FolderWatch.start(mounts.path("bob/alice"))
         let sending = try await FolderWatch.start(mounts.path("alice/bob"))
         #expect(try mounts.read("bob/alice/film.bin") == TwoMounts.bytes(9_000_000))
-        try await mounts.waitForState("hydrated", of: "bob/alice/film.bin")
+        try await mounts.waitForState("stored", of: "bob/alice/film.bin")
         try await receiving.waitFor("ATTRIB film.bin")
         // Of its state, not of each piece.
         #expect(receiving.events.allSatisfy { $0 == "ATTRIB film.bin" } && receiving.events.count < 10)

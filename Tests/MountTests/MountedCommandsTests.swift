@@ -51,7 +51,7 @@ struct MountedCommandsTests {
         #expect(
             outcome.errors.contains("chatfs: \(mounts.path("bob/alice/a-lost.bin")): "), "\(outcome.errors)")
         #expect(outcome.errors.contains("chatfs: 1 of 2 could not be received."), "\(outcome.errors)")
-        #expect(try mounts.state("bob/alice/b-there.bin") == "hydrated")
+        #expect(try mounts.state("bob/alice/b-there.bin") == "stored")
     }
 
     @Test("a name with control characters does not reach the terminal as it is")

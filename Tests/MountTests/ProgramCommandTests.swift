@@ -95,7 +95,7 @@ struct ProgramCommandTests {
         #expect(Set(some.filter { $0.sha256 != nil }.map(\.name)) == ["note.txt"])
         #expect(try mounts.state("bob/alice/large.bin") == "remote", "nothing was fetched")
         #expect(try mounts.read("bob/alice/there.bin") == TwoMounts.bytes(400_000, seed: 2))
-        try await mounts.waitForState("hydrated", of: "bob/alice/there.bin")
+        try await mounts.waitForState("stored", of: "bob/alice/there.bin")
         let one = try await items(["ls", bob + "/alice/there.bin", "--hash"])
         #expect(try await one.map(\.sha256) == [sum(bob + "/alice/there.bin")])
         // Known from now on, also to the next mount, and without --hash.
@@ -127,7 +127,7 @@ struct ProgramCommandTests {
         try await plain.line("that it came") { $0.hasPrefix("new ") && $0.hasSuffix("alice/report.pdf") }
         _ = try mounts.read("bob/alice/report.pdf")
         try await events.line("that it is here") { line in
-            line.contains("\"event\":\"item_changed\"") && line.contains("\"state\":\"hydrated\"")
+            line.contains("\"event\":\"item_changed\"") && line.contains("\"state\":\"stored\"")
         }
         plain.send(SIGINT)
         #expect(try await plain.ending() == .code(130))

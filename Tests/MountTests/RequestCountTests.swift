@@ -22,7 +22,7 @@ struct RequestCountTests {
         let path = mounts.path("bob/alice/film.bin")
         let file = try OpenFile(path, flags: O_RDONLY)
         #expect(try file.read(count: bytes.count, at: 0) == bytes)
-        try await mounts.waitForState("hydrated", of: "bob/alice/film.bin")
+        try await mounts.waitForState("stored", of: "bob/alice/film.bin")
         var status = stat()
         lstat(path, &status)
 
@@ -55,7 +55,7 @@ struct RequestCountTests {
         #expect(counts[0] + counts[1] < 10 && counts[2] > 0, "\(counts)")
     }
 
-    @Test("pages of a file that is still coming are read without asking whether it has changed")
+    @Test("pages of a file of which a part is here are read without asking whether it has changed")
     func coming() async throws {
         let mounts = try await TwoMounts.start()
         let bytes = TwoMounts.bytes(9_000_000)
@@ -64,7 +64,7 @@ struct RequestCountTests {
         #expect(try file.read(count: 4096, at: 0) == Array(bytes[..<4096]))
         mounts.relay.send(SIGSTOP)
         defer { mounts.relay.send(SIGCONT) }
-        #expect(try mounts.state("bob/alice/film.bin") == "receiving")
+        try await mounts.waitForState("remote", of: "bob/alice/film.bin")
         let counts = try await KernelReport.requests(of: ["getattr", "read"], at: mounts.path("bob")) {
             for _ in 0..<4 {
                 // What the kernel knows of its size and blocks it knows for a second.

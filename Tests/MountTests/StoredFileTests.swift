@@ -29,7 +29,7 @@ struct StoredFileTests {
         let (mounts, first) = try await Self.damaged()
         #expect(try first.read(count: 500_000, at: 1_400_000) == Array(Self.bytes[1_400_000..<1_900_000]))
         #expect(try mounts.read(Self.name) == Self.bytes)
-        try await mounts.waitForState("hydrated", of: Self.name)
+        try await mounts.waitForState("stored", of: Self.name)
         try await wait(until: "the damaged copy is gone") {
             try mounts.folder.names(in: "data/profiles/2/damaged").isEmpty
         }

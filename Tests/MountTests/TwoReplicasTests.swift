@@ -31,7 +31,7 @@ struct TwoReplicasTests {
             try file.read(count: bytes.count, at: 1000)
         }
         #expect(rest == Array(bytes[1000...]))
-        try await mounts.waitForState("hydrated", of: "bob/alice/film.bin")
+        try await mounts.waitForState("stored", of: "bob/alice/film.bin")
         #expect(try await mounts.leave("bob") == .code(0))
         try await second.terminate()
     }

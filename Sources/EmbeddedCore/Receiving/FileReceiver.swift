@@ -101,7 +101,11 @@ final class FileReceiver: Sendable {
         guard offer.isDescribed, [.rcvInvitation, .rcvAccepted, .rcvAborted].contains(offer.status),
             !scheduler.isClaimed(file.id)
         else { return false }
-        return offer.isRequested || FilePolicy.receivesAtArrival(item.content, size: file.size)
+        switch offer.wish {
+        case .declined: return false
+        case .none: return FilePolicy.receivesAtArrival(item.content, size: file.size)
+        case .requested: return true
+        }
     }
 
     /// The descriptions of those of the items' files that would begin by themselves now. Blocks; not inside

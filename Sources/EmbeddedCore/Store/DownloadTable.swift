@@ -11,8 +11,7 @@ struct Offer {
     var problem: FileProblem
     /// Bytes of plaintext.
     var size: UInt64
-    /// Somebody asked for it, whatever its type and size.
-    var isRequested: Bool
+    var wish: ReceivingWish
     /// The user approved its relays for this file.
     var isApproved: Bool
     var created: Timestamp
@@ -26,6 +25,16 @@ struct Offer {
         default: return
         }
     }
+}
+
+/// Whether a file is to be received without a further word.
+enum ReceivingWish: Int64 {
+    /// The user cancelled it, or deleted its copy: not by itself, until somebody asks for it.
+    case declined = -1
+    /// By its type and size.
+    case none = 0
+    /// Whatever its type and size.
+    case requested = 1
 }
 
 /// What the rows of files say about receiving them.
@@ -58,7 +67,8 @@ struct DownloadTable {
             Offer(
                 status: try row.value("status"), isDescribed: row.bool("is_described"),
                 transport: try row.value("transport", as: ChatFile.Transport.self),
-                problem: try row.problem(), size: row.unsigned("size"), isRequested: row.bool("to_receive"),
+                problem: try row.problem(), size: row.unsigned("size"),
+                wish: ReceivingWish(rawValue: row.integer("to_receive")) ?? .none,
                 isApproved: row.bool("approved"), created: row.timestamp("created"))
         }
         return offer.flatMap { $0.status.isSent ? nil : $0 }
@@ -78,23 +88,31 @@ struct DownloadTable {
             SELECT i.id FROM file f JOIN item i ON i.id = f.item
             WHERE f.profile = ? AND f.status IN (\(StoredFileStatus.list(statuses)))
             AND f.description IS NOT NULL
-            AND (f.to_receive = 1 OR i.kind IN ('image', 'video', 'voice'))
-            """, profile
+            AND (f.to_receive = ? OR f.to_receive = ? AND i.kind IN ('image', 'video', 'voice'))
+            """, profile, ReceivingWish.requested.rawValue, ReceivingWish.none.rawValue
         ) { ItemID($0.integer("id")) }
     }
 
     /// Somebody asked for it.
     func request(_ file: FileID, _ status: StoredFileStatus, isApproved: Bool) throws {
         try connection.execute(
-            "UPDATE file SET status = ?, to_receive = 1, approved = ? WHERE id = ?",
-            status, isApproved, file.rawValue)
+            "UPDATE file SET status = ?, to_receive = ?, approved = ? WHERE id = ?",
+            status, ReceivingWish.requested.rawValue, isApproved, file.rawValue)
     }
 
-    /// Nobody asks for it any more; the next download has a key of its own.
-    func withdrawRequest(_ file: FileID) throws {
+    /// The user does not want it, at least for now: it is not received by itself any more. The next download has a key
+    /// of its own.
+    func decline(_ file: FileID) throws {
         try connection.execute(
-            "UPDATE file SET to_receive = 0, approved = 0, key = NULL, nonce = NULL WHERE id = ?",
-            file.rawValue)
+            "UPDATE file SET to_receive = ?, approved = 0, key = NULL, nonce = NULL WHERE id = ?",
+            ReceivingWish.declined.rawValue, file.rawValue)
+    }
+
+    /// It was received after all: should its copy be lost, it is received as any other.
+    func forgetDecline(of file: FileID) throws {
+        try connection.execute(
+            "UPDATE file SET to_receive = ? WHERE id = ? AND to_receive = ?", ReceivingWish.none.rawValue,
+            file.rawValue, ReceivingWish.declined.rawValue)
     }
 
     // MARK: - Downloads by the core

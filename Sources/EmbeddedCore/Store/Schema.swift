@@ -351,7 +351,8 @@ enum Schema {
         """
 
     /// `recipients` is how many descriptions an upload makes, `recipient` which of them, from 0, is for
-    /// this file; `plain_path` and `link` are of transfers that belong to no chat.
+    /// this file; `plain_path` and `link` are of transfers that belong to no chat. `to_receive` holds the numbers of
+    /// `ReceivingWish`.
     private static let transfers = """
         ALTER TABLE profile ADD COLUMN relay_policy TEXT NOT NULL DEFAULT 'ask';
         ALTER TABLE file ADD COLUMN recipients INTEGER;

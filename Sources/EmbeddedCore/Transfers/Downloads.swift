@@ -124,6 +124,7 @@ final class Downloads: Sendable {
                         from: StoredFileStatus.offered + StoredFileStatus.downloading)
                 else { throw ChatError(.invalidCommand, "The file has been received already.") }
                 try change.tables.files.setSource(of: file, name, location.arguments)
+                try change.tables.downloads.forgetDecline(of: file)
                 try change.tell({ .rcvFileComplete($0) }, of: file)
             }
         } catch {

@@ -101,7 +101,7 @@ final class FileOpener: Sendable {
     /// Whether nothing has to be fetched for a reader.
     private func isHere(_ item: ChatItem) -> Bool {
         guard let file = item.file, !file.status.isReadable else { return true }
-        return contents.condition(of: file.id).stage == .hydrated
+        return contents.condition(of: file.id).stage == .complete
     }
 
     /// Opens what is not here, for whom it may be fetched.

@@ -40,7 +40,7 @@ final class ContentDigests: Sendable {
 
     private func isHere(_ item: ChatItem) -> Bool {
         guard let file = item.file else { return false }
-        return file.status.isReadable || contents.condition(of: file.id).stage == .hydrated
+        return file.status.isReadable || contents.condition(of: file.id).stage == .complete
     }
 
     /// Nil when it could not be read after all.

@@ -65,12 +65,18 @@ final class EntryReporter: Sendable {
     private func report(on file: ChatFile, _ condition: HydrationCondition) -> EntryReport {
         var report = EntryReport(file)
         switch condition.stage {
-        case .hydrated where report.state == .stored || report.state == .remote: report.state = .hydrated
+        case .complete where report.state == .stored || report.state == .remote:
+            if condition.isHydrated {
+                (report.state, report.progress) = (.hydrated, 100)
+            } else if condition.isStored {
+                (report.state, report.progress) = (.stored, 100)
+            }
         case .receiving where report.state == .remote || report.state == .receiving:
             report.state = .receiving
             // Where only the core can receive it, nothing is known of it here.
             report.progress = max(report.progress, condition.progress)
-        case .idle, .receiving, .hydrated: break
+        case .idle where report.state == .remote: report.progress = condition.progress
+        case .idle, .receiving, .complete: break
         }
         if let problem = condition.problem {
             report.problem = problem.sentence

@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Cryptography
+import Glibc
 import Posix
 
 /// One file that is open, retained or has blocks in the cache, with a lock of its own: performs what its machine
@@ -25,6 +26,8 @@ final class CachedFile: Sendable {
         /// What the scheduler was told last.
         var requests: (download: Download, requests: FetchRequests)?
         var isTicking = false
+        /// As it was told last.
+        var isReceiving = false
     }
 
     /// What is to follow a step, outside of the lock.
@@ -35,6 +38,8 @@ final class CachedFile: Sendable {
         var released: Machine.Phase.Content?
         var schedules = false
         var startsTicking = false
+        /// It began, or ended, to be received, and no effect says so.
+        var tellsCondition = false
     }
 
     let id: FileID
@@ -150,6 +155,16 @@ final class CachedFile: Sendable {
         }
     }
 
+    /// Whether the core's copy that is served is not where it was. Asks the disk at most twice.
+    var isCopyDeleted: Bool {
+        let (whole, path) = state.withLock { state -> (WholeContent?, String?) in
+            guard case .whole(let whole, _) = state.machine.phase else { return (nil, nil) }
+            return (whole, state.machine.file.source?.path)
+        }
+        guard let whole else { return false }
+        return !whole.isUnchanged || path.map { access($0, F_OK) != 0 && errno == ENOENT } ?? false
+    }
+
     // MARK: - Looking at it
 
     var condition: HydrationCondition {
@@ -238,6 +253,11 @@ final class CachedFile: Sendable {
             }
         }
         aftermath.schedules = publish(&state, now: now)
+        let isReceiving = state.machine.isReceiving(with: state.requests?.requests)
+        if isReceiving != state.isReceiving {
+            state.isReceiving = isReceiving
+            aftermath.tellsCondition = true
+        }
         let isTicking = state.machine.needsTicks
         if isTicking != state.isTicking {
             state.isTicking = isTicking
@@ -266,6 +286,9 @@ final class CachedFile: Sendable {
     private func carryOut(_ aftermath: Aftermath) {
         for (reader, result) in aftermath.answers { reader.resume(returning: result) }
         for effect in aftermath.effects { carryOut(effect) }
+        if aftermath.tellsCondition, !aftermath.effects.contains(where: \.isConditionChange) {
+            context.changes.send(.conditionChanged(id))
+        }
         if aftermath.startsTicking { context.ticker.run(for: context.transfers) }
         if aftermath.schedules { context.transfers.schedule() }
     }

@@ -63,6 +63,17 @@ struct ChunkMap: Sendable {
     var isComplete: Bool { availableBytes == layout.streamSize }
     var progress: Int { Int(Double(availableBytes) / Double(layout.streamSize) * 100) }
 
+    /// All is available, and nothing more is being done to store it.
+    var isSettled: Bool {
+        switch completion {
+        case .open, .inProgress: isComplete && finalProblem != nil
+        case .failed, .verified: isComplete
+        }
+    }
+
+    /// Some are being fetched.
+    var isInFlight: Bool { states.contains(.inFlight) }
+
     var completionProblem: FileProblem? {
         if case .failed(let problem) = completion { problem } else { nil }
     }

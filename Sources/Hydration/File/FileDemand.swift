@@ -17,6 +17,8 @@ struct FileDemand: Sendable {
 
     /// Nobody has it open or waits for it.
     var isUnused: Bool { opens == 0 && waiting.isEmpty }
+    /// Somebody waits for bytes, or it is received to its end.
+    var isWanted: Bool { !waiting.isEmpty || isRetained }
     var isPinned: Bool { retention.contains(.pinned) }
     /// Received to its end whether or not somebody reads it, as often as it takes.
     var isRetained: Bool { !isRemoved && !retention.isEmpty }

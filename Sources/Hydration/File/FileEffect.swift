@@ -21,6 +21,10 @@ enum FileEffect<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Se
     case contentInvalid
     /// The object is to leave the registry.
     case retired
+
+    var isConditionChange: Bool {
+        if case .conditionChanged = self { true } else { false }
+    }
 }
 
 /// Where a read finds its bytes.

@@ -18,6 +18,8 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     private(set) var item: ChatItem
     private(set) var file: ChatFile
     private(set) var demand: FileDemand
+    /// The user had the core's copy of what is served deleted: only who has it open goes on with it.
+    private(set) var isCopyDeleted = false
     private var retry = RetryState()
     private let settings: HydrationSettings
 
@@ -44,6 +46,8 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     mutating func open(_ item: ChatItem, outdated: Whole?, now: Duration) -> [Effect]? {
         guard !isRetired else { return nil }
         demand.opened(now: now)
+        // Of a copy that was deleted this is the last one.
+        let outdated = isCopyDeleted ? nil : outdated
         return (outdated.map { self.outdated($0) } ?? []) + update(item, now: now) + retryCompletion()
     }
 
@@ -52,7 +56,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         if case .chunks(_, let chunks) = phase, chunks.isReceivedByCore, file.status.isGivenUp, !isRemoved {
             return takeOver(chunks)
         }
-        return retireIfUnused()
+        return letDeletedCopyGo() + retireIfUnused()
     }
 
     // MARK: - Readers
@@ -177,6 +181,14 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         item.advanced(by: progress).map { update($0, now: now) } ?? []
     }
 
+    /// The user had the core's copy deleted, while the message stays: nobody but who has it open is served from it any
+    /// more.
+    mutating func copyDeleted(_ item: ChatItem, now: Duration) -> [Effect] {
+        guard case .whole = phase, let file = item.file, !isRemoved else { return update(item, now: now) }
+        (self.item, self.file, isCopyDeleted) = (item, file, true)
+        return [.conditionChanged] + letDeletedCopyGo()
+    }
+
     /// The item is deleted. `atOnce`: also what open readers could still have had.
     mutating func remove(atOnce: Bool) -> [Effect] {
         guard !isRetired else { return [] }
@@ -271,7 +283,25 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     }
 
     func condition(now: Duration) -> HydrationCondition {
-        phase.condition(idle: retry.problem, now: now) { demand.awaitsRetry(of: $0) }
+        phase.condition(idle: retry.problem, now: now, demand, isStored: !isCopyDeleted) { chunks in
+            isFetched(chunks, demand.fetchRequests(for: chunks, settings: settings, now: now))
+        }
+    }
+
+    /// Whether it is being received, as far as `condition` tells.
+    /// - Parameter requests: what the scheduler is told now; nil where no chunks are to be had.
+    func isReceiving(with requests: FetchRequests?) -> Bool {
+        switch phase {
+        case .preparing: true
+        case .awaitingCore: demand.isWanted
+        case .chunks(_, let chunks):
+            !chunks.isSettled && (chunks.isComplete || isFetched(chunks, requests ?? FetchRequests()))
+        case .idle, .whole, .failed, .retired: false
+        }
+    }
+
+    private func isFetched(_ chunks: ChunkMap, _ requests: FetchRequests) -> Bool {
+        demand.isWanted || chunks.isInFlight || !requests.isEmpty
     }
 
     // MARK: - Preparation
@@ -328,6 +358,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     /// opened, and who reads next has it checked anew.
     mutating func outdated(_ whole: Whole) -> [Effect] {
         guard case .whole(let present, _) = phase, present === whole, !isRemoved else { return [] }
+        isCopyDeleted = false
         phase.move(to: .idle)
         return [.contentInvalid, .conditionChanged] + attempt()
     }
@@ -548,6 +579,15 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     private mutating func retire() -> [Effect] {
         phase.move(to: .retired)
         return [.retired]
+    }
+
+    /// What was opened of a copy that was deleted goes with its last reader. It is fetched anew where it is to be kept.
+    private mutating func letDeletedCopyGo() -> [Effect] {
+        guard isCopyDeleted, case .whole = phase, demand.isUnused, !isRemoved else { return [] }
+        isCopyDeleted = false
+        guard isRetained else { return retire() + [.contentInvalid, .conditionChanged] }
+        phase.move(to: .idle)
+        return [.contentInvalid, .conditionChanged] + attempt()
     }
 
     /// A file that nobody has open and of which nothing is held needs no object.

@@ -55,21 +55,28 @@ enum FilePhase<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sen
     /// What users are told.
     /// - Parameters:
     ///   - problem: what an idle file failed with last.
-    ///   - isTriedAgain: whether what failed of these chunks is tried again without a reader.
+    ///   - demand: who wants bytes of it.
+    ///   - isStored: whether the core has its copy.
+    ///   - isFetched: whether chunks are worth fetching now.
     func condition(
-        idle problem: FileProblem?, now: Duration, isTriedAgain: (ChunkMap) -> Bool
+        idle problem: FileProblem?, now: Duration, _ demand: FileDemand, isStored: Bool,
+        isFetched: (ChunkMap) -> Bool
     ) -> HydrationCondition {
         switch self {
         case .retired: return HydrationCondition()
         case .idle: return HydrationCondition(problem: problem)
-        case .preparing, .awaitingCore: return HydrationCondition(stage: .receiving)
+        case .preparing: return HydrationCondition(stage: .receiving)
+        // Where the core receives it, its status says so.
+        case .awaitingCore: return HydrationCondition(stage: demand.isWanted ? .receiving : .idle)
         case .whole(_, let cached):
-            return HydrationCondition(stage: .hydrated, progress: 100, cached: cached)
+            return HydrationCondition(stage: .complete, progress: 100, cached: cached, isStored: isStored)
         case .failed(let problem): return HydrationCondition(problem: problem)
         case .chunks(_, let chunks):
-            let nextTry = isTriedAgain(chunks) ? chunks.nextRetry : nil
+            let nextTry = demand.awaitsRetry(of: chunks) ? chunks.nextRetry : nil
+            let stage: HydrationCondition.Stage =
+                chunks.isSettled ? .complete : chunks.isComplete || isFetched(chunks) ? .receiving : .idle
             return HydrationCondition(
-                stage: chunks.isComplete ? .hydrated : .receiving, progress: chunks.progress,
+                stage: stage, progress: chunks.progress,
                 problem: chunks.problem, nextTry: nextTry.map { max($0 - now, .zero) },
                 cached: chunks.availableBytes)
         }
@@ -136,15 +143,3 @@ enum PhaseName: CaseIterable, Hashable, Sendable {
 /// One attempt to find out where the bytes of a file are. Known by its identity: the answer of an earlier one
 /// is not that of the present one.
 final class Preparation: Sendable {}
-
-/// Why a file is received to its end and kept whether or not somebody reads it.
-struct Retention: OptionSet, Hashable, Sendable {
-    let rawValue: UInt8
-
-    /// By command, until it is unpinned: kept whole, whatever else is evicted.
-    static let pinned = Retention(rawValue: 1)
-    /// Read past its first chunk, until it is here or will never come.
-    static let unfinished = Retention(rawValue: 2)
-    /// A rule wants it before its relays drop it. Not remembered: who has the rule says it again.
-    static let kept = Retention(rawValue: 4)
-}

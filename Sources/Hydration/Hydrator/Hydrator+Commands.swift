@@ -13,7 +13,7 @@ extension Hydrator {
         public var minimumFree: UInt64
         /// Bytes that are free there now.
         public var free: UInt64
-        /// Files of which something is available.
+        /// Files of which something is decrypted in it.
         public var files: Int
         public var pinned: Int
     }
@@ -131,7 +131,7 @@ extension Hydrator {
         return CacheReport(
             mode: settings.cacheMode, bytesOnDisk: cache.usage.total, limit: settings.cacheLimit,
             minimumFree: settings.minimumFree, free: cache.freeBytes() ?? 0,
-            files: context.registry.all.count { $0.condition.stage != .idle },
+            files: context.registry.all.count { $0.condition.cached > 0 },
             pinned: context.retention.pinned.count)
     }
 }

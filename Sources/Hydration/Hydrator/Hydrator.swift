@@ -55,8 +55,12 @@ public final class Hydrator: Sendable {
 
     /// What the core said about an item: its new status and source.
     public func update(_ item: ChatItem) {
-        guard let file = item.file.flatMap({ context.registry[$0.id] }) else { return }
-        file.step { machine, now in machine.update(item, now: now) }
+        guard let described = item.file, let file = context.registry[described.id] else { return }
+        // Looks at the disk, under no lock, only where the core says that it has not got what is served.
+        let isCopyDeleted = !described.status.isReadable && file.isCopyDeleted
+        file.step { machine, now in
+            isCopyDeleted ? machine.copyDeleted(item, now: now) : machine.update(item, now: now)
+        }
     }
 
     /// How far the core is with a file that it receives or sends. Its status stays what `update` was told last.

@@ -158,7 +158,7 @@ struct Demo {
               getfattr -n user.chatfs.state \(path)/bob/alice/waves.wav
                   'remote': not one byte of it was downloaded.
               cp \(path)/bob/alice/waves.wav /tmp
-                  Reading it receives it. Now the state is 'hydrated'.
+                  Reading it receives it. Now the state is 'stored'.
               cp /etc/os-release \(path)/bob/alice/
                   Copying a file in sends it; look into \(path)/alice/bob.
               cp /etc/os-release '\(path)/alice/Book club/'

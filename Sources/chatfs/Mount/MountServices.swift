@@ -47,7 +47,10 @@ struct MountServices: Sendable {
             whenSent: { await fileSystem.wasSent($0) },
             answerCacheRequest: { await cacheRequests.answer($0) },
             answerKeepRequest: { await keeping.answer($0) },
-            answerFreeRequest: { await opened.answer($0) })
+            answerFreeRequest: { [hydrator = parts.hydrator] request in
+                // What is pinned stays on this machine.
+                await opened.answer(request.sparing { hydrator.isPinned($0) })
+            })
         let folder = opened.folder
         fileSystem.completeStatus { status in
             status.verified = await ThreadPool.shared.run {

@@ -190,7 +190,7 @@ struct DownloadTableTests {
                 "to_receive": "1", "approved": "1",
             ])
         let offer = try stage.change { try $0.downloads.existingOffer(described.file) }
-        #expect(offer.isDescribed && offer.isRequested && offer.isApproved && offer.size == 7)
+        #expect(offer.isDescribed && offer.wish == .requested && offer.isApproved && offer.size == 7)
         #expect(offer.problem.sentence == "Away." && offer.created == Timestamp(nanoseconds: 3))
         #expect(try stage.change { try $0.downloads.description(of: described.file) } == "d")
         #expect(try stage.change(of: stage.bob) { try $0.downloads.description(of: described.file) } == nil)
@@ -241,7 +241,7 @@ struct DownloadTableTests {
         let file = try stage.file(.rcvInvitation).file
         try stage.change { try $0.downloads.request(file, .rcvAccepted, isApproved: true) }
         var offer = try stage.change { try $0.downloads.existingOffer(file) }
-        #expect(offer.status == .rcvAccepted && offer.isRequested && offer.isApproved)
+        #expect(offer.status == .rcvAccepted && offer.wish == .requested && offer.isApproved)
         #expect(try stage.change { try $0.downloads.downloading() } == [file])
         #expect(try stage.change(of: stage.bob) { try $0.downloads.downloading() }.isEmpty)
         let keys = (1...3).map { FileArguments(key: [UInt8($0)], nonce: [UInt8($0), 0]) }
@@ -249,10 +249,12 @@ struct DownloadTableTests {
             let known = try stage.change { try $0.downloads.arguments(of: file, orElse: key) }
             #expect(known == keys[0], "the same in every attempt")
         }
-        try stage.change { try $0.downloads.withdrawRequest(file) }
+        try stage.change { try $0.downloads.decline(file) }
         offer = try stage.change { try $0.downloads.existingOffer(file) }
-        #expect(!offer.isRequested && !offer.isApproved && offer.status == .rcvAccepted)
+        #expect(offer.wish == .declined && !offer.isApproved && offer.status == .rcvAccepted)
         #expect(try stage.change { try $0.downloads.arguments(of: file, orElse: keys[2]) } == keys[2])
+        try stage.change { try $0.downloads.forgetDecline(of: file) }
+        #expect(try stage.change { try $0.downloads.existingOffer(file) }.wish == .none)
     }
 
     @Test("a damaged copy is replaced where a relay may have it, and let go of where none has")
@@ -284,6 +286,6 @@ struct DownloadTableTests {
         try stage.change { try $0.downloads.letGo(of: alone, FileProblem(.expired, "Nobody has it.")) }
         let gone = try stage.change { try $0.downloads.existingOffer(alone) }
         #expect(gone.status == .rcvError && gone.problem == FileProblem(.expired, "Nobody has it."))
-        #expect(try !gone.isRequested && names(alone) == [nil, nil])
+        #expect(try gone.wish == .none && names(alone) == [nil, nil])
     }
 }
