@@ -1,3 +1,4 @@
+import ChatCore
 import JSON
 
 /// An error as the official core reports it (`ChatError` of the chat API): the names of its
@@ -11,19 +12,22 @@ public struct APIError: Hashable, Sendable {
     public var message: String?
     /// Relays that are not configured (`fileNotApproved`).
     public var unknownRelays: [String]
+    /// The file that the core does not receive because of them.
+    public var refusedFile: FileID?
     /// Why a relay blocks a file: `spam`, `content`, …
     public var blockingReason: String?
     /// What the agent was doing, in its words. For `debug` only.
     public var context: String?
 
     public init(
-        path: [String], message: String? = nil, unknownRelays: [String] = [], blockingReason: String? = nil,
-        context: String? = nil
+        path: [String], message: String? = nil, unknownRelays: [String] = [], refusedFile: FileID? = nil,
+        blockingReason: String? = nil, context: String? = nil
     ) {
         self.path = path
         self.message = message
         self.context = context
         self.unknownRelays = unknownRelays
+        self.refusedFile = refusedFile
         self.blockingReason = blockingReason
     }
 
@@ -45,6 +49,9 @@ public struct APIError: Hashable, Sendable {
         for _ in 0..<8 {
             guard let current = value else { break }
             if let name = current.type { path.append(name) }
+            if current.type == "fileNotApproved" {
+                refusedFile = current["fileId"]?.integer.map { FileID($0) }
+            }
             message = message ?? current["message"]?.string
             context = context ?? current["errContext"]?.string
             unknownRelays += (current["unknownServers"]?.elements ?? []).compactMap(\.string)

@@ -93,6 +93,68 @@ struct ReceivingTests {
         await core.shutDown()
     }
 
+    /// A core that accepts a picture before its description has come, and takes that back when it has.
+    private func stageOfLateRefusal() throws -> (Stage, ScriptedMessage) {
+        var picture = Self.offered
+        picture.type = "image"
+        return (try Stage(), picture)
+    }
+
+    private func refuseLate(_ stage: Stage, _ picture: ScriptedMessage) {
+        stage.simplex.change { $0.refusals["/freceive 1001 encrypt"] = Self.notApproved }
+        stage.simplex.tell("chatItemUpdated", picture)
+        stage.simplex.tell(#"{"type":"chatError","chatError":\#(Self.notApproved)}"#)
+    }
+
+    @Test func lateRefusalIsAnsweredWithApproval() async throws {
+        let (stage, picture) = try stageOfLateRefusal()
+        let core = try await stage.open()
+        let relay = "xftp://AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=@relay.example"
+        try core.trust.approve([try #require(RelayAddress(relay))])
+        stage.simplex.tellNew(picture)
+        #expect(await eventually { stage.simplex.count("/freceive 1001 encrypt=on") == 1 })
+        refuseLate(stage, picture)
+        #expect(
+            await eventually { stage.simplex.count("/freceive 1001 approved_relays=on encrypt=on") == 1 })
+        await core.shutDown()
+    }
+
+    @Test func lateRefusalNamesUnapprovedRelays() async throws {
+        let (stage, picture) = try stageOfLateRefusal()
+        let core = try await stage.open()
+        stage.simplex.tellNew(picture)
+        #expect(await eventually { stage.simplex.count("/freceive 1001 encrypt=on") == 1 })
+        refuseLate(stage, picture)
+        let isNamed = { () async -> Bool in
+            guard case .rcvAborted(let problem) = try? await core.item(ItemID(1), in: .direct(1)).file?.status
+            else { return false }
+            return problem.kind == .notApproved && problem.sentence.contains("relay.example")
+        }
+        #expect(await eventually { await isNamed() })
+        #expect(stage.simplex.count("/freceive 1001 approved_relays=on") == 0)
+        await core.shutDown()
+    }
+
+    @Test func abortedTransferIsReceivedWithApproval() async throws {
+        let (stage, picture) = try stageOfLateRefusal()
+        let core = try await stage.open()
+        let relay = "xftp://AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=@relay.example"
+        try core.trust.approve([try #require(RelayAddress(relay))])
+        stage.simplex.tellNew(picture)
+        #expect(await eventually { stage.simplex.count("/freceive 1001 encrypt=on") == 1 })
+        #expect(
+            await eventually {
+                (try? await core.item(ItemID(1), in: .direct(1)).file?.status) == .rcvAccepted
+            })
+        stage.simplex.change { $0.refusals["/freceive 1001 encrypt"] = Self.notApproved }
+        var aborted = picture
+        aborted.status = #"{"type":"rcvAborted"}"#
+        stage.simplex.tell("chatItemUpdated", aborted)
+        #expect(
+            await eventually { stage.simplex.count("/freceive 1001 approved_relays=on encrypt=on") == 1 })
+        await core.shutDown()
+    }
+
     @Test func relaysThatNobodyApprovedAreNamedAndNotAsked() async throws {
         let stage = try Stage { state in
             state.history.append(Self.offered)

@@ -18,13 +18,14 @@ final class EventIntake: Sendable {
         self.standaloneFiles = standaloneFiles
     }
 
-    /// Writes what an event says. Answers the files that are to be received without being asked for. Blocks.
+    /// Writes what an event says. Answers the files that are to be received without being asked for, or once more, with
+    /// the approvals of ChatFS. Blocks.
     func take(_ kind: APIEvent.Kind) throws -> [FileID] { try index.commit { try apply(kind, $0) } }
 
     private func apply(_ kind: APIEvent.Kind, _ change: IndexChange) throws -> [FileID] {
         switch kind {
         case .newChatItems(let items): return try takeNew(items, change)
-        case .chatItemUpdated(let item): try take(item, change)
+        case .chatItemUpdated(let item): return try takeUpdated(item, change)
         case .chatItemsDeleted(let deletions):
             recent.note(deletions.map(\.item.id))
             for (reason, deletions) in Dictionary(grouping: deletions, by: \.reason) {
@@ -41,6 +42,8 @@ final class EventIntake: Sendable {
             try change.removeChat(chat)
         case .errors(let errors):
             for error in errors { log.information("the SimpleX core reports: \(error.chatError.sentence)") }
+            // Accepted before its description came, which names relays that the core does not know.
+            return try errors.compactMap(\.refusedFile).filter { try change.tables.items.item(of: $0) != nil }
         case .rcvFileCancelled(_, nil), .sndFileCancelled(_, nil), .chatSuspended, .other: break
         default:
             if try !applyTransfer(kind, change) {
@@ -64,6 +67,19 @@ final class EventIntake: Sendable {
             }
         }
         return wanted
+    }
+
+    /// The core takes its word back when it meets relays that it does not know in a file that it receives.
+    private func takeUpdated(_ item: APIItem, _ change: IndexChange) throws -> [FileID] {
+        let before = try change.tables.items.item(item.id)?.file?.status
+        try take(item, change)
+        guard let file = try change.tables.items.item(item.id)?.file, case .rcvAborted = file.status else {
+            return []
+        }
+        switch before {
+        case .rcvAccepted, .rcvTransfer, .rcvWarning: return [file.id]
+        default: return []
+        }
     }
 
     private func take(
