@@ -79,7 +79,7 @@ public final class EmbeddedCore: ChatCore {
         let approvals = RelayApprovals(store, trust)
         self.approvals = approvals
         deletions = ChunkDeletions(store, scheduler, transfers)
-        uploads = Uploads(store, scheduler, transfers, deletions)
+        uploads = Uploads(store, scheduler, transfers, approvals, deletions)
         downloads = Downloads(store, scheduler, transfers, approvals, damaged)
         standaloneFiles = StandaloneFiles(store, scheduler, transfers, uploads)
         sender = MessageSender(store, uploads)

@@ -62,6 +62,21 @@ import XFTPRelay
         await relay.stop()
     }
 
+    @Test func uploadReachesPrivateRelayAddedLater() async throws {
+        let relay = try await relay()
+        let alice = try await open("alice", [])
+        let heard = Listener(alice)
+        // As 'chatfs relay add' does it beside the mount.
+        try directory.addRelays([relay.address], to: alice.profile)
+        _ = try await alice.send(try alice.compose(pattern(300_000)), to: alice.chat(named: "bob"))
+        try await wait(until: "the upload has ended") {
+            heard.names.contains { ["sndFileCompleteXFTP", "sndFileError"].contains($0) }
+        }
+        #expect(heard.names.contains("sndFileCompleteXFTP"))
+        await alice.shutDown()
+        await relay.stop()
+    }
+
     @Test func anUploadWaitsForARelayThatIsAway() async throws {
         var relay = try await relay()
         let address = relay.address

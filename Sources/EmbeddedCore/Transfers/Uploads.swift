@@ -7,16 +7,18 @@ final class Uploads: Sendable {
     private let store: ProfileStore
     private let scheduler: TransferScheduler
     private let transfers: any FileTransfers
+    private let approvals: RelayApprovals
     private let deletions: ChunkDeletions
     private let reports: ProgressReports
 
     init(
         _ store: ProfileStore, _ scheduler: TransferScheduler, _ transfers: any FileTransfers,
-        _ deletions: ChunkDeletions
+        _ approvals: RelayApprovals, _ deletions: ChunkDeletions
     ) {
         self.store = store
         self.scheduler = scheduler
         self.transfers = transfers
+        self.approvals = approvals
         self.deletions = deletions
         reports = ProgressReports(scheduler: scheduler, events: store.events)
     }
@@ -35,9 +37,9 @@ final class Uploads: Sendable {
     /// An upload of `size` bytes will follow in a moment. Returns at once.
     func expect(_ size: UInt64) {
         guard size > FilePolicy.inlineLimit else { return }
-        ThreadPool.shared.submit { [store, transfers] in
+        ThreadPool.shared.submit { [self] in
             // A hint: the upload itself asks again, and fails aloud.
-            let relays = try? store.read { try $0.relays.configured(of: store.profile.id) }
+            let relays = try? store.read { try configured($0) }
             if let relays { transfers.expectUpload(to: relays) }
         }
     }
@@ -45,6 +47,12 @@ final class Uploads: Sendable {
     /// Begins an upload, or goes on with it. Returns at once.
     func start(_ file: FileID) {
         scheduler.start(file, in: .upload) { [weak self] in await self?.upload(file) ?? false }
+    }
+
+    /// The relays as they are now, of which some may be new and in this machine's own network: connections follow.
+    private func configured(_ tables: ProfileTables) throws -> [RelayWithPassword] {
+        try approvals.follow(tables)
+        return try tables.relays.configured(of: store.profile.id)
     }
 
     private struct Job {
@@ -104,7 +112,7 @@ final class Uploads: Sendable {
             }
             let item = try change.tables.items.item(of: file)
             if let item, !wasStarted { change.tell(.sndFileStart(item)) }
-            let relays = try change.tables.relays.configured(of: store.profile.id)
+            let relays = try configured(change.tables)
             return try change.tables.uploads.upload(of: file).map { upload in
                 let source: UploadOrder.Source =
                     switch upload.source {
