@@ -71,9 +71,12 @@ extension FileProblem {
         .cancelledBySender, "The message was deleted; only what had been read before is still here.")
     static let timedOut = FileProblem(
         .timedOut, "The relay did not send this part in time. It is still being tried; read again.")
+    static let notUploadedInTime = FileProblem(
+        .timedOut, "Its sender has not uploaded it yet, or could not: there was nothing to receive in time.")
     static let notSentInTime = FileProblem(
         .timedOut,
         "Only its sender has this file, and was asked for it: it comes when their program is online.")
+    static let cancelledHere = FileProblem(.other, "Receiving it was cancelled on this machine.")
     static let leaving = FileProblem(.unreachable, "The mount is being left.")
     static let noCopy = FileProblem(.other, "The core keeps no copy of this file.")
     static let wrongLength = FileProblem(

@@ -5,17 +5,17 @@ import FoundationEssentials
 /// What a link of ChatFS says of its file beside the description, in the field that is left to applications (`data`):
 /// with it a placeholder has its name and size before a byte is fetched. What strangers wrote there is checked by
 /// `init(_:)`, and the size once more when the file comes.
-struct LinkFacts: Hashable, Sendable {
+public struct LinkFacts: Hashable, Sendable {
     /// Made safe.
-    var name: String?
+    public var name: String?
     /// Bytes of plaintext.
-    var size: UInt64?
+    public var size: UInt64?
     /// When relays drop it.
-    var expires: Timestamp?
+    public var expires: Timestamp?
 
     init() {}
 
-    init(name: String, size: UInt64, expires: Timestamp?) {
+    public init(name: String, size: UInt64, expires: Timestamp?) {
         self.name = name
         self.size = size
         self.expires = expires
@@ -31,7 +31,7 @@ struct LinkFacts: Hashable, Sendable {
     private static let latest: Int64 = 1 << 40
 
     /// From the field of a link; what makes no sense in it is left out.
-    init(_ data: String?) {
+    public init(_ data: String?) {
         guard let data, data.utf8.count <= Self.longest,
             let fields = try? JSONDecoder().decode(Fields.self, from: Data(data.utf8))
         else { return }
@@ -41,7 +41,7 @@ struct LinkFacts: Hashable, Sendable {
     }
 
     /// The field of a link.
-    var text: String {
+    public var text: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let fields = Fields(name: name, size: size, expires: expires?.seconds)

@@ -23,7 +23,7 @@ enum CommonOptions {
 
     static let database = Option.value(
         "database", named: "PREFIX", .file,
-        "With --core: the SimpleX database, without _chat.db; else ~/.simplex/simplex_v1.")
+        "With --core: the SimpleX database, without _chat.db; needed for lib:, else ~/.simplex/simplex_v1.")
 
     static let filesFolder = Option.value(
         "files-folder", named: "DIR", .folder,

@@ -15,18 +15,24 @@ enum DescriptionArgument {
     static func description(
         from invocation: Invocation, argument: Argument = argument
     ) async throws -> FileDescription {
-        let argument = invocation.argument(argument.name)
-        if argument != "-", FileLink.looksLikeLink(argument) {
-            return try await FileLink.parse(argument).fileDescription
-        }
+        try await link(holding: invocation.argument(argument.name)).fileDescription
+    }
+
+    /// The same with what a link says beside it; of a description in a file nothing.
+    static func describedLink(from invocation: Invocation) async throws -> FileLink {
+        try await link(holding: invocation.argument(argument.name))
+    }
+
+    private static func link(holding argument: String) async throws -> FileLink {
+        if argument != "-", FileLink.looksLikeLink(argument) { return try await FileLink.parse(argument) }
         let text = try await ThreadPool.shared.run { () throws(PathError) in
             try naming(argument) { try readText(argument) }
         }
         let trimmed = text.split(whereSeparator: \.isWhitespace)
         if trimmed.count == 1, FileLink.looksLikeLink(String(trimmed[0])) {
-            return try await FileLink.parse(String(trimmed[0])).fileDescription
+            return try await FileLink.parse(String(trimmed[0]))
         }
-        return try await FileDescription.parse(text)
+        return FileLink(try await FileDescription.parse(text))
     }
 
     /// The argument LINK as text, from standard input where it is `-`.

@@ -60,6 +60,7 @@ final class DirectoryAccess: Sendable {
     /// Whether anything was kept there yet. Blocks.
     /// - Throws: for another folder, or what cannot be looked into.
     func isThere() throws -> Bool {
+        try DataDirectory.requireOwn(path)
         guard try folder.condition == .new else { return true }
         if DataDirectory.exists(path) { try DataDirectory.makeFolder(path) }
         return false
@@ -69,6 +70,8 @@ final class DirectoryAccess: Sendable {
     func key() throws -> SecretBytes? {
         try unlocking.withLock {
             if let found = found.withLock({ $0 }) { return found.key }
+            // Before anybody is asked for a secret, and before anything is changed.
+            try DataDirectory.requireOwn(path)
             let key = try Self.key(of: folder, lockFile: DataDirectory.useFile, ways) {
                 try DataDirectory.makeFolder(path)
             }

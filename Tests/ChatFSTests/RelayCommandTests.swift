@@ -47,6 +47,24 @@ struct RelayCommandTests {
         #expect(again.ending == .code(1) && again.errors.contains("does not use this relay"))
     }
 
+    @Test func testReadsPassphraseOnce() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write(Array("word\n".utf8), to: "passphrase")
+        func run(_ words: [String]) async throws -> Shell.Outcome {
+            try await Shell.run(
+                "sh",
+                ["-c", "\"$CHATFS\" \"$@\" --passphrase-fd 3 3< \"$0\"", folder.path("passphrase")] + words
+                    + ["--data", folder.path("data")],
+                environment: ["CHATFS": ChatFSProcess.path])
+        }
+        let made = try await run(["profile", "create", "alice"])
+        try #require(made.succeeded, "\(made.errors)")
+        let tested = try await run(["relay", "test"])
+        #expect(
+            tested.ending == .code(1) && tested.errors.contains("The profile has no relays"),
+            "\(tested.errors)")
+    }
+
     @Test("the relays of the official apps are used after a yes, and by no other way")
     func presets() async throws {
         let place = try await Place()

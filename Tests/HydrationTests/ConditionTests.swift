@@ -65,7 +65,12 @@ struct ConditionTests {
         #expect(condition(stage).stage == .receiving)
         reader.cancel()
         _ = await reader.result
-        #expect(condition(stage).stage == .idle)
+        #expect(condition(stage).stage == .idle && condition(stage).problem == nil)
+        let failure = await #expect(throws: ReadFailure.self) {
+            try await file.bytes(0..<10, timeout: .milliseconds(50))
+        }
+        #expect(failure?.problem.kind == .timedOut && failure?.problem.sentence.contains("sender") == true)
+        #expect(condition(stage).problem == failure?.problem)
         file.close()
         await stage.hydrator.shutDown()
     }
@@ -141,6 +146,35 @@ struct ConditionTests {
         file.close()
         stage.hydrator.update(stage.item(1, size: Self.size))
         #expect(condition(stage).stage == .complete && condition(stage).isStored)
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func cancelAnswersWaitingReaders() async throws {
+        let stage = try Stage()
+        let gate = Gate()
+        let source = MemorySource(size: Self.size)
+        source.behaviour.withLock { $0.gate = gate }
+        let item = stage.offer(source)
+        let file = stage.hydrator.open(item)
+        let reader = Task { try await file.bytes(0..<10) }
+        try await wait(until: "the relay is asked") { gate.waiting >= 1 }
+        #expect(await stage.hydrator.cancel(FileID(1)))
+        await #expect(throws: (any Error).self) { try await reader.value }
+        #expect(condition(stage).stage == .idle && condition(stage).problem == nil)
+        file.close()
+        gate.open()
+        // Opened once more it comes.
+        let next = stage.hydrator.open(item)
+        #expect(try await next.bytes(0..<10) == Pattern.bytes(0..<10, seed: 1))
+        next.close()
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func cancelRefusesFileThatIsHere() async throws {
+        let stage = try Stage()
+        let item = stage.offer(MemorySource(size: Self.size))
+        #expect(await stage.hydrator.hydrate(item) == nil)
+        #expect(await !stage.hydrator.cancel(FileID(1)))
         await stage.hydrator.shutDown()
     }
 }

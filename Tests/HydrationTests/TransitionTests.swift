@@ -10,7 +10,7 @@ import Testing
     enum Event: CaseIterable {
         case open, close, read, wait, leave, tick
         case coreHasIt, coreOffersIt, coreReceivesIt, coreFailed, coreFailedForGood, coreSaysTheSame
-        case remove, removeAtOnce, pin, unpin, resume, tryAgain, evict, shutDown
+        case remove, removeAtOnce, pin, unpin, resume, tryAgain, evict, cancel, copyDeleted, shutDown
         case preparedChunks, preparedWhole, preparedAwaitingCore, preparationFailed, preparationFailedForGood
         case verifying, offeredAgain, outdated
         case started, progressed, arrived, fetchFailed, fetchFailedForGood, fetchCancelled, onlyForTheCore
@@ -36,6 +36,7 @@ import Testing
         .evict: [
             .idle: .retired, .awaitingCore: .retired, .chunks: .retired, .whole: .retired, .failed: .retired,
         ],
+        .cancel: [.preparing: .idle, .awaitingCore: .idle, .chunks: .idle],
         .shutDown: [
             .idle: .retired, .preparing: .retired, .awaitingCore: .retired, .chunks: .retired,
             .whole: .retired, .failed: .retired,
@@ -239,6 +240,8 @@ private struct TestFile {
         case .resume: _ = machine.resume(Self.item(status), now: .zero)
         case .tryAgain: _ = machine.tryAgain()
         case .evict: _ = machine.evict(invalidates: true)
+        case .cancel: _ = machine.cancel(now: .zero)
+        case .copyDeleted: _ = machine.copyDeleted(Self.item(status), now: .zero)
         case .shutDown: _ = machine.shutDown()
         case .preparedChunks:
             let layout = ChunkLayout([ChunkPlace(size: 65_536, relay: "r")])!

@@ -84,6 +84,23 @@ struct ManagingTests {
         #expect(names.count == 4 && !names.contains("Club"), "\(names)")
     }
 
+    @Test func cancelAnswersWaitingReader() async throws {
+        let mounts = try await TwoMounts.start()
+        try await mounts.send(TwoMounts.bytes(3_000_000), as: "film.bin")
+        let film = mounts.path("bob/alice/film.bin")
+        mounts.relay.send(SIGSTOP)
+        defer { mounts.relay.send(SIGCONT) }
+        async let reading = Shell.run("cat", [film])
+        try await mounts.waitForState("receiving", of: "bob/alice/film.bin")
+        let cancelled = try await ChatFSProcess.run(["cancel", film])
+        #expect(cancelled.succeeded, "\(cancelled.errors)")
+        let read = try await reading
+        #expect(!read.succeeded && read.errors.contains("Input/output error"), "\(read.errors)")
+        try await mounts.waitForState("remote", of: "bob/alice/film.bin")
+        mounts.relay.send(SIGCONT)
+        #expect(try await ChatFSProcess.run(["hydrate", film]).succeeded)
+    }
+
     @Test("what is being received goes no further, and can be received later")
     func cancelling() async throws {
         let mounts = try await TwoMounts.start()
@@ -105,6 +122,12 @@ struct ManagingTests {
         #expect(late.ending == .code(1) && late.errors.contains("here already"), "\(late.errors)")
         let folder = try await ChatFSProcess.run(["cancel", mounts.path("bob/alice")])
         #expect(folder.ending == .code(64))
+        // Not sent yet: taken back, as if it was removed.
+        try mounts.write([1], to: "bob/alice/later.part")
+        try await mounts.waitForState("draft", of: "bob/alice/later.part")
+        let draft = try await ChatFSProcess.run(["cancel", mounts.path("bob/alice/later.part")])
+        #expect(draft.succeeded, "\(draft.errors)")
+        #expect(try mounts.folder.names(in: "bob/alice") == ["film.bin"])
         // Of what was sent the relay has nothing afterwards.
         try await mounts.send(TwoMounts.bytes(400_000, seed: 3), as: "other.bin")
         let sent = try await ChatFSProcess.run(["cancel", mounts.path("alice/bob/other.bin")])

@@ -22,6 +22,10 @@ struct StandaloneFileTests {
         let link = sent.output.trimmed
         #expect(link.hasPrefix("simplex:/file#"), "\(sent.output)")
         let number = try #require(sent.errors.firstMatch(of: /number is (\d+)/)?.1, "\(sent.errors)")
+        let told = try await ChatFSProcess.run(["file", "info", link])
+        #expect(
+            told.output.contains("Name: film.bin\n") && told.output.contains("(\(size) bytes)")
+                && told.output.contains("Expires: 20"), "\(told.output)")
         let target = mounts.path("copy.bin")
         try await mounts.run(["file", "receive", link, "--out", target] + bob)
         #expect(try mounts.read("copy.bin") == TwoMounts.bytes(size))

@@ -122,6 +122,19 @@ public final class DataDirectory: Sendable {
         do { _ = try open(path) } catch { throw ChatError(wrapping: error) }
     }
 
+    /// Refuses the directory of another user, also for root, and says whose it is. Blocks for a moment.
+    /// - Throws: `.storage`.
+    public static func requireOwn(_ path: String) throws(ChatError) {
+        var status = stat()
+        // What is not there, or cannot be looked at, is for the one who opens it.
+        guard stat(path, &status) == 0, status.st_uid != geteuid() else { return }
+        let owner =
+            getpwuid(status.st_uid).map { String(cString: $0.pointee.pw_name) } ?? "user \(status.st_uid)"
+        throw ChatError(
+            .storage,
+            "The data directory belongs to \(owner): run this as \(owner), or name another with --data.")
+    }
+
     /// To be asked before anything is made there.
     private static func refuseNetwork(
         _ path: String, _ network: (String) -> String?

@@ -17,6 +17,12 @@ final class TreeNotices: Sendable {
     /// A request of the kernel made it: the kernel knows, and tells who watches.
     func requested(_ change: NamespaceChange) { programs.tell(change) }
 
+    /// A command made it as a request of the kernel would, which programs were told of.
+    func commanded(_ change: NamespaceChange) {
+        if case .vanished(_, let name, let folder) = change { kernel.notify(.entry(name, in: folder)) }
+        tellWatchers(of: [change])
+    }
+
     /// It happened without the kernel's doing.
     func happened(_ changes: [NamespaceChange]) {
         for change in changes {

@@ -185,6 +185,16 @@ extension FileSystem {
         return (try? await item.result().get()) ?? nil
     }
 
+    /// Takes back a draft in a chat, as unlink(2) does. False where the entry is something else.
+    public func takeBack(_ id: NodeID) async throws(FileSystemError) -> Bool {
+        guard let node = nodes.node(id), case .draft = node.content, node.folder != .recovered else {
+            return false
+        }
+        try await unlink(node.name, in: node.folder).result().get()
+        notices.commanded(.vanished(node.id, node.name, in: node.folder))
+        return true
+    }
+
     /// What happens in the tree from now on, for a program that listens.
     /// - Parameters:
     ///   - limit: changes that are kept for it; when there are more it is told that it missed some.

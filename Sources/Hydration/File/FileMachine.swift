@@ -127,7 +127,10 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return effects
     }
 
-    private var timedOut: FileProblem { file.transport == .smp ? .notSentInTime : .timedOut }
+    private var timedOut: FileProblem {
+        if file.transport == .smp { return .notSentInTime }
+        return file.status == .rcvInvitation(described: false) ? .notUploadedInTime : .timedOut
+    }
 
     /// Whether time alone can bring something: somebody's deadline, or another try.
     var needsTicks: Bool {
@@ -259,6 +262,25 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
             effects.append(.abandonClaim(nil))
         }
         return effects + retire() + (invalidates ? [.contentInvalid] : []) + [.conditionChanged]
+    }
+
+    /// The user does not want it now: what is under way ends, what is here of it goes, and who waits for it is told so.
+    /// Who reads a moment later has it fetched anew. Nil while the whole is being handed to the core, or is here.
+    mutating func cancel(now: Duration) -> [Effect]? {
+        if isRetired { return [] }
+        var effects: [Effect] = []
+        switch phase {
+        case .whole: return nil
+        case .chunks(_, let chunks):
+            if chunks.completion == .inProgress || chunks.completion == .verified { return nil }
+            if chunks.finalProblem == nil { effects.append(.abandonClaim(nil)) }
+            phase.move(to: .idle)
+        case .preparing, .awaitingCore: phase.move(to: .idle)
+        case .idle, .failed, .retired: break
+        }
+        effects += finished()
+        retry.cancelled(.cancelledHere, until: now + settings.failureMemory)
+        return effects + answerAll(.cancelledHere) + [.conditionChanged] + retireIfUnused()
     }
 
     /// The hydrator ends: everybody is answered.

@@ -67,7 +67,8 @@ enum FilePhase<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sen
         case .idle: return HydrationCondition(problem: problem)
         case .preparing: return HydrationCondition(stage: .receiving)
         // Where the core receives it, its status says so.
-        case .awaitingCore: return HydrationCondition(stage: demand.isWanted ? .receiving : .idle)
+        case .awaitingCore:
+            return HydrationCondition(stage: demand.isWanted ? .receiving : .idle, problem: problem)
         case .whole(_, let cached):
             return HydrationCondition(stage: .complete, progress: 100, cached: cached, isStored: isStored)
         case .failed(let problem): return HydrationCondition(problem: problem)
@@ -127,13 +128,13 @@ enum PhaseName: CaseIterable, Hashable, Sendable {
     /// * preparing → chunks, whole, or awaiting the core, as the core answers;
     /// * awaiting the core → preparing when that has it or offers it, idle when it gave up for a while;
     /// * chunks → whole when all are stored, preparing when the core was faster or gives up its own copy,
-    ///   awaiting the core when only that may fetch them;
+    ///   awaiting the core when only that may fetch them, idle when the user cancels it;
     /// * whole → idle when the stored copy was changed; failed → idle when the core says something new.
     static let successors: [PhaseName: Set<PhaseName>] = [
         .idle: [.preparing, .failed, .retired],
         .preparing: [.preparing, .awaitingCore, .chunks, .whole, .idle, .failed, .retired],
         .awaitingCore: [.preparing, .idle, .failed, .retired],
-        .chunks: [.preparing, .awaitingCore, .whole, .failed, .retired],
+        .chunks: [.idle, .preparing, .awaitingCore, .whole, .failed, .retired],
         .whole: [.idle, .failed, .retired],
         .failed: [.idle, .failed, .retired],
         .retired: [],

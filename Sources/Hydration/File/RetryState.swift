@@ -4,6 +4,8 @@ import ChatCore
 /// without I/O.
 struct RetryState: Sendable {
     private var recent: (problem: FileProblem, until: Duration)?
+    /// What readers are answered after a cancellation, which is no failure.
+    private var cancelled: (problem: FileProblem, until: Duration)?
     private var failures = 0
     /// When a file that is retained is tried again, whoever waits.
     private(set) var nextTry: Duration?
@@ -13,14 +15,21 @@ struct RetryState: Sendable {
 
     /// What a reader is answered without a new try: the kernel repeats a failed read at once.
     func answer(now: Duration) -> FileProblem? {
+        if let cancelled, cancelled.until > now { return cancelled.problem }
         guard let recent, recent.until > now else { return nil }
         return recent.problem
+    }
+
+    /// Nothing of before counts any more, and who reads before `until` is answered so.
+    mutating func cancelled(_ problem: FileProblem, until: Duration) {
+        self = RetryState()
+        cancelled = (problem, until)
     }
 
     mutating func remember(_ problem: FileProblem, until: Duration) { recent = (problem, until) }
 
     /// Who reads next gets no answer of before.
-    mutating func forgetProblem() { recent = nil }
+    mutating func forgetProblem() { (recent, cancelled) = (nil, nil) }
 
     /// Another try later, each time after twice as long.
     mutating func postpone(now: Duration, settings: HydrationSettings) {
@@ -31,7 +40,7 @@ struct RetryState: Sendable {
     mutating func began() { nextTry = nil }
 
     mutating func succeeded() {
-        recent = nil
+        forgetProblem()
         failures = 0
     }
 }

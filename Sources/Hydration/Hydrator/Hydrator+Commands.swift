@@ -51,6 +51,28 @@ extension Hydrator {
         return true
     }
 
+    /// Ends what is being received of a file, also for who waits for it, and removes what is here of it; pinned it must
+    /// not be. Waits for work that was begun, five seconds at most.
+    /// - Returns: false for a file that is here.
+    public func cancel(_ file: FileID) async -> Bool {
+        let end = ContinuousClock.now + .seconds(5)
+        while let object = context.registry[file] {
+            var isDone = false
+            object.step { machine, now in
+                let effects = machine.cancel(now: now)
+                isDone = effects != nil
+                return effects ?? []
+            }
+            if isDone { break }
+            guard object.condition.stage != .complete, !Task.isCancelled, ContinuousClock.now < end else {
+                return false
+            }
+            // Cancelled: the loop ends with that.
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+        return true
+    }
+
     /// Keeps a file whole and out of the reach of eviction, over mounts too, until it is unpinned. It is
     /// received without anybody waiting if it has to be; what fails for a while is tried again.
     /// - Throws: `cache` when the pin cannot be made durable.

@@ -7,9 +7,9 @@ enum CancelCommand {
     static let command = Command(
         "cancel", "Cancel receiving or sending files.",
         discussion: """
-            A file that is being received is offered as before. Of one that is being sent, or was, the chunks \
-            are deleted from the relay, and recipients who do not have it yet are notified; its message stays. What has not \
-            been handed over yet is taken back by removing it.
+            A file that is being received is offered as before, and programs that wait for it get an error. Of one that \
+            is being sent, or was, the chunks are deleted from the relay, and recipients who do not have it yet are \
+            notified; its message stays. A file that has not been handed over yet is removed.
             """,
         section: CommandSection.daily,
         arguments: [Argument("PATH", .file, count: .oneOrMore, "Files on a mount.")],

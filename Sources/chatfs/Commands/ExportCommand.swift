@@ -40,7 +40,8 @@ enum ExportCommand {
             Example("chatfs export --chat Bob --profile alice bob.zip", "One chat."),
             Example("chatfs export --decrypted --fetch ~/chats", "All files, in clear."),
             Example(
-                "chatfs export --core lib:/opt/simplex/libsimplex.so ~/simplex.zip", "SimpleX's own archive."),
+                "chatfs export --core lib:/opt/simplex/libsimplex.so --database ~/.simplex/simplex_v1 ~/simplex.zip",
+                "SimpleX's own archive."),
         ],
         waitsForStop: true
     ) { invocation in

@@ -1,5 +1,6 @@
 import Base
 import CommandLineKit
+import Links
 import XFTP
 
 /// `chatfs file info`: what a description says, without asking a relay.
@@ -7,10 +8,23 @@ enum FileInfoCommand {
     static let command = Command(
         "info", "Show what a description or link leads to, without contacting a relay.",
         arguments: [DescriptionArgument.argument],
-        examples: [Example("chatfs file info rcv1.xftp", "Size and relays of a file.")]
+        examples: [
+            Example("chatfs file info rcv1.xftp", "Size and relays of a file."),
+            Example("chatfs file info - < link.txt", "Of a link of ChatFS name, size and expiry too."),
+        ]
     ) { invocation in
-        let description = try await DescriptionArgument.description(from: invocation)
-        for line in lines(about: description) { Terminal.print(line) }
+        let link = try await DescriptionArgument.describedLink(from: invocation)
+        for line in lines(about: LinkFacts(link.data)) + lines(about: link.fileDescription) {
+            Terminal.print(PrintableText.escaping(line))
+        }
+    }
+
+    /// What its sender put into the link, where that is said.
+    private static func lines(about facts: LinkFacts) -> [String] {
+        [
+            facts.name.map { "Name: \($0)" }, facts.size.map { "Size: \(size($0))" },
+            facts.expires.map { "Expires: \($0.text)" },
+        ].compactMap(\.self)
     }
 
     /// No key, no ID: fit for a screen that others see.

@@ -3,6 +3,7 @@ import ChatCore
 import CommandLineKit
 import Desktop
 import Glibc
+import Links
 import Posix
 import XFTP
 
@@ -81,7 +82,7 @@ enum FileSendCommand {
                 try record.write(uploaded.sender.text, to: FileDeleteCommand.senderName)
                 try record.finish()
             }
-            return FileLink(redirect?.short ?? linked)
+            return FileLink(redirect?.short ?? linked, data: facts(ofFile: name, size: try file.size()))
         }
         client.close()
         Terminal.note(
@@ -109,7 +110,25 @@ enum FileSendCommand {
             Terminal.note(
                 "Its number is \(file): 'chatfs file delete \(file)' with the same options takes it back.")
         }
-        Terminal.print(state.link ?? "")
+        Terminal.print(await link(state.link ?? "", to: absolute))
+    }
+
+    /// What a link says beside its description.
+    private static func facts(ofFile name: String, size: UInt64) -> String {
+        let expires = SystemWallClock().now().advanced(by: FilePolicy.relayRetention)
+        return LinkFacts(name: SafeFileName.make(from: name) ?? "file", size: size, expires: expires).text
+    }
+
+    /// A core's link with what it leaves out; as it is where that is not known any more.
+    private static func link(_ text: String, to path: String) async -> String {
+        guard var link = try? await FileLink.parse(text), link.data == nil else { return text }
+        let size = await ThreadPool.shared.run { () -> UInt64? in
+            var status = stat()
+            return stat(path, &status) == 0 ? UInt64(status.st_size) : nil
+        }
+        guard let size else { return text }
+        link.data = facts(ofFile: path.lastPathName ?? path, size: size)
+        return link.text
     }
 
     private static func relays(from invocation: Invocation) throws -> [RelayAddress] {

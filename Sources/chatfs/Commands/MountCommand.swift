@@ -100,8 +100,8 @@ enum MountCommand {
                 "chatfs mount ~/Chats --profile alice --relay xftp://…@relay.example.org --background",
                 "Keep this relay for files that alice sends."),
             Example(
-                "chatfs mount ~/Chats --core lib:/opt/simplex/libsimplex.so",
-                "The chats of SimpleX Chat, from ~/.simplex/simplex_v1."),
+                "chatfs mount ~/Chats --core lib:/opt/simplex/libsimplex.so --database ~/.simplex/simplex_v1",
+                "The chats of the program simplex-chat."),
         ],
         waitsForStop: true
     ) { invocation in

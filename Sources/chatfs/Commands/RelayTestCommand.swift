@@ -29,14 +29,18 @@ enum RelayTestCommand {
     ) { invocation in
         var trial = RelayTrial()
         var relays = try await AnyRelay.read(invocation)
+        // One for all: a descriptor is read once.
+        let access = try DirectoryAccess(invocation)
         // What a profile reaches by its proxy is reached past it by nothing.
         trial.proxy =
             if let text = invocation["socks-proxy"] {
                 try Invocation.proxy(text)
             } else {
-                try await ProfileRelays.proxy(invocation)
+                try await ProfileRelays.proxy(of: invocation["profile"], through: access)
             }
-        if relays.isEmpty { relays = try await ProfileRelays(invocation).listWithPasswords() }
+        if relays.isEmpty {
+            relays = try await ProfileRelays(of: invocation["profile"], through: access).listWithPasswords()
+        }
         guard !relays.isEmpty else {
             throw ChatError(.file(.noRelay), "The profile has no relays: 'chatfs relay add' gives it some.")
         }

@@ -38,7 +38,7 @@ struct CacheRequestHandler: Sendable {
         guard let entry = request.entry, let item = await fileSystem.item(at: NodeID(entry)),
             let file = item.file
         else {
-            return CacheAnswer(problem: "This is not a file that was sent or received.")
+            return await answer(request.action, notHandedOver: request.entry.map { NodeID($0) })
         }
         do throws(HydrationError) {
             switch request.action {
@@ -58,6 +58,16 @@ struct CacheRequestHandler: Sendable {
             return CacheAnswer()
         } catch {
             return CacheAnswer(problem: error.sentence, hasFailed: true)
+        }
+    }
+
+    /// Of what the core has not got yet.
+    private func answer(_ action: CacheRequest.Action, notHandedOver entry: NodeID?) async -> CacheAnswer {
+        do throws(FileSystemError) {
+            if action == .cancel, let entry, try await fileSystem.takeBack(entry) { return CacheAnswer() }
+            return CacheAnswer(problem: "This is not a file that was sent or received.")
+        } catch {
+            return CacheAnswer(problem: error.sentence)
         }
     }
 
@@ -82,8 +92,8 @@ struct CacheRequestHandler: Sendable {
             let isComing = hydrator.condition(of: file.id).stage != .idle || hydrator.isPinned(file.id)
             try await hydrator.unpin(file.id)
             await requests.cancel(file.id)
-            guard await hydrator.dehydrateWhenSettled(file.id) else {
-                return CacheAnswer(problem: "The file is being read: close it first.")
+            guard await hydrator.cancel(file.id) else {
+                return CacheAnswer(problem: "The file is here already.")
             }
             switch file.status {
             case .rcvAccepted, .rcvTransfer, .rcvWarning: break

@@ -31,6 +31,12 @@ struct OfficialCoreChoice: Sendable {
         } catch {
             throw UsageError(error.sentence)
         }
+        // A library makes a database where there is none, and changes one of an older version or of another program.
+        if case .library = address, database == nil {
+            throw UsageError(
+                "--core lib: needs --database: the SimpleX database without _chat.db, which is made where there is none "
+                    + "(simplex-chat has its own at \(DatabaseFiles.defaultPrefix()))")
+        }
         databasePrefix = AbsolutePath.of(database ?? DatabaseFiles.defaultPrefix())
         self.filesFolder = filesFolder.map(AbsolutePath.of)
         passphrase = try passphraseDescriptor.map { try Self.readPassphrase(from: $0) }

@@ -13,11 +13,14 @@ struct ProfileRelays: Sendable {
 
     /// From `CommonOptions.profile` and `CommonOptions.directory`.
     init(_ invocation: Invocation) async throws {
-        let directory = try await invocation.dataDirectory()
-        let name = invocation["profile"]
-        profile = try await ThreadPool.shared.run { () throws(ChatError) in try directory.profile(named: name)
+        try await self.init(of: invocation["profile"], through: try DirectoryAccess(invocation))
+    }
+
+    init(of name: String?, through access: DirectoryAccess) async throws {
+        (directory, profile) = try await ThreadPool.shared.run { () throws(any Error) in
+            let directory = try access.open()
+            return (directory, try directory.profile(named: name))
         }
-        self.directory = directory
     }
 
     init(of profile: Profile, in directory: DataDirectory) {
@@ -42,11 +45,10 @@ struct ProfileRelays: Sendable {
     }
 
     /// Through which the profile of a command goes, or, where none is named, any that there is; nil: directly.
-    static func proxy(_ invocation: Invocation) async throws -> SOCKSProxy? {
-        guard try DirectoryAccess(invocation).isThere() else { return nil }
-        let directory = try await invocation.dataDirectory()
-        let name = invocation["profile"]
-        return try await ThreadPool.shared.run { () throws(ChatError) -> SOCKSProxy? in
+    static func proxy(of name: String?, through access: DirectoryAccess) async throws -> SOCKSProxy? {
+        try await ThreadPool.shared.run { () throws(any Error) -> SOCKSProxy? in
+            guard try access.isThere() else { return nil }
+            let directory = try access.open()
             let profiles =
                 name == nil ? try directory.profiles() : [try directory.profile(named: name)]
             for profile in profiles {

@@ -44,6 +44,16 @@ struct OfficialKeyTests {
         #expect(!again.succeeded && again.errors.contains("chatfs key change"), "\(again.errors)")
     }
 
+    @Test func libraryNeedsNamedDatabase() async throws {
+        let folder = try TemporaryFolder()
+        for words in [["mount", folder.path("mount")], ["key", "test"], ["contact", "list"]] {
+            let outcome = try await ChatFSProcess.run(
+                words + ["--core", "lib:/none"], environment: ["HOME": folder.path])
+            #expect(outcome.ending == .code(64) && outcome.errors.contains("--database"), "\(outcome.errors)")
+        }
+        #expect(try folder.names(in: ".").isEmpty)
+    }
+
     @Test("a passphrase reaches the core as it is, or not at all")
     func command() throws {
         func text(_ present: String?, _ new: String) throws -> String {
