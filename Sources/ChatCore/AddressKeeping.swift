@@ -54,25 +54,28 @@ public struct ContactAddress: Hashable, Sendable {
 public struct WaitingRequest: Codable, Hashable, Sendable {
     /// For the answer; never given twice.
     public var number: Int64
-    /// As they call themselves.
+    /// As a stranger calls itself. Of a contact a label, where `chat` says whose.
     public var name: String
     public var time: Timestamp
     /// What they wrote along; empty for nothing.
     public var text: String
     /// Into which they invite; nil of who asks at the address.
     public var group: String?
+    /// Of the contact who invites, a reference; nil of who asks at the address, or where it is not known.
+    public var chat: String?
     /// Why it is still here though it was accepted, a sentence; nil of what was not.
     public var problem: String?
 
     public init(
         number: Int64, name: String, time: Timestamp, text: String, group: String? = nil,
-        problem: String? = nil
+        chat: ChatReference? = nil, problem: String? = nil
     ) {
         self.number = number
         self.name = name
         self.time = time
         self.text = text
         self.group = group
+        self.chat = chat?.description
         self.problem = problem
     }
 }

@@ -4,8 +4,9 @@
 /// What changes is told by `events` as everything else: chatUpdated, chatItemsDeleted, and chatRemoved at the end of
 /// a chat that was deleted.
 public protocol ChatManaging: OpenProfile {
-    /// Gives a chat the name that its user wants to see; nobody else sees it.
-    /// - Throws: `.noSuchChat`, `.nameTaken`, `.invalidCommand` for the form of the name.
+    /// Gives a chat the name that its user wants to see, its alias; nobody else sees it. What peers call themselves
+    /// stands in nobody's way.
+    /// - Throws: `.noSuchChat`, `.nameTaken` for the alias of another chat, `.invalidCommand` for the form of the name.
     func renameChat(_ chat: ChatReference, to name: String) async throws(ChatError)
 
     /// Ends a chat: nothing goes in or comes any more, what it holds stays.

@@ -32,7 +32,7 @@ public struct ContactRequest: Codable, Hashable, Sendable {
     public var link: String?
     /// Of `look`.
     public var connection: Int64?
-    /// Of `verify`, `renew` and `move`: as the user named it (`Chat.named`).
+    /// Of `verify`, `renew` and `move`: as the user named it (`NamedChats`).
     public var chat: String?
     /// Of `createAddress`.
     public var acceptance: RequestAcceptance?
@@ -73,9 +73,9 @@ public struct ContactRequest: Codable, Hashable, Sendable {
     }
 
     /// - Throws: `.noSuchChat` where none, or several, are named as the contact; `.invalidCommand`
-    ///   where there is no address to show; as `ContactMaking` and `AddressKeeping`.
+    ///   where there is no address to show; as `ContactMaking`, `AddressKeeping` and `FolderNaming`.
     public func carryOut(
-        on core: any ContactMaking & AddressKeeping & ChatReading
+        on core: any ContactMaking & AddressKeeping & ChatReading, naming: some FolderNaming
     ) async throws(ChatError) -> ContactAnswer {
         switch connecting {
         case .invite:
@@ -83,21 +83,24 @@ public struct ContactRequest: Codable, Hashable, Sendable {
             return ContactAnswer(connection: invitation.connection, link: invitation.link)
         case .accept: return ContactAnswer(connection: try await core.accept(link ?? ""))
         case .look:
-            let chat = try await Self.chat(of: connection ?? 0, on: core)
-            return ContactAnswer(name: chat?.displayName, chat: chat?.reference.description)
+            guard let chat = try await Self.chat(of: connection ?? 0, on: core) else {
+                return ContactAnswer()
+            }
+            let name = try await naming.chats(of: core)[chat.reference]?.name
+            return ContactAnswer(name: name ?? "\(chat.reference)", chat: "\(chat.reference)")
         case .verify:
-            let chat = try await contact(of: core)
+            let chat = try await contact(of: core, naming)
             let security = try await core.security(of: chat.reference)
             return ContactAnswer(
-                name: chat.displayName, code: security?.code, protection: security?.protection)
+                name: chat.name, code: security?.code, protection: security?.protection)
         case .renew:
-            let chat = try await contact(of: core)
+            let chat = try await contact(of: core, naming)
             try await core.renewKeys(of: chat.reference)
-            return ContactAnswer(name: chat.displayName)
+            return ContactAnswer(name: chat.name)
         case .move:
-            let chat = try await contact(of: core)
+            let chat = try await contact(of: core, naming)
             try await core.moveQueue(of: chat.reference)
-            return ContactAnswer(name: chat.displayName)
+            return ContactAnswer(name: chat.name)
         case .createAddress: return ContactAnswer(try await core.createAddress(acceptance))
         case .showAddress:
             guard let address = try await core.address() else { throw .noAddress }
@@ -105,7 +108,7 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         case .deleteAddress:
             try await core.deleteAddress()
             return ContactAnswer()
-        case .requests: return ContactAnswer(requests: try await core.requests())
+        case .requests: return ContactAnswer(requests: try await requests(of: core, naming))
         case .acceptRequest: return ContactAnswer(connection: try await core.acceptRequest(request ?? 0))
         case .rejectRequest:
             try await core.rejectRequest(request ?? 0)
@@ -113,8 +116,24 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         }
     }
 
-    private func contact(of core: any ChatReading) async throws(ChatError) -> Chat {
-        try Chat.named(chat ?? "", in: try await core.chats().filter(ChatKind.contact.fits))
+    /// Contacts who invite are called as the user knows them: strangers may call themselves the same.
+    private func requests(
+        of core: any AddressKeeping & ChatReading, _ naming: some FolderNaming
+    ) async throws(ChatError) -> [WaitingRequest] {
+        var requests = try await core.requests()
+        guard requests.contains(where: { $0.chat != nil }) else { return requests }
+        let chats = try await naming.chats(of: core)
+        for place in requests.indices {
+            let chat = requests[place].chat.flatMap { ChatReference($0) }.flatMap { chats[$0] }
+            if let chat { requests[place].name = chat.name }
+        }
+        return requests
+    }
+
+    private func contact(
+        of core: any ChatReading, _ naming: some FolderNaming
+    ) async throws(ChatError) -> NamedChat {
+        try await naming.chats(of: core).only(.contact).chat(chat ?? "")
     }
 
     /// Answers when somebody connects, and not only when it is asked again.
@@ -138,9 +157,11 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         return try await waiting.result(within: .seconds(5))?.get().get()
     }
 
-    func reply(from core: any ContactMaking & AddressKeeping & ChatReading) async -> ContactAnswer {
+    func reply(
+        from core: any ContactMaking & AddressKeeping & ChatReading, naming: some FolderNaming
+    ) async -> ContactAnswer {
         do throws(ChatError) {
-            return try await carryOut(on: core)
+            return try await carryOut(on: core, naming: naming)
         } catch {
             return ContactAnswer(problem: error.sentence)
         }

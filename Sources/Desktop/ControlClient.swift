@@ -55,7 +55,7 @@ public final class ControlClient: Sendable {
     }
 
     /// How a file may be sent into a chat.
-    /// - Parameter chat: as `Chat.named` takes it.
+    /// - Parameter chat: as `NamedChats` takes it.
     /// - Throws: `.refused` with the daemon's reason; as every request.
     public func terms(for chat: String) throws(DesktopError) -> SendingTerms {
         try channel.send(SendingInquiry(destination: chat))
@@ -69,7 +69,7 @@ public final class ControlClient: Sendable {
     /// the message is in the daemon's store; an upload may still be going on there.
     ///
     /// Who hangs up before the daemon has begun has it do nothing.
-    /// - Parameter chat: as `Chat.named` takes it.
+    /// - Parameter chat: as `NamedChats` takes it.
     /// - Throws: `.refused` when it was not sent; `.unsure` when that cannot be known: sent again it may be there
     ///   twice. After any other error, as of every request, the daemon may have it, and the same message may be
     ///   sent again.
@@ -81,7 +81,7 @@ public final class ControlClient: Sendable {
     }
 
     /// Has the daemon send a text. Returns when it is in the daemon's store.
-    /// - Parameter chat: as `Chat.named` takes it.
+    /// - Parameter chat: as `NamedChats` takes it.
     /// - Throws: as of a file.
     public func send(_ text: ComposedText, to chat: String) throws(DesktopError) {
         try channel.send(TextRequest(say: text.text, message: text.id, to: chat))

@@ -53,7 +53,7 @@ enum ControlLine: Decodable {
 
 /// Asks how a file may be sent into a chat, before it is staged.
 struct SendingInquiry: Codable, Hashable {
-    /// As the user named it (`Chat.named`).
+    /// As the user named it (`NamedChats`).
     var destination: String
 }
 
@@ -102,7 +102,7 @@ public struct SendingTerms: Codable, Hashable, Sendable {
 
 /// A file that the daemon is to send.
 struct ControlRequest: Codable, Hashable {
-    /// As the user named it (`Chat.named`).
+    /// As the user named it (`NamedChats`).
     var chat: String
     /// The mark by which a repetition is recognised.
     var message: String

@@ -21,7 +21,7 @@ public final class ControlServer: Sendable {
     private let removesMetadata: Bool
     private let markKey: SecretBytes?
     private let transfers = Lock(Transfers())
-    private let folderName: @Sendable (ChatReference) -> String?
+    private let folders: MountedFolders
     private let whenSent: @Sendable (ChatItem) async -> Void
     private let answerCacheRequest: @Sendable (CacheRequest) async -> CacheAnswer
     private let answerKeepRequest: @Sendable (KeepRequest) async -> KeepAnswer
@@ -55,7 +55,7 @@ public final class ControlServer: Sendable {
         self.mountpoint = mountpoint
         self.removesMetadata = removesMetadata
         self.markKey = markKey
-        self.folderName = folderName
+        folders = MountedFolders(name: folderName)
         self.whenSent = whenSent
         self.answerCacheRequest = answerCacheRequest
         self.answerKeepRequest = answerKeepRequest
@@ -97,18 +97,25 @@ public final class ControlServer: Sendable {
                 switch try channel.receive(ControlLine.self) {
                 case .inquire(let inquiry):
                     try channel.send(
-                        BlockingTask.value { [core, removesMetadata, markKey] in
+                        BlockingTask.value { [core, folders, removesMetadata, markKey] in
                             await inquiry.reply(
-                                from: core, removesMetadata: removesMetadata, markKey: markKey)
+                                from: core, naming: folders, removesMetadata: removesMetadata,
+                                markKey: markKey
+                            )
                         })
                 case .send(let request): try answer(request, channel)
                 case .text(let request): try answer(request, channel)
                 case .manage(let request):
-                    try channel.send(BlockingTask.value { [core] in await request.reply(from: core) })
+                    try channel.send(
+                        BlockingTask.value { [core, folders] in
+                            await request.reply(from: core, naming: folders)
+                        })
                 case .link(let request):
                     try channel.send(BlockingTask.value { [core] in await request.reply(from: core) })
                 case .contact(let request):
-                    var answer = BlockingTask.value { [core] in await request.reply(from: core) }
+                    var answer = BlockingTask.value { [core, folders] in
+                        await request.reply(from: core, naming: folders)
+                    }
                     answer.folder = answer.chat.flatMap(ChatReference.init).flatMap(folder)
                     try channel.send(answer)
                 case .transfer(let request): try transfer(request, channel)
@@ -134,15 +141,10 @@ public final class ControlServer: Sendable {
         }
     }
 
-    /// The path of a chat's folder. A new chat has one when the mount has heard of it, a moment after the core; a
-    /// second later it is answered without.
+    /// The path of a chat's folder.
     private func folder(of chat: ChatReference) -> String? {
-        let end = ContinuousClock.now + .seconds(1)
-        repeat {
-            if let name = folderName(chat) { return "\(mountpoint)/\(name)" }
-            usleep(10_000)
-        } while ContinuousClock.now < end
-        return nil
+        let name = BlockingTask.value { [folders] in await folders.names(of: [chat])[chat] }
+        return name.map { "\(mountpoint)/\($0)" }
     }
 
     /// Carries a transfer out for as long as its asker listens, and tells how it stands.
@@ -175,7 +177,7 @@ public final class ControlServer: Sendable {
         guard let message = request.composedMessage(stagingFolder: core.stagingFolder) else {
             throw DesktopError.malformed
         }
-        let (core, whenSent, sends) = (core, whenSent, sends)
+        let (core, folders, whenSent, sends) = (core, folders, whenSent, sends)
         try channel.send(
             BlockingTask.value {
                 await sends.withLock(message.id) {
@@ -184,32 +186,32 @@ public final class ControlServer: Sendable {
                         unlink(message.source.path)
                         return ControlReply(problem: DesktopError.hungUp.sentence)
                     }
-                    return await Self.send(message, to: request.chat, core, whenSent)
+                    return await Self.send(message, to: request.chat, core, folders, whenSent)
                 }
             })
     }
 
     private func answer(_ request: TextRequest, _ channel: ControlChannel) throws(DesktopError) {
         guard let text = request.composed else { throw DesktopError.malformed }
-        let (core, sends) = (core, sends)
+        let (core, folders, sends) = (core, folders, sends)
         try channel.send(
             BlockingTask.value {
                 await sends.withLock(text.id) {
                     guard !channel.isAbandoned else {
                         return ControlReply(problem: DesktopError.hungUp.sentence)
                     }
-                    return await request.reply(text, from: core)
+                    return await request.reply(text, from: core, naming: folders)
                 }
             })
     }
 
     private static func send(
-        _ message: ComposedMessage, to name: String, _ core: any ChatCore,
+        _ message: ComposedMessage, to name: String, _ core: any ChatCore, _ folders: MountedFolders,
         _ whenSent: @Sendable (ChatItem) async -> Void
     ) async -> ControlReply {
         do throws(ChatError) {
-            let chat = try Chat.named(name, in: try await core.chats())
-            if let refused = chat.sendingRefused { return ControlReply(problem: refused) }
+            let chat = try await folders.chats(of: core).chat(name)
+            if let refused = chat.chat.sendingRefused { return ControlReply(problem: refused) }
             let item = try await core.send(message, to: chat.reference)
             await whenSent(item)
             // Of a repetition the core needs nothing.
@@ -225,11 +227,11 @@ public final class ControlServer: Sendable {
 
 extension SendingInquiry {
     fileprivate func reply(
-        from core: any ChatCore, removesMetadata: Bool, markKey: SecretBytes?
+        from core: any ChatCore, naming: some FolderNaming, removesMetadata: Bool, markKey: SecretBytes?
     ) async -> SendingTermsReply {
         do throws(ChatError) {
-            let chat = try Chat.named(destination, in: try await core.chats())
-            if let refused = chat.sendingRefused { return SendingTermsReply(problem: refused) }
+            let chat = try await naming.chats(of: core).chat(destination)
+            if let refused = chat.chat.sendingRefused { return SendingTermsReply(problem: refused) }
             let largest = core.limits.maxFileSize(in: chat.reference)
             return SendingTermsReply(
                 terms: SendingTerms(

@@ -11,7 +11,7 @@ public struct KeepRequest: Codable, Hashable, Sendable {
     }
 
     public var keep: Action
-    /// As the user named it (`Chat.named`); missing for all chats.
+    /// As the user named it (`NamedChats`); missing for all chats.
     public var chat: String?
     /// `never`, `media` or `all`. What is missing stays as it is; of the others too.
     public var what: String?

@@ -12,7 +12,7 @@ public struct ManagingRequest: Codable, Hashable, Sendable {
 
     public var manage: Action
     public var kind: ChatKind
-    /// As the user named it (`Chat.named`); missing for the list.
+    /// As the user named it (`NamedChats`); missing for the list.
     public var chat: String?
     /// The new name.
     public var name: String?
@@ -31,21 +31,27 @@ public struct ManagingRequest: Codable, Hashable, Sendable {
 
     /// Does it.
     /// - Returns: names of chats: those after `skipped`, not more than `maxNames`, or of the one that was meant.
-    /// - Throws: `.noSuchChat` where none, or several, are named; as `ChatManaging`.
-    public func carryOut(on core: some ChatReading & ChatManaging) async throws(ChatError) -> [String] {
-        let chats = try await core.chats().filter(kind.fits)
+    /// - Throws: `.noSuchChat` where none, or several, are named; `.nameTaken` where the new name selects another chat;
+    ///   as `ChatManaging` and `FolderNaming`.
+    public func carryOut(
+        on core: some ChatReading & ChatManaging, naming: some FolderNaming
+    ) async throws(ChatError) -> [String] {
+        let chats = try await naming.chats(of: core)
         if manage == .list {
-            let names = chats.map(\.displayName).sorted()
+            let names = chats.only(kind).all.map(\.name).sorted()
             return Array(names.dropFirst(max(0, skipped ?? 0)).prefix(Self.maxNames))
         }
-        let chat = try Chat.named(self.chat ?? "", in: chats)
+        let chat = try chats.only(kind).chat(self.chat ?? "")
         switch manage {
         case .list, .find: break
-        case .rename: try await core.renameChat(chat.reference, to: name ?? "")
+        case .rename:
+            let name = name ?? ""
+            try chats.check(alias: name, of: chat.reference)
+            try await core.renameChat(chat.reference, to: name)
         case .leave: try await core.leaveChat(chat.reference)
         case .delete: try await core.deleteChat(chat.reference)
         }
-        return [chat.displayName]
+        return [chat.name]
     }
 }
 
@@ -57,9 +63,9 @@ struct ManagingReply: Codable, Hashable {
 }
 
 extension ManagingRequest {
-    func reply(from core: any ChatCore) async -> ManagingReply {
+    func reply(from core: any ChatCore, naming: some FolderNaming) async -> ManagingReply {
         do throws(ChatError) {
-            return ManagingReply(names: try await carryOut(on: core))
+            return ManagingReply(names: try await carryOut(on: core, naming: naming))
         } catch {
             return ManagingReply(problem: error.sentence)
         }

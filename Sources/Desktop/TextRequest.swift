@@ -5,7 +5,7 @@ struct TextRequest: Codable, Hashable {
     var say: String
     /// The mark by which a repetition is known.
     var message: String
-    /// As the user named it (`Chat.named`).
+    /// As the user named it (`NamedChats`).
     var to: String
 
     /// nil for a request that makes no sense.
@@ -14,10 +14,12 @@ struct TextRequest: Codable, Hashable {
         return ComposedText(id: message, text: say)
     }
 
-    func reply(_ text: ComposedText, from core: any ChatCore) async -> ControlReply {
+    func reply(
+        _ text: ComposedText, from core: any ChatCore, naming: some FolderNaming
+    ) async -> ControlReply {
         do throws(ChatError) {
-            let chat = try Chat.named(to, in: try await core.chats())
-            if let refused = chat.sendingRefused { return ControlReply(problem: refused) }
+            let chat = try await naming.chats(of: core).chat(to)
+            if let refused = chat.chat.sendingRefused { return ControlReply(problem: refused) }
             try await core.send(text, to: chat.reference)
             return ControlReply()
         } catch {

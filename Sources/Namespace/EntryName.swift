@@ -45,12 +45,12 @@ extension EntryName {
         self.init(SafeFileName.shortened(name, to: limit) + "." + missing)
     }
 
-    static let links = EntryName("Links")
+    static let links = EntryName(NamedChats.linksFolder)
 
     /// The folder name of a chat.
     init(of chat: Chat) {
         switch chat.reference {
-        case .notes: self.init("Saved notes")
+        case .notes: self.init(NamedChats.notesFolder)
         case .links: self = .links
         case .direct, .group:
             self.init(SafeFileName.make(fromTitle: chat.displayName) ?? Self.fallback(chat.reference))

@@ -158,7 +158,7 @@ struct NameIndex {
     /// `wanted`, or a ` (2)`, ` (3)`, … of it that was never used in this folder while the number before
     /// it was.
     func freeName(
-        _ wanted: EntryName, in folder: NodeID, isReserved: (EntryName) -> Bool = { _ in false }
+        _ wanted: EntryName, in folder: NodeID, isReserved: (EntryName) throws -> Bool = { _ in false }
     ) throws -> EntryName {
         func isFree(_ name: EntryName) throws -> Bool { try !isReserved(name) && !isTaken(name, in: folder) }
         if try isFree(wanted) { return wanted }
@@ -184,6 +184,8 @@ struct NameIndex {
         if let record = try record(id) {
             if case .chat = record.owner {
                 try eachName(in: id) { gone.add($0, in: [record.name]) }
+                // Users have named the chat by it: it selects no other one later.
+                try retire(record.name, in: record.folder)
             } else {
                 try gone.add(record.name, in: folderPath(record.folder))
             }

@@ -10,35 +10,26 @@ public struct KnownNames: Sendable {
 
 /// Chats and the files in them, as the core tells of them.
 extension Namespace {
-    /// Names of the root that no contact gets.
-    static let reservedNames: Set = [EntryName(".chatfs"), EntryName("Saved notes"), .links]
-
-    /// Shows chats, or what changed about them. A folder keeps its name for ever.
+    /// Shows chats, or what changed about them. A folder keeps its name until its user gives the chat another one.
+    /// New names are safe against a power cut: users have seen them.
     /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func show(_ chats: [Chat]) throws(NamespaceError) -> [NamespaceChange] {
         let now = clock.now()
-        return try change { index, shown in
-            try chats.flatMap { (chat) -> [NamespaceChange] in
+        let isNew = chats.contains { node(of: $0.reference) == nil }
+        return try change(isDurable: isNew) { index, shown in
+            try chats.namedByUserFirst.flatMap { (chat) -> [NamespaceChange] in
                 if let node = shown.node(.chat(chat.reference)) {
                     let updated = node.with(content: .chat(chat))
                     shown.replace(updated)
-                    guard let name = try Self.chosenName(of: chat, insteadOf: node.name, index) else {
+                    guard let name = try index.chosenFolder(of: chat, insteadOf: node.name) else {
                         return [.changed(updated)]
                     }
                     try index.rename(node.id, to: name)
                     shown.rename(updated, to: name, at: now)
                     return [.vanished(node), .appeared(updated.with(name: name))]
                 }
-                let record =
-                    try index.record(of: .chat(chat.reference))
-                    ?? Self.add(.chat(chat.reference), EntryName(of: chat), in: .root, index) { name in
-                        switch chat.reference {
-                        case .notes: name == .links
-                        case .links: false
-                        case .direct, .group: Self.reservedNames.contains(name)
-                        }
-                    }
-                let chosen = try Self.chosenName(of: chat, insteadOf: record.name, index)
+                let record = try index.folder(of: chat)
+                let chosen = try index.chosenFolder(of: chat, insteadOf: record.name)
                 if let chosen { try index.rename(record.id, to: chosen) }
                 let node = Node(
                     id: record.id, folder: .root, name: chosen ?? record.name, content: .chat(chat))
@@ -46,19 +37,6 @@ extension Namespace {
                 return [.appeared(node)]
             }
         }
-    }
-
-    /// The name that the user gave to a chat, for its folder, when that is free; a name that others chose moves no
-    /// folder.
-    private static func chosenName(
-        of chat: Chat, insteadOf name: EntryName, _ index: NameIndex
-    ) throws -> EntryName? {
-        guard chat.isNamedByUser else { return nil }
-        let wanted = EntryName(of: chat)
-        guard wanted != name, !reservedNames.contains(wanted),
-            try !index.isTaken(wanted, in: .root)
-        else { return nil }
-        return wanted
     }
 
     /// Shows items, or what changed about them; those without a file or of an unknown chat are left
@@ -223,10 +201,9 @@ extension Namespace {
     }
 
     private static func add(
-        _ owner: NameIndex.Owner, _ wanted: EntryName, in folder: NodeID, _ index: NameIndex,
-        isReserved: (EntryName) -> Bool = { _ in false }
+        _ owner: NameIndex.Owner, _ wanted: EntryName, in folder: NodeID, _ index: NameIndex
     ) throws -> NameIndex.Record {
-        let name = try index.freeName(wanted, in: folder, isReserved: isReserved)
+        let name = try index.freeName(wanted, in: folder)
         let id = try index.insert(owner, name: name, in: folder)
         return NameIndex.Record(id: id, folder: folder, name: name, owner: owner)
     }

@@ -84,8 +84,10 @@ struct ContactMeeting: Sendable {
             try await Self.meet(first, told: told) { request in
                 try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request) }
             }
-        } core: { core in
-            try await Self.meet(first, told: told) { try await $0.carryOut(on: core) }
+        } opened: { opened in
+            try await Self.meet(first, told: told) {
+                try await $0.carryOut(on: opened.core, naming: opened.folders)
+            }
         }
     }
 
@@ -123,8 +125,8 @@ extension ProfileAccess {
     func ask(_ request: ContactRequest) async throws -> ContactAnswer {
         try await use { daemon in
             try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request) }
-        } core: { core in
-            try await request.carryOut(on: core)
+        } opened: { opened in
+            try await request.carryOut(on: opened.core, naming: opened.folders)
         }
     }
 }

@@ -4,88 +4,144 @@ import Testing
 
 @Suite("Which chat a user means")
 struct ChatNamingTests {
-    private static func chat(_ reference: ChatReference, _ name: String) -> Chat {
-        Chat(reference: reference, displayName: name, updatedAt: Timestamp(seconds: 1))
+    private static func chat(_ reference: ChatReference, _ name: String, alias: Bool = false) -> Chat {
+        Chat(
+            reference: reference, displayName: name, updatedAt: Timestamp(seconds: 1), isNamedByUser: alias)
     }
 
-    private static let chats = [
-        chat(.direct(7), "bob"), chat(.group(3), "bob"), chat(.group(4), "book club"),
-        chat(.notes(1), "Saved notes"),
-        chat(.direct(8), "#x"), chat(.group(5), "x"), chat(.direct(9), "@7"), chat(.links, "Links"),
-        chat(.direct(10), "ann"),
+    /// Display names and folders.
+    private static let known: [(chat: Chat, folder: String?)] = [
+        (chat(.direct(7), "Robert"), "bob"), (chat(.group(3), "bob"), "bob (2)"),
+        (chat(.group(4), "book club"), "book club"), (chat(.notes(1), "Saved notes"), nil),
+        (chat(.direct(8), "#x"), "#x"), (chat(.group(5), "x"), "x"), (chat(.direct(9), "@7"), "@7"),
+        (chat(.links, "Links"), nil), (chat(.direct(10), "Anna", alias: true), "ann"),
+        (chat(.direct(11), "nobody"), nil),
     ]
+    private static let chats = NamedChats(
+        known.map(\.chat),
+        folders: Dictionary(
+            uniqueKeysWithValues: known.compactMap { entry in
+                entry.folder.map { (entry.chat.reference, $0) }
+            }))
 
-    private func named(_ text: String, in chats: [Chat] = chats) throws(ChatError) -> ChatReference {
-        try Chat.named(text, in: chats).reference
+    private func named(_ text: String) throws(ChatError) -> ChatReference {
+        try Self.chats.chat(text).reference
+    }
+
+    private func refusal(_ text: String, in chats: NamedChats = chats) -> ChatError? {
+        do throws(ChatError) {
+            _ = try chats.chat(text)
+            return nil
+        } catch { return error }
     }
 
     @Test(
-        "by its reference before all, by kind and name, by its name alone",
+        "by its reference before all, by its folder, by the user's alias, with the sign of its kind",
         arguments: [
             ("@7", ChatReference.direct(7)), ("#3", .group(3)), ("*1", .notes(1)), ("~1", .links),
-            ("@bob", .direct(7)),
-            ("#bob", .group(3)), ("book club", .group(4)), ("#book club", .group(4)),
-            ("Saved notes", .notes(1)),
-            ("Links", .links), ("ann", .direct(10)), ("@@7", .direct(9)), ("x", .group(5)),
-            ("@#x", .direct(8)),
+            ("bob", .direct(7)), ("bob (2)", .group(3)), ("@bob", .direct(7)), ("#bob (2)", .group(3)),
+            ("book club", .group(4)), ("#book club", .group(4)), ("Saved notes", .notes(1)),
+            ("Links", .links), ("ann", .direct(10)), ("Anna", .direct(10)), ("@Anna", .direct(10)),
+            ("x", .group(5)), ("@#x", .direct(8)), ("@11", .direct(11)),
         ])
     func found(text: String, reference: ChatReference) throws { #expect(try named(text) == reference) }
 
-    @Test("a name that fits several is refused with the references that tell them apart")
+    @Test("a display name selects nothing, and its chat is named", arguments: ["Robert", "@Robert"])
+    func label(text: String) {
+        let error = refusal(text)
+        #expect(error?.code == .noSuchChat)
+        #expect(error?.sentence.hasPrefix("There is no chat \(text); ") == true)
+        if text == "Robert" {
+            #expect(
+                error?.sentence.hasSuffix("bob (@7) has this display name, which selects no chat.") == true)
+        }
+    }
+
+    @Test("a word that fits two chats is refused and both are named")
     func several() {
-        for (text, choices) in [("bob", "@7, #3"), ("#x", "#5, @8")] {
-            do throws(ChatError) {
-                _ = try named(text)
-                Issue.record("\(text) was decided")
-            } catch {
-                #expect(error.code == .noSuchChat)
-                for choice in choices.split(separator: ", ") { #expect(error.sentence.contains(choice)) }
-                #expect(error.sentence.hasPrefix("Several chats have this name; choose one of "))
-            }
-        }
+        #expect(
+            refusal("#x")?.sentence
+                == "Several chats have this name; choose one of @#x (@8), x (#5) instead.")
+        let twins = NamedChats(
+            [Self.chat(.direct(1), "Bob", alias: true), Self.chat(.direct(2), "Robert")],
+            folders: [.direct(1): "Bobby", .direct(2): "Bob"])
+        #expect(
+            refusal("Bob", in: twins)?.sentence
+                == "Several chats have this name; choose one of Bobby (@1), @2 instead.")
+        #expect(twins.all.map(\.name) == ["Bobby", "@2"])
     }
 
-    @Test("what is none is refused with the names that there are")
-    func none() {
-        for text in ["Bob", "@ann ", "#ann", "*bob", "@99", ""] {
-            do throws(ChatError) {
-                _ = try named(text, in: [Self.chats[0], Self.chats[8]])
-                Issue.record("\(text) was found")
-            } catch {
-                #expect(error.code == .noSuchChat)
-                #expect(error.sentence == "There is no chat \(text); there are: bob, ann.")
-            }
-        }
+    @Test("a word in the form of a reference selects no folder")
+    func references() {
+        let chats = NamedChats([Self.chat(.direct(9), "@7")], folders: [.direct(9): "@7"])
+        #expect(refusal("@7", in: chats)?.code == .noSuchChat)
+        #expect(chats.all.map(\.name) == ["@@7"])
     }
 
-    @Test("where there is no chat at all that is said, and of very many the first are named")
-    func noneAtAll() {
-        func sentence(_ chats: [Chat]) -> String? {
-            do throws(ChatError) { _ = try named("bob", in: chats) } catch { return error.sentence }
-            return nil
-        }
-        #expect(sentence([]) == "There is no chat bob; there are none yet.")
-        let many = (1...Int64(60)).map { Self.chat(.direct($0), "n\($0)") }
-        #expect(sentence(Array(many.prefix(50)))?.hasSuffix("n49, n50.") == true)
-        #expect(sentence(Array(many.prefix(51)))?.hasSuffix("n49, n50 and 1 more.") == true)
-        #expect(sentence(many)?.hasSuffix("n50 and 10 more.") == true)
-    }
-
-    @Test("a reference that no chat has may still be somebody's name")
-    func names() throws {
-        #expect(try named("@7", in: [Self.chats[6]]) == .direct(9))
-    }
-
-    @Test("contacts and groups are chats with somebody; notes and links are neither")
-    func kinds() {
-        for chat in Self.chats {
-            let fitting = ChatKind.allCases.filter { $0.fits(chat) }
+    @Test("of one kind the word may fit another kind as well")
+    func kinds() throws {
+        #expect(try Self.chats.only(.group).chat("#x").reference == .group(5))
+        #expect(try Self.chats.only(.contact).chat("#x").reference == .direct(8))
+        #expect(throws: ChatError.self) { try Self.chats.only(.group).chat("bob") }
+        for chat in Self.chats.all {
+            let fitting = ChatKind.allCases.filter { $0.fits(chat.chat) }
             switch chat.reference {
             case .direct: #expect(fitting == [.contact])
             case .group: #expect(fitting == [.group])
             case .notes, .links: #expect(fitting.isEmpty)
             }
         }
+    }
+
+    @Test("lists name a chat by what selects it; a label stands beside it only where it differs")
+    func names() throws {
+        #expect(
+            Self.chats.all.map(\.name) == [
+                "bob", "bob (2)", "book club", "Saved notes", "@#x", "x", "@@7", "Links", "Anna", "@11",
+            ])
+        #expect(
+            Self.chats.all.map(\.label) == ["Robert", "bob", nil, nil, nil, nil, nil, nil, nil, "nobody"])
+        for chat in Self.chats.all { #expect(try named(chat.name) == chat.reference) }
+    }
+
+    @Test("an alias that selects another chat, or looks like a reference, is refused")
+    func aliases() throws {
+        for alias in ["bob", "Anna", "ann", "Saved notes", "Links", "@bob", "#x", "@77", "~1", "*3"] {
+            #expect(throws: ChatError.self, "\(alias)") {
+                try Self.chats.check(alias: alias, of: .group(4))
+            }
+        }
+        // What its peer calls itself, or what is its own, hinders nobody.
+        for alias in ["Robert", "nobody", "book club", "Book club"] {
+            try Self.chats.check(alias: alias, of: .group(4))
+        }
+    }
+
+    @Test("what is none is refused with the names that there are")
+    func none() {
+        let chats = NamedChats(
+            [Self.chat(.direct(7), "x"), Self.chat(.direct(10), "y")],
+            folders: [.direct(7): "bob", .direct(10): "ann"])
+        for text in ["Bob", "@ann ", "#ann", "*bob", "@99", ""] {
+            #expect(refusal(text, in: chats)?.code == .noSuchChat)
+            #expect(
+                refusal(text, in: chats)?.sentence == "There is no chat \(text); there are: bob, ann.")
+        }
+    }
+
+    @Test("where there is no chat at all that is said, and of very many the first are named")
+    func noneAtAll() {
+        func sentence(_ count: Int64) -> String? {
+            let chats = (0..<count).map { Self.chat(.direct($0 + 1), "x") }
+            let folders = Dictionary(
+                uniqueKeysWithValues: chats.map { ($0.reference, "n\($0.reference.description.dropFirst())") }
+            )
+            return refusal("bob", in: NamedChats(chats, folders: folders))?.sentence
+        }
+        #expect(sentence(0) == "There is no chat bob; there are none yet.")
+        #expect(sentence(50)?.hasSuffix("n49, n50.") == true)
+        #expect(sentence(51)?.hasSuffix("n49, n50 and 1 more.") == true)
+        #expect(sentence(60)?.hasSuffix("n50 and 10 more.") == true)
     }
 
     @Test(

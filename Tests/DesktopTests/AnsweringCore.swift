@@ -3,7 +3,7 @@ import ChatCore
 import Glibc
 import TestSupport
 
-/// A core with two chats that takes every message, each mark once.
+/// A core with a contact and a group that its user calls like it, that takes every message, each mark once.
 final class AnsweringCore: ChatCore {
     let profile = Profile(id: 1, displayName: "alice")
     let limits = ChatLimits(maxFileSize: 1_000)
@@ -39,12 +39,26 @@ final class AnsweringCore: ChatCore {
         if !contacts.isEmpty { return contacts }
         return [
             Chat(reference: .direct(7), displayName: "bob", updatedAt: time),
-            Chat(reference: .group(3), displayName: "bob", updatedAt: time),
+            Chat(reference: .group(3), displayName: "bob", updatedAt: time, isNamedByUser: true),
             Chat(reference: .notes(1), displayName: "Saved notes", updatedAt: time),
             Chat(
                 reference: .group(4), displayName: "closed", updatedAt: time,
                 sendingRefused: "You may not send into this group."),
         ]
+    }
+
+    /// The folders of a mount.
+    var folderName: @Sendable (ChatReference) -> String? {
+        { reference in
+            switch reference {
+            case .direct(7) where self.names.withLock({ $0.isEmpty }): "bob"
+            case .group(3): "bob (2)"
+            case .group(4): "closed"
+            case .direct(let number): self.names.withLock { $0.dropFirst(Int(number) - 1).first }
+            case .notes: "Saved notes"
+            case .links, .group: nil
+            }
+        }
     }
 
     func send(_ message: ComposedMessage, to chat: ChatReference) async throws(ChatError) -> ChatItem {

@@ -18,7 +18,7 @@ struct ChatManagementTests {
     ) async -> (names: [String]?, problem: String?) {
         var request = ManagingRequest(action, kind, chat: chat, name: name)
         request.skipped = skipped
-        let reply = await request.reply(from: core)
+        let reply = await request.reply(from: core, naming: MountedFolders(name: core.folderName))
         return (reply.names, reply.problem)
     }
 
@@ -45,7 +45,7 @@ struct ChatManagementTests {
 
     @Test("one is meant by its name among those of its kind, or by its reference")
     func named() async {
-        // A contact and a group have this name.
+        // The folder of a contact and the alias of a group.
         #expect(await carryOut(.find, .contact, "bob").names == ["bob"])
         #expect(await carryOut(.find, .group, "bob").names == ["bob"])
         #expect(await carryOut(.find, .group, "#4").names == ["closed"])
@@ -66,11 +66,28 @@ struct ChatManagementTests {
     @Test("each deed is done to the one that is meant, once")
     func deeds() async {
         #expect(await carryOut(.rename, .contact, "bob", name: "Robert").names == ["bob"])
-        #expect(await carryOut(.rename, .group, "#3").names == ["bob"])
+        #expect(await carryOut(.rename, .group, "#3", name: "bob (2)").names == ["bob"])
         #expect(await carryOut(.leave, .group, "closed").names == ["closed"])
         #expect(await carryOut(.delete, .contact, "@7").names == ["bob"])
         #expect(
-            core.deeds.withLock { $0 } == ["rename @7 Robert", "rename #3 ", "leave #4", "delete @7"])
+            core.deeds.withLock { $0 } == ["rename @7 Robert", "rename #3 bob (2)", "leave #4", "delete @7"])
+    }
+}
+
+@Suite("A new name for a chat")
+struct ChatAliasTests {
+    private let core = AnsweringCore()
+
+    @Test(
+        "that selects another chat is refused with that chat, and so is the form of a reference",
+        arguments: [
+            ("closed", "closed (#4)"), ("bob", "#bob (#3)"), ("Saved notes", "Saved notes"), ("@9", "@9"),
+        ])
+    func refused(name: String, reason: String) async {
+        let request = ManagingRequest(.rename, .contact, chat: "@7", name: name)
+        let reply = await request.reply(from: core, naming: MountedFolders(name: core.folderName))
+        #expect(reply.names == nil && reply.problem?.contains(reason) == true)
+        #expect(core.deeds.withLock { $0.isEmpty })
     }
 }
 

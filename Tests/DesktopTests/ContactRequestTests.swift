@@ -27,16 +27,17 @@ private final class PeopleCore: ContactMaking, AddressKeeping, ChatReading {
         hub.tell(.chatUpdated(chat))
     }
 
-    static func chat(_ reference: ChatReference, _ name: String) -> Chat {
-        Chat(reference: reference, displayName: name, updatedAt: Timestamp(seconds: 0))
+    static func chat(_ reference: ChatReference, _ name: String, alias: Bool = false) -> Chat {
+        Chat(
+            reference: reference, displayName: name, updatedAt: Timestamp(seconds: 0), isNamedByUser: alias)
     }
 
     func events() -> AsyncStream<ChatEvent> { hub.listen() }
     func chats() async throws(ChatError) -> [Chat] {
         [
             Self.chat(.notes(1), "Saved notes"), Self.chat(.direct(7), "bob"), Self.chat(.group(3), "bob"),
-            Self.chat(.direct(8), "carol"), Self.chat(.direct(9), "carol"),
-        ]
+            Self.chat(.direct(8), "carol"), Self.chat(.direct(9), "carol", alias: true),
+        ] + (met.withLock { $0 }.map { [$0] } ?? [])
     }
 
     func invite() async throws(ChatError) -> ContactInvitation {
@@ -68,7 +69,12 @@ private final class PeopleCore: ContactMaking, AddressKeeping, ChatReading {
     func deleteAddress() async throws(ChatError) { try note("delete") }
     func requests() async throws(ChatError) -> [WaitingRequest] {
         try note("requests")
-        return [WaitingRequest(number: 3, name: "eve", time: Timestamp(seconds: 9), text: "hi")]
+        let time = Timestamp(seconds: 9)
+        return [
+            WaitingRequest(number: 3, name: "eve", time: time, text: "hi"),
+            // bob calls himself carol now.
+            WaitingRequest(number: 4, name: "carol", time: time, text: "", group: "club", chat: .direct(7)),
+        ]
     }
     func acceptRequest(_ number: Int64) async throws(ChatError) -> Int64 {
         try note("take \(number)")
@@ -84,6 +90,15 @@ private final class PeopleCore: ContactMaking, AddressKeeping, ChatReading {
     func item(of file: FileID) async throws(ChatError) -> ChatItem? { throw Self.foreign }
     func itemCount() async throws(ChatError) -> Int { throw Self.foreign }
     func unsettledItems() async throws(ChatError) -> [ChatItem] { throw Self.foreign }
+}
+
+private struct PeopleFolders: FolderNaming {
+    func folders(of chats: [Chat]) async -> [ChatReference: String] {
+        [
+            .direct(7): "bob", .group(3): "bob (2)", .direct(8): "carol", .direct(9): "carol (2)",
+            .direct(12): "dora",
+        ]
+    }
 }
 
 @Suite("What is asked about people, of the daemon or of a core")
@@ -104,7 +119,7 @@ struct ContactRequestTests {
     @Test("each step asks the core for what it says, and nothing else", arguments: steps.indices)
     func step(place: Int) async throws {
         let (request, expected) = Self.steps[place]
-        _ = try await request.carryOut(on: core)
+        _ = try await request.carryOut(on: core, naming: PeopleFolders())
         #expect(asked == expected)
         // Over the socket it is the same request.
         let line = try JSONEncoder().encode(request)
@@ -114,7 +129,7 @@ struct ContactRequestTests {
     @Test("what the core refuses is the answer's problem, word by word", arguments: steps.indices)
     func refused(place: Int) async {
         core.refusal.withLock { $0 = ChatError(.invalidCommand, "It does not want to.") }
-        let answer = await Self.steps[place].request.reply(from: core)
+        let answer = await Self.steps[place].request.reply(from: core, naming: PeopleFolders())
         #expect(answer == ContactAnswer(problem: "It does not want to."))
         #expect(asked == Self.steps[place].asks)
     }
@@ -122,49 +137,61 @@ struct ContactRequestTests {
     @Test("answers have what was asked for, and no more")
     func answers() async throws {
         #expect(
-            try await ContactRequest.invite.carryOut(on: core)
+            try await ContactRequest.invite.carryOut(on: core, naming: PeopleFolders())
                 == ContactAnswer(connection: 5, link: "simplex:/secret"))
-        #expect(try await ContactRequest.accept("x").carryOut(on: core) == ContactAnswer(connection: 6))
         #expect(
-            try await ContactRequest.verify("bob").carryOut(on: core)
+            try await ContactRequest.accept("x").carryOut(on: core, naming: PeopleFolders())
+                == ContactAnswer(connection: 6))
+        #expect(
+            try await ContactRequest.verify("bob").carryOut(on: core, naming: PeopleFolders())
                 == ContactAnswer(name: "bob", code: "12345", protection: .standard))
-        #expect(try await ContactRequest.verify("@8").carryOut(on: core) == ContactAnswer(name: "carol"))
-        for request in [ContactRequest.renew("bob"), .move("bob")] {
-            #expect(try await request.carryOut(on: core) == ContactAnswer(name: "bob"))
-        }
-        let address = try await ContactRequest.createAddress(.automatically).carryOut(on: core)
-        #expect(address == ContactAnswer(link: "simplex:/address", acceptance: .automatically))
-        #expect(try await ContactRequest.deleteAddress.carryOut(on: core) == ContactAnswer())
-        #expect(try await ContactRequest.requests.carryOut(on: core).requests?.map(\.name) == ["eve"])
         #expect(
-            try await ContactRequest.acceptRequest(3).carryOut(on: core) == ContactAnswer(connection: 63))
-        #expect(await ContactRequest.showAddress.reply(from: core).link == nil)
+            try await ContactRequest.verify("@8").carryOut(on: core, naming: PeopleFolders())
+                == ContactAnswer(name: "@8"))
+        for request in [ContactRequest.renew("bob"), .move("bob")] {
+            #expect(
+                try await request.carryOut(on: core, naming: PeopleFolders()) == ContactAnswer(name: "bob"))
+        }
+        let address = try await ContactRequest.createAddress(.automatically).carryOut(
+            on: core, naming: PeopleFolders())
+        #expect(address == ContactAnswer(link: "simplex:/address", acceptance: .automatically))
+        #expect(
+            try await ContactRequest.deleteAddress.carryOut(on: core, naming: PeopleFolders())
+                == ContactAnswer())
+        #expect(
+            try await ContactRequest.requests.carryOut(on: core, naming: PeopleFolders()).requests?.map(
+                \.name) == ["eve", "bob"])
+        #expect(
+            try await ContactRequest.acceptRequest(3).carryOut(on: core, naming: PeopleFolders())
+                == ContactAnswer(connection: 63))
+        #expect(await ContactRequest.showAddress.reply(from: core, naming: PeopleFolders()).link == nil)
     }
 
     @Test("a contact is named as the user knows it; groups, notes and what fits several are none")
     func names() async {
         for make in [ContactRequest.verify, ContactRequest.renew, ContactRequest.move] {
             for name in ["carol", "nobody", "#3", "*1", "Saved notes", "", "@99"] {
-                let answer = await make(name).reply(from: core)
+                let answer = await make(name).reply(from: core, naming: PeopleFolders())
                 #expect(answer.name == nil && answer != ContactAnswer(), "\(name)")
             }
-            #expect(await make("@9").reply(from: core).name == "carol")
+            #expect(await make("@9").reply(from: core, naming: PeopleFolders()).name == "carol (2)")
         }
         #expect(asked.count == 3 && asked.allSatisfy { $0.hasSuffix("@9") })
     }
 
     @Test("who waits for somebody hears when they come, and why they will not")
     func waiting() async throws {
-        async let found = ContactRequest.look(5).carryOut(on: core)
+        async let found = ContactRequest.look(5).carryOut(on: core, naming: PeopleFolders())
         try await wait(until: "it is looked") { asked.contains("contact 5") }
         core.meet(PeopleCore.chat(.direct(12), "dora"))
         let answer = try await found
         #expect(answer == ContactAnswer(name: "dora", chat: "@12"))
         // Who is there already is told at once.
-        #expect(try await ContactRequest.look(5).carryOut(on: core).name == "dora")
+        #expect(try await ContactRequest.look(5).carryOut(on: core, naming: PeopleFolders()).name == "dora")
         core.refusal.withLock { $0 = ChatError(.invalidCommand, "The link was used.") }
         #expect(
-            await ContactRequest.look(5).reply(from: core) == ContactAnswer(problem: "The link was used."))
+            await ContactRequest.look(5).reply(from: core, naming: PeopleFolders())
+                == ContactAnswer(problem: "The link was used."))
     }
 
     /// Requests and answers hold links; nothing that prints them shows one.

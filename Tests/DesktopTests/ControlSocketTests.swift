@@ -19,7 +19,7 @@ import Testing
     ) throws -> ControlServer {
         try ControlServer(
             profileFolder: path ?? folder.path, core: core, mountpoint: "/mnt/Chats",
-            folderName: { _ in nil }, whenSent: whenSent,
+            folderName: core.folderName, whenSent: whenSent,
             answerCacheRequest: { request in
                 guard request.entry != 13 else {
                     return CacheAnswer(problem: "The file is open: close it first.")

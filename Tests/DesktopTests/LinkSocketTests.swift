@@ -37,7 +37,7 @@ struct LinkSocketTests {
 
     private func ask(_ request: LinkRequest) async throws -> [LinkDescription] {
         let server = try ControlServer(
-            profileFolder: folder.path, core: core, mountpoint: "/mnt", folderName: { _ in nil },
+            profileFolder: folder.path, core: core, mountpoint: "/mnt", folderName: core.folderName,
             whenSent: { _ in }, answerCacheRequest: { _ in CacheAnswer() },
             answerKeepRequest: { _ in KeepAnswer() }, answerFreeRequest: { _ in FreeAnswer(freed: []) })
         defer { server.stop() }

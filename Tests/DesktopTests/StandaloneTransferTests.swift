@@ -15,7 +15,7 @@ import Testing
 
     private func serve() throws -> ControlServer {
         try ControlServer(
-            profileFolder: folder.path, core: core, mountpoint: "/mnt/Chats", folderName: { _ in nil },
+            profileFolder: folder.path, core: core, mountpoint: "/mnt/Chats", folderName: core.folderName,
             whenSent: { _ in },
             answerCacheRequest: { _ in CacheAnswer() }, answerKeepRequest: { _ in KeepAnswer() },
             answerFreeRequest: { _ in FreeAnswer(freed: []) })

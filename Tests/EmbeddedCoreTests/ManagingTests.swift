@@ -44,8 +44,12 @@ struct ManagingTests {
         try world.directory.rename(chat.reference, of: profile("alice", world), to: "Bob from work")
         #expect(try chats("alice", world).map(\.displayName).sorted() == ["Bob from work", "carol"])
         #expect(try chats("bob", world).map(\.displayName) == ["alice"])
+        // What its peer calls itself is no obstacle; the user's own name for another chat is one.
+        try world.directory.rename(chat.reference, of: profile("alice", world), to: "carol")
+        let carol = try #require(
+            try chats("alice", world).first { $0.displayName == "carol" && $0.reference != chat.reference })
         #expect(throws: ChatError.self) {
-            try world.directory.rename(chat.reference, of: profile("alice", world), to: "carol")
+            try world.directory.rename(carol.reference, of: profile("alice", world), to: "carol")
         }
         #expect(throws: ChatError.self) {
             try world.directory.rename(chat.reference, of: profile("bob", world), to: "mine")

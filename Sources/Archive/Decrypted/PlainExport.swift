@@ -9,8 +9,8 @@ public struct PlainExport: Sendable {
     /// A file, and where it goes.
     public struct Candidate: Sendable {
         public let item: ChatItem
-        public let chat: Chat
-        /// Names of the folder and the file, as the mount has them where there was one.
+        public let chat: NamedChat
+        /// Names of the folder and the file, as a mount has them.
         public let folder: String
         public let name: String
     }
@@ -21,15 +21,14 @@ public struct PlainExport: Sendable {
 
     /// - Parameter chats: of the profile.
     /// - Throws: `ChatError`, `NamespaceError`.
-    public init(of profile: Profile, in directory: DataDirectory, chats: [Chat]) throws {
+    public init(of profile: Profile, in directory: DataDirectory, chats: [NamedChat]) throws {
         let own = try directory.folders(of: profile).own
         let names = try RecordedNames(path: own + "/names.sqlite", key: directory.key)
         var candidates: [Candidate] = []
         var taken: Set<String> = []
         for chat in chats {
             let folder = Self.free(
-                try names.folder(of: chat.reference) ?? SafeFileName.make(fromTitle: chat.displayName)
-                    ?? "chat", &taken)
+                chat.folder ?? SafeFileName.make(fromTitle: chat.name) ?? "chat", &taken)
             var last: ItemID?
             while true {
                 let items = try directory.items(
@@ -79,7 +78,7 @@ public struct PlainExport: Sendable {
             var position = before
             do throws(ArchiveError) {
                 let outcome = try folder.put(
-                    candidate.item, chat: (candidate.folder, candidate.chat.displayName), name: candidate.name
+                    candidate.item, chat: (candidate.folder, candidate.chat.name), name: candidate.name
                 ) { count in
                     position += count
                     progress(min(position, done), total)

@@ -135,7 +135,7 @@ public struct ProgramChat: Codable, Hashable, Sendable {
     public var kind: String
     /// Its folder below the mountpoint.
     public var folder: String
-    /// As the core names it.
+    /// The display name: a label that its peer may change, and that selects nothing.
     public var name: String
     /// Of its last message: seconds since 1970.
     public var updated: Int64

@@ -17,16 +17,18 @@ extension DataDirectory {
         }
     }
 
-    /// Gives a chat the name that its user wants to see; nobody else sees it.
-    /// - Throws: `.invalidCommand` for the form of the name and for the notes, `.nameTaken`, `.noSuchChat`.
+    /// Gives a chat the name that its user wants to see; nobody else sees it. `NamedChats.check` knows the folders that
+    /// have the name.
+    /// - Throws: `.invalidCommand` for the form of the name and for the notes, `.nameTaken` for the alias of another
+    ///   chat, `.noSuchChat`.
     public func rename(_ chat: ChatReference, of profile: Profile, to name: String) throws(ChatError) {
         let name = try DisplayName.checked(name, of: "chat")
         try changeForOthers { tables in
             let id = try Self.id(of: chat, of: profile, tables)
             let isTaken = try tables.chats.all(of: profile.id).contains {
-                $0.displayName == name && $0.reference != chat
+                $0.isNamedByUser && $0.displayName == name && $0.reference != chat
             }
-            if isTaken { throw ChatError(.nameTaken, "There is already a chat \(name).") }
+            if isTaken { throw ChatError(.nameTaken, "\(name) is your name for another chat.") }
             try tables.chats.setAlias(name, of: id)
             try tables.announce([ChatSide(profile: profile.id, chat: id)])
         }

@@ -97,7 +97,7 @@ extension MessageEvent {
 extension WaitingRequest {
     /// nil for what cannot be read.
     /// - Parameter contact: who invites into a group.
-    init?(_ request: RequestTable.Request, from contact: String?) {
+    init?(_ request: RequestTable.Request, from contact: Chat?) {
         switch ChatMessage(stored: request.message)?.event {
         case .contactRequest(let asked):
             self.init(
@@ -105,8 +105,8 @@ extension WaitingRequest {
                 text: asked.message?.text ?? "", problem: request.problem)
         case .group(.invitation(let invitation)):
             self.init(
-                number: request.number, name: contact ?? "", time: request.time, text: "",
-                group: invitation.profile.displayName, problem: request.problem)
+                number: request.number, name: contact?.displayName ?? "", time: request.time, text: "",
+                group: invitation.profile.displayName, chat: contact?.reference, problem: request.problem)
         default: return nil
         }
     }

@@ -82,7 +82,7 @@ extension People {
             try store.read { tables in
                 try tables.requests.unanswered().compactMap { request in
                     let chat = try request.chat.flatMap { try tables.chats.chat($0, of: store.profile.id) }
-                    return WaitingRequest(request, from: chat?.displayName)
+                    return WaitingRequest(request, from: chat)
                 }
             }
         }

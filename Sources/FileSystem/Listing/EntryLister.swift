@@ -29,6 +29,11 @@ public final class EntryLister: Sendable {
         (names.list(.root, after: nil, count: .max) ?? []).compactMap(folder).sorted { $0.name < $1.name }
     }
 
+    /// The names of all chats' folders.
+    public var folderNames: [ChatReference: String] {
+        Dictionary(chats().map { ($0.chat.reference, $0.name) }) { first, _ in first }
+    }
+
     /// One of them.
     public func folder(_ id: NodeID) -> FolderDescription? { names.node(id).flatMap(folder) }
 

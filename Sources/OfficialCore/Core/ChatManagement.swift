@@ -23,9 +23,10 @@ struct ChatManagement: Sendable {
         let name = try DisplayName.checked(name, of: "chat")
         _ = try await chat(reference)
         let chats = try await blocking.run { [index] in try index.read { try $0.chats.shown() } }
-        if chats.contains(where: { $0.displayName == name && $0.reference != reference }) {
-            throw ChatError(.nameTaken, "There is already a chat \(name).")
+        let isTaken = chats.contains {
+            $0.isNamedByUser && $0.displayName == name && $0.reference != reference
         }
+        if isTaken { throw ChatError(.nameTaken, "\(name) is your name for another chat.") }
         try await carryOut(.setAlias(reference, name))
     }
 

@@ -20,7 +20,8 @@ struct GroupInvitations: Sendable {
     func all() async throws(ChatError) -> [WaitingRequest]? {
         let rows = try await connection.rows(
             """
-            SELECT m.group_id, strftime('%s', m.created_at), hex(p.display_name), hex(coalesce(c.local_display_name, '')) \
+            SELECT m.group_id, strftime('%s', m.created_at), hex(p.display_name), hex(coalesce(c.local_display_name, '')), \
+            c.contact_id \
             FROM group_members m JOIN groups g ON g.group_id = m.group_id \
             JOIN group_profiles p ON p.group_profile_id = g.group_profile_id \
             LEFT JOIN contacts c ON c.contact_id = m.invited_by WHERE m.user_id = \(user) \
@@ -28,14 +29,15 @@ struct GroupInvitations: Sendable {
             """)
         return rows?.compactMap { row in
             let cells = row.split(separator: "|", omittingEmptySubsequences: false)
-            guard cells.count == 4, let group = Int64(cells[0]),
+            guard cells.count >= 4, let group = Int64(cells[0]),
                 let name = Hexadecimal.decode(String(cells[2])),
                 let host = Hexadecimal.decode(String(cells[3]))
             else { return nil }
+            let contact = cells.count > 4 ? Int64(cells[4]) : nil
             return WaitingRequest(
                 number: Self.first + group, name: String(decoding: host, as: UTF8.self),
                 time: Timestamp(seconds: Int64(cells[1]) ?? 0), text: "",
-                group: String(decoding: name, as: UTF8.self))
+                group: String(decoding: name, as: UTF8.self), chat: contact.map { .direct($0) })
         }
     }
 

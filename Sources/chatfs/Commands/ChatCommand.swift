@@ -35,7 +35,7 @@ enum ChatCommand {
         let time = try text.map(Self.time)
         let shown = try await ThreadPool.shared.run { () throws(ChatError) -> Duration?? in
             let profile = try directory.profile(named: invocation["profile"])
-            let chat = try Chat.named(name, in: try directory.chats(of: profile)).reference
+            let chat = try directory.namedChats(of: profile).chat(name).reference
             if let time {
                 try directory.setTimeToLive(time, in: chat, of: profile)
                 return nil

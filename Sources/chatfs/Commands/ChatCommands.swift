@@ -36,7 +36,10 @@ struct ChatCommands {
         Command(
             "rename", "Give a \(word) the name that you want to see.",
             discussion:
-                "Nobody else sees it. The folder in a mount gets it a moment later, if no other has it.",
+                """
+                Nobody else sees it, and commands take it from then on. The folder in a mount gets it a moment later, if \
+                no other has it. A name that selects another chat is refused.
+                """,
             arguments: [argument, Argument("NAME", .text, "Its new name.")], options: CommonOptions.access,
             examples: [Example("chatfs \(word) rename \(sample) \(renamed)", "Another name for it, here.")]
         ) { [kind] invocation in
@@ -70,27 +73,28 @@ struct ChatCommands {
             examples: [Example("chatfs \(word) delete \(sample) --yes", "Without a question.")]
         ) { [kind] invocation in
             let name = invocation.argument(kind.rawValue.uppercased())
-            let question = "Delete \(name) with all files?"
             let (find, delete) = (
                 ManagingRequest(.find, kind, chat: name), ManagingRequest(.delete, kind, chat: name)
             )
             let access = try ProfileAccess(invocation)
-            let isDone = try await access.use { daemon in
-                _ = try await Self.ask(daemon, find)
-                return false
-            } core: { core in
-                _ = try await find.carryOut(on: core)
-                try await Confirmation.ask(question, invocation)
-                _ = try await delete.carryOut(on: core)
-                return true
+            let question = { @Sendable (found: [String]) in
+                "Delete \(PrintableText.escaping(found.first ?? name)) with all files?"
             }
-            if isDone { return }
+            let found: [String]? = try await access.use { daemon in
+                try await Self.ask(daemon, find)
+            } opened: { opened in
+                let found = try await find.carryOut(on: opened.core, naming: opened.folders)
+                try await Confirmation.ask(question(found), invocation)
+                _ = try await delete.carryOut(on: opened.core, naming: opened.folders)
+                return nil
+            }
+            guard let found else { return }
             // No daemon waits for an answer on a terminal.
-            try await Confirmation.ask(question, invocation)
+            try await Confirmation.ask(question(found), invocation)
             try await access.use { daemon in
                 _ = try await Self.ask(daemon, delete)
-            } core: { core in
-                _ = try await delete.carryOut(on: core)
+            } opened: { opened in
+                _ = try await delete.carryOut(on: opened.core, naming: opened.folders)
             }
         }
     }
@@ -103,8 +107,8 @@ struct ChatCommands {
         if access.settings.official == nil { return try await note(request, access.settings) }
         return try await access.use { daemon in
             try await ask(daemon, request)
-        } core: { core in
-            try await all(request, core)
+        } opened: { opened in
+            try await all(request, opened)
         }
     }
 
@@ -113,22 +117,26 @@ struct ChatCommands {
         let name = settings.profile
         return try await ThreadPool.shared.run { () throws(ChatError) in
             let profile = try directory.profile(named: name)
-            let chats = try directory.chats(of: profile).filter(request.kind.fits)
+            let chats = try directory.namedChats(of: profile)
             if request.manage == .list {
-                for chat in chats {
-                    for problem in [chat.receivingProblem, chat.sendingProblem].compactMap(\.self) {
-                        Terminal.note(PrintableText.escaping("chatfs: \(chat.displayName): \(problem)"))
+                let listed = chats.only(request.kind).all
+                for chat in listed {
+                    for problem in [chat.chat.receivingProblem, chat.chat.sendingProblem].compactMap(\.self) {
+                        Terminal.note(PrintableText.escaping("chatfs: \(chat.name): \(problem)"))
                     }
                 }
-                return chats.map(\.displayName)
+                return listed.map(\.name)
             }
-            let chat = try Chat.named(request.chat ?? "", in: chats)
+            let chat = try chats.only(request.kind).chat(request.chat ?? "")
             switch request.manage {
-            case .rename: try directory.rename(chat.reference, of: profile, to: request.name ?? "")
+            case .rename:
+                let name = request.name ?? ""
+                try chats.check(alias: name, of: chat.reference)
+                try directory.rename(chat.reference, of: profile, to: name)
             case .leave: try directory.leave(chat.reference, of: profile)
             case .list, .find, .delete: break
             }
-            return [chat.displayName]
+            return [chat.name]
         }
     }
 
@@ -137,11 +145,11 @@ struct ChatCommands {
     }
 
     private static func all(
-        _ request: ManagingRequest, _ core: any ChatCore
+        _ request: ManagingRequest, _ opened: MountedCore
     ) async throws(ChatError) -> [String] {
         var (request, names) = (request, [String]())
         while true {
-            let part = try await request.carryOut(on: core)
+            let part = try await request.carryOut(on: opened.core, naming: opened.folders)
             names += part
             if request.manage != .list || part.isEmpty { return names }
             request.skipped = names.count

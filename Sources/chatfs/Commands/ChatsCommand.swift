@@ -7,7 +7,10 @@ import Posix
 enum ChatsCommand {
     static let command = Command(
         "chats", "List the chats of a mount.",
-        discussion: "Each with the time of its last message, its folder and its reference, newest first.",
+        discussion: """
+            Each with the time of its last message, its folder and its reference, newest first. Where the others call \
+            themselves or the group otherwise now, that stands beside it; it selects nothing.
+            """,
         section: CommandSection.daily,
         arguments: [ProgramAsking.mountpoint],
         options: [ProgramAsking.json],
@@ -23,7 +26,9 @@ enum ChatsCommand {
                 continue
             }
             let refused = chat.refused.map { " — \($0)" } ?? ""
-            let line = "\(Timestamp(seconds: chat.updated).text)  \(chat.folder)  (\(chat.chat))\(refused)"
+            let label = chat.name == chat.folder ? "" : ", display name: \(chat.name)"
+            let line =
+                "\(Timestamp(seconds: chat.updated).text)  \(chat.folder)  (\(chat.chat)\(label))\(refused)"
             Terminal.print(PrintableText.escaping(line))
         }
     }

@@ -4,7 +4,7 @@ import EmbeddedCore
 import Posix
 import Unlocking
 
-/// `chatfs complete LIST`: what completion scripts offer, a line each. Makes nothing, waits for nobody.
+/// `chatfs complete LIST`: what completion scripts offer, a line each. Makes no data directory, waits for nobody.
 enum CompleteCommand {
     static let command = Command(
         "complete", "Print names for completion scripts.", section: CommandSection.other,
@@ -26,6 +26,6 @@ enum CompleteCommand {
         let directory = try access.open()
         let profiles = try directory.profiles()
         if list == "profiles" { return profiles.map(\.displayName) }
-        return Set(try profiles.flatMap { try directory.chats(of: $0).map(\.displayName) }).sorted()
+        return Set(try profiles.flatMap { try directory.namedChats(of: $0).all.map(\.name) }).sorted()
     }
 }

@@ -1,3 +1,4 @@
+import ChatCore
 import CommandLineKit
 import EmbeddedCore
 import Posix
@@ -12,6 +13,9 @@ enum ConnectCommand {
     ) { invocation in
         let directory = try await invocation.dataDirectory()
         let (first, second) = (invocation.argument("A"), invocation.argument("B"))
-        try await ThreadPool.shared.run { try directory.connect(first, second) }
+        try await ThreadPool.shared.run { () throws(ChatError) in
+            try directory.connect(first, second)
+            try directory.recordFolders()
+        }
     }
 }

@@ -113,9 +113,9 @@ enum ExportCommand {
     /// Those that are named, or all.
     private static func chats(
         _ names: [String], of profile: Profile, in directory: DataDirectory
-    ) throws(ChatError) -> [Chat] {
-        let chats = try directory.chats(of: profile)
-        if names.isEmpty { return chats }
-        return try names.map { name throws(ChatError) in try Chat.named(name, in: chats) }
+    ) throws(ChatError) -> [NamedChat] {
+        let chats = try directory.namedChats(of: profile)
+        if names.isEmpty { return chats.all }
+        return try names.map { name throws(ChatError) in try chats.chat(name) }
     }
 }

@@ -1,3 +1,4 @@
+import ChatCore
 import CommandLineKit
 import EmbeddedCore
 import Posix
@@ -19,6 +20,9 @@ enum GroupCommand {
     ) { invocation in
         let directory = try await invocation.dataDirectory()
         let (name, members) = (invocation.argument("NAME"), invocation.allArguments("MEMBER"))
-        try await ThreadPool.shared.run { try directory.createGroup(name, members: members) }
+        try await ThreadPool.shared.run { () throws(ChatError) in
+            try directory.createGroup(name, members: members)
+            try directory.recordFolders()
+        }
     }
 }

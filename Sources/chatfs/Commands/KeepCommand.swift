@@ -101,7 +101,7 @@ enum KeepCommand {
         return try await access.use { daemon in
             try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request) }
         } opened: { opened in
-            let chats = try await opened.core.chats()
+            let chats = try await opened.folders.chats(of: opened.core)
             return try await answer(request, chats, in: opened.folder, key: opened.key)
         }
     }
@@ -113,7 +113,7 @@ enum KeepCommand {
         let directory = try await settings.openDirectory()
         let (folder, chats) = try await ThreadPool.shared.run { () throws(ChatError) in
             let profile = try directory.profile(named: settings.profile)
-            return (try directory.folders(of: profile).own, try directory.chats(of: profile))
+            return (try directory.folders(of: profile).own, try directory.namedChats(of: profile))
         }
         let ask = { @Sendable (request: KeepRequest) throws(DesktopError) in
             try ControlClient.connect(profileFolder: folder)?.ask(request)
@@ -128,7 +128,7 @@ enum KeepCommand {
     }
 
     private static func answer(
-        _ request: KeepRequest, _ chats: [Chat], in folder: String, key: SecretBytes?
+        _ request: KeepRequest, _ chats: NamedChats, in folder: String, key: SecretBytes?
     ) async throws -> [KeepAnswer.Rule] {
         try await ThreadPool.shared.run {
             let store = try KeepStore(in: folder, key: key)

@@ -27,12 +27,12 @@ enum MuteCommand {
         let chats = try await MutableChats.of(invocation)
         guard let name = invocation.optionalArgument("CHAT") else {
             let muted = try await ThreadPool.shared.run { () throws(SystemError) in try chats.muted.all() }
-            for chat in chats.all where muted.contains(chat.reference) {
-                Terminal.print(PrintableText.escaping(chat.displayName))
+            for chat in chats.named.all where muted.contains(chat.reference) {
+                Terminal.print(PrintableText.escaping(chat.name))
             }
             return
         }
-        let chat = try Chat.named(name, in: chats.all)
+        let chat = try chats.named.chat(name)
         try await ThreadPool.shared.run { () throws(SystemError) in try chats.muted.mute(chat.reference) }
     }
 }
@@ -49,14 +49,14 @@ enum UnmuteCommand {
         examples: [Example("chatfs unmute 'Book club'", "What comes from now on.")]
     ) { invocation in
         let chats = try await MutableChats.of(invocation)
-        let chat = try Chat.named(invocation.argument("CHAT"), in: chats.all)
+        let chat = try chats.named.chat(invocation.argument("CHAT"))
         try await ThreadPool.shared.run { () throws(SystemError) in try chats.muted.unmute(chat.reference) }
     }
 }
 
 /// The chats of a profile, and where it is kept which are muted.
 private struct MutableChats: Sendable {
-    var all: [Chat]
+    var named: NamedChats
     var muted: MutedChats
 
     static func of(_ invocation: Invocation) async throws -> MutableChats {
@@ -68,18 +68,18 @@ private struct MutableChats: Sendable {
             return try await ThreadPool.shared.run { () throws(any Error) in
                 let profile = try directory.profile(named: name)
                 return MutableChats(
-                    all: try directory.chats(of: profile),
+                    named: try directory.namedChats(of: profile),
                     muted: try muted(in: directory.folders(of: profile).own))
             }
         }
         let folder = official.folder(dataPath: access.settings.dataPath)
         return try await access.use { _ in
             try await ofMount(below: folder)
-        } core: { core in
-            let all = try await core.chats()
-            let own = "\(folder)/profile-\(core.profile.id)"
+        } opened: { opened in
+            let chats = try await opened.folders.chats(of: opened.core)
+            let own = opened.folder
             return try await ThreadPool.shared.run { () throws(SystemError) in
-                MutableChats(all: all, muted: try muted(in: own))
+                MutableChats(named: chats, muted: try muted(in: own))
             }
         }
     }
@@ -93,8 +93,10 @@ private struct MutableChats: Sendable {
             let client = try await ProgramAsking.client(of: mounted)
             return try await ThreadPool.shared.run { () throws(any Error) in
                 let all = try client.ask(ProgramRequest(.listChats)).chats ?? []
+                let chats = all.compactMap(Chat.init)
+                let folders = Dictionary(zip(chats.map(\.reference), all.map(\.folder))) { first, _ in first }
                 return MutableChats(
-                    all: all.compactMap(Chat.init), muted: try muted(in: status.controlFolder))
+                    named: NamedChats(chats, folders: folders), muted: try muted(in: status.controlFolder))
             }
         }
         throw DesktopError(.noAnswer, "The mount of this core does not answer; try again.")

@@ -52,6 +52,7 @@ enum ProfileCommand {
         let directory = try await invocation.dataDirectory()
         let (name, new) = (invocation.argument("NAME"), invocation.argument("NEW"))
         try await ThreadPool.shared.run { () throws(ChatError) in
+            try directory.recordFolders()
             try directory.renameProfile(directory.profile(named: name), to: new)
         }
     }

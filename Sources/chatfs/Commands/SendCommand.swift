@@ -22,7 +22,9 @@ enum SendCommand {
         section: CommandSection.chats,
         arguments: [
             Argument("FILE", .file, count: .optional, "What to send. The recipients see its name."),
-            Argument("CHAT", .listed("chats"), "The name of the chat, or its reference, such as @7."),
+            Argument(
+                "CHAT", .listed("chats"), "The chat's folder, your name for it, or its reference, such as @7."
+            ),
         ],
         options: [
             .value(

@@ -109,8 +109,8 @@ enum StorageCommand {
         _ invocation: Invocation, of profile: Profile, in directory: DataDirectory
     ) throws -> [PlainExport.Candidate] {
         let now = SystemWallClock().now()
-        var chats = try directory.chats(of: profile)
-        if let name = invocation["chat"] { chats = [try Chat.named(name, in: chats)] }
+        let known = try directory.namedChats(of: profile)
+        let chats = try invocation["chat"].map { name in [try known.chat(name)] } ?? known.all
         let limit = invocation.duration("older-than").map { age in now.advanced(by: .zero - age) }
         return try PlainExport(of: profile, in: directory, chats: chats).candidates.filter { candidate in
             candidate.isReceived && (invocation.has("last-copies") || candidate.isOnRelay(at: now))

@@ -9,7 +9,7 @@ import Posix
 struct DecryptedExport: Sendable {
     let directory: DataDirectory
     let profile: Profile
-    let chats: [Chat]
+    let chats: [NamedChat]
     /// Absolute.
     let path: String
 

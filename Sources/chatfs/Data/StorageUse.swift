@@ -44,11 +44,11 @@ struct StorageUse: Encodable, Sendable {
     init(of profile: Profile, in directory: DataDirectory, now: Timestamp) throws {
         self.profile = profile.displayName
         let own = try directory.folders(of: profile).own
-        let all = try directory.chats(of: profile)
+        let all = try directory.namedChats(of: profile).all
         let export = try PlainExport(of: profile, in: directory, chats: all)
         var byReference = Dictionary(
             uniqueKeysWithValues: all.map { chat in
-                (chat.reference, Chat(name: chat.displayName, chat: "\(chat.reference)"))
+                (chat.reference, Chat(name: chat.name, chat: "\(chat.reference)"))
             })
         for candidate in export.candidates {
             guard let file = candidate.item.file else { continue }

@@ -6,10 +6,10 @@ import Keeping
 /// Carries out what a user wants of the rules of a profile, wherever that happens. Blocks.
 struct KeepRuling: Sendable {
     let store: KeepStore
-    let chats: [Chat]
+    let chats: NamedChats
 
     func answer(_ request: KeepRequest) throws -> [KeepAnswer.Rule] {
-        let chat = try request.chat.map { name throws(ChatError) in try Chat.named(name, in: chats) }
+        let chat = try request.chat.map { name throws(ChatError) in try chats.chat(name) }
         switch request.keep {
         case .show: break
         case .set: try store.change(chat?.reference, by: try change(request))
@@ -17,7 +17,7 @@ struct KeepRuling: Sendable {
         }
         let rules = try store.rules()
         if let chat { return [Self.rule(rules.rule(for: chat.reference), of: chat)] }
-        let own = chats.filter { rules.chats[$0.reference] != nil }.sorted { $0.displayName < $1.displayName }
+        let own = chats.all.filter { rules.chats[$0.reference] != nil }.sorted { $0.name < $1.name }
         return [Self.rule(rules.usual, of: nil)]
             + own.map { Self.rule(rules.rule(for: $0.reference), of: $0) }
     }
@@ -33,9 +33,9 @@ struct KeepRuling: Sendable {
             usesMetered: request.metered, moment: moment ?? nil)
     }
 
-    private static func rule(_ rule: KeepRule, of chat: Chat?) -> KeepAnswer.Rule {
+    private static func rule(_ rule: KeepRule, of chat: NamedChat?) -> KeepAnswer.Rule {
         KeepAnswer.Rule(
-            chat: chat?.reference.description, name: chat?.displayName, what: rule.kinds.rawValue,
+            chat: chat?.reference.description, name: chat?.name, what: rule.kinds.rawValue,
             largest: rule.largest, minimumFree: rule.minimumFree, metered: rule.usesMetered,
             when: rule.moment.rawValue)
     }

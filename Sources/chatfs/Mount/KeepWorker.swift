@@ -94,7 +94,8 @@ final class KeepWorker: Sendable {
     /// Shows or changes the rules.
     func answer(_ request: KeepRequest) async -> KeepAnswer {
         do {
-            let ruling = KeepRuling(store: store, chats: try await core.chats())
+            let chats = NamedChats(try await core.chats(), folders: fileSystem.lister.folderNames)
+            let ruling = KeepRuling(store: store, chats: chats)
             let rules = try await ThreadPool.shared.run { try ruling.answer(request) }
             try await readRules()
             return KeepAnswer(rules: rules)

@@ -69,15 +69,14 @@ struct MountService: ProgramService {
         }
     }
 
-    /// By folder first: that is what users see.
     private func folder(_ request: ProgramRequest) throws(ProgramError) -> FolderDescription {
         guard let name = request.chat else {
             throw ProgramError(.invalidParameter, "The request names no chat.")
         }
         let folders = lister.chats()
-        if let folder = folders.first(where: { $0.name == name }) { return folder }
         do throws(ChatError) {
-            let chat = try Chat.named(name, in: folders.map(\.chat))
+            let chats = NamedChats(folders.map(\.chat), folders: lister.folderNames)
+            let chat = try chats.chat(name)
             guard let folder = folders.first(where: { $0.chat.reference == chat.reference }) else {
                 throw ChatError(.noSuchChat, "This chat has no folder.")
             }

@@ -59,7 +59,13 @@ struct NotificationSource: Sendable {
         guard let file = item.file else { return nil }
         return NotifiedFile(
             .item(item.id), in: item.chat, named: name(of: item.chat), name: file.name,
-            sender: item.direction == .received ? item.sender : "", caption: item.content.text)
+            sender: item.direction == .received ? Self.shown(item.sender, in: item.chat) : "",
+            caption: item.content.text)
+    }
+
+    /// Members of a group are told apart; a contact is named by the folder, and may call itself as another one.
+    private static func shown(_ sender: String, in chat: ChatReference) -> String {
+        if case .group = chat { sender } else { "" }
     }
 
     private func name(of chat: ChatReference) -> String { lister.folder(of: chat)?.name ?? "" }
@@ -100,7 +106,7 @@ struct NotificationSource: Sendable {
         else { return nil }
         let file = NotifiedFile(
             .item(ItemID(item)), in: chat, named: name(of: chat), name: entry.name,
-            sender: entry["sender"] ?? "")
+            sender: Self.shown(entry["sender"] ?? "", in: chat))
         return .expires(file, at: Timestamp(seconds: seconds))
     }
 

@@ -12,7 +12,7 @@ struct DirectSending {
     let stage: SendingStage
 
     func send(_ file: OutgoingFile) async throws {
-        let chat = try Chat.named(file.chat, in: try await core.chats())
+        let chat = try await RecordedFolders(in: core.folder, key: key).chats(of: core).chat(file.chat)
         let largest = core.limits.maxFileSize(in: chat.reference)
         let terms = SendingTerms(
             chat: chat.reference.description, largest: largest, stagingFolder: core.stagingFolder,

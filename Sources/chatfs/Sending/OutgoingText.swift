@@ -79,7 +79,8 @@ struct OutgoingText: Sendable {
     func send(
         on core: EmbeddedCore, key: SecretBytes?, _ stage: SendingStage
     ) async throws -> @Sendable () -> Void {
-        let reference = try Chat.named(chat, in: try await core.chats()).reference
+        let folders = RecordedFolders(in: core.folder, key: key)
+        let reference = try await folders.chats(of: core).chat(chat).reference
         let mark = mark(of: reference.description)
         let (composed, unanswered) = try await ThreadPool.shared.run {
             let unanswered = try UnansweredRequests(

@@ -9,6 +9,9 @@ import Testing
 
 @Suite("Those who ask, and those who invite")
 struct ArrivedRequestTests {
+    private static let bob = Chat(
+        reference: .direct(7), displayName: "bob", updatedAt: Timestamp(seconds: 0))
+
     private let world: World
     private let core: EmbeddedCore
     private let chats: [Int64]
@@ -58,8 +61,9 @@ struct ArrivedRequestTests {
         let waiting = try all(.waiting)
         #expect(waiting.count == 102 && waiting.suffix(2).map(\.chat) == chats)
         for request in waiting {
-            let listed = try #require(WaitingRequest(request, from: "bob"))
+            let listed = try #require(WaitingRequest(request, from: Self.bob))
             #expect(listed.group == (request.chat == nil ? nil : "club"))
+            #expect(listed.chat == (request.chat == nil ? nil : "@7"))
         }
         #expect(waiting.first?.chat == nil && waiting.first?.asked.number == 1)
         #expect(try all(.rejected).isEmpty)

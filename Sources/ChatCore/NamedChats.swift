@@ -1,0 +1,111 @@
+/// The chats of a profile, each with the words that select it.
+///
+/// A chat is selected by its reference (`@7`, `#3`, `*1`), by the name of its folder, or by the user's alias; contacts
+/// also with `@` before the name, groups with `#`. A word that fits two chats selects neither.
+public struct NamedChats: Sendable {
+    /// In the order of the list that they were made from.
+    public let all: [NamedChat]
+    private let folders: [ChatReference: String]
+    /// Places in `all`, by word.
+    private let places: [String: [Int]]
+
+    /// - Parameter folders: the name of each chat's folder; the notes and the links are known without.
+    public init(_ chats: [Chat], folders: [ChatReference: String]) {
+        let words = chats.map { chat in
+            Self.words(of: chat, folder: folders[chat.reference] ?? Self.fixedFolder(of: chat.reference))
+        }
+        var places: [String: [Int]] = [:]
+        for (place, words) in words.enumerated() {
+            for word in words { places[word, default: []].append(place) }
+        }
+        all = zip(chats, words).map { chat, words in
+            NamedChat(
+                chat, folder: folders[chat.reference] ?? Self.fixedFolder(of: chat.reference),
+                name: words.first { places[$0]?.count == 1 } ?? "\(chat.reference)")
+        }
+        self.folders = folders
+        self.places = places
+    }
+
+    private static func fixedFolder(of chat: ChatReference) -> String? {
+        switch chat {
+        case .notes: notesFolder
+        case .links: linksFolder
+        case .direct, .group: nil
+        }
+    }
+
+    /// Folders that no contact and no group gets.
+    public static let notesFolder = "Saved notes"
+    public static let linksFolder = "Links"
+
+    /// Alias, then folder, each also with the sign of its kind. A word in the form of a reference selects nothing else.
+    private static func words(of chat: Chat, folder: String?) -> [String] {
+        var names = chat.isNamedByUser ? [chat.displayName] : []
+        if let folder, folder != names.first { names.append(folder) }
+        let words =
+            switch chat.reference {
+            case .direct: names.flatMap { [$0, "@\($0)"] }
+            case .group: names.flatMap { [$0, "#\($0)"] }
+            case .notes, .links: names
+            }
+        return words.filter { ChatReference($0) == nil }
+    }
+
+    public subscript(reference: ChatReference) -> NamedChat? { all.first { $0.reference == reference } }
+
+    /// Those of one kind, for who means no other: there the words of others are free.
+    public func only(_ kind: ChatKind) -> NamedChats {
+        NamedChats(all.map(\.chat).filter(kind.fits), folders: folders)
+    }
+
+    /// The chat that a word selects.
+    /// - Throws: `.noSuchChat` where the word fits no chat, or several: then with each of them.
+    public func chat(_ word: String) throws(ChatError) -> NamedChat {
+        let fitting = fitting(word)
+        if fitting.count == 1 { return fitting[0] }
+        guard fitting.isEmpty else {
+            let choices = fitting.map(\.choice).joined(separator: ", ")
+            throw ChatError(.noSuchChat, "Several chats have this name; choose one of \(choices) instead.")
+        }
+        throw ChatError(.noSuchChat, "There is no chat \(word); \(Self.words(for: all, asked: word)).")
+    }
+
+    private func fitting(_ word: String) -> [NamedChat] {
+        if let reference = ChatReference(word) { return self[reference].map { [$0] } ?? [] }
+        return (places[word] ?? []).map { all[$0] }
+    }
+
+    /// Refuses an alias by which another chat is selected, or which has the form of a reference.
+    /// - Throws: `.nameTaken`, `.invalidCommand`.
+    public func check(alias: String, of chat: ChatReference) throws(ChatError) {
+        guard ChatReference(alias) == nil else {
+            throw ChatError(
+                .invalidCommand, "A chat cannot be called \(alias): this is the form of a reference.")
+        }
+        if let other = fitting(alias).first(where: { $0.reference != chat }) {
+            throw ChatError(.nameTaken, "\(alias) names another chat already: \(other.choice).")
+        }
+        guard ![Self.notesFolder, Self.linksFolder].contains(alias) else {
+            throw ChatError(.nameTaken, "\(alias) is the name of another folder.")
+        }
+    }
+
+    // MARK: - Sentences
+
+    /// Of very many the first: the sentence is to be read.
+    private static func words(for chats: [NamedChat], asked word: String) -> String {
+        guard !chats.isEmpty else { return "there are none yet" }
+        let calling = chats.filter { $0.label == word }.prefix(maxLabels).map(\.choice)
+        if !calling.isEmpty {
+            return
+                "\(calling.joined(separator: ", ")) \(calling.count == 1 ? "has" : "have") this display name, "
+                + "which selects no chat"
+        }
+        let more = chats.count > maxNames ? " and \(chats.count - maxNames) more" : ""
+        return "there are: " + chats.prefix(maxNames).map(\.name).joined(separator: ", ") + more
+    }
+
+    private static let maxNames = 50
+    private static let maxLabels = 5
+}

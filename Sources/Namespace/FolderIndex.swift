@@ -1,0 +1,75 @@
+import ChatCore
+import Cryptography
+import Glibc
+import Store
+
+/// The folder names of a profile's chats, for a process that does not mount it: also beside a mount, whose folders it
+/// never renames. Any thread. All calls block.
+public struct FolderIndex: Sendable {
+    private let path: String
+    private let key: SecretBytes?
+
+    /// - Parameters:
+    ///   - path: of the index of names.
+    ///   - key: with which it is encrypted; nil: not.
+    public init(path: String, key: SecretBytes?) {
+        self.path = path
+        self.key = key
+    }
+
+    /// The name of each chat's folder. A chat that has none yet gets the one that the next mount would give it, for
+    /// good.
+    /// - Parameter chats: all chats of the profile.
+    /// - Throws: `.damaged`, `.diskFull`, `.storage`.
+    public func folders(of chats: [Chat]) throws(NamespaceError) -> [ChatReference: String] {
+        if chats.isEmpty { return [:] }
+        do {
+            let database = try open()
+            defer { database.close() }
+            let known = try database.read { try Known(NameIndex($0), chats) }
+            if known.isEnough { return known.names }
+            return try database.durableTransaction { connection in
+                let index = NameIndex(connection)
+                for chat in chats { try index.keep(aliasOf: chat) }
+                for chat in chats.namedByUserFirst { _ = try index.folder(of: chat) }
+                return try Known(index, chats).names
+            }
+        } catch {
+            throw NamespaceError(wrapping: error)
+        }
+    }
+
+    /// The folders that chats have; gives none. Makes no index.
+    /// - Throws: `.damaged`, `.storage`.
+    public func knownFolders(of chats: [Chat]) throws(NamespaceError) -> [ChatReference: String] {
+        guard access(path, F_OK) == 0 else { return [:] }
+        do {
+            let database = try open()
+            defer { database.close() }
+            return try database.read { try Known(NameIndex($0), chats).names }
+        } catch {
+            throw NamespaceError(wrapping: error)
+        }
+    }
+
+    private func open() throws(StoreError) -> Database {
+        try Database(path: path, migrations: NameIndex.migrations, key: key, durability: .eventual)
+    }
+
+    private struct Known {
+        var names: [ChatReference: String] = [:]
+        /// Every chat has a folder, and nobody else can get an alias.
+        var isEnough: Bool
+
+        init(_ index: NameIndex, _ chats: [Chat]) throws {
+            for record in try index.chats() {
+                guard case .chat(let chat) = record.owner else { continue }
+                names[chat] = record.name.description
+            }
+            let names = names
+            isEnough = try chats.allSatisfy { chat in
+                try names[chat.reference] != nil && !index.isFree(aliasOf: chat)
+            }
+        }
+    }
+}
