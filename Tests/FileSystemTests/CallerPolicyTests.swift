@@ -1,6 +1,7 @@
 import Testing
 
 @testable import FileSystem
+@testable import Posix
 
 @Suite("Who may have files fetched")
 struct CallerPolicyTests {

@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Glibc
+import Posix
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import Base
 import ChatCore
 import Glibc
 import Namespace
+import Posix
 import TestSupport
 import Testing
 

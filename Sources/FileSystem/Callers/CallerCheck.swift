@@ -55,11 +55,7 @@ final class CallerCheck: Sendable {
         self.timeout = timeout
     }
 
-    static func systemCaller(_ thread: pid_t) -> Caller? {
-        RunningProgram.executable(of: thread).map {
-            Caller(executable: $0, arguments: RunningProgram.arguments(of: thread) ?? [])
-        }
-    }
+    static func systemCaller(_ thread: pid_t) -> Caller? { Caller(of: thread) }
 
     /// What may be fetched for an opening by `thread` of a file that is not here.
     func access(of thread: pid_t) async -> CallerPolicy.Access {

@@ -1,3 +1,5 @@
+import Posix
+
 /// Decides what a program may have fetched. A value without input and output; what is here is for everybody.
 public struct CallerPolicy: Sendable {
     /// What is fetched for an opening of a file that is not here.

@@ -23,12 +23,12 @@ public struct ProgramPattern: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Of several that fit, the one with more letters says more.
-    var weight: Int { description.utf8.count { $0 != UInt8(ascii: "*") } }
+    public var weight: Int { description.utf8.count { $0 != UInt8(ascii: "*") } }
 
     /// Whether the command line decides.
-    var needsArguments: Bool { word != nil }
+    public var needsArguments: Bool { word != nil }
 
-    func fits(_ caller: Caller) -> Bool {
+    public func fits(_ caller: Caller) -> Bool {
         fitsProgram(caller)
             && word.map { word in
                 caller.arguments.dropFirst().contains { word.fits(lastComponent(of: $0)) }
@@ -36,7 +36,7 @@ public struct ProgramPattern: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Whether it would fit with another command line.
-    func fitsProgram(_ caller: Caller) -> Bool {
+    public func fitsProgram(_ caller: Caller) -> Bool {
         [caller.executable, caller.script].compactMap(\.self).contains {
             program.fits(isPath ? $0 : lastComponent(of: $0))
         }

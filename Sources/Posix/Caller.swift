@@ -1,6 +1,7 @@
 import Base
+import Glibc
 
-/// A program that opens a file, as far as it is known.
+/// A program that has to do with a file, as far as it is known.
 public struct Caller: Hashable, Sendable {
     /// Path of its executable.
     public let executable: String
@@ -16,12 +17,12 @@ public struct Caller: Hashable, Sendable {
     public var name: String { lastComponent(of: script ?? executable) }
 
     /// The same for the log: a program may be called anything.
-    var printableName: String {
+    public var printableName: String {
         String(name.prefix(64).filter { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.+".contains($0)) })
     }
 
     /// Path of the script that an interpreter runs, or the name of its module.
-    var script: String? {
+    public var script: String? {
         let interpreter = lastComponent(of: executable)
         guard Self.interpreters.contains(where: interpreter.hasPrefix) else { return nil }
         var rest = arguments.dropFirst()
@@ -36,6 +37,13 @@ public struct Caller: Hashable, Sendable {
 
     /// With whatever version stands behind them.
     private static let interpreters = ["python", "perl", "ruby", "node", "bash", "dash", "sh"]
+
+    /// The program of `thread`, as proc(5) tells; nil where that cannot be seen. May wait for that program for a while:
+    /// its command line lies in its memory.
+    public init?(of thread: pid_t) {
+        guard let executable = RunningProgram.executable(of: thread) else { return nil }
+        self.init(executable: executable, arguments: RunningProgram.arguments(of: thread) ?? [])
+    }
 }
 
 func lastComponent(of path: String) -> String { path.lastPathName ?? path }
