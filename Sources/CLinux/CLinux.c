@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -24,6 +25,20 @@
 #include <unistd.h>
 
 int chatfs_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+int chatfs_epoll(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+int chatfs_epoll_add(int epoll, int descriptor, uint64_t number) {
+    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data = {.u64 = number}};
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event);
+}
+
+int chatfs_epoll_wait(int epoll, uint64_t *numbers, int count) {
+    struct epoll_event events[64];
+    int found = epoll_wait(epoll, events, count < 64 ? count : 64, -1);
+    for (int i = 0; i < found; i++) numbers[i] = events[i].data.u64;
+    return found;
+}
 
 int chatfs_wall_timer(void) { return timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK); }
 

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -98,6 +100,22 @@ pid_t chatfs_spawn(const struct chatfs_spawn *what) {
 }
 
 int chatfs_process_descriptor(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
+
+// As linux/pidfd.h has it from 6.15 on; older headers have not.
+struct process_info {
+    uint64_t mask, group;
+    uint32_t ids[11];
+    int32_t exit_code;
+};
+
+int chatfs_process_exit(int descriptor, int *status) {
+    const unsigned long get_info = _IOWR(0xFF, 11, struct process_info);
+    const uint64_t exit_info = 1U << 3;
+    struct process_info info = {.mask = exit_info};
+    if (ioctl(descriptor, get_info, &info) != 0 || !(info.mask & exit_info)) return 0;
+    *status = info.exit_code;
+    return 1;
+}
 
 int chatfs_signal_process(int descriptor, int number) {
     return (int)syscall(SYS_pidfd_send_signal, descriptor, number, NULL, 0);

@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Cryptography
+import Glibc
 import Posix
 import Store
 
@@ -43,22 +44,25 @@ public final class Outbox: Sendable {
     ///   - folder: the outbox's own, inside the profile's data; one process at a time.
     ///   - key: with which its journal is encrypted, and with it the keys of drafts; nil: not.
     ///   - quietTime: how long after the last writer's close nothing may be opened.
+    ///   - writers: what programs write files for.
     ///   - completion: asked for each message before it is handed over.
     /// - Throws: `wrongVersion`, `noSpace`, `storage`.
     public convenience init(
         core: any ChatCore, folder: PrivateFolder, key: SecretBytes? = nil, quietTime: Duration,
-        completion: @escaping MessageCompletion = { $0 },
+        writers: WriterPolicy = WriterPolicy(), completion: @escaping MessageCompletion = { $0 },
         clock: any OutboxClock = SystemOutboxClock(), wallClock: any WallClock = SystemWallClock()
     ) throws(OutboxError) {
         // Where it cannot be read, every boot is taken for the same.
         try self.init(
-            core: core, folder: folder, key: key, quietTime: quietTime, completion: completion, clock: clock,
-            wallClock: wallClock, boot: ProcessInformation.boot() ?? "", step: { _ in })
+            core: core, folder: folder, key: key, quietTime: quietTime, writers: writers,
+            completion: completion, clock: clock, wallClock: wallClock, boot: ProcessInformation.boot() ?? "",
+            step: { _ in })
     }
 
     init(
         core: any ChatCore, folder: PrivateFolder, key: SecretBytes? = nil, quietTime: Duration,
-        completion: @escaping MessageCompletion = { $0 }, clock: any OutboxClock,
+        writers: WriterPolicy = WriterPolicy(), completion: @escaping MessageCompletion = { $0 },
+        clock: any OutboxClock,
         wallClock: any WallClock, boot: String, earlyCopies: EarlyCopySlots = EarlyCopySlots(),
         step: @escaping @Sendable (OutboxStep) -> Void
     ) throws(OutboxError) {
@@ -71,13 +75,15 @@ public final class Outbox: Sendable {
                 quietTime: QuietTime(length: quietTime, clock: clock),
                 deliveries: DeliveryQueue(after: try journal.lastSequence()), clock: wallClock,
                 uptime: Uptime(after: try journal.uptime(), clock: clock),
-                limits: core.limits, boot: boot, earlyCopies: earlyCopies, step: step)
+                limits: core.limits, boot: boot, earlyCopies: earlyCopies,
+                writers: WriterRegistry(writers), step: step)
         }
         self.core = core
         self.context = context
         self.clock = clock
         self.random = random
-        let staging = StagingQueue(core: core, context: context, clock: clock)
+        let staging = StagingQueue(
+            core: core, context: context, check: CompletionCheck(directory: directory), clock: clock)
         self.staging = staging
         worker = DeliveryWorker(core: core, context: context, clock: clock, completion: completion)
         worker.start()
@@ -165,8 +171,9 @@ public final class Outbox: Sendable {
 
     /// Gives a draft another name in its chat, a part of a folder another path; an existing draft of that name is replaced and removed.
     /// A final name sends what a temporary one held back, after the quiet time.
+    /// - Parameter thread: who renames, 0 when the kernel does not say.
     /// - Throws: `notPermitted` unless both are drafts still, `invalidName`, `nameTooLong`, `noSpace`, `storage`.
-    public func rename(_ draft: Draft, to name: [UInt8]) throws(OutboxError) {
+    public func rename(_ draft: Draft, to name: [UInt8], by thread: pid_t = 0) throws(OutboxError) {
         if let path = PartPath(name) { try path.require() } else { try DraftName.requireValid(name) }
         if let target = directory.draft(named: name, in: draft.chat), draft.isLessDurable(than: target) {
             // A long one before others have to wait for their names.
@@ -188,6 +195,7 @@ public final class Outbox: Sendable {
             }
             prepared.append(try draft.prepare(.renamed(name)))
             try context.perform(prepared)
+            draft.noteRename(by: thread)
             directory.rename(draft, from: old, to: name, replacing: target)
         }
     }
@@ -209,8 +217,8 @@ public final class Outbox: Sendable {
     }
 
     /// Hands a draft over once more that the core refused, or of which it is not known whether the core has
-    /// it: then the recipients may get it twice, so the user must have said so. So does one whose writer was
-    /// killed, as it is, after the quiet time. False when it is none of these.
+    /// it: then the recipients may get it twice, so the user must have said so. So does one that is held back because
+    /// it may be unfinished, as it is, after the quiet time. False when it is none of these.
     /// - Throws: `noSpace`, `storage`.
     public func retry(_ draft: Draft) throws(OutboxError) -> Bool {
         guard try draft.handle(.retryRequested) == .willRetry else { return false }

@@ -17,6 +17,7 @@ final class MemoryDrafts: DraftStore {
         var failures: [Operation: OutboxError] = [:]
         var acknowledged: [Int64] = []
         var retried: [Int64] = []
+        var failedOperations: [FailedOperation] = []
         /// Drafts that the core takes when they are about to be removed.
         var taken: Set<Int64> = []
     }
@@ -41,6 +42,7 @@ final class MemoryDrafts: DraftStore {
 
     var acknowledged: [Int64] { state.withLock { $0.acknowledged } }
     var retried: [Int64] { state.withLock { $0.retried } }
+    var failedOperations: [FailedOperation] { state.withLock { $0.failedOperations } }
     var all: [MemoryDraft] { state.withLock { $0.drafts.values.sorted { $0.id < $1.id } } }
 
     // MARK: - DraftStore
@@ -81,10 +83,14 @@ final class MemoryDrafts: DraftStore {
             known.allSatisfy({ $0.partState == .complete || (evenIncomplete && $0.partState != .open) })
         else { throw OutboxError.immutable }
         for part in parts { try remove(part.id, evenAtTheCore: true) }
-        try rename(archive, to: name)
+        try rename(archive, to: name, by: 0)
     }
 
-    func rename(_ draft: Int64, to name: [UInt8]) throws(OutboxError) {
+    func note(_ failure: FailedOperation, by thread: pid_t) {
+        state.withLock { $0.failedOperations.append(failure) }
+    }
+
+    func rename(_ draft: Int64, to name: [UInt8], by thread: pid_t) throws(OutboxError) {
         try check(.rename)
         let (renamed, replaced) = state.withLock { state in
             let draft = state.drafts[draft]
@@ -98,7 +104,7 @@ final class MemoryDrafts: DraftStore {
     }
 
     func rename(_ parts: [(id: Int64, path: PartPath)]) throws(OutboxError) {
-        for part in parts { try rename(part.id, to: part.path.bytes) }
+        for part in parts { try rename(part.id, to: part.path.bytes, by: 0) }
     }
 
     func remove(_ draft: Int64, evenAtTheCore: Bool) throws(OutboxError) {

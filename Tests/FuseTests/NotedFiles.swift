@@ -10,6 +10,8 @@ import TestSupport
 final class NotedFiles: FileOperations {
     struct State {
         var calls: [String] = []
+        /// Threads whose reads were answered with an error.
+        var failedReads: [pid_t] = []
         var error: FileSystemError?
         /// Answers that may come later do.
         var isLate = false
@@ -114,6 +116,9 @@ final class NotedFiles: FileOperations {
             }
         }
     }
+    func readFailed(_ handle: FileHandle, _ error: FileSystemError, by thread: pid_t) {
+        state.withLock { $0.failedReads.append(thread) }
+    }
     func readWasAnswered(_ handle: FileHandle) { state.withLock { $0.calls.append("answered") } }
     func write(
         _ handle: FileHandle, _ bytes: UnsafeRawBufferPointer, at offset: UInt64, by thread: pid_t
@@ -150,7 +155,8 @@ final class NotedFiles: FileOperations {
             Self.attributes)
     }
     func rename(
-        _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
+        _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32,
+        by thread: pid_t
     ) -> Answer<Void> {
         answer("rename \(name) in \(folder.rawValue) to \(newName) in \(newFolder.rawValue) \(flags)", ())
     }

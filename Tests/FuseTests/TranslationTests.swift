@@ -165,7 +165,13 @@ struct TranslationTests {
         #expect(try await kernel.ask(4, node: 3, cut, thread: 79).code == 0)
         #expect(files.calls == ["change 3 - - 5 - by 79 through 3"])
         files.state.withLock { $0.error = FileSystemError(EBADMSG) }
-        #expect(try await kernel.ask(15, node: 3, bytes(of: [handle, 0, 16, 0, 0])) == .refused(EBADMSG))
+        for isLate in [true, false] {
+            files.state.withLock { $0.isLate = isLate }
+            let read = bytes(of: [handle, 0, 16, 0, 0])
+            #expect(try await kernel.ask(15, node: 3, read, thread: 80) == .refused(EBADMSG))
+        }
+        // Who reads in vain may write what it could not read.
+        #expect(files.state.withLock { $0.failedReads } == [80, 80])
         #expect(
             try await kernel.ask(16, node: 3, bytes(of: [handle, 0, 1, 0, 0]) + [4]) == .refused(EBADMSG))
         _ = files.calls

@@ -56,6 +56,8 @@ struct PlainTextTests {
         #expect(NotificationComposer.button(.approve(["a", "b"])) == "Approve relays")
         #expect(NotificationComposer.button(.retry([])) == "Try again")
         #expect(NotificationComposer.button(.keep([])) == "Keep")
+        #expect(NotificationComposer.button(.send([])) == "Send")
+        #expect(NotificationComposer.button(.discard([])) == "Discard")
     }
 
     @Test("a request or an answer of which a byte is missing, or one too many there, is none")

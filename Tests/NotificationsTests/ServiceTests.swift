@@ -111,6 +111,32 @@ struct ServiceTests {
                 == .perform(.keep([.item(ItemID(9))])))
     }
 
+    @Test("what is held back is sent by one button and discarded by the other, told once")
+    func held() {
+        let entries = (1...2).map { NotifiedEntry.item(ItemID($0)) }
+        for isSecond in [false, true] {
+            var fixture = Fixture()
+            for id in 1...2 { fixture.add(.held(Fixture.file(Int64(id)), why: "cp could not read it.")) }
+            fixture.pass(.zero)
+            let text = fixture.shown().first?.text
+            #expect(text?.button == "Send" && text?.secondButton == "Discard")
+            #expect(text?.body == "2 files may be unfinished and are not sent. cp could not read it.")
+            let action = isSecond ? NotificationAction.discard(entries) : .send(entries)
+            let answer = NotificationAnswer.acted(token: 1, isSecond: isSecond)
+            #expect(NotificationAnswer(encoded: answer.encoded) == answer)
+            #expect(fixture.machine.hear(answer, at: fixture.now) == [.perform(action), .close(token: 1)])
+            #expect(fixture.machine.hear(answer, at: fixture.now).isEmpty)
+            fixture.add(.held(Fixture.file(1), why: "Again."))
+            fixture.pass(.seconds(2))
+            #expect(fixture.shown().isEmpty)
+            // Written anew, it may be told of anew.
+            fixture.add(.recovered(entries[0]))
+            fixture.add(.held(Fixture.file(1), why: "Again."))
+            fixture.pass(.seconds(2))
+            #expect(fixture.shown().last?.text.body == "1.txt may be unfinished and is not sent. Again.")
+        }
+    }
+
     @Test("nothing is approved by a button whose notification does not name it")
     func approvals() {
         func button(_ relays: [[String]], _ preview: NotificationPreview = .contact) -> String? {

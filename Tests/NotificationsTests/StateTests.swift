@@ -171,7 +171,9 @@ struct FrameTests {
         #expect(frames.next() == [])
         #expect(BusFrame.framed([UInt8](repeating: 1, count: BusFrame.maxLength)) == nil)
         var generator = SeededGenerator(state: 3)
-        let request = BusRequest.show(token: 3, NotificationText(summary: "a", body: "b", button: "c"))
+        var text = NotificationText(summary: "a", body: "b", button: "c")
+        text.secondButton = "d"
+        let request = BusRequest.show(token: 3, text)
         for _ in 0..<5000 {
             var bytes = request.encoded
             for _ in 0..<Int.random(in: 1...4, using: &generator) {

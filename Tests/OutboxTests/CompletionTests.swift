@@ -207,7 +207,7 @@ import Testing
         let draft = try #require(bench.outbox.drafts().first)
         let again = try draft.opened(for: .writing)
         #expect(draft.machine.writers.lastWriter(again.number) == nil)
-        #expect(DescriptorClose(by: getpid(), lastWriter: nil) == .finished)
+        #expect(DescriptorClose.looked(at: getpid(), lastWriter: nil).close == .finished)
         draft.closed(again)
         bench.beQuiet()
         #expect(try await bench.messages(1).count == 1)

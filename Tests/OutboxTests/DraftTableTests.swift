@@ -57,7 +57,11 @@ import Testing
         case "remove": .removed
         case "retry": .retryRequested
         case "start": .started
+        case "doubted": .doubted(.running("wget"))
         case "quiet time over": .quietTimeOver(period: 1)
+        case "quiet time over, unfinished": .quietTimeOver(period: 1, .held(.failedRead("cp")))
+        case "quiet time over, its writer may go on":
+            .quietTimeOver(period: 1, .waits(.running("wget"), limit: .seconds(9)))
         case "staged": .staged(attempt: 1, staged)
         case "staging failed": .stagingFailed(attempt: 1, OutboxError(.noSpace, "Full."))
         case "delivery begins": .deliveryBegins
@@ -75,7 +79,7 @@ import Testing
     }
 
     @Test func everyEventAndEveryStateIsInTheTable() throws {
-        #expect(Self.rows.count == 31)
+        #expect(Self.rows.count == 34)
         let phases = try #require(Self.rows.first).cells.map(\.phase)
         #expect(phases.count == 14 && Set(phases).count == 14)
         for phase in phases {

@@ -36,6 +36,8 @@ import Testing
             record.size = UInt64(number) << 33
             record.caption = "a \"caption\""
             record.gap = DraftRecord.Gap(rawValue: Int64(number % 3))
+            record.isWanted = number % 4 == 1
+            if number % 4 > 1 { record.hold = number % 4 == 2 ? .status("a b", 18) : .besideStateFile }
             record.isDurable = number % 2 == 0
             record.boot = "boot"
             record.sequence = 100 - Int64(number)
@@ -86,7 +88,7 @@ import Testing
 
     @Test(arguments: [
         "state = 'queued'", "state = 'failed'", "state = 'unsure'", "state = 'sent'", "state = 'lost'",
-        "chat = 'nobody'", "broken = 3",
+        "chat = 'nobody'", "broken = 3", "hold = 'no such word'",
     ])
     func aRowThatMakesNoSenseFailsAsAWhole(change: String) throws {
         let folder = try TemporaryFolder()

@@ -18,6 +18,8 @@ struct SimulatedOutbox {
         /// A write into it failed, or its writer was killed.
         var failed = false
         var killed = false
+        /// It may be unfinished by what is known of its writers.
+        var isHeld = false
         /// What was done through each opening since its descriptors were closed last.
         var openings: [Int: Use] = [0: .wrote]
         /// Who was in the middle of writing has let go without a word, while others have it open.
@@ -41,7 +43,7 @@ struct SimulatedOutbox {
             return isVague || openings.values.contains(.nothing) ? ["kept", "recovered"] : ["kept"]
         }
 
-        var isSendable: Bool { !isEmpty && !failed && !killed && !isRemoved && !isRecovered }
+        var isSendable: Bool { !isEmpty && !failed && !killed && !isHeld && !isRemoved && !isRecovered }
     }
 
     private(set) var machine = DraftMachine(creating: MachineFixture.record())
@@ -73,6 +75,8 @@ struct SimulatedOutbox {
     private(set) var deaths = 0
     private(set) var steps = 0
     private var boot = 1
+    /// All writers have ended.
+    private var isSettled = false
 
     /// Its user removes it as soon as the core may have it.
     private let removesWhatIsTaken: Bool
@@ -127,6 +131,7 @@ struct SimulatedOutbox {
         switch effect {
         case .startQuietTime(let period): timer = period
         case .cancelQuietTime: timer = nil
+        case .waitForWriters(let period, _): timer = period
         case .reserveDelivery, .leaveDelivery: isReady = false
         case .enqueueDelivery: isReady = true
         case .removeStaged(let staged): stagedContents[staged.folder] = nil
@@ -164,6 +169,7 @@ struct SimulatedOutbox {
             promise.openings[opening] = .wrote
             promise.isVague = false
             try tell(.writeBegins(opening: opening, thread: 0))
+            promise.isHeld = false
             promise.failed = true
             try tell(.writeFailed(size: machine.record.size))
         case 5...7: if let opening { try close(opening) }
@@ -178,7 +184,11 @@ struct SimulatedOutbox {
         default:
             let (killed, isWanted) = (promise.killed, promise.openings.isEmpty)
             promise.killed = killed && !isWanted
-            if try tell(.retryRequested) != .willRetry { promise.killed = killed }
+            if try tell(.retryRequested) == .willRetry {
+                promise.isHeld = false
+            } else {
+                promise.killed = killed
+            }
         }
     }
 
@@ -203,6 +213,7 @@ struct SimulatedOutbox {
             promise.openings[opening] = .wrote
             try tell(.writeBegins(opening: opening, thread: 0))
             if !promise.mourning.contains(opening) { promise.killed = false }
+            promise.isHeld = false
             promise.isEmpty = false
             try tell(.wrote(size: 10, at: MachineFixture.time))
         } else {
@@ -213,7 +224,7 @@ struct SimulatedOutbox {
             let size: UInt64 = Bool.random(using: &random) ? 0 : 10
             try tell(.truncationBegins(to: size, opening: through, thread: 0))
             promise.isEmpty = size == 0
-            if size == 0 { (promise.failed, promise.killed) = (false, false) }
+            if size == 0 { (promise.failed, promise.killed, promise.isHeld) = (false, false, false) }
             try tell(.truncated(size: size, at: MachineFixture.time))
         }
     }
@@ -254,8 +265,22 @@ struct SimulatedOutbox {
 
     private mutating func endQuietTime(_ period: Int) throws(Died) {
         (timer, retryTimer) = (nil, nil)
-        if case .stage(let attempt) = try tell(.quietTimeOver(period: period)) {
+        let verdict = verdict()
+        if machine.phase == .quiet(period: period), machine.record.reasonByItself == nil {
+            promise.isHeld = verdict == .held(.failedRead("cp"))
+        }
+        if case .stage(let attempt) = try tell(.quietTimeOver(period: period, verdict)) {
             copying = (attempt, promise.content)
+        }
+    }
+
+    /// What is known of the writers at this moment.
+    private mutating func verdict() -> DraftCompletion.Verdict {
+        if isSettled { return promise.isHeld ? .held(.failedRead("cp")) : .finished }
+        return switch Int.random(in: 0..<6, using: &random) {
+        case 0: .held(.failedRead("cp"))
+        case 1: .waits(.running("wget"), limit: .seconds(1))
+        default: promise.isHeld ? .held(.failedRead("cp")) : .finished
         }
     }
 
@@ -390,6 +415,7 @@ struct SimulatedOutbox {
         promise.isRecovered = found.state == .recovered
         promise.failed = found.record.gap == .failedWrite
         promise.killed = found.record.gap == .killedWriter
+        promise.isHeld = found.record.hold == .failedRead("cp")
         rows.append(found.phase.stored.map { Journal.Entry(found.record, $0) })
         if let staged = found.phase.staged {
             stagedContents = stagedContents.filter { $0.key == staged.folder }
@@ -425,6 +451,7 @@ struct SimulatedOutbox {
 
     /// Nobody does anything any more, and the core takes what it is given.
     mutating func finish() {
+        isSettled = true
         do throws(Died) {
             for opening in promise.openings.keys.sorted() { try release(opening) }
             for _ in 0..<20 {

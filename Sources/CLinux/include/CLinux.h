@@ -16,6 +16,12 @@ int chatfs_replace_descriptor(int descriptor, int by);
 
 // eventfd(2) with EFD_CLOEXEC | EFD_NONBLOCK.
 int chatfs_eventfd(void);
+// epoll_create1(2) with EPOLL_CLOEXEC.
+int chatfs_epoll(void);
+// epoll_ctl(2): adds a descriptor whose next EPOLLIN is told once, with `number`.
+int chatfs_epoll_add(int epoll, int descriptor, uint64_t number);
+// epoll_wait(2) without a limit in time: the numbers of what is ready.
+int chatfs_epoll_wait(int epoll, uint64_t *numbers, int count);
 // timerfd_create(2) of CLOCK_REALTIME with TFD_CLOEXEC | TFD_NONBLOCK.
 int chatfs_wall_timer(void);
 // timerfd_settime(2) with TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET; 0 disarms it.

@@ -33,5 +33,9 @@ pid_t chatfs_spawn(const struct chatfs_spawn *what);
 // pidfd_open(2): a descriptor that becomes readable when the process has ended.
 int chatfs_process_descriptor(pid_t process);
 
+// PIDFD_GET_INFO with PIDFD_INFO_EXIT, Linux 6.15: how the process of such a descriptor ended, as wait(2) gives it. 1, or
+// 0 while it has not been waited for, and where the kernel does not tell.
+int chatfs_process_exit(int descriptor, int *status);
+
 // pidfd_send_signal(2): to the process of such a descriptor, never to another that got its number.
 int chatfs_signal_process(int descriptor, int number);

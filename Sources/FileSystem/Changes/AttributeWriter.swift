@@ -2,6 +2,7 @@ import Base
 import ChatCore
 import Glibc
 import Namespace
+import Posix
 
 /// chmod, chown, truncate, utimensat. Has no state of its own. Any thread.
 final class AttributeWriter: Sendable {
@@ -9,12 +10,14 @@ final class AttributeWriter: Sendable {
     private let nodes: NodeLookup
     private let reader: AttributeReader
     private let pasted: PastedChanges
+    private let outbox: any DraftStore
     private let clock: any WallClock
 
     init(
         names: Namespace, nodes: NodeLookup, reader: AttributeReader, pasted: PastedChanges,
-        clock: any WallClock
+        outbox: any DraftStore, clock: any WallClock
     ) {
+        self.outbox = outbox
         self.pasted = pasted
         self.names = names
         self.nodes = nodes
@@ -30,7 +33,12 @@ final class AttributeWriter: Sendable {
         _ id: NodeID, _ change: AttributeChange, through handle: FileHandle?, by thread: pid_t
     ) -> Answer<Attributes> {
         guard let node = nodes.node(id) else { return .refused(.gone) }
-        if change.changesOwner { return .refused(.notPermitted) }
+        if change.changesOwner {
+            return .waiting { [outbox] in
+                await ThreadPool.shared.run { outbox.note(.attributes, by: thread) }
+                throw FileSystemError.notPermitted
+            }
+        }
         switch node.content {
         case .draft(let draft):
             guard let file = nodes.draft(draft, at: id) else { return .refused(.gone) }

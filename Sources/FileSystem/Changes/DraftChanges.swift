@@ -54,10 +54,16 @@ final class DraftChanges: Sendable {
         }
     }
 
+    /// The draft of this name that may still be changed.
+    func draft(_ name: EntryName, in folder: NodeID) -> (any DraftFile)? {
+        names.child(name, of: folder).flatMap(nodes.editableDraft)
+    }
+
     /// Gives a draft its final name (or any other) in its folder. Everything else is refused: with
     /// EXDEV programs would copy, and a copy is a message.
     func rename(
-        _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
+        _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32,
+        by thread: pid_t
     ) -> Answer<Void> {
         guard let node = names.child(name, of: folder) else { return .refused(.notFound) }
         guard folder == newFolder, let draft = nodes.editableDraft(node) else {
@@ -72,15 +78,16 @@ final class DraftChanges: Sendable {
         let replaced = target.flatMap(nodes.editableDraft)
         if target != nil && replaced == nil { return .refused(.notPermitted) }
         return .blocking { [self] in
-            try rename(draft, from: name, to: newName, replacing: target)
+            try rename(draft, from: name, to: newName, replacing: target, by: thread)
             if let replaced { drafts.remove(replaced) }
         }
     }
 
     private func rename(
-        _ draft: any DraftFile, from name: EntryName, to newName: EntryName, replacing target: Node?
+        _ draft: any DraftFile, from name: EntryName, to newName: EntryName, replacing target: Node?,
+        by thread: pid_t
     ) throws {
-        try outbox.rename(draft.id, to: newName.bytes)
+        try outbox.rename(draft.id, to: newName.bytes, by: thread)
         do {
             let before = names.node(of: draft.entryID)
             try names.rename(draft: draft.entryID, to: newName, replacing: target)
@@ -101,18 +108,22 @@ final class DraftChanges: Sendable {
     }
 
     /// Nothing of it is sent, and its name is free. Blocks.
-    /// - Parameter evenAtTheCore: also while the core is taking it, which is asked to forget it afterwards.
-    func remove(_ draft: any DraftFile, evenAtTheCore: Bool) throws {
+    /// - Parameters:
+    ///   - evenAtTheCore: also while the core is taking it, which is asked to forget it afterwards.
+    ///   - isRequested: the kernel asked for it, and knows.
+    func remove(_ draft: any DraftFile, evenAtTheCore: Bool, isRequested: Bool = true) throws {
         // Once it was, and the index could not be written.
         if draft.state != .removed { try outbox.remove(draft.id, evenAtTheCore: evenAtTheCore) }
-        if let change = try names.remove(draft: draft.entryID) { notices.requested(change) }
+        if let change = try names.remove(draft: draft.entryID) {
+            if isRequested { notices.requested(change) } else { notices.happened([change]) }
+        }
         drafts.remove(draft)
     }
 
     /// Has a folder that was copied into a chat sent as it is.
     func retry(folder: NodeID) -> Answer<Void> { folders.retry(folder) }
 
-    /// Sends once more what was refused, is unsure, or was left by a killed writer.
+    /// Sends once more what was refused, is unsure, or may be unfinished.
     func retry(_ draft: any DraftFile) -> Answer<Void> {
         .blocking { [outbox] in
             guard try outbox.retry(draft.id) else { throw FileSystemError.notPermitted }

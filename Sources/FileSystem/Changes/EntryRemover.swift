@@ -52,6 +52,17 @@ final class EntryRemover: Sendable {
         }
     }
 
+    /// Of a draft that stays here nothing is sent, and its entry goes, without a request of the kernel.
+    func discard(_ id: NodeID) -> Answer<Void> {
+        guard let node = nodes.node(id), let draft = nodes.editableDraft(node), draft.snapshot.problem != nil
+        else {
+            return .refused(.notPermitted)
+        }
+        return .blocking { [drafts] in
+            try drafts.remove(draft, evenAtTheCore: false, isRequested: false)
+        }
+    }
+
     /// A file that the core is taking can be taken back for good only when it is known as what it became. The core
     /// is local and answers in moments; one that hangs is waited for five seconds.
     private func remove(

@@ -11,12 +11,14 @@ final class NameChanges: Sendable {
     private let pasted: PastedChanges
     private let remover: EntryRemover
     private let attributes: AttributeReader
+    private let outbox: any DraftStore
     private let user: UserConnection
 
     init(
         loader: FolderLoader, opener: FileOpener, drafts: DraftChanges, pasted: PastedChanges,
-        remover: EntryRemover, attributes: AttributeReader, user: UserConnection
+        remover: EntryRemover, attributes: AttributeReader, outbox: any DraftStore, user: UserConnection
     ) {
+        self.outbox = outbox
         self.loader = loader
         self.opener = opener
         self.drafts = drafts
@@ -37,16 +39,27 @@ final class NameChanges: Sendable {
     }
 
     func rename(
-        _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
+        _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32,
+        by thread: pid_t
     ) -> Answer<Void> {
         if isReadOnly(folder) { return .refused(.notPermitted) }
-        let answer = loader.whenLoaded(folder) { [drafts, pasted] in
+        let answer = loader.whenLoaded(folder) { [self] in
             if pasted.concerns(name, in: folder) || pasted.concerns(newName, in: newFolder) {
                 return pasted.rename(name, in: folder, to: newName, in: newFolder, flags: flags)
             }
-            return drafts.rename(name, in: folder, to: newName, in: newFolder, flags: flags)
+            return drafts.rename(name, in: folder, to: newName, in: newFolder, flags: flags, by: thread)
+                .afterRefusal { [self] error in noteRefusedRename(error, of: name, in: folder, by: thread) }
         }
         return answer.whenRefused { [user] in user.refused(.rename, $0, name, in: folder) }
+    }
+
+    /// What its program wrote under another name stays here then. Others try again by another way by themselves, or
+    /// under another name.
+    private func noteRefusedRename(
+        _ error: FileSystemError, of name: EntryName, in folder: NodeID, by thread: pid_t
+    ) {
+        guard [EPERM, EACCES, EILSEQ, ENAMETOOLONG].contains(error.code) else { return }
+        outbox.note(.rename(draft: drafts.draft(name, in: folder)?.id), by: thread)
     }
 
     func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {

@@ -67,7 +67,7 @@ struct AttributedEntry: Sendable {
         return .blocking { try file.setCaption(text) }
     }
 
-    /// Sends once more what was refused, is unsure or failed on its way, or what a killed program left.
+    /// Sends once more what was refused, is unsure or failed on its way, or what may be unfinished.
     func sendOnceMore() -> Answer<Void> {
         switch node.content {
         case .pastedFolder: return drafts.retry(folder: node.id)

@@ -37,6 +37,16 @@ public enum Answer<Value: Sendable>: Sendable {
         }
     }
 
+    /// The same; a refusal is given only after `body`, which may block.
+    func afterRefusal(_ body: @escaping @Sendable (FileSystemError) -> Void) -> Self {
+        if case .now(.success) = self { return self }
+        return .later {
+            let result = await self.result()
+            if case .failure(let error) = result { await ThreadPool.shared.run { body(error) } }
+            return result
+        }
+    }
+
     /// Waits for it where it is not there yet.
     public func result() async -> Result<Value, FileSystemError> {
         switch self {

@@ -44,6 +44,9 @@ public protocol FileOperations: Sendable {
     func read(
         _ handle: FileHandle, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) -> ReadAnswer
+    /// A read is about to be answered with an error. What `thread`, which waits for that, writes meanwhile may lack
+    /// what it could not read. Blocks for a moment.
+    func readFailed(_ handle: FileHandle, _ error: FileSystemError, by thread: pid_t)
     /// After a read was answered on this thread: what comes next may be made.
     func readWasAnswered(_ handle: FileHandle)
     /// On the calling thread: the bytes are the kernel's and the disk is local.
@@ -70,8 +73,10 @@ public protocol FileOperations: Sendable {
         _ id: NodeID, _ change: AttributeChange, through handle: FileHandle?, by thread: pid_t
     ) -> Answer<Attributes>
     /// `flags` are those of renameat2(2).
+    /// - Parameter thread: who asks, 0 when the kernel does not say.
     func rename(
-        _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
+        _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32,
+        by thread: pid_t
     ) -> Answer<Void>
     func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void>
     /// Folders are chats, but for those that are sent as archives. The kernel knows it as after `lookup`.

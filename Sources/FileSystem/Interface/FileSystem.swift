@@ -29,6 +29,7 @@ public final class FileSystem: FileOperations {
     private let loader: FolderLoader
     private let opener: FileOpener
     private let changes: NameChanges
+    private let remover: EntryRemover
     private let writer: AttributeWriter
     private let extended: ExtendedAttributes
     private let announcer: TreeAnnouncer
@@ -93,13 +94,14 @@ public final class FileSystem: FileOperations {
             names: names, nodes: nodes, attributes: attributes, handles: handles, drafts: drafts,
             pasted: pasted, control: control, contents: contents, core: core, callers: callers,
             thumbnails: thumbnails, user: user, deadline: deadline)
-        writer = AttributeWriter(names: names, nodes: nodes, reader: attributes, pasted: pasted, clock: clock)
-        let remover = EntryRemover(
+        writer = AttributeWriter(
+            names: names, nodes: nodes, reader: attributes, pasted: pasted, outbox: outbox, clock: clock)
+        remover = EntryRemover(
             names: names, nodes: nodes, outbox: outbox, drafts: drafts, core: core, contents: contents,
             notices: notices, rule: DeletionRule(settings.deletion, clock: clock))
         changes = NameChanges(
             loader: loader, opener: opener, drafts: drafts, pasted: pasted, remover: remover,
-            attributes: attributes, user: user)
+            attributes: attributes, outbox: outbox, user: user)
         let updater = TreeUpdater(
             names: names, core: core, contents: contents, loader: loader, notices: notices, memory: memory,
             clock: clock)
@@ -194,6 +196,9 @@ extension FileSystem {
         notices.commanded(.vanished(node.id, node.name, in: node.folder))
         return true
     }
+
+    /// Nothing is sent of a draft that stays here, and its entry goes. EPERM for any other.
+    public func discard(_ id: NodeID) -> Answer<Void> { remover.discard(id) }
 
     /// What happens in the tree from now on, for a program that listens.
     /// - Parameters:
@@ -311,6 +316,11 @@ extension FileSystem {
         _ handle: FileHandle, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) -> ReadAnswer { handle.source.read(at: offset, into: buffer) }
 
+    public func readFailed(_ handle: FileHandle, _ error: FileSystemError, by thread: pid_t) {
+        // Who gave up has not met an error.
+        if error.code != EINTR { outbox.note(.read, by: thread) }
+    }
+
     public func readWasAnswered(_ handle: FileHandle) { handle.source.readWasAnswered() }
 
     public func write(
@@ -344,9 +354,10 @@ extension FileSystem {
     }
 
     public func rename(
-        _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
+        _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32,
+        by thread: pid_t = 0
     ) -> Answer<Void> {
-        changes.rename(name, in: folder, to: newName, in: newFolder, flags: flags)
+        changes.rename(name, in: folder, to: newName, in: newFolder, flags: flags, by: thread)
     }
 
     public func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {

@@ -35,8 +35,12 @@ public protocol DraftStore: Sendable {
         _ archive: Int64, named name: [UInt8], of parts: [PartVersion], evenIncomplete: Bool)
         throws(OutboxError)
     /// An existing draft of that name is replaced and removed; a part gets another path. Blocks.
+    /// - Parameter thread: who renames and waits for the answer, 0 when the kernel does not say.
     /// - Throws: `notPermitted` unless both are drafts still, `invalidName`, `nameTooLong`, `noSpace`, `storage`.
-    func rename(_ draft: Int64, to name: [UInt8]) throws(OutboxError)
+    func rename(_ draft: Int64, to name: [UInt8], by thread: pid_t) throws(OutboxError)
+    /// An operation has failed for `thread`, which waits for the answer: what that says about drafts is noted when this
+    /// returns. Blocks for a moment.
+    func note(_ failure: FailedOperation, by thread: pid_t)
     /// Parts of a folder get other paths, all of them or none. Blocks.
     /// - Throws: `notPermitted` unless all are drafts still, `nameTaken`, `invalidName`, `nameTooLong`, `noSpace`,
     ///   `storage`.
@@ -46,7 +50,7 @@ public protocol DraftStore: Sendable {
     /// - Parameter evenAtTheCore: also while the core is taking it.
     /// - Throws: `notPermitted` for one that is sent, `noSpace`, `storage`.
     func remove(_ draft: Int64, evenAtTheCore: Bool) throws(OutboxError)
-    /// Sends once more what was refused, is unsure, or was left by a killed writer. False for any other. Blocks.
+    /// Sends once more what was refused, is unsure, or may be unfinished. False for any other. Blocks.
     /// - Throws: `noSpace`, `storage`.
     func retry(_ draft: Int64) throws(OutboxError) -> Bool
     /// The node of a sent draft has been noted as its item's: it is forgotten, with its bytes. Blocks.
@@ -69,6 +73,9 @@ public protocol DraftStore: Sendable {
 extension DraftStore {
     /// Whatever the core is doing with it.
     func remove(_ draft: Int64) throws(OutboxError) { try remove(draft, evenAtTheCore: true) }
+
+    /// Without a request of the kernel.
+    func rename(_ draft: Int64, to name: [UInt8]) throws(OutboxError) { try rename(draft, to: name, by: 0) }
 }
 
 /// A file that is being sent. Each opening calls `opened`, then `flushed` whenever a descriptor of it is closed, and
@@ -180,9 +187,9 @@ extension Outbox: DraftStore {
 
     // A draft that it does not know any more is the core's, or gone.
 
-    public func rename(_ draft: Int64, to name: [UInt8]) throws(OutboxError) {
+    public func rename(_ draft: Int64, to name: [UInt8], by thread: pid_t) throws(OutboxError) {
         guard let draft = self.draft(draft) else { throw OutboxError.immutable }
-        try rename(draft, to: name)
+        try rename(draft, to: name, by: thread)
     }
 
     public func rename(_ parts: [(id: Int64, path: PartPath)]) throws(OutboxError) {

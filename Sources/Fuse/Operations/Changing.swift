@@ -24,9 +24,10 @@ extension Operations {
         _ request: consuming Request, _ old: (name: EntryName, folder: NodeID),
         to new: (name: EntryName, folder: NodeID), _ flags: UInt32
     ) {
-        let files = request.context.fileSystem
-        if case .renamed? = request.context.ownCalls.notice(of: request.thread) { return request.succeed() }
-        request.answer(files.rename(old.name, in: old.folder, to: new.name, in: new.folder, flags: flags))
+        let (files, thread) = (request.context.fileSystem, request.thread)
+        if case .renamed? = request.context.ownCalls.notice(of: thread) { return request.succeed() }
+        request.answer(
+            files.rename(old.name, in: old.folder, to: new.name, in: new.folder, flags: flags, by: thread))
     }
 
     static func unlink(_ request: consuming Request, _ name: EntryName, in folder: NodeID) {

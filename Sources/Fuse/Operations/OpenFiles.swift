@@ -3,6 +3,7 @@ import CFuse3
 import FileSystem
 import Glibc
 import Namespace
+import Posix
 
 extension Operations {
     static func open(_ request: consuming Request, _ node: NodeID, _ opening: Opening) {
@@ -52,23 +53,27 @@ extension Operations {
             isHere = request.bytes(ready.bytes)
         case .failed(let error):
             isHere = false
+            context.fileSystem.readFailed(handle, error, by: request.thread)
             request.fail(error)
         case .later(let work):
             isHere = false
-            readLater(request, size, work)
+            readLater(request, handle, size, work)
         }
         context.buffers.give(buffer)
         if isHere { context.fileSystem.readWasAnswered(handle) }
     }
 
     private static func readLater(
-        _ request: consuming Request, _ size: Int,
+        _ request: consuming Request, _ handle: FileHandle, _ size: Int,
         _ work: @escaping @Sendable (ReadBuffer) async -> Result<Int, FileSystemError>
     ) {
-        let buffers = request.context.buffers
+        let (buffers, files, thread) = (request.context.buffers, request.context.fileSystem, request.thread)
         DeferredRequest(request).run {
             let buffer = buffers.take(size)
             let result = await work(buffer)
+            if case .failure(let error) = result {
+                await ThreadPool.shared.run { files.readFailed(handle, error, by: thread) }
+            }
             return { request in
                 switch result {
                 case .success(let count):

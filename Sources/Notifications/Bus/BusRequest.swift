@@ -10,7 +10,8 @@ enum BusRequest: Hashable, Sendable {
         switch self {
         case .show(let token, let text):
             [0] + BusFrame.bytes(token) + BusFrame.bytes(UInt64(text.urgency.rawValue))
-                + [text.summary, text.body, text.button ?? "", text.category].flatMap(BusFrame.bytes)
+                + [text.summary, text.body, text.button ?? "", text.secondButton ?? "", text.category]
+                .flatMap(BusFrame.bytes)
         case .close(let token): [1] + BusFrame.bytes(token)
         case .count(let count): [2] + BusFrame.bytes(count)
         }
@@ -24,13 +25,14 @@ enum BusRequest: Hashable, Sendable {
             guard let level = BusFrame.number(&rest), let level = UInt8(exactly: level),
                 let urgency = NotificationText.Urgency(rawValue: level),
                 let summary = BusFrame.text(&rest), let body = BusFrame.text(&rest),
-                let button = BusFrame.text(&rest), let category = BusFrame.text(&rest)
+                let button = BusFrame.text(&rest), let second = BusFrame.text(&rest),
+                let category = BusFrame.text(&rest)
             else { return nil }
-            self = .show(
-                token: number,
-                NotificationText(
-                    summary: summary, body: body, button: button.isEmpty ? nil : button, urgency: urgency,
-                    category: category))
+            var text = NotificationText(
+                summary: summary, body: body, button: button.isEmpty ? nil : button, urgency: urgency,
+                category: category)
+            text.secondButton = second.isEmpty ? nil : second
+            self = .show(token: number, text)
         case 1: self = .close(token: number)
         case 2: self = .count(number)
         default: return nil
@@ -48,7 +50,7 @@ extension NotificationAnswer {
         case .shown(let token): [2] + BusFrame.bytes(token)
         case .failed(let token): [3] + BusFrame.bytes(token)
         case .closed(let token): [4] + BusFrame.bytes(token)
-        case .acted(let token): [5] + BusFrame.bytes(token)
+        case .acted(let token, let isSecond): [5] + BusFrame.bytes(token) + (isSecond ? [1] : [])
         // Said by the end of the process.
         case .ended: []
         }
@@ -72,7 +74,9 @@ extension NotificationAnswer {
             case 2: self = .shown(token: token)
             case 3: self = .failed(token: token)
             case 4: self = .closed(token: token)
-            case 5: self = .acted(token: token)
+            case 5:
+                self = .acted(token: token, isSecond: rest.first == 1)
+                if rest.first == 1 { rest.removeFirst() }
             default: return nil
             }
         }

@@ -32,8 +32,8 @@ struct NotificationConversation: BusConversation {
     private static let path = "/org/freedesktop/Notifications"
     private static let busName = "org.freedesktop.DBus"
     private static let launcher = "com.canonical.Unity.LauncherEntry"
-    /// One button each.
-    private static let button = "act"
+    /// Two buttons at most.
+    private static let (button, secondButton) = ("act", "act-2")
 
     init(library: BusLibrary, connection: BusLibrary.Connection) {
         (self.library, self.connection) = (library, connection)
@@ -62,7 +62,9 @@ struct NotificationConversation: BusConversation {
                 "urgency": .byte(text.urgency.rawValue), "category": .text(text.category),
                 "desktop-entry": .text("chatfs"),
             ]
-            let actions = text.button.map { [Self.button, $0] } ?? []
+            let actions =
+                (text.button.map { [Self.button, $0] } ?? [])
+                + (text.secondButton.map { [Self.secondButton, $0] } ?? [])
             let serial = call(
                 "Notify",
                 [
@@ -120,9 +122,10 @@ struct NotificationConversation: BusConversation {
             return say(.closed(token: token))
         }
         if library.isSignal(message, Self.name, "ActionInvoked"),
-            arguments.dropFirst().first == .text(Self.button)
+            case .text(let word)? = arguments.dropFirst().first,
+            [Self.button, Self.secondButton].contains(word)
         {
-            return say(.acted(token: token))
+            return say(.acted(token: token, isSecond: word == Self.secondButton))
         }
         return true
     }

@@ -23,7 +23,8 @@ public enum NotificationAnswer: Hashable, Sendable {
     case shown(token: UInt64)
     case failed(token: UInt64)
     case closed(token: UInt64)
-    case acted(token: UInt64)
+    /// A button of it was pressed.
+    case acted(token: UInt64, isSecond: Bool = false)
     /// There is no bus, or none any more.
     case ended
 }

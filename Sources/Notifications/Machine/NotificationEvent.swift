@@ -76,6 +76,8 @@ public enum NotificationEvent: Hashable, Sendable {
     case awaitsApproval(NotifiedFile, relays: [String], warning: String = "")
     /// Why, a sentence. `mayRetry`: sending it once more cannot make two of it.
     case sendingFailed(NotifiedFile, why: String, mayRetry: Bool)
+    /// It may be unfinished and is not sent by itself; why, a sentence.
+    case held(NotifiedFile, why: String)
     /// Its relay lets it go at that time.
     case expires(NotifiedFile, at: Timestamp)
     case refused(RefusedRequest)
@@ -91,7 +93,7 @@ public enum NotificationEvent: Hashable, Sendable {
 
 /// What a notification is about.
 public enum NotificationSubject: Int, Hashable, Sendable, CaseIterable {
-    case arrival, approval, failure, expiry, refusal
+    case arrival, approval, failure, expiry, refusal, hold
 }
 
 /// What the user wants by a button.
@@ -99,5 +101,9 @@ public enum NotificationAction: Hashable, Sendable {
     /// Receive from these relays.
     case approve([String])
     case retry([NotifiedEntry])
+    /// What is held back goes out as it is.
+    case send([NotifiedEntry])
+    /// What is held back goes.
+    case discard([NotifiedEntry])
     case keep([NotifiedEntry])
 }

@@ -127,6 +127,12 @@ struct NotificationGroup: Hashable, Sendable {
             namesRelays && sharesRelays && 1...Self.maxRelays ~= relays.count ? .approve(relays) : nil
         case .failure: mayRetry ? .retry(files.map(\.entry)) : nil
         case .expiry: .keep(files.map(\.entry))
+        case .hold: .send(files.map(\.entry))
         }
+    }
+
+    /// What its second button does; nil for none.
+    var secondAction: NotificationAction? {
+        key.subject == .hold ? .discard(files.map(\.entry)) : nil
     }
 }

@@ -66,6 +66,9 @@ public struct NotificationMachine: Sendable {
             wait(.init(chat: file.chat, subject: .failure), at: now) {
                 $0.add(file, why: why, mayRetry: mayRetry)
             }
+        case .held(let file, let why):
+            guard isFirst("hold", file) else { return }
+            wait(.init(chat: file.chat, subject: .hold), at: now) { $0.add(file, why: why) }
         case .expires(let file, let time):
             guard isFirst("expiry", file) else { return }
             wait(.init(chat: file.chat, subject: .expiry), at: now) { $0.add(file, expires: time) }
@@ -74,8 +77,8 @@ public struct NotificationMachine: Sendable {
             noteOpened(entry)
             settle(entry, [.arrival, .expiry])
         case .recovered(let entry):
-            settle(entry, [.approval, .failure])
-            for subject in ["approval", "failure"] where told.forget(Self.word(subject, entry)) {
+            settle(entry, [.approval, .failure, .hold])
+            for subject in ["approval", "failure", "hold"] where told.forget(Self.word(subject, entry)) {
                 isRecorded = false
             }
         case .gone(let entry): settle(entry, NotificationSubject.allCases)
@@ -233,6 +236,7 @@ public struct NotificationMachine: Sendable {
             case .approval: told.note(Self.word("approval", file.entry))
             case .failure: told.note(Self.word("failure", file.entry))
             case .expiry: told.note(Self.word("expiry", file.entry))
+            case .hold: told.note(Self.word("hold", file.entry))
             case .arrival, .refusal: break
             }
         }
@@ -245,7 +249,7 @@ public struct NotificationMachine: Sendable {
         switch group.key.subject {
         case .arrival: group.without(muted.union(inFront))
         case .approval, .expiry: group.without(muted)
-        case .failure, .refusal: group
+        case .failure, .refusal, .hold: group
         }
     }
 
@@ -265,8 +269,10 @@ public struct NotificationMachine: Sendable {
         let composer = NotificationComposer(preview: preview, escapesMarkup: showsMarkup)
         var text = composer.text(of: group)
         let action = showsActions ? group.action(namesRelays: text.namesRelays) : nil
+        let second = showsActions ? group.secondAction : nil
         text.button = action.map(NotificationComposer.button)
-        let dropped = shown.show(token, group, action, added: added, at: now)
+        text.secondButton = second.map(NotificationComposer.button)
+        let dropped = shown.show(token, group, action, second, added: added, at: now)
         return (dropped.map { [.close(token: $0)] } ?? []) + [.show(token: token, text)]
     }
 
@@ -288,8 +294,8 @@ public struct NotificationMachine: Sendable {
         case .failed(let token):
             if let group = shown.failed(token), schedule.failed(at: now) { waiting.add(group) }
         case .closed(let token): shown.closed(token)
-        case .acted(let token):
-            guard let action = shown.acted(token) else { return [] }
+        case .acted(let token, let isSecond):
+            guard let action = shown.acted(token, isSecond: isSecond) else { return [] }
             return [.perform(action), .close(token: token)]
         case .ended:
             shown.forgetAll()

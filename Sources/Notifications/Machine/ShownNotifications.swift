@@ -6,6 +6,7 @@ struct ShownNotifications: Sendable {
     private struct Shown: Sendable {
         var group: Group
         var action: NotificationAction?
+        var secondAction: NotificationAction?
     }
 
     private struct Question: Sendable {
@@ -52,14 +53,16 @@ struct ShownNotifications: Sendable {
     ///   - token, group: from `place(for: added)`.
     /// - Returns: the oldest, where it has to go for this one.
     mutating func show(
-        _ token: UInt64, _ group: Group, _ action: NotificationAction?, added: Group, at now: Instant
+        _ token: UInt64, _ group: Group, _ action: NotificationAction?,
+        _ secondAction: NotificationAction? = nil,
+        added: Group, at now: Instant
     ) -> UInt64? {
         var dropped: UInt64?
         if shown.count >= Self.limit, shown[token] == nil, let oldest = shown.keys.min() {
             shown[oldest] = nil
             dropped = oldest
         }
-        shown[token] = Shown(group: group, action: action)
+        shown[token] = Shown(group: group, action: action, secondAction: secondAction)
         unanswered[token] = Question(since: now, added: added)
         return dropped
     }
@@ -95,8 +98,11 @@ struct ShownNotifications: Sendable {
         unanswered[token] = nil
     }
 
-    /// Its button was pressed.
-    mutating func acted(_ token: UInt64) -> NotificationAction? { shown.removeValue(forKey: token)?.action }
+    /// A button of it was pressed.
+    mutating func acted(_ token: UInt64, isSecond: Bool = false) -> NotificationAction? {
+        let notification = shown.removeValue(forKey: token)
+        return isSecond ? notification?.secondAction : notification?.action
+    }
 
     /// It was not shown.
     /// - Returns: what was to be; nil when it was given up before.

@@ -23,6 +23,7 @@ struct NotificationComposer: Sendable {
         case .failure: text = failure(group)
         case .expiry: text = expiry(group)
         case .refusal: text = refusal(group.key.refusal)
+        case .hold: text = hold(group)
         }
         text.summary = PlainText.line(text.summary, limit: NotificationText.maxSummary)
         // By lines: each was made one.
@@ -36,6 +37,8 @@ struct NotificationComposer: Sendable {
         case .approve(let relays): relays.count == 1 ? "Approve relay" : "Approve relays"
         case .retry: "Try again"
         case .keep: "Keep"
+        case .send: "Send"
+        case .discard: "Discard"
         }
     }
 
@@ -89,6 +92,12 @@ struct NotificationComposer: Sendable {
         var body = "\(subject(of: group)) could not be sent."
         if preview != .hidden, !group.why.isEmpty { body += " " + sentence(group.why) }
         if !group.mayRetry { body += " 'chatfs retry' sends it once more." }
+        return NotificationText(summary: title(group), body: body, category: "transfer.error")
+    }
+
+    private func hold(_ group: NotificationGroup) -> NotificationText {
+        var body = "\(subject(of: group)) may be unfinished and \(group.count == 1 ? "is" : "are") not sent."
+        if preview != .hidden, !group.why.isEmpty { body += " " + sentence(group.why) }
         return NotificationText(summary: title(group), body: body, category: "transfer.error")
     }
 

@@ -11,6 +11,8 @@ public struct NotificationText: Hashable, Sendable {
     public var body: String
     /// Words of its button; nil for none.
     public var button: String?
+    /// Of one beside it; nil for none.
+    public var secondButton: String?
     public var urgency: Urgency
     /// Of the Desktop Notifications Specification.
     public var category: String

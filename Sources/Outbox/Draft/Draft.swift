@@ -27,6 +27,12 @@ public final class Draft: Sendable {
         var bytesAreGone = false
         /// Its row says more than is true, and its spool file that it does.
         var isMarked = false
+        /// Who has written it, until that was judged.
+        var acts = DraftActs()
+        /// When each opening was made, of those that have not written yet.
+        var openedAt: [Int: ContinuousClock.Instant] = [:]
+        /// When its quiet time began last, by the outbox's clock.
+        var quietSince = Duration.zero
     }
 
     /// Orders the operations. Locked after that of names (`Outbox`), those of several drafts by rising id, and
@@ -44,7 +50,9 @@ public final class Draft: Sendable {
         self.context = context
         // A part is never sent by itself.
         earlyCopy = EarlyCopy(isInOrder: !record.isPart, in: context.staging, context.earlyCopies)
-        current = Lock(State(machine: DraftMachine(creating: record), file: file))
+        var state = State(machine: DraftMachine(creating: record), file: file)
+        state.openedAt[DraftOpening.ofItsMaker.number] = .now
+        current = Lock(state)
     }
 
     /// One of an earlier process.
@@ -108,7 +116,10 @@ public final class Draft: Sendable {
             guard case .opened(let opening) = try handleLocked(.opened(access)) else {
                 throw OutboxError.immutable
             }
-            current.withLock { $0.file = file }
+            current.withLock { state in
+                state.file = file
+                if access == .writing { state.openedAt[opening.number] = .now }
+            }
             return opening
         }
     }
@@ -118,7 +129,9 @@ public final class Draft: Sendable {
     public func flushed(_ opening: DraftOpening, by thread: pid_t) {
         guard opening.access == .writing else { return }
         let last = current.withLock { $0.machine.writers.lastWriter(opening.number) }
-        flushed(opening, DescriptorClose(by: thread, lastWriter: last))
+        let (close, outcome) = DescriptorClose.looked(at: thread, lastWriter: last)
+        if close == .finished, last != nil { noteClose(by: thread, isEnding: outcome != nil) }
+        flushed(opening, close)
     }
 
     func flushed(_ opening: DraftOpening, _ close: DescriptorClose) {
@@ -133,6 +146,7 @@ public final class Draft: Sendable {
     public func closed(_ opening: DraftOpening) {
         mutex.withLock {
             let sequence = opening.access == .writing ? context.deliveries.nextSequence() : 0
+            current.withLock { $0.openedAt[opening.number] = nil }
             tellLocked(.released(opening, sequence: sequence))
             // A chat of thousands of drafts keeps no descriptors: the file goes with its last user.
             let unused = current.withLock { state -> SealedFile? in
@@ -175,6 +189,7 @@ public final class Draft: Sendable {
             try failingAsIncomplete(file) {
                 // Before anything can fail: who was finished has more to say.
                 _ = try handleLocked(.writeBegins(opening: opening.number, thread: thread))
+                noteWriteLocked(through: opening.number, by: thread)
                 try requireAllowed(overflow ? .max : end)
                 if end > size { try requireSpace(for: UInt64(bytes.count), whenLong: end) }
                 try file.write(bytes, at: offset)
@@ -203,6 +218,11 @@ public final class Draft: Sendable {
             try failingAsIncomplete(file) {
                 _ = try handleLocked(
                     .truncationBegins(to: size, opening: opening?.number, thread: thread))
+                if size == 0 {
+                    current.withLock { $0.acts.removeAll() }
+                } else if let opening {
+                    noteWriteLocked(through: opening.number, by: thread)
+                }
                 try requireAllowed(size)
                 if size > old { try requireSpace(for: 0, whenLong: size) }
                 try file.truncate(to: size)
@@ -333,7 +353,11 @@ public final class Draft: Sendable {
 
     private func perform(_ effect: DraftEffect) {
         switch effect {
-        case .startQuietTime(let period): context.quietTime.begin(self, period)
+        case .startQuietTime(let period):
+            let now = context.quietTime.now
+            current.withLock { $0.quietSince = now }
+            context.quietTime.begin(self, period)
+        case .waitForWriters(let period, let limit): waitForWriters(period, limit)
         case .cancelQuietTime: context.quietTime.cancel(self)
         case .reserveDelivery(let sequence): context.deliveries.reserve(self, at: sequence)
         case .enqueueDelivery(let sequence): context.deliveries.enqueue(self, at: sequence)
@@ -403,6 +427,105 @@ public final class Draft: Sendable {
         let (needed, overflow) = growth.addingReportingOverflow(size - min(earlyCopy.copied, size))
         guard !overflow, try context.spool.availableBytes() >= needed else {
             throw OutboxError.noSpace
+        }
+    }
+}
+
+// MARK: - Its writers
+
+extension Draft {
+    /// Under the mutex. As a rule it is the next piece of the same writer.
+    private func noteWriteLocked(through opening: Int, by thread: pid_t) {
+        let (isKnown, attempt, openedAt) = current.withLock { state in
+            let attempt = state.machine.writers.attempt
+            return (state.acts.knows(opening, thread, in: attempt), attempt, state.openedAt[opening])
+        }
+        guard !isKnown, let writer = context.writers.writer(of: thread) else { return }
+        let signals = ThreadStatus(of: thread)?.signals
+        let failed = writer.lastFailedRead
+        current.withLock { state in
+            let caught = signals?.catchesEndingSignal == true ? signals : nil
+            state.acts.noteWrite(writer, opening, thread, caught, in: attempt)
+            state.openedAt[opening] = nil
+        }
+        // It has read in vain after it opened this, and writes what it had read before.
+        if let failed, let openedAt, failed > openedAt { noteFailedReadLocked(by: writer) { $0 === writer } }
+        if writer.program.kind != .ordinary { tellLocked(.doubted(.running(writer.program.name))) }
+    }
+
+    /// - Parameter isEnding: the process closes all that it has open.
+    private func noteClose(by thread: pid_t, isEnding: Bool) {
+        guard let writer = context.writers.writer(of: thread) else { return }
+        let signals = signals(of: writer, thread)
+        current.withLock { $0.acts.noteClose(by: writer, thread, signals, isEnding: isEnding) }
+    }
+
+    /// It gets another name from `thread`, which waits for the answer; 0 when the kernel does not say who.
+    func noteRename(by thread: pid_t) {
+        guard !current.withLock({ $0.acts.isEmpty }), let writer = context.writers.writer(of: thread) else {
+            return
+        }
+        let signals = signals(of: writer, thread)
+        current.withLock { $0.acts.noteRename(by: writer, thread, signals) }
+    }
+
+    private func signals(of writer: WriterProcess, _ thread: pid_t) -> SignalState? {
+        guard current.withLock({ $0.acts.comparesSignals(of: writer) }) else { return nil }
+        return ThreadStatus(of: thread)?.signals
+    }
+
+    /// A rename of it was refused, or another one to a writer of it.
+    /// - Parameter writer: nil: the rename was one of this draft, by whomever.
+    func noteRefusedRename(by writer: WriterProcess?) {
+        current.withLock { $0.acts.noteRefusedRename(by: writer) }
+    }
+
+    /// A read of a file of this mount failed for `reader`: what its writers have open is incomplete.
+    /// - Parameter isMeant: whether a writer gets its bytes from the reader.
+    func noteFailedRead(by reader: WriterProcess, where isMeant: (WriterProcess) -> Bool) {
+        guard current.withLock({ !$0.machine.writers.isEmpty && !$0.acts.isEmpty }) else { return }
+        mutex.withLock { noteFailedReadLocked(by: reader, where: isMeant) }
+    }
+
+    private func noteFailedReadLocked(by reader: WriterProcess, where isMeant: (WriterProcess) -> Bool) {
+        // Who is meant may have to be looked up.
+        let meant = writerProcesses.filter(isMeant)
+        guard !meant.isEmpty, current.withLock({ !$0.machine.writers.isEmpty }) else { return }
+        current.withLock { $0.acts.noteFailedRead(of: meant) }
+        tellLocked(.doubted(.failedRead(reader.program.name)))
+    }
+
+    /// Those that wrote it since it was judged last.
+    var writerProcesses: [WriterProcess] { current.withLock { $0.acts.writers } }
+
+    /// What is known of its writers at this moment, and since when it rests. Reads proc(5) for those that have just
+    /// ended.
+    var completion: DraftCompletion {
+        let (acts, record, since) = current.withLock { ($0.acts, $0.machine.record, $0.quietSince) }
+        return DraftCompletion(
+            writers: acts.evidence, earlierHold: record.hold, isWanted: record.isWanted,
+            silence: context.quietTime.now - since, patience: context.quietTime.patience)
+    }
+
+    /// Takes the end of a quiet time to the machine. Blocks.
+    func judge(_ verdict: DraftCompletion.Verdict, _ period: Int) -> DraftReply {
+        mutex.withLock {
+            let reply = tellLocked(.quietTimeOver(period: period, verdict))
+            // What was decided is in the row; a writer that comes back is a new one.
+            current.withLock { state in
+                if case .stage = reply { state.acts.removeAll() }
+                if state.machine.phase == .local, state.machine.record.hold != nil { state.acts.removeAll() }
+            }
+            return reply
+        }
+    }
+
+    private func waitForWriters(_ period: Int, _ limit: Duration) {
+        context.quietTime.begin(self, period, waiting: limit)
+        for writer in writerProcesses {
+            writer.whenEnded(id) { [weak self] in
+                if let self { self.context.quietTime.hurry(self) }
+            }
         }
     }
 }

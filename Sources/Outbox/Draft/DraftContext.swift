@@ -14,6 +14,8 @@ final class DraftContext: Sendable {
     let uptime: Uptime
     private let limits: ChatLimits
     let earlyCopies: EarlyCopySlots
+    /// Who writes drafts at present.
+    let writers: WriterRegistry
     let changes = Broadcaster<OutboxChange>()
     /// Two KiB or so for each draft.
     let freeMemory = FreeMemory(after: 2048)
@@ -27,7 +29,7 @@ final class DraftContext: Sendable {
     init(
         journal: Journal, spool: Spool, staging: StagingFolder, quietTime: QuietTime,
         deliveries: DeliveryQueue, clock: any WallClock, uptime: Uptime, limits: ChatLimits, boot: String,
-        earlyCopies: EarlyCopySlots, step: @escaping @Sendable (OutboxStep) -> Void
+        earlyCopies: EarlyCopySlots, writers: WriterRegistry, step: @escaping @Sendable (OutboxStep) -> Void
     ) {
         self.journal = journal
         self.spool = spool
@@ -39,6 +41,7 @@ final class DraftContext: Sendable {
         self.limits = limits
         self.boot = boot
         self.earlyCopies = earlyCopies
+        self.writers = writers
         self.step = step
     }
 

@@ -43,10 +43,15 @@ public struct DraftSnapshot: Hashable, Sendable {
     public var state: DraftState
     /// Why it is not sent: `user.chatfs.error`. Nil when nothing is wrong.
     public var problem: String?
+    /// It may be unfinished, and is not sent before its user says so.
+    public var isHeld: Bool
 
     public init(
-        name: [UInt8], size: UInt64, modified: Timestamp, caption: String, state: DraftState, problem: String?
+        name: [UInt8], size: UInt64, modified: Timestamp, caption: String, state: DraftState,
+        problem: String?,
+        isHeld: Bool = false
     ) {
+        self.isHeld = isHeld
         self.name = name
         self.size = size
         self.modified = modified

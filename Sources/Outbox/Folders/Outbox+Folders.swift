@@ -135,5 +135,5 @@ extension DraftMachine {
         }
     }
 
-    var isCompletePart: Bool { isClosedPart && record.gap == nil }
+    var isCompletePart: Bool { isClosedPart && record.gap == nil && record.hold == nil }
 }

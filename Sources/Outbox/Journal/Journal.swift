@@ -69,6 +69,8 @@ final class Journal: Sendable {
         Migration("folders", "UPDATE outbox SET seen = seen;"),
         // Removed, and perhaps with the core: such a row is `unsure` beside, which is never sent by itself.
         Migration("withdrawn", "ALTER TABLE draft ADD COLUMN withdrawn INTEGER NOT NULL DEFAULT 0;"),
+        // Why a draft may be unfinished (`HoldReason`), or that it is wanted as it is.
+        Migration("holds", "ALTER TABLE draft ADD COLUMN hold TEXT;"),
     ]
 
     let database: Database
@@ -141,6 +143,9 @@ final class Journal: Sendable {
         }
     }
 
+    /// In place of a hold.
+    private static let wanted = "wanted"
+
     private static func update(_ entry: Entry, _ connection: Connection) throws {
         let (record, staged) = (entry.record, entry.state.staged)
         try connection.execute(
@@ -148,14 +153,14 @@ final class Journal: Sendable {
             UPDATE draft SET name = ?, state = ?, size = ?, modified = ?, caption = ?, broken = ?,
                 confirmed = ?, durable = ?, boot = ?, touched = ?, staged_folder = ?, staged_name = ?,
                 staged_key = ?, staged_nonce = ?, staged_kind = ?, item = ?, problem = ?, place = ?,
-                withdrawn = ?
+                withdrawn = ?, hold = ?
             WHERE id = ?
             """,
             record.name, entry.state.word, record.size, record.modified, record.caption,
             record.gap?.rawValue ?? 0, entry.state.isConfirmed, record.isDurable, record.boot,
             record.touched, staged?.folder, staged?.fileName, staged?.arguments.key, staged?.arguments.nonce,
             staged.map { $0.kind.journalText }, entry.state.item?.rawValue, record.problem, record.sequence,
-            entry.state == .withdrawn, record.id)
+            entry.state == .withdrawn, record.isWanted ? wanted : record.hold?.journalText, record.id)
     }
 
     /// All rows, oldest first. A row that makes no sense fails as a whole: what it stands for must not be
@@ -167,20 +172,21 @@ final class Journal: Sendable {
                 """
                 SELECT id, chat, name, spool, key, message, size, modified, caption, broken, durable, boot,
                     touched, problem, place, state, confirmed, item, staged_folder, staged_name, staged_key,
-                    staged_nonce, staged_kind, withdrawn
+                    staged_nonce, staged_kind, withdrawn, hold
                 FROM draft ORDER BY id
                 """, row: Self.entry)
         }
     }
 
     private static func entry(_ row: borrowing Row) throws -> Entry {
-        let gap = row.integer("broken")
+        let (gap, hold) = (row.integer("broken"), row.textOrNil("hold"))
         guard let chat = ChatReference(row.text("chat")),
             let state = StoredState(
                 word: row.text("state"), isConfirmed: row.bool("confirmed"),
                 isWithdrawn: row.bool("withdrawn"),
                 item: row.integerOrNil("item").map(ItemID.init), staged: staged(row)),
-            gap == 0 || DraftRecord.Gap(rawValue: gap) != nil
+            gap == 0 || DraftRecord.Gap(rawValue: gap) != nil,
+            hold == nil || hold == wanted || hold.flatMap(HoldReason.init(journalText:)) != nil
         else {
             throw StoreError(.damaged, "The journal of the outbox is damaged: a row makes no sense.")
         }
@@ -191,6 +197,8 @@ final class Journal: Sendable {
             gap: DraftRecord.Gap(rawValue: gap), isDurable: row.bool("durable"), boot: row.text("boot"),
             touched: row.integer("touched"))
         record.problem = row.textOrNil("problem")
+        record.hold = hold.flatMap(HoldReason.init(journalText:))
+        record.isWanted = hold == wanted
         record.sequence = row.integer("place")
         return Entry(record, state)
     }

@@ -16,6 +16,8 @@ enum DraftEvent: Sendable {
     /// A descriptor of an opening is closed. `sequence`: the next number in the order of closes.
     case flushed(opening: Int, DescriptorClose, sequence: Int64)
     case released(DraftOpening, sequence: Int64)
+    /// While it is written it is known already that it may be unfinished.
+    case doubted(HoldReason)
     /// The spool file and its name are durable.
     case synchronised
     case modifiedSet(Timestamp)
@@ -29,7 +31,8 @@ enum DraftEvent: Sendable {
     // The outbox.
     /// The outbox goes on with what it found in its journal.
     case started
-    case quietTimeOver(period: Int)
+    /// With what follows from the evidence.
+    case quietTimeOver(period: Int, DraftCompletion.Verdict = .finished)
     case staged(attempt: Int, StagedFile)
     case stagingFailed(attempt: Int, OutboxError)
     /// It is first in the delivery queue of its chat.

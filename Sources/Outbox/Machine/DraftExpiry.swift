@@ -11,6 +11,9 @@ extension DraftMachine {
         case .written, .quiet, .local:
             if record.gap != nil || record.isPart {
                 .recovery
+            } else if record.hold != nil {
+                // One that waits for its program stays.
+                phase == .local ? .recovery : nil
             } else if record.reasonToStay != nil {
                 .removal
             } else {
@@ -41,6 +44,6 @@ extension DraftMachine {
     func snapshot(at uptime: Int64) -> DraftSnapshot {
         DraftSnapshot(
             name: record.name, size: record.size, modified: record.modified, caption: record.caption,
-            state: state, problem: problem(at: uptime))
+            state: state, problem: problem(at: uptime), isHeld: phase == .local && record.isWorthTelling)
     }
 }

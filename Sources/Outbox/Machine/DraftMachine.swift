@@ -10,6 +10,8 @@ struct DraftMachine: Equatable, Sendable {
     private(set) var record: DraftRecord
     private(set) var phase: DraftPhase
     private(set) var writers = DraftWriters()
+    /// The attempt in which the row's hold was decided.
+    private var heldAttempt = -1
     private(set) var readers = 0
     /// Number of the last quiet time, and of the last attempt to stage: only what these end is not stale.
     private var period = 0
@@ -92,10 +94,13 @@ struct DraftMachine: Equatable, Sendable {
             guard acceptsWrites else { throw .notPermitted }
             let isNewAttempt = writers.wrote(through: number, by: thread)
             if isNewAttempt, record.gap == .killedWriter { record.gap = nil }
+            if writers.attempt > heldAttempt { record.hold = nil }
+            record.isWanted = false
             return becomeUnfinished()
         case .truncationBegins(let size, let number, let thread):
             guard acceptsWrites else { throw .notPermitted }
             writers.truncated(to: size, through: number, by: thread)
+            record.isWanted = false
             return becomeUnfinished()
         case .wrote(let size, let time): return try change(size: size, at: time)
         case .truncated(let size, let time): return try truncate(to: size, at: time)
@@ -104,6 +109,7 @@ struct DraftMachine: Equatable, Sendable {
             return failWrite(size: size)
         case .flushed(let number, let close, let sequence): return flush(number, close, sequence, moment())
         case .released(let opening, let sequence): return try release(opening, sequence, moment())
+        case .doubted(let reason): return doubt(reason)
         case .synchronised: return keepDurably()
         case .modifiedSet(let time):
             record.modified = time
@@ -120,7 +126,7 @@ struct DraftMachine: Equatable, Sendable {
         case .removed: return try remove()
         case .retryRequested: return retry(moment())
         case .started: return start()
-        case .quietTimeOver(let period): return endQuietTime(period)
+        case .quietTimeOver(let period, let verdict): return endQuietTime(period, verdict)
         case .staged(let attempt, let staged): return queue(attempt, staged)
         case .stagingFailed(let attempt, let error): return stopStaging(attempt, error)
         case .deliveryBegins: return beginDelivery()
@@ -253,6 +259,7 @@ struct DraftMachine: Equatable, Sendable {
         // Emptied, it can be written anew from the start.
         if size == 0 {
             record.gap = nil
+            record.hold = nil
             if phase == .writing { transition.effects.append(.restartEarlyCopy) }
         }
         return transition
@@ -301,16 +308,54 @@ struct DraftMachine: Equatable, Sendable {
         return .startQuietTime(period: period)
     }
 
-    private mutating func endQuietTime(_ period: Int) -> DraftTransition {
+    private mutating func endQuietTime(_ period: Int, _ verdict: DraftCompletion.Verdict) -> DraftTransition {
         guard phase == .quiet(period: period) else { return DraftTransition() }
+        var transition = DraftTransition()
+        switch verdict {
+        // It stays whatever they did; a new name makes it another question.
+        case _ where record.reasonByItself != nil && !record.isPart: break
+        case .finished: transition = hold(nil)
+        case .held(let reason): transition = hold(reason)
+        // The folder that a part is in has a time of its own to rest.
+        case .waits where record.isPart: transition = hold(nil)
+        case .waits(let reason, let limit):
+            transition = hold(reason)
+            self.period += 1
+            phase = .quiet(period: self.period)
+            transition.effects += [.leaveDelivery, .waitForWriters(period: self.period, limit: limit)]
+            return transition
+        }
         guard record.reasonToStay == nil else {
             phase = .local
-            return DraftTransition(
-                effects: [.discardEarlyCopy], reply: record.isDurable ? .none : .makeDurable)
+            transition.effects += [.discardEarlyCopy, .leaveDelivery]
+            if record.isWorthTelling, !transition.effects.contains(.announce) {
+                transition.effects.append(.announce)
+            }
+            transition.reply = record.isDurable ? .none : .makeDurable
+            return transition
         }
         attempt += 1
         phase = .staging(attempt: attempt)
-        return DraftTransition(reply: .stage(attempt: attempt))
+        transition.reply = .stage(attempt: attempt)
+        return transition
+    }
+
+    /// Why it is not sent is another reason, or none.
+    private mutating func hold(_ reason: HoldReason?) -> DraftTransition {
+        heldAttempt = writers.attempt
+        guard record.hold != reason else { return DraftTransition() }
+        record.hold = reason
+        record.problem = record.problemOfStaying
+        return DraftTransition(row: .saveIfPossible, effects: [.announce])
+    }
+
+    /// Its entry says so at once: others may have it open for long. The row does when it calls the draft complete.
+    private mutating func doubt(_ reason: HoldReason) -> DraftTransition {
+        guard phase == .writing || phase == .written, !record.isPart || !reason.isOfRunningProgram else {
+            return DraftTransition()
+        }
+        guard record.hold == nil || !reason.isOfRunningProgram else { return DraftTransition() }
+        return hold(reason)
     }
 
     private mutating func start() -> DraftTransition {
@@ -448,6 +493,7 @@ struct DraftMachine: Equatable, Sendable {
         guard state == .draft else { throw .notPermitted }
         record.name = name
         record.touched = moment.uptime
+        if case .refusedRename = record.hold { record.hold = nil }
         // A copy that is being made has the old name.
         var transition = writers.isEmpty ? settle(moment) : DraftTransition()
         transition.row = .save(isDurable: false)
@@ -490,9 +536,11 @@ struct DraftMachine: Equatable, Sendable {
 
     private mutating func retry(_ moment: Moment) -> DraftTransition {
         switch phase {
-        case .quiet where record.gap == .killedWriter, .local where record.gap == .killedWriter:
-            // It is wanted as it is.
+        case .quiet where record.isHeld && record.gap != .failedWrite,
+            .local where record.isHeld && record.gap != .failedWrite:
+            record.isWanted = true
             record.gap = nil
+            record.hold = nil
             var transition = settle(moment)
             transition.row = .save(isDurable: false)
             transition.reply = .willRetry

@@ -18,6 +18,10 @@ struct DraftRecord: Hashable, Sendable {
     var caption: String = ""
     /// Why something is missing in it; nil when nothing is.
     var gap: Gap?
+    /// Why it may be unfinished, as far as that was decided; what lacks something has a gap.
+    var hold: HoldReason?
+    /// The user has asked for it as it is: nothing holds it back until it is written again.
+    var isWanted = false
     /// Its spool file has been synchronised since its last write.
     var isDurable = false
     /// The boot of the machine in which it was closed.
@@ -41,10 +45,19 @@ struct DraftRecord: Hashable, Sendable {
     var isPart: Bool { PartPath.matches(name) }
 
     /// What its user is told of that: of a part that lacks nothing its folder has it.
-    var problemOfStaying: String? { isPart && gap == nil ? nil : reasonToStay }
+    var problemOfStaying: String? { isPart && gap == nil && hold == nil ? nil : reasonToStay }
+
+    /// It would be sent if it were known to be finished.
+    var isHeld: Bool { gap == .killedWriter || hold != nil && reasonByItself == nil }
+
+    /// It is worth a word on the desktop: not what a program keeps for itself.
+    var isWorthTelling: Bool { isHeld && hold != .stateFile && !TemporaryName.matches(name) && !isPart }
 
     /// Why it is not sent by itself once it is closed, nil when it is.
-    var reasonToStay: String? {
+    var reasonToStay: String? { reasonByItself ?? hold?.sentence }
+
+    /// The same without what is known of its writers.
+    var reasonByItself: String? {
         switch gap {
         case .failedWrite:
             return "A write into this file failed, so it is incomplete and not sent: write it again."
@@ -53,7 +66,7 @@ struct DraftRecord: Hashable, Sendable {
                 + "write it again, or use chatfs retry to send it as it is."
         case nil: break
         }
-        if isPart { return "This file goes with the folder that it is in, as one archive." }
+        if isPart { return hold?.sentence ?? "This file goes with the folder that it is in, as one archive." }
         if TemporaryName.matches(name) {
             return "This name looks like a temporary file, so it stays here and is not sent. "
                 + "Rename it to send it."

@@ -24,6 +24,9 @@ enum RowChange: Hashable, Sendable {
 enum DraftEffect: Hashable, Sendable {
     case startQuietTime(period: Int)
     case cancelQuietTime
+    /// Its quiet time is over, and its writers are waited for: the same period ends when one has ended, or after this
+    /// time.
+    case waitForWriters(period: Int, limit: Duration)
     /// Takes a place in the delivery queue: others behind it wait until it is ready or leaves.
     case reserveDelivery(sequence: Int64)
     case enqueueDelivery(sequence: Int64)

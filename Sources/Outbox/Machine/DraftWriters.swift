@@ -43,6 +43,8 @@ struct DraftWriters: Sendable, Equatable {
     private var next = 0
     /// Openings with a number below cannot make good what a killed writer left out.
     private var firstAfterDeath = 0
+    /// The opening with which the present attempt to write it begins: nobody had it open then.
+    private(set) var attempt = 0
 
     var isEmpty: Bool { openings.isEmpty }
 
@@ -61,6 +63,7 @@ struct DraftWriters: Sendable, Equatable {
 
     mutating func open() -> Int {
         defer { next += 1 }
+        if openings.isEmpty { attempt = next }
         openings[next] = Writer()
         return next
     }

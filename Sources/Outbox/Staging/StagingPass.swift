@@ -8,6 +8,7 @@ import Posix
 /// and folder are synchronised, then the row of the journal. Blocks.
 struct StagingPass: Sendable {
     let context: DraftContext
+    let check: CompletionCheck
 
     struct Outcome {
         var queued: [Draft] = []
@@ -23,7 +24,7 @@ struct StagingPass: Sendable {
         var writer: StagedFileWriter
     }
 
-    /// Queues those of `drafts` whose quiet time is over and that are unchanged at the end, with one durable
+    /// Queues those of `drafts` that are finished, whose quiet time is over and that are unchanged at the end, with one durable
     /// transaction for all of them.
     func queue(_ drafts: [QuietDraft]) -> Outcome {
         var outcome = Outcome()
@@ -90,7 +91,7 @@ struct StagingPass: Sendable {
     private func copyAll(_ drafts: [QuietDraft], _ outcome: inout Outcome) -> [Copy] {
         var copies: [Copy] = []
         for quiet in drafts {
-            switch quiet.draft.tell(.quietTimeOver(period: quiet.period)) {
+            switch quiet.draft.judge(check.verdict(on: quiet.draft), quiet.period) {
             case .stage(let attempt):
                 do {
                     copies.append(try copy(quiet.draft, attempt))

@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import Posix
 
-/// Drafts whose quiet time is over, and who stages them: at most two passes at a time, on `ThreadPool.shared`.
+/// Drafts whose quiet time is over, and who looks whether they are finished and stages them: at most two passes at a time, on `ThreadPool.shared`.
 final class StagingQueue: Sendable {
     private struct State {
         var waiting: [QuietDraft] = []
@@ -15,6 +15,7 @@ final class StagingQueue: Sendable {
 
     private let core: any ChatCore
     private let context: DraftContext
+    private let check: CompletionCheck
     private let clock: any OutboxClock
     private let state = Lock(State(), rank: .collection)
 
@@ -24,8 +25,9 @@ final class StagingQueue: Sendable {
     private static let maxPasses = 2
     private static let retryDelay = Duration.seconds(10)
 
-    init(core: any ChatCore, context: DraftContext, clock: any OutboxClock) {
+    init(core: any ChatCore, context: DraftContext, check: CompletionCheck, clock: any OutboxClock) {
         self.core = core
+        self.check = check
         self.context = context
         self.clock = clock
     }
@@ -68,7 +70,7 @@ final class StagingQueue: Sendable {
             // A big file does not hold up what comes after it.
             if hasMore { add([]) }
             core.expectToSend(group.map(\.draft.snapshot.size).max() ?? 0)
-            let outcome = StagingPass(context: context).queue(group)
+            let outcome = StagingPass(context: context, check: check).queue(group)
             context.deliveries.notify(Set(outcome.queued.map(\.chat)))
             if !outcome.later.isEmpty {
                 clock.call(after: Self.retryDelay) { [weak self] in self?.add(outcome.later) }

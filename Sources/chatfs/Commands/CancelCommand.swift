@@ -9,7 +9,8 @@ enum CancelCommand {
         discussion: """
             A file that is being received is offered as before, and programs that wait for it get an error. Of one that \
             is being sent, or was, the chunks are deleted from the relay, and recipients who do not have it yet are \
-            notified; its message stays. A file that has not been handed over yet is removed.
+            notified; its message stays. A file that has not been handed over yet, also one \
+            that is held back because it may be unfinished, is removed.
             """,
         section: CommandSection.daily,
         arguments: [Argument("PATH", .file, count: .oneOrMore, "Files on a mount.")],

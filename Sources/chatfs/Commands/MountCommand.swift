@@ -83,6 +83,10 @@ enum MountCommand {
                 "allow", named: "PROGRAM", .text, repeats: true,
                 "A program that may fetch all the same. Of several that fit the longest decides."),
             .value(
+                "resumes", named: "PROGRAM", .text, repeats: true,
+                "A program that may go on with a file that it has closed, beside wget, curl, rsync and others: what it "
+                    + "writes is sent when it has ended, or was silent for 900 times the quiet time."),
+            .value(
                 "notifications", named: "WHEN", .choice(NotificationMode.allCases.map(\.rawValue)),
                 default: NotificationMode.instant.rawValue,
                 "When desktop notifications show what arrived, waits for you or could not be sent: at once, every 20 minutes, "

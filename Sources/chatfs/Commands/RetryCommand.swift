@@ -5,14 +5,14 @@ import Posix
 /// `chatfs retry`: hands a file over once more that could not be sent.
 enum RetryCommand {
     static let command = Command(
-        "retry", "Send a file that failed, is unsure, or was left by a killed program.",
+        "retry", "Send a file that failed, is unsure, or may be unfinished.",
         discussion: """
             An entry is unsure when the connection to the SimpleX core broke while it was being sent and it \
             cannot be known whether the core has it. It is never sent again by itself: look into the chat \
             first. Sent again, the others may get it twice, so this command asks. A file whose message is \
             in the chat and whose upload failed goes out in a new message, and the old one is deleted, for \
-            the others too: they could never read it. What a program left behind that was killed while it \
-            wrote is sent as it is.
+            the others too: they could never read it. A file that is held back because it may be unfinished is \
+            sent as it is; 'chatfs cancel' discards it.
             """,
         section: CommandSection.daily,
         arguments: [Argument("PATH", .file, "The entry in the mounted chat folder.")],
@@ -32,7 +32,8 @@ enum RetryCommand {
                 guard answer?.lowercased().hasPrefix("y") == true else { throw Refusal("Nothing was sent.") }
             }
             let refusal = Refusal(
-                "\(path): Only entries that failed, are unsure, or whose writer was killed are sent once more."
+                "\(path): Only entries that failed, are unsure, or are held back because they may be unfinished are "
+                    + "sent."
             )
             guard ["unsure", "failed", "draft"].contains(state) else { throw refusal }
             do throws(SystemError) {

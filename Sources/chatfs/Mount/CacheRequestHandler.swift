@@ -1,6 +1,7 @@
 import ChatCore
 import Desktop
 import FileSystem
+import Glibc
 import Hydration
 import Namespace
 import Posix

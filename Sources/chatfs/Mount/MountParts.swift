@@ -30,7 +30,7 @@ struct MountParts: Sendable {
                 try Outbox(
                     core: core, folder: try PrivateFolder(own + "/outbox", purpose: Outbox.purpose),
                     key: key,
-                    quietTime: settings.quietTime,
+                    quietTime: settings.quietTime, writers: settings.writers,
                     completion: { message throws(ChatError) in try await preparation.completed(message) }),
                 try PrivateFolder(settings.cacheFolder(profile: core.profile.id), purpose: "chatfs cache"),
                 try RetentionList(in: OpenFile(own, flags: O_RDONLY))

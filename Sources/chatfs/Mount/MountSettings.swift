@@ -10,6 +10,8 @@ import Media
 import Network
 import Notifications
 import OfficialCore
+import Outbox
+import Posix
 import XFTP
 
 /// What the command line of `chatfs mount` asks for.
@@ -35,6 +37,8 @@ struct MountSettings: Sendable {
     var notificationPreviews: NotificationPreview
     /// Which programs may have files fetched.
     var callers: CallerPolicy
+    /// What programs write files for.
+    var writers: WriterPolicy
     /// nil: the embedded core.
     var official: OfficialCoreChoice?
     var proxy: SOCKSProxy?
@@ -69,6 +73,7 @@ struct MountSettings: Sendable {
         callers = CallerPolicy(
             previews: previews, refused: try Self.patterns(invocation, "refuse"),
             allowed: try Self.patterns(invocation, "allow"))
+        writers = WriterPolicy(resuming: try Self.patterns(invocation, "resumes"))
         official = try OfficialCoreChoice(
             core: invocation["core"], database: invocation["database"],
             filesFolder: invocation["files-folder"],

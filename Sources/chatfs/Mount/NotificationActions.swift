@@ -20,6 +20,8 @@ struct NotificationActions: Sendable {
         case .approve(let relays): await approve(relays.compactMap { RelayAddress($0) })
         case .retry(let entries): await each(entries, retry)
         case .keep(let entries): await each(entries, keep)
+        case .send(let entries): await each(entries, retry)
+        case .discard(let entries): await each(entries, discard)
         }
     }
 
@@ -40,6 +42,15 @@ struct NotificationActions: Sendable {
         // It is on its way already.
         case .failure(let error) where error.code == EPERM: return nil
         case .failure(let error): return "The file could not be sent once more. \(error.sentence)"
+        }
+    }
+
+    private func discard(_ node: NodeID) async -> String? {
+        switch await fileSystem.discard(node).result() {
+        case .success: return nil
+        // Written again, or sent, since it was told.
+        case .failure(let error) where error.code == EPERM: return nil
+        case .failure(let error): return "The file could not be discarded. \(error.sentence)"
         }
     }
 

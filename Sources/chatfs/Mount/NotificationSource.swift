@@ -83,7 +83,10 @@ struct NotificationSource: Sendable {
             case .failed: return [.sendingFailed(file, why: snapshot.problem ?? "", mayRetry: true)]
             case .unsure: return [.sendingFailed(file, why: snapshot.problem ?? "", mayRetry: false)]
             case .queued, .sending, .sent: return [.recovered(file.entry)]
-            case .draft, .recovered, .removed: return []
+            case .draft where snapshot.isHeld: return [.held(file, why: snapshot.problem ?? "")]
+            // Written again, or wanted as it is.
+            case .draft: return [.recovered(file.entry)]
+            case .recovered, .removed: return []
             }
         case .became(let draft, _), .removed(let draft), .recovered(let draft):
             return [.gone(.draft(draft.id))]

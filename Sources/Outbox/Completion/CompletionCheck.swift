@@ -1,0 +1,19 @@
+import ChatCore
+
+/// Gathers the evidence about a draft whose quiet time is over, and says what follows from it. Any thread; reads
+/// proc(5) for writers that have just ended.
+struct CompletionCheck: Sendable {
+    let directory: DraftDirectory
+
+    func verdict(on draft: Draft) -> DraftCompletion.Verdict {
+        var completion = draft.completion
+        let name = draft.snapshot.name
+        completion.hasStateFile = StateFileName.about(name).contains { isThere($0, draft.chat) }
+        completion.isStateFile = StateFileName.subject(of: name).map { isThere($0, draft.chat) } ?? false
+        return completion.verdict
+    }
+
+    private func isThere(_ name: [UInt8], _ chat: ChatReference) -> Bool {
+        directory.draft(named: name, in: chat) != nil
+    }
+}

@@ -1,0 +1,112 @@
+/// Why a closed draft may be unfinished, so that it is not sent by itself. Names of programs come from the system and
+/// are printable.
+enum HoldReason: Hashable, Sendable {
+    /// A read of its source, a file of this mount, failed for the program.
+    case failedRead(String)
+    /// It holds what a program notes about another file.
+    case stateFile
+    /// Such a file lies beside it.
+    case besideStateFile
+    /// The program was ended by a signal after it had closed the file.
+    case signal(String, number: Int32)
+    /// It was handling a signal when it closed or renamed the file; how it ended cannot be known.
+    case interrupted(String)
+    /// It ended with an error.
+    case status(String, Int32)
+    /// It ended without having closed the file, as it does when its connection breaks.
+    case lostConnection(String)
+    /// The program wanted to give it another name, or another file its name.
+    case refusedRename(String)
+    /// It runs and may go on with the file.
+    case running(String)
+}
+
+extension HoldReason {
+    /// What is wrong, and what helps.
+    var sentence: String {
+        switch self {
+        case .failedRead(let program):
+            "\(program) could not read all of the file that it copied, so this copy is incomplete and is not sent: "
+                + "copy it once more. \(Self.remedy)"
+        case .stateFile:
+            "A program keeps its notes about an unfinished file in this one, so it stays here and is not sent. "
+                + Self.remedy
+        case .besideStateFile:
+            "A file beside this one says that its download is not complete, so it is not sent: have the program "
+                + "finish it. \(Self.remedy)"
+        case .signal(let program, let number):
+            "\(program) was ended by \(Self.name(ofSignal: number)) when it had closed this file, so it may be "
+                + "incomplete and is not sent: write it again. \(Self.remedy)"
+        case .interrupted(let program):
+            "\(program) was interrupted when it closed this file, so it may be incomplete and is not sent: write it "
+                + "again. \(Self.remedy)"
+        case .status(let program, let status):
+            "\(program) ended with the error status \(status), so this file may be incomplete and is not sent: write "
+                + "it again. \(Self.remedy)"
+        case .lostConnection(let program):
+            "\(program) ended before it had closed this file, so it may be incomplete and is not sent: write it "
+                + "again. \(Self.remedy)"
+        case .refusedRename(let program):
+            "\(program) was refused a rename when it had written this file, so it is not sent: rename it yourself "
+                + "where you want to send it. \(Self.remedy)"
+        case .running(let program):
+            "\(program) may go on with this file as long as it runs, so it is sent when that has ended. "
+                + Self.remedy
+        }
+    }
+
+    private static let remedy = "chatfs retry sends it as it is, chatfs cancel discards it."
+
+    private static func name(ofSignal number: Int32) -> String {
+        let names: [Int32: String] = [
+            1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE",
+            14: "SIGALRM", 15: "SIGTERM",
+        ]
+        return names[number] ?? "signal \(number)"
+    }
+}
+
+extension HoldReason {
+    /// It is decided anew when the program has ended.
+    var isOfRunningProgram: Bool { if case .running = self { true } else { false } }
+}
+
+// MARK: - In the journal
+
+extension HoldReason {
+    /// A word, then a number where there is one, then the name of the program.
+    var journalText: String {
+        switch self {
+        case .failedRead(let program): "read \(program)"
+        case .stateFile: "state"
+        case .besideStateFile: "beside"
+        case .signal(let program, let number): "signal \(number) \(program)"
+        case .interrupted(let program): "interrupted \(program)"
+        case .status(let program, let status): "status \(status) \(program)"
+        case .lostConnection(let program): "lost \(program)"
+        case .refusedRename(let program): "rename \(program)"
+        case .running(let program): "running \(program)"
+        }
+    }
+
+    /// Nil for what is none.
+    init?(journalText text: String) {
+        let parts = text.split(separator: " ", maxSplits: 1).map(String.init)
+        guard let word = parts.first else { return nil }
+        let rest = parts.count == 2 ? parts[1] : ""
+        switch (word, rest.isEmpty) {
+        case ("state", true): self = .stateFile
+        case ("beside", true): self = .besideStateFile
+        case ("read", false): self = .failedRead(rest)
+        case ("interrupted", false): self = .interrupted(rest)
+        case ("lost", false): self = .lostConnection(rest)
+        case ("rename", false): self = .refusedRename(rest)
+        case ("running", false): self = .running(rest)
+        case ("signal", false), ("status", false):
+            let words = rest.split(separator: " ", maxSplits: 1).map(String.init)
+            guard words.count == 2, let number = Int32(words[0]) else { return nil }
+            self = word == "signal" ? .signal(words[1], number: number) : .status(words[1], number)
+        default: return nil
+        }
+    }
+}

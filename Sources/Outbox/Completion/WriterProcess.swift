@@ -1,0 +1,114 @@
+import Base
+import Glibc
+import Posix
+
+/// A process that writes drafts, held so that it can be asked how it ended. Any thread.
+final class WriterProcess: Sendable {
+    private struct State {
+        var program: WriterProgram
+        var lastFailedRead: ContinuousClock.Instant?
+        var refusedAttributes = false
+    }
+
+    let process: pid_t
+    private let watched: WatchedProcess
+    private let state: Lock<State>
+
+    /// - Throws: as pidfd_open(2).
+    init(_ process: pid_t, _ program: WriterProgram) throws(SystemError) {
+        self.process = process
+        watched = try WatchedProcess(process)
+        state = Lock(State(program: program))
+    }
+
+    var program: WriterProgram { state.withLock { $0.program } }
+    /// Nil while it runs.
+    var outcome: ProcessOutcome? { watched.outcome }
+    /// When its end was noticed.
+    var end: ContinuousClock.Instant? { watched.end }
+    var lastFailedRead: ContinuousClock.Instant? { state.withLock { $0.lastFailedRead } }
+    var refusedAttributes: Bool { state.withLock { $0.refusedAttributes } }
+
+    /// It is another program than its executable says.
+    func isKnown(as program: WriterProgram) { state.withLock { $0.program = program } }
+    func noteFailedRead() { state.withLock { $0.lastFailedRead = .now } }
+    func noteRefusedAttributes() { state.withLock { $0.refusedAttributes = true } }
+
+    /// As of `WatchedProcess`.
+    func whenEnded(_ draft: Int64, _ body: @escaping @Sendable () -> Void) { watched.whenEnded(draft, body) }
+}
+
+/// The processes that write drafts at present, by the numbers of their threads. Any thread; reads proc(5), but waits
+/// for no other process.
+final class WriterRegistry: Sendable {
+    private struct Entry {
+        weak var writer: WriterProcess?
+    }
+
+    private struct State {
+        var entries: [pid_t: Entry] = [:]
+        /// Kept while they may open the next draft.
+        var failed: [WriterProcess] = []
+    }
+
+    private let policy: WriterPolicy
+    private let state = Lock(State())
+
+    private static let maxEntries = 1024
+    private static let maxFailed = 64
+
+    init(_ policy: WriterPolicy) { self.policy = policy }
+
+    /// The process of `thread`, which waits for an answer at this moment; nil where the kernel does not say which, or it
+    /// cannot be held.
+    func writer(of thread: pid_t) -> WriterProcess? {
+        guard thread > 0 else { return nil }
+        if let known = known(thread) { return known }
+        guard let status = ThreadStatus(of: thread) else { return nil }
+        if let known = known(status.process) {
+            add(known, thread)
+            return known
+        }
+        let caller = Caller(executable: RunningProgram.executable(of: status.process) ?? status.name)
+        guard let writer = try? WriterProcess(status.process, policy.program(caller)) else { return nil }
+        if caller.needsArguments { identify(writer) }
+        add(writer, status.process)
+        if thread != status.process { add(writer, thread) }
+        return writer
+    }
+
+    /// A read of a file of this mount has failed for it.
+    func noteFailedRead(by writer: WriterProcess) {
+        writer.noteFailedRead()
+        state.withLock { state in
+            state.failed.removeAll { $0 === writer }
+            state.failed.append(writer)
+            if state.failed.count > Self.maxFailed { state.failed.removeFirst() }
+        }
+    }
+
+    private func known(_ number: pid_t) -> WriterProcess? {
+        guard let writer = state.withLock({ $0.entries[number]?.writer }) else { return nil }
+        // Once it has ended its numbers are others'.
+        return writer.outcome == nil ? writer : nil
+    }
+
+    private func add(_ writer: WriterProcess, _ number: pid_t) {
+        state.withLock { state in
+            if state.entries.count >= Self.maxEntries {
+                state.entries = state.entries.filter { $0.value.writer != nil }
+                if state.entries.count >= Self.maxEntries { state.entries = [:] }
+            }
+            state.entries[number] = Entry(writer: writer)
+        }
+    }
+
+    /// Its command line lies in its memory, which may have to be waited for.
+    private func identify(_ writer: WriterProcess) {
+        let process = writer.process
+        ThreadPool.shared.submit { [policy, weak writer] in
+            guard let writer, writer.outcome == nil, let caller = Caller(of: process) else { return }
+            writer.isKnown(as: policy.program(caller))
+        }
+    }
+}

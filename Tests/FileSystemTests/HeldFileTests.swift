@@ -1,0 +1,81 @@
+import Base
+import ChatCore
+import FileSystem
+import Glibc
+import Namespace
+import Outbox
+import TestSupport
+import Testing
+
+/// What fails for programs is noted about what they write, and what is held back can be discarded.
+@Suite("Files that may be unfinished")
+struct HeldFileTests {
+    private typealias Fixture = FileSystemFixture
+
+    private func draft(_ name: String, _ fixture: FileSystemFixture) async throws -> NodeID {
+        let (attributes, handle) = try await fixture.fileSystem.create(
+            EntryName(name), in: fixture.id("bob"), flags: O_WRONLY
+        ).value()
+        _ = try [UInt8]("hello".utf8).withUnsafeBytes {
+            try fixture.fileSystem.write(handle, $0, at: 0, by: getpid()).get()
+        }
+        fixture.fileSystem.flush(handle, by: getpid())
+        fixture.fileSystem.release(handle)
+        return attributes.id
+    }
+
+    @Test("refused renames and owners and failed reads are noted with who asked")
+    func notes() async throws {
+        let drafts = MemoryDrafts()
+        let fixture = try await Fixture.make(drafts: drafts) {
+            _ = $0.received("a.bin", in: Fixture.bob, size: 10)
+        }
+        let (fs, bob) = (fixture.fileSystem, try fixture.id("bob"))
+        let draft = try await draft("new", fixture)
+        let received = EntryName("a.bin")
+        #expect(
+            await fs.rename(EntryName("new"), in: bob, to: received, in: bob, flags: 0, by: 7).code() == EPERM
+        )
+        #expect(
+            await fs.rename(received, in: bob, to: EntryName("b"), in: bob, flags: 0, by: 7).code() == EPERM)
+        // Programs try these and go on by another way.
+        #expect(
+            await fs.rename(EntryName("new"), in: bob, to: received, in: bob, flags: 1, by: 7).code()
+                == EEXIST)
+        #expect(
+            await fs.rename(EntryName("none"), in: bob, to: received, in: bob, flags: 0, by: 7).code()
+                == ENOENT)
+        let owner = AttributeChange(permissions: nil, changesOwner: true, size: nil, modified: nil)
+        #expect(await fs.change(draft, owner, by: 7).code() == EPERM)
+        let handle = try await fs.open(try fixture.id("bob/a.bin"), flags: O_RDONLY, by: 7).value()
+        fs.readFailed(handle, FileSystemError(EHOSTUNREACH), by: 7)
+        fs.readFailed(handle, FileSystemError(EINTR), by: 7)
+        fs.release(handle)
+        let id = try #require(drafts.all.first?.id)
+        #expect(drafts.failedOperations == [.rename(draft: id), .rename(draft: nil), .attributes, .read])
+        await fixture.end()
+    }
+
+    @Test("a held file is discarded with its entry, another one is not")
+    func discarding() async throws {
+        let fixture = try await Fixture.make(quietTime: .seconds(3600))
+        let fs = fixture.fileSystem
+        let id = try await draft("report.txt", fixture)
+        let bob = try fixture.id("bob")
+        #expect(fs.isDraft(id) && !fs.isDraft(bob))
+        #expect(await fs.discard(id).code() == EPERM)
+        #expect(await fs.discard(bob).code() == EPERM)
+        let local = try await draft("report.tmp", fixture)
+        #expect(await fs.discard(local).code() == 0)
+        #expect(
+            fixture.find("bob/report.tmp").failureCode == ENOENT
+                && fixture.find("bob/report.txt").failureCode == nil)
+        await fixture.end()
+    }
+}
+
+extension Result where Failure == FileSystemError {
+    fileprivate var failureCode: Int32? {
+        if case .failure(let error) = self { error.code } else { nil }
+    }
+}

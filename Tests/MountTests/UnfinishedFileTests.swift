@@ -1,0 +1,267 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Performs the table "Unfinished files" of `docs/semantics.md` with the real programs, each as its users meet it.
+@Suite("files that may be unfinished", .serialized)
+struct UnfinishedFileTests {
+    /// What a program does with `$FOLDER/$NAME`, and what becomes of the file.
+    private struct Deed: Sendable {
+        var row: String
+        /// What has to be installed.
+        var programs: [String]
+        var line: String
+        /// Names in the chat, of which each says one of these words; with none they are sent.
+        var names: [String]
+        var words: [String]
+
+        init(_ row: String, _ programs: [String], _ line: String, _ names: [String], says words: String...) {
+            (self.row, self.programs, self.line, self.names, self.words) = (row, programs, line, names, words)
+        }
+    }
+
+    /// Downloads 400,000 bytes: `/whole` as they are, `/broken` after a part of them the connection ends, `/slow` in
+    /// some seconds, also from an offset on.
+    private static let server = """
+        import http.server, re, sys, time
+        N = 400000; D = bytes(range(256)) * (N // 256 + 1); hits = {}
+        class H(http.server.BaseHTTPRequestHandler):
+            protocol_version = 'HTTP/1.1'
+            def log_message(s, *a): pass
+            def do_HEAD(s): s.go(False)
+            def do_GET(s): s.go(True)
+            def go(s, body):
+                p = s.path; hits[p] = hits.get(p, 0) + body
+                m = re.match(r'bytes=(\\d+)-(\\d*)', s.headers.get('Range') or '')
+                a = int(m[1]) if m else 0; b = int(m[2]) if m and m[2] else N - 1
+                s.send_response(206 if m else 200)
+                if m: s.send_header('Content-Range', f'bytes {a}-{b}/{N}')
+                s.send_header('Accept-Ranges', 'bytes'); s.send_header('Content-Length', str(b + 1 - a)); s.end_headers()
+                if not body: return
+                if 'broken' in p or 'twice' in p and hits[p] <= 1:
+                    s.wfile.write(D[a:a + (b + 1 - a) // 2]); s.wfile.flush()
+                    s.close_connection = True; return s.connection.close()
+                while a <= b:
+                    n = min(8000 if 'slow' in p else N, b + 1 - a); s.wfile.write(D[a:a + n]); s.wfile.flush(); a += n
+                    if 'slow' in p: time.sleep(.1)
+        h = http.server.ThreadingHTTPServer(('127.0.0.1', 0), H); print(h.server_port, flush=True); h.serve_forever()
+        """
+
+    private static let deeds: [Deed] = [
+        Deed(
+            "ended by a signal after closing", ["dd", "timeout"],
+            "(head -c 300000 /dev/zero; sleep 3) | timeout -s INT 0.5 dd of=\"$FOLDER/dd.img\" bs=4k",
+            ["dd.img"],
+            says: "dd was ended by SIGINT", "dd was interrupted"),
+        Deed(
+            "ended by a signal after closing", ["python3"],
+            """
+            python3 -c "
+            import os, signal
+            f = open('$FOLDER/script.txt', 'w'); f.write('a part'); f.close()
+            signal.signal(signal.SIGTERM, signal.SIG_DFL); os.kill(os.getpid(), signal.SIGTERM)"
+            """, ["script.txt"], says: "was ended by SIGTERM"),
+        Deed(
+            "ended with an error", ["curl"], "cd \"$FOLDER\" && curl -s -O \"$URL/broken.bin\"",
+            ["broken.bin"],
+            says: "curl ended with the error status 18"),
+        Deed(
+            "ended with an error", ["pv", "timeout"],
+            "timeout -s INT 0.5 pv -q -L 50k \"$SOURCE/big\" > \"$FOLDER/pv.bin\"", ["pv.bin"],
+            says: "pv ended with the error status", "was killed"),
+        Deed(
+            "ended with an error", ["pigz", "timeout"],
+            "(head -c 3000000 /dev/urandom; sleep 3) | timeout -s INT 0.5 pigz -b 128 > \"$FOLDER/pigz.gz\"",
+            ["pigz.gz"],
+            says: "pigz ended with the error status", "was killed"),
+        Deed(
+            "ended with an error", ["python3"],
+            "python3 -c \"f = open('$FOLDER/half.csv', 'w'); f.write('1,2'); f.close(); raise SystemExit(1)\"",
+            ["half.csv"], says: "ended with the error status 1"),
+        Deed(
+            "program that resumes", ["wget"],
+            "cd \"$FOLDER\" && wget -q \"$URL/twice.bin\"", ["twice.bin"]),
+        Deed(
+            "ended with an error", ["wget"],
+            "cd \"$FOLDER\" && wget -q -t 2 -w 0 \"$URL/broken.iso\"", ["broken.iso"],
+            says: "wget ended with the error status"),
+        Deed(
+            "signal being handled", ["rsync", "timeout"],
+            "timeout -s INT 0.7 rsync --partial --bwlimit=100 \"$SOURCE/big\" \"$FOLDER/rsync.bin\"",
+            ["rsync.bin"],
+            says: "rsync ended with the error status", "rsync was interrupted", "was killed"),
+        Deed(
+            "signal being handled", ["rsync", "timeout"],
+            "timeout -s TERM 0.7 rsync --inplace --bwlimit=100 \"$SOURCE/big\" \"$FOLDER/inplace.bin\"",
+            ["inplace.bin"],
+            says: "rsync ended with the error status", "rsync was interrupted", "was killed"),
+        Deed(
+            "server lost its client", ["sftp", "/usr/lib/openssh/sftp-server", "timeout"],
+            """
+            printf 'put %s %s\\n' "$SOURCE/large" "$FOLDER/sftp.bin" > "$SOURCE/../batch"
+            (cat "$SOURCE/../batch"; sleep 4) | timeout --foreground -s KILL 2.5 sftp -q -l 8000 -D /usr/lib/openssh/sftp-server
+            """, ["sftp.bin"], says: "sftp-server ended before it had closed this file",
+            "sftp-server ended with the error status", "sftp-server was ended by", "was killed"),
+        Deed(
+            "download with a state file", ["axel", "timeout"],
+            "cd \"$FOLDER\" && timeout -s INT 1 axel -q -n 2 \"$URL/slow-axel.bin\"",
+            ["slow-axel.bin", "slow-axel.bin.st"],
+            says: "download is not complete", "keeps its notes"),
+        Deed(
+            "download with a state file", ["aria2c", "timeout"],
+            "cd \"$FOLDER\" && timeout -s INT 1.5 aria2c -q -s 1 --file-allocation=none \"$URL/slow-aria.bin\"",
+            ["slow-aria.bin"], says: "download is not complete", "was killed"),
+        Deed(
+            "rename refused", ["dos2unix"], "dos2unix -q \"$FOLDER/notes.txt\"", [],
+            says: "was refused a rename"),
+        Deed("finished normally", ["cp"], "cp \"$SOURCE/big\" \"$FOLDER/cp.bin\"", ["cp.bin"]),
+        Deed("finished normally", ["gio"], "gio copy \"$SOURCE/big\" \"$FOLDER/gio.bin\"", ["gio.bin"]),
+        Deed(
+            "finished normally", ["diff"], "diff \"$SOURCE/big\" \"$SOURCE/small\" > \"$FOLDER/diff.txt\"",
+            ["diff.txt"]),
+        Deed("finished normally", ["wget"], "cd \"$FOLDER\" && wget -q \"$URL/whole.bin\"", ["whole.bin"]),
+        Deed(
+            "finished normally", ["sftp", "/usr/lib/openssh/sftp-server"],
+            """
+            printf 'put %s %s\\n' "$SOURCE/small" "$FOLDER/small.bin" > "$SOURCE/../whole"
+            sftp -q -b "$SOURCE/../whole" -D /usr/lib/openssh/sftp-server
+            """, ["small.bin"]),
+        Deed(
+            "finished normally", ["rsync"], "rsync -a --partial \"$SOURCE/big\" \"$FOLDER/rsynced.bin\"",
+            ["rsynced.bin"]),
+        Deed(
+            "finished normally", ["axel"], "cd \"$FOLDER\" && axel -q -n 2 \"$URL/axel.bin\"", ["axel.bin"]),
+    ]
+
+    private static func isThere(_ program: String) -> Bool {
+        program.hasPrefix("/") ? access(program, X_OK) == 0 : (try? Shell.find(program)) != nil
+    }
+
+    @Test("the table names what is performed here")
+    func rows() throws {
+        let rows = Set(try SemanticsDocumentTests.rows(below: "Unfinished files").map { $0[0] })
+        #expect(rows == Set(Self.deeds.map(\.row)).union(["source broke off"]))
+    }
+
+    @Test("programs that end unfinished have nothing sent, and those that finish lose nothing")
+    func programs() async throws {
+        let server = try await RunningProcess.start(
+            ChildProcess.Settings(try Shell.find("python3"), ["-c", Self.server]))
+        let port = try await server.line("its port")
+        defer { server.send(SIGKILL) }
+        let mounts = try await CopyStage.start()
+        let (alice, bob) = (
+            try await mounts.mount("alice", quietTime: "200ms"),
+            try await mounts.mount("bob", options: ["--delete", "self"])
+        )
+        try mounts.prepare("big", sample(300_000))
+        try mounts.prepare("small", sample(5000))
+        try mounts.prepare("large", [UInt8](repeating: 7, count: 20_000_000))
+        // A received file, for what is done in place.
+        try mounts.folder.write(Array("one\r\n".utf8), to: "b/alice/notes.txt")
+        try await wait(until: "it is there") { access(mounts.toBob + "/notes.txt", F_OK) == 0 }
+        let deeds = Self.deeds.filter { deed in
+            let missing = deed.programs.filter { !Self.isThere($0) }
+            if !missing.isEmpty {
+                print("skipped for lack of \(missing.joined(separator: ", ")): \(deed.line)")
+            }
+            return missing.isEmpty
+        }
+        let before = try mounts.folder.names(in: "a/bob")
+        for deed in deeds {
+            _ = try await Shell.script(
+                deed.line,
+                environment: [
+                    "SOURCE": mounts.source, "FOLDER": mounts.toBob, "URL": "http://127.0.0.1:\(port)",
+                ], limit: .seconds(60))
+        }
+        try await mounts.waitForArrival(of: deeds.filter { $0.words.isEmpty }.flatMap(\.names))
+        let status = try await ChatFSProcess.run(["status", mounts.folder.path("a")]).output
+        for deed in deeds where !deed.words.isEmpty {
+            var names = deed.names
+            // Its own name, which nobody knows.
+            if names.isEmpty {
+                names = try mounts.folder.names(in: "a/bob").filter {
+                    $0.hasPrefix("d2utmp") && !before.contains($0)
+                }
+                #expect(!names.isEmpty, "\(deed.line)")
+            }
+            for name in names {
+                let path = mounts.toBob + "/" + name
+                try await wait(until: "\(name) is held") {
+                    let problem = try ExtendedAttribute.text("user.chatfs.error", of: path) ?? ""
+                    return deed.words.contains { problem.contains($0) }
+                }
+                #expect(try mounts.state(name) == "draft")
+                #expect(status.contains(name), "\(name)")
+            }
+        }
+        try await mounts.waitUntilQuiet()
+        let sent = deeds.filter { $0.words.isEmpty }.flatMap(\.names)
+        #expect(Set(try mounts.arrived().filter { !$0.hasPrefix("zz") && $0 != "notes.txt" }) == Set(sent))
+        #expect(try mounts.folder.read("b/alice/cp.bin") == sample(300_000))
+        if Self.isThere("wget") { #expect(try mounts.folder.read("b/alice/twice.bin").count == 400_000) }
+        try await decide(mounts, alice, bob)
+    }
+
+    /// What users and programs do about held files.
+    private func decide(_ mounts: CopyStage, _ alice: RunningProcess, _ bob: RunningProcess) async throws {
+        // Another mount remembers, and sends nothing.
+        #expect(try await alice.terminate() == .code(0))
+        let again = try await mounts.mount("alice", quietTime: "200ms")
+        try await mounts.waitUntilQuiet()
+        #expect(try !mounts.arrived().contains("dd.img"))
+        #expect(try mounts.state("dd.img") == "draft")
+        #expect(try await ChatFSProcess.run(["retry", mounts.toBob + "/dd.img"]).succeeded)
+        #expect(try await ChatFSProcess.run(["cancel", mounts.toBob + "/half.csv"]).succeeded)
+        #expect(access(mounts.toBob + "/half.csv", F_OK) == -1)
+        // The program's own way: anew, and onto its name.
+        #expect(try await mounts.copy("printf whole > \"$FOLDER/script.txt\"").succeeded)
+        try mounts.prepare("whole", sample(400_000))
+        if Self.isThere("curl") {
+            #expect(
+                try await mounts.copy(
+                    "cp \"$SOURCE/whole\" \"$FOLDER/.new\" && mv -f \"$FOLDER/.new\" \"$FOLDER/broken.bin\""
+                )
+                .succeeded)
+            try await mounts.waitForArrival(of: ["broken.bin"])
+            #expect(try mounts.folder.read("b/alice/broken.bin") == sample(400_000))
+        }
+        try await mounts.waitForArrival(of: ["dd.img", "script.txt"])
+        #expect(try mounts.folder.read("b/alice/script.txt") == Array("whole".utf8))
+        #expect(try await again.terminate() == .code(0))
+        try await bob.terminate()
+    }
+
+    @Test("what is forwarded while its download breaks off is held, whatever copies it")
+    func brokenSource() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        try await mounts.mount("bob", ["--no-finish", "--quiet-time", "200ms"])
+        let bytes = TwoMounts.bytes(9_000_000)
+        try await mounts.send(bytes, as: "film.bin")
+        let source = mounts.path("bob/alice/film.bin")
+        // The first chunk is here, and the relay has gone.
+        #expect(try await Shell.run("head", ["-c", "1000", source]).succeeded)
+        try await mounts.relay.terminate()
+        let folder = mounts.path("bob/alice")
+        let copies = [
+            "cp": "cp \"$SOURCE\" \"$FOLDER/cp\"", "install": "install \"$SOURCE\" \"$FOLDER/install\"",
+            "python": "python3 -c \"import shutil; shutil.copyfile('$SOURCE', '$FOLDER/python')\"",
+            "gio": "gio copy \"$SOURCE\" \"$FOLDER/gio\"", "pipe": "cat \"$SOURCE\" | cat > \"$FOLDER/pipe\"",
+        ]
+        for (name, line) in copies.sorted(by: { $0.key < $1.key }) {
+            let copy = try await Shell.script(line, environment: ["SOURCE": source, "FOLDER": folder])
+            #expect(!copy.succeeded || name == "pipe", "\(name)")
+            // Some remove what they could not finish.
+            guard access(folder + "/" + name, F_OK) == 0 else { continue }
+            try await wait(until: "\(name) is held") {
+                let problem = try ExtendedAttribute.text("user.chatfs.error", of: folder + "/" + name)
+                return problem?.contains("could not read all of the file") == true
+            }
+            #expect(try mounts.state("bob/alice/" + name) == "draft")
+        }
+        #expect(access(folder + "/cp", F_OK) == 0)
+        #expect(try await mounts.leave("bob") == .code(0))
+    }
+}
