@@ -54,7 +54,7 @@ struct MessageLogModelTests {
             .message, of: StoreStage.message(1), at: StoreStage.now, .received, by: "z\u{202e}oe",
             ChatContent(.text, text: "\u{9b}2J\u{2066}\r\n"))
         let text = String(decoding: line.bytes.dropLast(), as: UTF8.self)
-        #expect(!text.unicodeScalars.contains(where: \.isDisplayControl))
+        #expect(text.unicodeScalars.allSatisfy { !$0.isDisplayControl })
         #expect(text.contains("\\u009b2J\\u2066\\r\\n") && text.contains("z\\u202eoe"))
     }
 
