@@ -45,6 +45,11 @@ struct HeldFileTests {
         #expect(
             await fs.rename(EntryName("none"), in: bob, to: received, in: bob, flags: 0, by: 7).code()
                 == ENOENT)
+        // A move elsewhere says nothing about the file.
+        #expect(
+            await fs.rename(EntryName("new"), in: bob, to: EntryName("new"), in: .root, flags: 0, by: 7)
+                .code()
+                == EPERM)
         let owner = AttributeChange(permissions: nil, changesOwner: true, size: nil, modified: nil)
         #expect(await fs.change(draft, owner, by: 7).code() == EPERM)
         let handle = try await fs.open(try fixture.id("bob/a.bin"), flags: O_RDONLY, by: 7).value()

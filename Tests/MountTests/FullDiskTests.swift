@@ -20,7 +20,7 @@ struct FullDiskTests {
         try await disk.fill(for: [mounts.daemon("bob").processIdentifier])
         if !disk.isLimit {
             #expect(try mounts.read("bob/alice/large.bin") == large)
-            try await mounts.waitForState("hydrated", of: "bob/alice/large.bin")
+            try await mounts.waitForState("stored", of: "bob/alice/large.bin")
         }
         #expect(try mounts.read("bob/alice/small.bin") == small)
         #expect(try mounts.folder.names(in: "bob/alice") == ["large.bin", "small.bin"])

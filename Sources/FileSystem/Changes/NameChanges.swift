@@ -47,8 +47,13 @@ final class NameChanges: Sendable {
             if pasted.concerns(name, in: folder) || pasted.concerns(newName, in: newFolder) {
                 return pasted.rename(name, in: folder, to: newName, in: newFolder, flags: flags)
             }
-            return drafts.rename(name, in: folder, to: newName, in: newFolder, flags: flags, by: thread)
-                .afterRefusal { [self] error in noteRefusedRename(error, of: name, in: folder, by: thread) }
+            let answer = drafts.rename(
+                name, in: folder, to: newName, in: newFolder, flags: flags, by: thread)
+            // A move to another chat says nothing about the file: it is finished, and stays where it is.
+            guard folder == newFolder else { return answer }
+            return answer.afterRefusal { [self] error in
+                noteRefusedRename(error, of: name, in: folder, by: thread)
+            }
         }
         return answer.whenRefused { [user] in user.refused(.rename, $0, name, in: folder) }
     }

@@ -89,8 +89,9 @@ struct CacheRequestHandler: Sendable {
             guard file.status != .rcvComplete else {
                 return CacheAnswer(problem: "The file is here already.")
             }
-            keeping.decline(item)
+            // Before the worker hears of it, which ends its own download at once.
             let isComing = hydrator.condition(of: file.id).stage != .idle || hydrator.isPinned(file.id)
+            keeping.decline(item)
             try await hydrator.unpin(file.id)
             await requests.cancel(file.id)
             guard await hydrator.cancel(file.id) else {
