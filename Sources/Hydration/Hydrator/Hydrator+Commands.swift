@@ -39,12 +39,14 @@ extension Hydrator {
     }
 
     /// As `dehydrate`, but waits for work that was begun and that nobody wants any more: the core being asked, the
-    /// whole being stored. Five seconds at most.
+    /// whole being stored. Five seconds at most. An open file has a second: close(2) returns before the kernel says that
+    /// the file is closed.
     public func dehydrateWhenSettled(_ file: FileID) async -> Bool {
-        let end = ContinuousClock.now + .seconds(5)
+        let (end, closed) = (ContinuousClock.now + .seconds(5), ContinuousClock.now + .seconds(1))
         while !dehydrate(file) {
             let isSettling = context.registry[file]?.withMachine { $0.isSettling } ?? true
-            guard isSettling, !Task.isCancelled, ContinuousClock.now < end else { return false }
+            let now = ContinuousClock.now
+            guard isSettling && now < end || now < closed, !Task.isCancelled else { return false }
             // Cancelled: the loop ends with that.
             try? await Task.sleep(for: .milliseconds(20))
         }
