@@ -1,10 +1,11 @@
 import Posix
 import TestSupport
 
-/// Connections to a profile's control socket which its daemon has not taken: it is stopped.
+/// Connections to a profile's control socket which its stopped daemon has not accepted.
 enum PendingConnections {
-    /// Of all daemons: unix(7) names a socket as it was bound, through a descriptor of the daemon. The kernel lists one
-    /// that was not taken without an inode number.
+    /// Counts those of all daemons in this network namespace, where `contrib/test` runs one suite. A line cannot be
+    /// assigned to a daemon: the kernel prints the path through a descriptor that the daemon gave to bind(2). It prints
+    /// 0 as the inode number of a connection that was not accepted.
     private static func count() -> Int {
         let bytes = ProcessInformation.bytes(of: "/proc/net/unix", limit: 1 << 20) ?? []
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").count { line in
