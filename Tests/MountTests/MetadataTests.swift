@@ -61,6 +61,8 @@ struct MetadataTests {
         }
         let words = try ExtendedAttribute.text("user.chatfs.error", of: stage.toBob + "/broken.jpg")
         #expect(words?.contains("metadata") == true)
+        let named = try await Shell.run("find", [stage.folder.path("data"), "-name", "*broken*"])
+        #expect(named.succeeded && named.output == "", "the data directory names the file")
         #expect(try await alice.terminate() == .code(0))
         let folder = try TemporaryFolder()
         let without = try await ChatFSProcess.run(

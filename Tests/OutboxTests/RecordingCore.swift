@@ -63,7 +63,7 @@ final class RecordingCore: ChatCore {
         }
         if let known = sent.first(where: { $0.message.id == message.id }) { return known.item }
         let bytes = try Self.decrypt(message.source)
-        let isStaged = ["/" + message.fileName, "/send-other"].contains { message.source.path.hasSuffix($0) }
+        let isStaged = ["/content", "/send-other"].contains { message.source.path.hasSuffix($0) }
         guard UInt64(bytes.count) == message.size, isStaged else {
             throw ChatError(.invalidCommand, "The staged file is not the one of the message.")
         }

@@ -94,7 +94,7 @@ final class DeliveryWorker: Sendable {
     private func message(of draft: Draft, _ delivery: Delivery) -> ComposedMessage {
         let (record, staged) = (draft.machine.record, delivery.staged)
         var message = ComposedMessage(
-            id: record.message, fileName: staged.fileName, size: record.size,
+            id: record.message, fileName: record.sentName, size: record.size,
             source: FileSourceLocation(
                 path: context.staging.path(of: staged), arguments: staged.arguments),
             content: MessageContent(kind: staged.kind, text: record.caption), modified: record.modified)

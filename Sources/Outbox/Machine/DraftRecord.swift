@@ -41,6 +41,11 @@ struct DraftRecord: Hashable, Sendable {
         case killedWriter = 2
     }
 
+    /// The name that the recipients see.
+    var sentName: String {
+        SafeFileName.make(from: String(decoding: name, as: UTF8.self)) ?? "file-\(id)"
+    }
+
     /// It is a part of a folder, or the archive that is being made of one.
     var isPart: Bool { PartPath.matches(name) }
 

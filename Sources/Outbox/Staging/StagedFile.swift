@@ -5,7 +5,7 @@ import ChatCore
 struct StagedFile: Hashable, Sendable {
     /// Folder of its own inside the staging folder.
     var folder: String
-    /// Name inside, the one that the recipients see.
+    /// Name inside. Earlier versions gave it the name that the recipients see.
     var fileName: String
     var arguments: FileArguments
     var kind: MessageContent.Kind

@@ -1,7 +1,6 @@
 import Base
 import ChatCore
 import Cryptography
-import Glibc
 import Posix
 
 /// The CryptoFile of a draft while it is made, in a folder of its own in the core's staging folder: in one
@@ -20,8 +19,8 @@ final class StagedFileWriter: @unchecked Sendable {
     private var isDiscarded = false
     private let progress = Lock<UInt64>(0)
 
-    /// What the file is called until it is whole.
-    private static let unfinishedName = "unfinished"
+    /// The data directory holds no name that the recipients see: a core that needs a name gives the file a second one.
+    private static let fileName = "content"
     private static let piece = 256 << 10
 
     init(in staging: StagingFolder) throws {
@@ -29,7 +28,7 @@ final class StagedFileWriter: @unchecked Sendable {
         (folderName, folder) = try staging.makeFolder()
         arguments = CryptoFile.freshArguments()
         do {
-            file = try OpenFile(Self.unfinishedName, flags: O_WRONLY | O_CREAT | O_EXCL, in: folder)
+            file = try OpenFile(Self.fileName, flags: O_WRONLY | O_CREAT | O_EXCL, in: folder)
             writer = try CryptoFileWriter(file: file, arguments: arguments)
         } catch {
             staging.remove(folderName)
@@ -63,15 +62,12 @@ final class StagedFileWriter: @unchecked Sendable {
     /// Has the disk begin with what is there, so that little is left to wait for at the end.
     func beginWritingBack() { file.beginWritingBack() }
 
-    /// Writes the tag and gives the file its name. Not durable before `synchronise`.
-    func finish(named name: String, kind: MessageContent.Kind) throws -> StagedFile {
+    /// Writes the tag. The file is not durable before `synchronise`.
+    func finish(kind: MessageContent.Kind) throws -> StagedFile {
         try mutex.withLock {
             guard !isDiscarded else { throw Outdated() }
             try writer.finish()
-            try check("give a file its name") {
-                renameat(folder.descriptor, Self.unfinishedName, folder.descriptor, name)
-            }
-            return StagedFile(folder: folderName, fileName: name, arguments: arguments, kind: kind)
+            return StagedFile(folder: folderName, fileName: Self.fileName, arguments: arguments, kind: kind)
         }
     }
 

@@ -3,9 +3,8 @@ import CLinux
 import Glibc
 import Posix
 
-/// The core's folder for CryptoFiles that are handed over. Each gets a folder of its own, so that it can
-/// have the very name that the recipients see. Others may stage there too: folders of this outbox begin
-/// with its mark. All calls block.
+/// The core's folder for CryptoFiles that are handed over. Each is in a folder of its own. Others may stage there too:
+/// folders of this outbox begin with its mark. All calls block.
 final class StagingFolder: Sendable {
     let path: String
     private let directory: OpenFile

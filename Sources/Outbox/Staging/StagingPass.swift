@@ -123,7 +123,7 @@ struct StagingPass: Sendable {
                     }
                 })
             try writer.append(from: spooled, to: record.size) { draft.isStaging(attempt) }
-            let staged = try writer.finish(named: Self.safeName(of: record), kind: kind)
+            let staged = try writer.finish(kind: kind)
             return Copy(draft: draft, attempt: attempt, staged: staged, writer: writer)
         } catch {
             writer.discard()
@@ -145,10 +145,5 @@ struct StagingPass: Sendable {
         } catch {
             context.log.notice("a local draft is not safe against a power cut: \(error.sentence)")
         }
-    }
-
-    /// The name that the recipients see.
-    static func safeName(of record: DraftRecord) -> String {
-        SafeFileName.make(from: String(decoding: record.name, as: UTF8.self)) ?? "file-\(record.id)"
     }
 }
