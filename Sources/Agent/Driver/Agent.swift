@@ -211,7 +211,7 @@ extension Agent {
         try check(invitation.linkData ?? [], AgentLimits.linkData)
         let (links, tools) = (links, tools)
         let made = try await asking { try await links.create(invitation, tools: tools) }
-        let id = try await change { try $0.insert(made.state) }
+        let id = try await change { try $0.insert(made.state, reason: invitation.reason) }
         return (id, made.links)
     }
 
@@ -225,7 +225,7 @@ extension Agent {
     }
 
     public func join(
-        link: String, information: [UInt8], confirmation: [UInt8]
+        link: String, information: [UInt8], confirmation: [UInt8], reason: String?
     ) async throws(AgentError) -> ConnectionID {
         try check(information, informationLimit)
         try check(confirmation, informationLimit)
@@ -248,11 +248,11 @@ extension Agent {
                 let state = try ConnectionMachine.joining(
                     target.request, server: server, information: information,
                     key: JoiningKey(seed: seed, isSecured: target.seed != nil), tools: tools)
-                return try tables.insert(state, linkHash: target.hash)
+                return try tables.insert(state, linkHash: target.hash, reason: reason)
             }
             let state = try ConnectionMachine.requesting(
                 target.request, server: server, confirmation: confirmation, tools: tools)
-            let id = try tables.insert(state, linkHash: target.hash)
+            let id = try tables.insert(state, linkHash: target.hash, reason: reason)
             try tables.send(
                 .introduction(.request, information), isBody: false, to: id)
             return id
@@ -260,7 +260,7 @@ extension Agent {
     }
 
     public func accept(
-        _ request: ContactRequestID, information: [UInt8]
+        _ request: ContactRequestID, information: [UInt8], reason: String?
     ) async throws(AgentError) -> ConnectionID {
         try check(information, informationLimit)
         let found = try await stored { try $0.links.request(request)?.link }
@@ -282,7 +282,7 @@ extension Agent {
             let state = try ConnectionMachine.joining(
                 invitation, server: server, information: information,
                 key: key, tools: tools)
-            let id = try tables.insert(state)
+            let id = try tables.insert(state, reason: reason)
             try tables.links.setAccepted(request, by: id)
             return id
         }

@@ -7,6 +7,8 @@ public struct AgentEvent: Hashable, Sendable {
     public var number: Int64
     public var connection: ConnectionID
     public var content: Content
+    /// Why the application wanted the connection; nil where it did not say, and when the connection is gone.
+    public var reason: String?
 
     public enum Content: Hashable, Sendable {
         /// Somebody asks at an address. The same person may ask again: the application knows that by what is in it.
@@ -33,10 +35,11 @@ public struct AgentEvent: Hashable, Sendable {
         case deleted
     }
 
-    public init(number: Int64, connection: ConnectionID, content: Content) {
+    public init(number: Int64, connection: ConnectionID, content: Content, reason: String? = nil) {
         self.number = number
         self.connection = connection
         self.content = content
+        self.reason = reason
     }
 }
 

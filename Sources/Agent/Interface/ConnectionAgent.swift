@@ -25,15 +25,18 @@ public protocol ConnectionAgent: Sendable {
     /// - Parameters:
     ///   - information: who this side is, at most `AgentLimits.information` bytes.
     ///   - confirmation: the same for the second step at an address, when it was accepted.
+    ///   - reason: why the application wants the connection, which each event of it repeats.
     /// - Throws: `.tooLong`; as `open`; `.notPossible` where there is no server for the queue of this side.
     func join(
-        link: String, information: [UInt8], confirmation: [UInt8]
+        link: String, information: [UInt8], confirmation: [UInt8], reason: String?
     ) async throws(AgentError) -> ConnectionID
 
     /// Connects to who asked at an address. As `join`; accepting again is the same connection.
     /// - Throws: `.noSuchRequest`, `.tooLong`; `.unusableLink` for a request with keys or versions that are
     ///   of no use; `.notPossible` as `join`.
-    func accept(_ request: ContactRequestID, information: [UInt8]) async throws(AgentError) -> ConnectionID
+    func accept(
+        _ request: ContactRequestID, information: [UInt8], reason: String?
+    ) async throws(AgentError) -> ConnectionID
 
     /// Forgets a request; who asked is not told.
     /// - Throws: `.noSuchRequest`.
@@ -96,6 +99,21 @@ public protocol ConnectionAgent: Sendable {
 
     /// What happened, in order, with what was not taken before; for one listener.
     var events: AsyncStream<AgentEvent> { get }
+}
+
+extension ConnectionAgent {
+    /// For an application that has no reasons.
+    public func join(
+        link: String, information: [UInt8], confirmation: [UInt8]
+    ) async throws(AgentError) -> ConnectionID {
+        try await join(link: link, information: information, confirmation: confirmation, reason: nil)
+    }
+
+    public func accept(
+        _ request: ContactRequestID, information: [UInt8]
+    ) async throws(AgentError) -> ConnectionID {
+        try await accept(request, information: information, reason: nil)
+    }
 }
 
 /// Bytes that fit, in what peers of the official programs read too.

@@ -29,12 +29,18 @@ public struct Invitation: Sendable {
     public var information: [UInt8]
     /// JSON for who opens the short link; nil: there is no short link.
     public var linkData: [UInt8]?
+    /// Why the application makes it, which each event of the connection repeats.
+    public var reason: String?
 
-    public init(kind: Kind, server: ServerAddress, information: [UInt8] = [], linkData: [UInt8]?) {
+    public init(
+        kind: Kind, server: ServerAddress, information: [UInt8] = [], linkData: [UInt8]?,
+        reason: String? = nil
+    ) {
         self.kind = kind
         self.server = server
         self.information = information
         self.linkData = linkData
+        self.reason = reason
     }
 }
 

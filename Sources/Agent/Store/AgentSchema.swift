@@ -4,8 +4,20 @@ import Store
 enum AgentSchema {
     static let migrations = [
         Migration("connections", connections), Migration("since when", sinceWhen),
-        Migration("confirmed", confirmed),
+        Migration("confirmed", confirmed), Migration("reasons", reasons),
     ]
+
+    /// `reason`: why the application wanted the connection, in its words. Of earlier ones their way says it: whoever
+    /// joined a link, and of an address it is not known whose it is, has the link's hash.
+    private static let reasons = """
+        ALTER TABLE connection ADD COLUMN reason TEXT;
+        UPDATE connection SET reason = CASE
+            WHEN phase = 'address' THEN 'own address'
+            WHEN link_hash IS NOT NULL AND phase = 'joining' THEN 'given invitation'
+            WHEN link_hash IS NOT NULL THEN 'given address unknown'
+            WHEN phase = 'joining' OR id IN (SELECT accepted FROM contact_request) THEN 'requester'
+            ELSE 'own invitation' END;
+        """
 
     /// `confirmed`: when a server had taken the confirmation of who joins.
     private static let confirmed = "ALTER TABLE connection ADD COLUMN confirmed INTEGER"

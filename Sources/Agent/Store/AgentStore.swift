@@ -119,8 +119,10 @@ struct AgentTables {
     }
 
     /// Stores a new connection, and has its queue made.
-    mutating func insert(_ state: ConnectionState, linkHash: [UInt8]? = nil) throws -> ConnectionID {
-        let id = try connections.insert(state, linkHash: linkHash)
+    mutating func insert(
+        _ state: ConnectionState, linkHash: [UInt8]? = nil, reason: String? = nil
+    ) throws -> ConnectionID {
+        let id = try connections.insert(state, linkHash: linkHash, reason: reason)
         try lookAfterQueues(of: id)
         outcome.outgoing.insert(id)
         return id

@@ -134,13 +134,15 @@ struct ConnectionTable {
     }
 
     /// Stores a new connection, and gives its queues their numbers.
-    func insert(_ state: ConnectionState, linkHash: [UInt8]? = nil) throws -> ConnectionID {
+    func insert(
+        _ state: ConnectionState, linkHash: [UInt8]? = nil, reason: String? = nil
+    ) throws -> ConnectionID {
         try connection.execute(
             """
             INSERT INTO connection (phase, agent_version, information, last_sent, last_sent_hash, last_received,
-                last_received_hash, synchronisation, answers_ready, used_keys, link_hash)
-            VALUES (?, 0, x'', 0, x'', 0, x'', ?, 0, x'', ?)
-            """, state.phase, state.synchronisation.phase, linkHash)
+                last_received_hash, synchronisation, answers_ready, used_keys, link_hash, reason)
+            VALUES (?, 0, x'', 0, x'', 0, x'', ?, 0, x'', ?, ?)
+            """, state.phase, state.synchronisation.phase, linkHash, reason)
         let id = ConnectionID(connection.lastInsertedID)
         try update(id, state)
         try queues.replace(receiving: [], by: state.receiving, of: id)

@@ -71,23 +71,29 @@ struct EventTable {
     ///   - number: what comes after it.
     ///   - limit: at most so many.
     func events(after number: Int64, limit: Int) throws -> [AgentEvent] {
-        try connection.query("SELECT * FROM event WHERE number > ? ORDER BY number LIMIT ?", number, limit) {
-            row in
+        try connection.query(Self.page, number, limit) { row in
             AgentEvent(
                 number: row.integer("number"), connection: ConnectionID(row.integer("connection")),
-                content: try Self.content(row))
+                content: try Self.content(row), reason: row.textOrNil("reason"))
         }
     }
 
     /// The same, as far as it can be read: each by its number.
     func readable(after number: Int64, limit: Int) throws -> [(number: Int64, event: AgentEvent?)] {
-        try connection.query("SELECT * FROM event WHERE number > ? ORDER BY number LIMIT ?", number, limit) {
-            row in
+        try connection.query(Self.page, number, limit) { row in
             let (number, id) = (row.integer("number"), ConnectionID(row.integer("connection")))
-            let content = try? Self.content(row)
-            return (number, content.map { AgentEvent(number: number, connection: id, content: $0) })
+            let (content, reason) = (try? Self.content(row), row.textOrNil("reason"))
+            return (
+                number,
+                content.map { AgentEvent(number: number, connection: id, content: $0, reason: reason) }
+            )
         }
     }
+
+    private static let page = """
+        SELECT e.*, c.reason FROM event e LEFT JOIN connection c ON c.id = e.connection
+        WHERE e.number > ? ORDER BY e.number LIMIT ?
+        """
 
     /// An event was taken. What is needed for a receipt where it was a message.
     func take(_ number: Int64) throws -> ReceiptMaterial? {

@@ -100,16 +100,19 @@ public struct GroupLinkInvitation: Hashable, Sendable {
     public var invited: MemberReference
     public var profile: GroupProfile
     public var acceptance: Acceptance
+    /// Whether it is the chat with a business, whose address a person's program takes for that of a contact.
+    public var isBusiness: Bool
 
     public init(
         host: MemberReference, hostName: String, invited: MemberReference, profile: GroupProfile,
-        acceptance: Acceptance = .accepted
+        acceptance: Acceptance = .accepted, isBusiness: Bool = false
     ) {
         self.host = host
         self.hostName = hostName
         self.invited = invited
         self.profile = profile
         self.acceptance = acceptance
+        self.isBusiness = isBusiness
     }
 
     init?(_ json: JSONValue) {
@@ -120,14 +123,16 @@ public struct GroupLinkInvitation: Hashable, Sendable {
         let acceptance = json["accepted"]?.type
         self.init(
             host: host, hostName: json["fromMemberName"]?.name ?? "", invited: invited, profile: profile,
-            acceptance: acceptance.map { Acceptance(rawValue: $0) ?? .pending } ?? .accepted)
+            acceptance: acceptance.map { Acceptance(rawValue: $0) ?? .pending } ?? .accepted,
+            isBusiness: json["business"]?["chatType"] != nil)
     }
 
     var json: String {
-        JSONText.object([
+        JSONText.object(present: [
             "fromMember": host.json, "fromMemberName": JSONText.string(hostName),
             "invitedMember": invited.json, "groupProfile": profile.json,
             "accepted": JSONText.string(acceptance.rawValue),
+            "business": isBusiness ? JSONText.object(["chatType": JSONText.string("business")]) : nil,
         ])
     }
 }

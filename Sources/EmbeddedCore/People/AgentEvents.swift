@@ -75,7 +75,8 @@ final class AgentEvents: Sendable {
                 return try change.tables.people.isReceiptDue(event.number)
             }
             try change.tables.people.setLastEvent(event.number)
-            try change.tables.people.insert(event.connection)
+            try change.tables.people.insert(
+                event.connection, event.reason.flatMap { ConnectionReason(text: $0) })
             let isReceiptDue = try take(event.content, of: event.connection, change)
             guard isReceiptDue,
                 try change.tables.directory.profiles.sendsReceipts(store.profile.id)
@@ -124,7 +125,8 @@ final class AgentEvents: Sendable {
             try change.tables.chats.end(chat, group == nil ? .notConnected : .refused)
             try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
         case .requested(let asked, let information):
-            try ArrivedRequests(change: change, time: store.clock.now()).take(asked, information)
+            try ArrivedRequests(change: change, time: store.clock.now()).take(
+                asked, information, over: connection)
         case .sent(let number): try settle(number, .sent, of: connection, change)
         case .deleted: try change.tables.people.forget(connection)
         case .delayed: break
@@ -180,14 +182,17 @@ final class AgentEvents: Sendable {
         try introduce(information, id, change)
     }
 
-    /// Who somebody is: their chat is made.
+    /// Who somebody is: their chat is made, where that is why there is a connection with them.
     private func introduce(
         _ information: [UInt8], _ connection: ConnectionID, _ change: ProfileChange
     ) throws {
-        guard !information.isEmpty,
-            let message = try? ChatBody.readInformation(information, compression: Zstandard.installed),
-            let person = try change.tables.people.person(connection), !person.isEnded, person.chat == nil
+        guard !information.isEmpty, let person = try change.tables.people.person(connection), !person.isEnded,
+            person.chat == nil, person.failure == nil
         else { return }
+        guard
+            let message = try? ChatBody.readInformation(information, compression: Zstandard.installed),
+            person.reason?.admits(message.event) == true
+        else { return try refuse(person, change) }
         switch message.event {
         case .information(let profile): try introduce(profile, message.versions, connection, change)
         case .group(.linkInvitation(let invitation)):
@@ -205,6 +210,16 @@ final class AgentEvents: Sendable {
         }
     }
 
+    /// What was said does not fit the reason of the connection: nothing follows from it, nor from what comes after it.
+    private func refuse(_ person: PeopleTable.Person, _ change: ProfileChange) throws {
+        log.notice(
+            "Somebody introduced themselves as something that they were not asked for; it was ignored.")
+        try change.tables.people.setFailure(Self.unexpected, of: person.connection)
+    }
+
+    private static let unexpected =
+        "The other side did not introduce itself as a link of this kind is for: connect with a new link."
+
     private func introduce(
         _ profile: ContactProfile, _ versions: ClosedRange<UInt16>?, _ connection: ConnectionID,
         _ change: ProfileChange
@@ -221,7 +236,8 @@ final class AgentEvents: Sendable {
     private func take(
         _ message: ReceivedMessage, of connection: ConnectionID, _ change: ProfileChange
     ) throws -> Bool {
-        guard let person = try change.tables.people.person(connection), !person.isEnded else { return false }
+        guard let person = try change.tables.people.person(connection), !person.isEnded, person.failure == nil
+        else { return false }
         let elements: [ChatBody.Element]
         do throws(ChatProtocolError) {
             elements = try ChatBody.read(message.body, compression: Zstandard.installed)
@@ -232,6 +248,7 @@ final class AgentEvents: Sendable {
         let group = try groups(change).take(elements, at: message.received, over: connection)
         if let isReceiptDue = group { return isReceiptDue }
         guard let chat = person.chat else {
+            guard person.reason?.isOfGroup == true else { return false }
             try change.tables.groups.hold(message.body, at: message.received, over: connection)
             return false
         }

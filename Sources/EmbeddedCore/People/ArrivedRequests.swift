@@ -18,8 +18,11 @@ struct ArrivedRequests {
 
     private var table: RequestTable { change.tables.requests }
 
-    func take(_ asked: ContactRequestID, _ information: [UInt8]) throws {
-        guard let address = try table.address(), let request = Self.request(in: information) else {
+    /// - Parameter id: of the connection that was asked over.
+    func take(_ asked: ContactRequestID, _ information: [UInt8], over id: ConnectionID) throws {
+        guard let address = try table.address(), address.connection == id,
+            let request = Self.request(in: information)
+        else {
             return try turnAway(asked)
         }
         let message = Array(ChatMessage(.contactRequest(request), id: nil).json.utf8)

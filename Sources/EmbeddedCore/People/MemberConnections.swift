@@ -142,7 +142,9 @@ final class MemberConnections: Sendable {
         }
         do throws(AgentError) {
             let made = try await agent.invite(
-                Invitation(kind: .oneTime, server: server, information: information, linkData: nil))
+                Invitation(
+                    kind: .oneTime, server: server, information: information, linkData: nil,
+                    reason: row.reason.text))
             await told(row, made.connection, link: made.links.full.link, agent)
         } catch {
             log.debug("a link for a member of a group could not be made yet: \(error.sentence)")
@@ -170,7 +172,8 @@ final class MemberConnections: Sendable {
         else { return try await forget(row) }
         let id: ConnectionID
         do throws(AgentError) {
-            id = try await agent.join(link: link, information: information, confirmation: information)
+            id = try await agent.join(
+                link: link, information: information, confirmation: information, reason: row.reason.text)
         } catch {
             if error.code == .store || error.code == .stopped { throw error }
             log.debug("the link of a member of a group is of no use: \(error.sentence)")

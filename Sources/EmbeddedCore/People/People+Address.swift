@@ -15,7 +15,7 @@ extension People {
             let first = try await blocking.run { [store] in
                 try store.commit { change -> RequestTable.Address? in
                     if let known = try change.tables.requests.address() { return known }
-                    try change.tables.people.insert(made.connection)
+                    try change.tables.people.insert(made.connection, .ownAddress)
                     try change.tables.requests.insert(
                         address: made.connection, link: link, acceptance ?? .ask)
                     return nil

@@ -273,7 +273,7 @@ final class People: Sendable {
         let prepared = try await blocking.run { [self] in try self.invitation(.oneTime) }
         do {
             let made = try await agent().invite(prepared)
-            try await note(made.connection)
+            try await note(made.connection, .ownInvitation)
             return ContactInvitation(
                 connection: made.connection.number,
                 link: made.links.short?.webLink ?? made.links.full.webLink)
@@ -297,8 +297,10 @@ final class People: Sendable {
             return (kind == .invitation ? later : try own.request(), later)
         }
         do {
-            let id = try await agent().join(link: link, information: told.first, confirmation: told.later)
-            try await note(id)
+            let reason = ConnectionReason(joining: kind)
+            let id = try await agent().join(
+                link: link, information: told.first, confirmation: told.later, reason: reason.text)
+            try await note(id, reason)
             return id.number
         } catch {
             throw ChatError(connecting: error)
@@ -369,8 +371,8 @@ final class People: Sendable {
         }
     }
 
-    private func note(_ id: ConnectionID) async throws(ChatError) {
-        try await blocking.run { [store] in try store.commit { try $0.tables.people.insert(id) } }
+    private func note(_ id: ConnectionID, _ reason: ConnectionReason) async throws(ChatError) {
+        try await blocking.run { [store] in try store.commit { try $0.tables.people.insert(id, reason) } }
     }
 
     private static let noServer = ChatError(
@@ -384,7 +386,8 @@ final class People: Sendable {
         guard let server = try servers().randomElement() else { throw Self.noServer }
         return Invitation(
             kind: kind, server: server, information: kind == .oneTime ? try own.introduction() : [],
-            linkData: try own.linkData())
+            linkData: try own.linkData(),
+            reason: (kind == .oneTime ? ConnectionReason.ownInvitation : .ownAddress).text)
     }
 }
 

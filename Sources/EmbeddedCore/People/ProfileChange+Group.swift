@@ -12,7 +12,6 @@ extension ProfileChange {
         at time: Timestamp
     ) throws {
         guard try tables.groups.group(over: id) == nil else { return }
-        try tables.people.insert(id)
         let chat = try tables.chats.insertGroup(named: group.profile.displayName, of: profile, at: time)
         try tables.groups.insert(group, chat: chat, over: id)
         try tables.groups.keep(host, of: chat)
@@ -79,7 +78,7 @@ extension ProfileChange {
             return false
         }
         row.number = id
-        try tables.people.insert(id)
+        try tables.people.insert(id, row.reason)
         try tables.memberConnections.keep(row)
         try tell(invitation, to: row.state.introducer, in: row.chat)
         return true
@@ -97,7 +96,8 @@ extension ProfileChange {
     /// The agent has joined a newcomer's link; the connection may stand by now.
     func joinMember(_ row: MemberConnectionTable.Stored, over id: ConnectionID) throws -> Joining {
         let known = try tables.memberConnections.row(with: row.state.member, in: row.chat)
-        let isTaken = try isTaken(id)
+        try tables.people.insert(id, row.reason)
+        let isTaken = try isTaken(id, from: row)
         guard var row = known, row.number == nil, row.state.joined() else {
             return isTaken ? .somebodyElses : .unwanted
         }
@@ -106,7 +106,6 @@ extension ProfileChange {
             return .somebodyElses
         }
         row.number = id
-        try tables.people.insert(id)
         try tables.memberConnections.keep(row)
         try tables.memberConnections.release(row.state.member, in: row.chat, over: id)
         haveAgentWork()
@@ -114,11 +113,12 @@ extension ProfileChange {
         return .stored
     }
 
-    /// Whether somebody is known by a connection.
-    private func isTaken(_ id: ConnectionID) throws -> Bool {
+    /// Whether a connection was made for somebody else.
+    private func isTaken(_ id: ConnectionID, from row: MemberConnectionTable.Stored) throws -> Bool {
         if try tables.memberConnections.row(over: id) != nil { return true }
         guard let person = try tables.people.person(id) else { return false }
         return person.chat != nil || person.isEnded
+            || person.reason != row.reason
     }
 
     /// A member has joined the link that was made for it.

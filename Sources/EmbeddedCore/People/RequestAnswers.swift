@@ -117,9 +117,16 @@ final class RequestAnswers: Sendable {
         let id = try await connect(request, agent)
         try await blocking.run { [store] in
             try store.commit { change in
-                try change.tables.people.insert(id)
+                try change.tables.people.insert(id, request.reason)
+                guard let chat = request.chat, let invitation = request.invitation else {
+                    return try change.tables.requests.setJoined(request.number, by: id)
+                }
+                // The link may be one that the user, or another member, has given: that connection stays theirs.
+                let person = try change.tables.people.person(id)
+                guard case .groupInvitation = person?.reason, person?.conversation == nil else {
+                    throw AgentError(.unusableLink, "The link of the invitation is another connection's.")
+                }
                 try change.tables.requests.setJoined(request.number, by: id)
-                guard let chat = request.chat, let invitation = request.invitation else { return }
                 let contact = try change.tables.people.contact(ofChat: chat)
                 let host = GroupMember(
                     host: invitation.host, profile: contact ?? ContactProfile(displayName: "unknown member"))
@@ -147,13 +154,16 @@ final class RequestAnswers: Sendable {
             } catch {
                 throw AgentError(.store, error.sentence, cause: error)
             }
-            return try await agent.accept(request.asked, information: information)
+            return try await agent.accept(
+                request.asked, information: information, reason: request.reason.text)
         }
         // A short link asks its server: this task may wait for it, and nothing that is received waits for this task.
         guard let invitation = request.invitation,
             let acceptance = try? OwnIntroduction.acceptance(of: invitation)
         else { throw AgentError(.unusableLink, "The invitation makes no sense.") }
-        return try await agent.join(link: invitation.link, information: acceptance, confirmation: acceptance)
+        return try await agent.join(
+            link: invitation.link, information: acceptance, confirmation: acceptance,
+            reason: request.reason.text)
     }
 
     /// It makes no sense, unless somebody else has answered it in the meantime.
@@ -190,6 +200,11 @@ final class RequestAnswers: Sendable {
 }
 
 extension RequestTable.Request {
+    /// Why its answer makes a connection.
+    fileprivate var reason: ConnectionReason {
+        chat.map { .groupInvitation(chat: $0) } ?? .requester
+    }
+
     /// Of a contact into a group.
     fileprivate var invitation: GroupInvitation? {
         guard case .group(.invitation(let invitation)) = ChatMessage(stored: message)?.event else {

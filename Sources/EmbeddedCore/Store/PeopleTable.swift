@@ -25,19 +25,27 @@ struct PeopleTable {
         var isConnected: Bool
         /// This side has deleted it: nothing of it is taken in any more.
         var isEnded: Bool
+        /// Why this side has it; nil of one of an earlier version that has said nothing since.
+        var reason: ConnectionReason?
+        /// Why it came to nothing.
+        var failure: String?
     }
 
-    /// Notes a connection that is new; nothing for one that is known.
-    func insert(_ id: ConnectionID) throws {
+    /// Notes a connection. One that is known keeps its reason.
+    func insert(_ id: ConnectionID, _ reason: ConnectionReason? = nil) throws {
         try connection.execute(
-            "INSERT OR IGNORE INTO connection (profile, number) VALUES (?, ?)", profile, id.number)
+            """
+            INSERT INTO connection (profile, number, reason) VALUES (?, ?, ?)
+            ON CONFLICT (profile, number) DO UPDATE SET reason = coalesce(reason, excluded.reason)
+            WHERE reason IS NULL AND excluded.reason IS NOT NULL
+            """, profile, id.number, reason?.text)
     }
 
     func person(_ id: ConnectionID) throws -> Person? {
         try connection.first(
             """
             SELECT n.number, n.chat, n.introduction, n.is_ended, n.is_connected, c.ended IS NOT NULL AS is_over,
-                c.contact_name
+                c.contact_name, n.reason, n.failure
             FROM connection n LEFT JOIN chat c ON c.id = n.chat WHERE n.profile = ? AND n.number = ?
             """, profile, id.number
         ) { row in
@@ -52,7 +60,9 @@ struct PeopleTable {
             return Person(
                 connection: ConnectionID(row.integer("number")), chat: row.integerOrNil("chat"),
                 conversation: conversation, isConnected: row.bool("is_connected"),
-                isEnded: row.bool("is_ended"))
+                isEnded: row.bool("is_ended"),
+                reason: row.textOrNil("reason").flatMap { ConnectionReason(text: $0) },
+                failure: row.textOrNil("failure"))
         }
     }
 

@@ -36,6 +36,7 @@ enum Schema {
             "taken address", "ALTER TABLE contact_address ADD COLUMN is_taken_over INTEGER NOT NULL DEFAULT 0"
         ),
         Migration("new keys", "ALTER TABLE chat ADD COLUMN keys TEXT CHECK (keys IN ('awaited', 'agreed'))"),
+        Migration("reasons", reasons),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in

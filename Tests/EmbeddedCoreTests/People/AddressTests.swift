@@ -183,7 +183,7 @@ struct StrangerTests {
     private func ask(_ number: Int64, _ information: [UInt8]) throws {
         try core.store.commit { change in
             try ArrivedRequests(change: change, time: world.clock.now()).take(
-                ContactRequestID(number), information)
+                ContactRequestID(number), information, over: ConnectionID(1))
         }
     }
 

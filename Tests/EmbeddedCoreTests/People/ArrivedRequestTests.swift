@@ -54,7 +54,8 @@ struct ArrivedRequestTests {
         try take { requests in
             for number in Int64(1)...100 {
                 let id = number == 1 ? mark : StoreStage.message(Int(number))
-                try requests.take(ContactRequestID(number), Self.information("\(number)", id))
+                try requests.take(
+                    ContactRequestID(number), Self.information("\(number)", id), over: ConnectionID(4))
             }
             for chat in chats + chats { try requests.take(Self.invitation, in: chat) }
         }
@@ -79,7 +80,7 @@ struct ArrivedRequestTests {
                 try requests.take(other, in: chats[1])
             }
             try requests.take(Self.invitation, in: chats[0])
-            try requests.take(ContactRequestID(500), Self.information("x"))
+            try requests.take(ContactRequestID(500), Self.information("x"), over: ConnectionID(4))
         }
         #expect(try all(.waiting).count { $0.chat == chats[1] } == ArrivedRequests.maxWaiting)
         #expect(try all(.waiting).count == ArrivedRequests.maxWaiting + 2)

@@ -307,7 +307,9 @@ struct NetworkGroupTests {
     func link() async throws {
         let made = try await host.agent.invite(
             Invitation(kind: .address, server: internet.server, linkData: nil))
-        let number = try await alice.core.accept(made.links.full.link)
+        var link = made.links.full
+        link.data = #"{"groupLinkId":"Zm9v","type":"group"}"#
+        let number = try await alice.core.accept(link.link)
         let request = try await host.request()
         let invitation = GroupLinkInvitation(
             host: host.id, hostName: "hans", invited: host.member,

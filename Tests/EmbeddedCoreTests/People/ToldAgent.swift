@@ -85,10 +85,10 @@ final class ToldAgent: ConnectionAgent {
     ) { throw Self.none }
     func open(link: String) async throws(AgentError) -> OpenedLink { throw Self.none }
     func join(
-        link: String, information: [UInt8], confirmation: [UInt8]
+        link: String, information: [UInt8], confirmation: [UInt8], reason: String?
     ) async throws(AgentError) -> ConnectionID { throw Self.none }
     func accept(
-        _ request: ContactRequestID, information: [UInt8]
+        _ request: ContactRequestID, information: [UInt8], reason: String?
     ) async throws(AgentError) -> ConnectionID { throw Self.none }
     func reject(_ request: ContactRequestID) async throws(AgentError) {}
     func setLinkData(_ data: [UInt8], of connection: ConnectionID) async throws(AgentError) {}

@@ -94,7 +94,9 @@ struct UnfinishedMembershipTests {
                 in: chatOfAlice, at: change.time)
         }
         let own = try OwnIntroduction(store: alice.core.store).memberInformation(id("alice"))
-        _ = try await alice.core.people.agent().join(link: link, information: own, confirmation: own)
+        let reason = ConnectionReason.member(try id("bob"), chat: chatOfAlice)
+        _ = try await alice.core.people.agent().join(
+            link: link, information: own, confirmation: own, reason: reason.text)
         try await wait(until: "bob is connected") { try bob.phases() == ["connected"] }
         club.host.stopPassingOn()
         try await bob.write("early")

@@ -1,0 +1,300 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+import SMP
+import SMPClient
+import Store
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+/// Somebody with an agent of their own, who introduces themselves as they like.
+private final class Stranger: Sendable {
+    let agent: Agent
+    private let server: ServerAddress
+    private let connections: QueueConnections
+    private let requests = Lock<[ContactRequestID]>([])
+    private let folder: TemporaryFolder
+
+    init(_ internet: Internet) async throws {
+        folder = try TemporaryFolder()
+        server = internet.server
+        connections = QueueConnections()
+        let agent = try Agent(
+            path: folder.path("agent.sqlite"), key: nil, servers: connections,
+            settings: AgentSettings(servers: [server]))
+        self.agent = agent
+        try await agent.start()
+        let requests = requests
+        Task {
+            for await event in agent.events {
+                if case .requested(let id, _) = event.content { requests.withLock { $0.append(id) } }
+                try? await agent.acknowledge(event: event.number, withReceipt: false)
+            }
+        }
+    }
+
+    func stop() async {
+        await agent.stop()
+        await connections.close()
+    }
+
+    func invite(_ kind: Invitation.Kind, saying event: MessageEvent) async throws -> ConnectionLinks {
+        try await agent.invite(
+            Invitation(kind: kind, server: server, information: Self.information(event), linkData: nil)
+        ).links
+    }
+
+    /// Answers the first who asks at an address.
+    func answer(saying event: MessageEvent) async throws {
+        let request = try await wait(for: "a request") { requests.withLock { $0.first } }
+        _ = try await agent.accept(request, information: Self.information(event))
+    }
+
+    @discardableResult
+    func join(_ link: String, saying event: MessageEvent, later: MessageEvent? = nil) async throws
+        -> ConnectionID
+    {
+        try await agent.join(
+            link: link, information: Self.information(event),
+            confirmation: Self.information(later ?? event))
+    }
+
+    func say(_ event: MessageEvent, over id: ConnectionID) async throws {
+        let message = ChatMessage(event, id: SharedMessageID(from: SystemRandomSource()))
+        let body = try ChatBody.write(message, capacity: .message, compression: nil)
+        _ = try await agent.send(body, to: id, notifies: false, identifier: nil)
+    }
+
+    private static func information(_ event: MessageEvent) throws -> [UInt8] {
+        try ChatBody.write(ChatMessage(event, id: nil), capacity: .information, compression: nil)
+    }
+}
+
+@Suite("Why there is a connection")
+struct ConnectionReasonTests {
+    private let internet: Internet
+    private let alice: Machine
+    private let mallory: Stranger
+
+    private static let person = MessageEvent.information(ContactProfile(displayName: "mallory"))
+    private static let request = MessageEvent.contactRequest(
+        MessageEvent.ContactRequest(profile: ContactProfile(displayName: "mallory"), requestID: nil))
+    private static let host = MemberReference(id: MemberID(bytes: Array("host".utf8))!, role: .owner)
+    private static let own = MemberReference(id: MemberID(bytes: Array("own".utf8))!, role: .member)
+    private static let carol = MemberInformation(
+        MemberReference(id: MemberID(bytes: Array("carol".utf8))!, role: .member),
+        profile: ContactProfile(displayName: "carol"))
+
+    private static func group(isBusiness: Bool = false) -> MessageEvent {
+        .group(
+            .linkInvitation(
+                GroupLinkInvitation(
+                    host: host, hostName: "mallory", invited: own, profile: GroupProfile(displayName: "trap"),
+                    isBusiness: isBusiness)))
+    }
+
+    init() async throws {
+        internet = try Internet()
+        alice = try internet.machine("alice")
+        try await alice.open()
+        mallory = try await Stranger(internet)
+    }
+
+    private func end() async throws {
+        await mallory.stop()
+        try await alice.core.shutDown()
+    }
+
+    /// The connection whose other side said something that it may not.
+    private func refused() async throws -> ConnectionID {
+        let store = try alice.core.store
+        return try await wait(for: "a refused introduction") {
+            try store.read { tables in
+                try tables.people.open().first { try tables.people.failure(of: $0) != nil }
+            }
+        }
+    }
+
+    /// Nothing came of what mallory said but that it was noted.
+    private func expectNothing() async throws {
+        #expect(try await alice.core.chats().map(\.displayName) == ["Saved notes"])
+        #expect(try alice.core.store.read { try $0.memberConnections.unfinished() }.isEmpty)
+    }
+
+    @Test("who joins an invitation cannot make a member of a group of this profile")
+    func ownInvitation() async throws {
+        let made = try await alice.core.invite()
+        let connection = try await mallory.join(made.link, saying: Self.group())
+        #expect(try await refused().number == made.connection)
+        try await mallory.say(.group(.introduction(Self.carol)), over: connection)
+        let told = await refusal { try await alice.core.contact(of: made.connection) }
+        #expect(told?.sentence.contains("connect with a new link") == true)
+        // A contact who comes afterwards, as what was said before was taken in by then.
+        try await alice.reopen()
+        try await expectNothing()
+        try await end()
+    }
+
+    @Test("who asks at an automatic address cannot either")
+    func requester() async throws {
+        let link = try await alice.core.createAddress(.automatically).link
+        try await mallory.join(link, saying: Self.request, later: Self.group())
+        let id = try await refused()
+        #expect(try alice.core.store.read { try $0.people.person(id)?.reason } == .requester)
+        try await expectNothing()
+        try await end()
+    }
+
+    @Test("whose invitation the user accepted cannot either")
+    func givenInvitation() async throws {
+        let link = try await mallory.invite(.oneTime, saying: Self.group()).full.link
+        let number = try await alice.core.accept(link)
+        #expect(try await refused().number == number)
+        try await expectNothing()
+        try await end()
+    }
+
+    @Test("the owner of a person's address cannot either, but a business can")
+    func givenAddress() async throws {
+        let link = try await mallory.invite(.address, saying: .nothingToSay).full.link
+        let number = try await alice.core.accept(link)
+        try await mallory.answer(saying: Self.group())
+        #expect(try await refused().number == number)
+        try await expectNothing()
+        await mallory.stop()
+        let business = try await Stranger(internet)
+        let other = try await business.invite(.address, saying: .nothingToSay).full.link
+        let joined = try await alice.core.accept(other)
+        try await business.answer(saying: Self.group(isBusiness: true))
+        let chat = try await wait(for: "the business") { try await alice.core.contact(of: joined) }
+        #expect(chat.displayName == "trap")
+        await business.stop()
+        try await alice.core.shutDown()
+    }
+
+    @Test("a group's link leads to no person")
+    func groupLink() async throws {
+        var link = try await mallory.invite(.address, saying: .nothingToSay).full
+        link.data = #"{"groupLinkId":"Zm9v","type":"group"}"#
+        let number = try await alice.core.accept(link.link)
+        try await mallory.answer(saying: Self.person)
+        #expect(try await refused().number == number)
+        try await expectNothing()
+        try await end()
+    }
+
+    @Test("who says that they are a member of a group is none")
+    func member() async throws {
+        let made = try await alice.core.invite()
+        try await mallory.join(
+            made.link,
+            saying: .group(.memberInformation(Self.carol.reference.id, ContactProfile(displayName: "carol"))))
+        #expect(try await refused().number == made.connection)
+        try await expectNothing()
+        try await end()
+    }
+
+    @Test("a contact's own link is no link into a group")
+    func ownLinkAgain() async throws {
+        let link = try await mallory.invite(.oneTime, saying: Self.person).full.link
+        let number = try await alice.core.accept(link)
+        _ = try await wait(for: "the contact") { try await alice.core.contact(of: number) }
+        let invitation = GroupInvitation(
+            host: Self.host, invited: Self.own, link: link, profile: GroupProfile(displayName: "trap"))
+        let connections = try await mallory.agent.connections(in: .connected)
+        try await mallory.say(.group(.invitation(invitation)), over: try #require(connections.first))
+        let request = try #require(try await alice.requests(1).first)
+        let refused = await refusal { try await alice.core.acceptRequest(request.number) }
+        #expect(refused?.sentence.contains("another connection's") == true)
+        #expect(try await alice.core.chats().map(\.displayName) == ["Saved notes", "mallory"])
+        try await end()
+    }
+
+    // MARK: - The fact itself
+
+    private static let reasons: [ConnectionReason] = [
+        .ownInvitation, .ownAddress, .requester, .givenInvitation, .givenAddress(.contact),
+        .givenAddress(.group), .givenAddress(.unknown), .groupInvitation(chat: 7),
+        .member(carol.reference.id, chat: 7),
+    ]
+
+    @Test("what may be said first is what the table says, and nothing else")
+    func table() {
+        let said: [(String, MessageEvent)] = [
+            ("info", Self.person), ("request", Self.request), ("group", Self.group()),
+            ("business", Self.group(isBusiness: true)), ("ok", .nothingToSay),
+            ("refusal", .group(.linkRejection(reason: "x"))),
+            ("carol", .group(.memberInformation(Self.carol.reference.id, Self.carol.profile))),
+            ("other", .group(.memberInformation(Self.host.id, Self.carol.profile))),
+            ("invitation", .group(.introduction(Self.carol))), ("end", .contactDeleted),
+        ]
+        let admitted = Self.reasons.map { reason in
+            said.filter { reason.admits($0.1) }.map(\.0).joined(separator: " ")
+        }
+        #expect(
+            admitted == [
+                "info", "", "info", "info", "info business refusal", "group business refusal",
+                "info group business refusal", "ok", "carol",
+            ])
+    }
+
+    @Test("a reason is stored as a text, and a damaged one is none")
+    func texts() {
+        for reason in Self.reasons { #expect(ConnectionReason(text: reason.text) == reason) }
+        for text in [
+            "", "own", "given address", "given address x", "member 7", "member 7 0", "group invitation x",
+        ] {
+            #expect(ConnectionReason(text: text) == nil)
+        }
+    }
+
+    @Test("connections of an earlier version get the reason that their rows tell")
+    func earlier() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("chatfs.db")
+        let before = Schema.migrations.prefix { $0.name != "reasons" }
+        let old = try Database(path: path, migrations: Array(before))
+        try old.transaction { connection in
+            try connection.execute("INSERT INTO profile (id, name, created) VALUES (1, 'alice', 0)")
+            for number in 1...6 {
+                try connection.execute("INSERT INTO connection (profile, number) VALUES (1, ?)", number)
+            }
+            try connection.execute(
+                "INSERT INTO contact_address (profile, connection, link, accepts) VALUES (1, 1, '', 'ask')")
+            for (number, chat) in [(2, Int64?.none), (3, 7)] {
+                try connection.execute(
+                    """
+                    INSERT INTO contact_request (profile, asked, message, time, state, connection, chat)
+                    VALUES (1, 1, x'', 0, 'joined', ?, ?)
+                    """, number, chat)
+            }
+            for (number, member) in [(4, Self.carol.reference.id), (5, Self.host.id)] {
+                try connection.execute(
+                    """
+                    INSERT INTO member_connection (profile, chat, member, introducer, phase, connection, since)
+                    VALUES (1, 8, ?, x'01', 'connected', ?, 0)
+                    """, member.bytes, number)
+            }
+            try connection.execute(
+                """
+                INSERT INTO network_group (chat, profile, connection, own_id, own_role, host_id, introduction, state)
+                VALUES (8, 1, 5, x'01', 'member', x'02', x'', 'joined')
+                """)
+        }
+        old.close()
+        let new = try Database(path: path, migrations: Schema.migrations)
+        let reasons = try new.read { connection in
+            try connection.query("SELECT reason FROM connection ORDER BY number") {
+                $0.textOrNil("reason").map { ConnectionReason(text: $0) } ?? nil
+            }
+        }
+        #expect(
+            reasons == [
+                .ownAddress, .requester, .groupInvitation(chat: 7), .member(Self.carol.reference.id, chat: 8),
+                nil, nil,
+            ])
+    }
+}
