@@ -139,11 +139,11 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "GroupHosting",
-            dependencies: ["Base", "Agent", "ChatProtocol", "SMP", "SMPClient", "TestSupport"],
+            dependencies: ["Base", "Agent", "ChatProtocol", "Network", "SMP", "SMPClient", "TestSupport"],
             path: "Tests/GroupHosting", swiftSettings: settings),
         .target(
             name: "InlineSending",
-            dependencies: ["Base", "Agent", "ChatProtocol", "SMP", "SMPClient", "TestSupport"],
+            dependencies: ["Base", "Agent", "ChatProtocol", "Network", "SMP", "SMPClient", "TestSupport"],
             path: "Tests/InlineSending", swiftSettings: settings),
         .target(
             name: "CoreContract", dependencies: ["Base", "ChatCore"], path: "Tests/CoreContract",

@@ -41,6 +41,9 @@ public enum ChatEvent: Sendable {
     case coreUnreachable(String)
     /// It can be reached again: what failed for that reason is worth another try.
     case coreReachable
+    /// A messaging server inside this machine's own network, by its address, was not connected to: somebody else named it,
+    /// and what goes to them waits until the user approves it.
+    case serverRefused(String)
 }
 
 /// Why items are gone.

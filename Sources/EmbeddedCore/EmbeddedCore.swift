@@ -31,7 +31,9 @@ public final class EmbeddedCore: ChatCore {
 
     let store: ProfileStore
     private let directory: DataDirectory
-    let trust: RelayTrust
+    let trust: ServerTrust
+    /// Where connections may lead that others name, for messages and for files.
+    private let policy: OutboundPolicy
     private let scheduler: TransferScheduler
     private let sender: MessageSender
     private let texts: TextSender
@@ -56,12 +58,14 @@ public final class EmbeddedCore: ChatCore {
         agent: @escaping ProfileAgent.Making
     ) throws {
         self.directory = directory
-        let trust = RelayTrust()
+        let trust = ServerTrust()
         self.trust = trust
+        let policy = OutboundPolicy(look: trust.look, isChosen: trust.holds)
+        self.policy = policy
         let network = try directory.networkChoice(of: profile)
         // What a SOCKS proxy tells this profile by from others, for as long as it is open.
         let isolation = SOCKSProxy.freshIsolation()
-        var settings = XFTPClientSettings(policy: RelayPolicy(isConfigured: trust.holds))
+        var settings = XFTPClientSettings(policy: policy)
         settings.proxy = network.proxy(isolation: isolation)
         client = XFTPClient(settings: settings)
         let transfers = transfers ?? XFTPTransfers(client: client)
@@ -78,6 +82,7 @@ public final class EmbeddedCore: ChatCore {
         try damaged.takeInEarlierKeys()
         let approvals = RelayApprovals(store, trust)
         self.approvals = approvals
+        trust.begin { [weak approvals] in approvals?.look() }
         deletions = ChunkDeletions(store, scheduler, transfers)
         uploads = Uploads(store, scheduler, transfers, approvals, deletions)
         downloads = Downloads(store, scheduler, transfers, approvals, damaged)
@@ -93,7 +98,8 @@ public final class EmbeddedCore: ChatCore {
         store.onDisappearing { [weak disappearing] in disappearing?.lookSoon() }
         inbox = Inbox(store, inlineFiles, receiver, downloads, claims, deletions)
         people = People(
-            store, key: directory.key, network: network, isolation: isolation, retry: retry, make: agent)
+            store, key: directory.key, network: network, isolation: isolation, policy: policy, retry: retry,
+            make: agent)
         if !relays.isEmpty { try directory.store.change { try $0.relays.add(relays, to: profile.id) } }
         try store.read { _ = try approvals.follow($0) }
         try inbox.takeInAtStart()
@@ -319,7 +325,11 @@ public final class EmbeddedCore: ChatCore {
         try await receiver.receive(file, approvedRelays: approvedRelays, acceptsEarly: false)
     }
 
-    public func relaysWereApproved() async { await receiver.relaysWereApproved() }
+    public func relaysWereApproved() async {
+        await blocking.attempt("read what was approved") { [approvals] in approvals.look() }
+        people.serversWereApproved()
+        await receiver.relaysWereApproved()
+    }
 
     /// Deletes the copy of a received file and keeps its message. What its relays still have can be received again.
     /// - Parameter lastCopyToo: also of what cannot.

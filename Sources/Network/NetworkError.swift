@@ -29,6 +29,8 @@ public enum NetworkErrorCode: Hashable, Sendable {
     case body
     /// A certificate, key or address that cannot be used.
     case configuration
+    /// The host leads to addresses alone that may not be reached (`OutboundPolicy`).
+    case notAllowed
 }
 
 extension NetworkError {
@@ -39,7 +41,7 @@ extension NetworkError {
     public var isTemporary: Bool {
         switch code {
         case .nameNotFound, .unreachable, .timeout, .closed, .exhausted: true
-        case .cancelled, .handshake, .identity, .protocolViolation, .body, .configuration: false
+        case .cancelled, .handshake, .identity, .protocolViolation, .body, .configuration, .notAllowed: false
         }
     }
 }

@@ -25,6 +25,9 @@ public enum SMPErrorCode: Hashable, Sendable {
     case server(ServerError)
     /// There is no connection, and none could be made: nothing was asked.
     case unreachable
+    /// The server is inside this machine or its network, and the user did not choose it; or whoever named it has named too
+    /// many: nothing was asked.
+    case notAllowed
     /// No answer in time. What was asked may have happened.
     case timedOut
     /// The connection ended before the answer. What was asked may have happened.

@@ -1,5 +1,6 @@
 import Base
 import Network
+import SMP
 
 /// How one profile reaches messaging servers.
 public struct ConnectionSettings: Sendable {
@@ -16,16 +17,19 @@ public struct ConnectionSettings: Sendable {
     /// Delays after failures: the next try for who listens, and at once when somebody asks something after `first`.
     public var retry: RetryPolicy
     public var random: any RandomSource
-    /// Of the numeric addresses of a server, 4 or 16 bytes, those that may be reached; nil: all.
-    public var mayReach: (@Sendable ([UInt8]) -> Bool)?
+    /// Which servers may be reached that others named. Those of one's own queues may.
+    public var policy: OutboundPolicy
+    /// Told of a server that the policy refused, on the server's thread: it must not wait for any connection.
+    public var refused: @Sendable (ServerAddress) -> Void = { _ in }
 
     public init(
-        proxy: SOCKSProxy? = nil, routing: PrivateRouting = PrivateRouting(),
+        policy: OutboundPolicy, proxy: SOCKSProxy? = nil, routing: PrivateRouting = PrivateRouting(),
         connectTimeout: Duration? = nil, idleTimeout: Duration = .seconds(300),
         probeTimeout: Duration = .seconds(10),
         retry: RetryPolicy = RetryPolicy(first: .seconds(2), maxDelay: .seconds(180), tries: .max),
         random: any RandomSource = SystemRandomSource()
     ) {
+        self.policy = policy
         self.proxy = proxy
         self.routing = routing
         // A way through Tor takes longer to build.

@@ -50,9 +50,13 @@ struct EstablishedConnection {
         let server = connection.server
         var last = SMPError(
             .unreachable, "The messaging server is a hidden service: it is reached through a proxy alone.")
+        let admission = Admission(server, isOwn: connection.isOwn, settings: connection.settings)
         for host in connection.settings.hosts(of: server.hosts) {
             do throws(SMPError) {
-                return try make(connection, Endpoint(host: host, port: server.port), start)
+                try admission.check(host)
+                let made = try make(connection, Endpoint(host: host, port: server.port), admission, start)
+                connection.settings.policy.noteReached(server.places)
+                return made
             } catch {
                 last = error
             }
@@ -61,7 +65,8 @@ struct EstablishedConnection {
     }
 
     private static func make(
-        _ connection: ServerConnection, _ endpoint: Endpoint, _ start: ContinuousClock.Instant
+        _ connection: ServerConnection, _ endpoint: Endpoint, _ admission: Admission,
+        _ start: ContinuousClock.Instant
     ) throws(SMPError) -> EstablishedConnection {
         let settings = connection.settings
         let end = ContinuousClock.now + settings.connectTimeout
@@ -70,7 +75,7 @@ struct EstablishedConnection {
                 to: endpoint,
                 tls: TLSClientSettings(
                     identityFingerprint: connection.server.fingerprint, applicationProtocols: ["smp/1"]),
-                proxy: settings.proxy, mayReach: settings.mayReach, size: TransportBlock.size,
+                proxy: settings.proxy, mayReach: admission.mayReach, size: TransportBlock.size,
                 timeout: settings.connectTimeout,
                 stop: connection.stop, wakeUp: connection.wakeUp)
             let block = try firstBlock(of: stream, until: end, connection)
@@ -80,6 +85,8 @@ struct EstablishedConnection {
             let (keys, hello) = try SessionKeys.agree(block: block, peer: peer, key: .generate())
             try stream.send(hello)
             return EstablishedConnection(connection, stream, keys, start)
+        } catch let error as NetworkError where error.code == .notAllowed {
+            throw admission.refusal
         } catch {
             throw unreachable(error)
         }

@@ -21,7 +21,7 @@ public final class QueueConnections: QueueServers {
     /// Messages that may wait for the listener, for each server: 2 MiB.
     static let waitingMessages = 128
 
-    public init(_ settings: ConnectionSettings = ConnectionSettings()) {
+    public init(_ settings: ConnectionSettings) {
         self.settings = settings
         router = PrivateRouter(
             settings.routing, isProtected: settings.proxy != nil, random: settings.random)
@@ -43,6 +43,7 @@ public final class QueueConnections: QueueServers {
     public func ask(
         _ requests: [ClientRequest], of server: ServerAddress
     ) async -> [Result<Answer, SMPError>] {
+        if let refusal = refusal(of: requests, to: server) { return requests.map { _ in .failure(refusal) } }
         guard requests.contains(where: { router.settings.routes($0, to: server) }) else {
             return await askDirectly(requests, of: server)
         }
@@ -52,6 +53,26 @@ public final class QueueConnections: QueueServers {
             }
             return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
         }
+    }
+
+    /// Why a server is not asked now that somebody else named: they have named too many, or its address says that it is
+    /// inside.
+    private func refusal(of requests: [ClientRequest], to server: ServerAddress) -> SMPError? {
+        let connection = state.withLock { $0.connections[server] }
+        let isKnown = connection.map { $0.isOwn || $0.isEstablished } ?? false
+        let isRouted = requests.contains { router.settings.routes($0, to: server) }
+        if isRouted, !settings.policy.isChosen(server.places),
+            server.hosts.contains(where: { !settings.policy.mayReach(host: $0) })
+        {
+            return Admission(server, isOwn: isKnown, settings: settings).refusal
+        }
+        guard let peer = requests.lazy.compactMap(\.peer).first, !isKnown,
+            let delay = settings.policy.delay(before: server.places, for: peer)
+        else { return nil }
+        return SMPError(
+            .notAllowed,
+            "A peer has named many servers: this one is asked in \(delay.components.seconds + 1) seconds at the earliest."
+        )
     }
 
     private func askByItsWay(

@@ -31,6 +31,7 @@ final class ServerConnection: Sendable {
         var isForgotten = false
         var waiting: [CheckedContinuation<Void, Never>] = []
         var handing: HandingOn?
+        var isOwn = false
     }
 
     let server: ServerAddress
@@ -64,6 +65,7 @@ final class ServerConnection: Sendable {
     func ask(_ entries: [Entry]) -> Bool {
         let (isRefused, isForgotten) = state.withLock { state in
             if state.isForgotten { return (false, true) }
+            if entries.contains(where: \.request.isOfOwnQueue) { state.isOwn = true }
             if !state.work.isStopping { state.work.entries += entries }
             return (state.work.isStopping, false)
         }
@@ -142,6 +144,12 @@ final class ServerConnection: Sendable {
     func become(_ handing: HandingOn?) { state.withLock { $0.handing = handing } }
 
     var isStopping: Bool { state.withLock { $0.work.isStopping } }
+
+    /// Whether there are queues of this profile.
+    var isOwn: Bool { state.withLock { $0.isOwn } }
+
+    /// Whether there is a connection, as somebody is served over it.
+    var isEstablished: Bool { state.withLock { $0.handing != nil } }
 
     func takeWork() -> Work {
         state.withLock { state in

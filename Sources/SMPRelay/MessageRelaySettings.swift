@@ -33,8 +33,8 @@ public struct MessageRelaySettings: Sendable {
     /// make queues may ask for it.
     public enum HandsOn: Sendable {
         case toNobody
-        /// To servers at numeric addresses, of 4 or 16 bytes, that are let through.
-        case to(@Sendable ([UInt8]) -> Bool)
+        /// To servers that the policy lets through, which counts for each address that asks.
+        case to(OutboundPolicy)
     }
 
     /// What a client may cost.

@@ -3,7 +3,8 @@ import Network
 
 /// How a client treats relays. The defaults are for use; tests shorten the waits.
 public struct XFTPClientSettings: Sendable {
-    public var policy: RelayPolicy
+    /// Where connections may lead that descriptions of others name.
+    public var policy: OutboundPolicy
     /// Every connection goes through it; names of relays are not looked up here then.
     public var proxy: SOCKSProxy?
     /// TCP, TLS and handshake together.
@@ -31,7 +32,7 @@ public struct XFTPClientSettings: Sendable {
     public var idleTime: Duration = .seconds(30)
     public var retry = RetryPolicy(first: .milliseconds(100), maxDelay: .seconds(10), tries: 8)
 
-    public init(policy: RelayPolicy) { self.policy = policy }
+    public init(policy: OutboundPolicy) { self.policy = policy }
 
     func deadline(bytes: Int) -> Duration { requestDeadline + deadlinePerKiB * ((bytes + 1023) / 1024) }
 }

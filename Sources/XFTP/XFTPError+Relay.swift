@@ -26,6 +26,7 @@ extension XFTPError {
             case .timeout: .timedOut
             case .cancelled: .cancelled
             case .identity: .wrongIdentity
+            case .notAllowed: .relayNotAllowed
             case .handshake, .protocolViolation, .body, .configuration: .protocolViolation
             }
         let words =

@@ -1,4 +1,5 @@
 import Base
+import Network
 import Testing
 
 @testable import Agent
@@ -20,7 +21,7 @@ struct NetworkTimesTests {
 
     private static let day = Duration.seconds(86_400)
     private static let agent = AgentTimes()
-    private static let connections = ConnectionSettings()
+    private static let connections = ConnectionSettings(policy: .everything)
 
     // Without what is taken off at random.
     private static func first(_ policy: RetryPolicy) -> Duration {

@@ -12,7 +12,7 @@ import TestSupport
 final class RealServers: EndingServers {
     private let connections = QueueConnections(
         ConnectionSettings(
-            connectTimeout: .seconds(60),
+            policy: .everything, connectTimeout: .seconds(60),
             retry: RetryPolicy(first: .milliseconds(50), maxDelay: .milliseconds(400), tries: .max)))
 
     func ask(_ request: ClientRequest, of server: ServerAddress) async throws(SMPError) -> Answer {

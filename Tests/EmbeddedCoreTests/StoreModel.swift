@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Network
 import XFTP
 
 @testable import EmbeddedCore
@@ -58,7 +59,7 @@ struct StoreModel {
     var items: [ModelItem] = []
     var inbox: [ModelEntry] = []
     var relays: [Int64: [RelayWithPassword]] = [:]
-    var approvals: [Int64: Set<RelayEndpoint>] = [:]
+    var approvals: [Int64: Set<ServerPlace>] = [:]
     var policies: [Int64: RelayApprovalPolicy] = [:]
     var deletions: [FileID: (profile: Int64, deletion: ChunkDeletionTable.Deletion)] = [:]
 

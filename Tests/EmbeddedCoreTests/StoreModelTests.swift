@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Network
 import Store
 import TestSupport
 import Testing
@@ -377,7 +378,7 @@ struct StoreHistory {
         guard let profile = pick(Array(model.profiles.prefix(1)))?.id else { return }
         let address = "relay\(Int.random(in: 0..<4, using: &random))"
         let password = Bool.random(using: &random) ? freshName() : nil
-        let endpoint = RelayEndpoint(
+        let endpoint = ServerPlace(
             fingerprint: Array(repeating: UInt8.random(in: 0..<3, using: &random), count: 32), host: "a.Org",
             port: .random(in: 1...3, using: &random))
         let policy = pick(RelayApprovalPolicy.allCases) ?? .ask

@@ -1,6 +1,7 @@
 import Agent
 import Base
 import ChatProtocol
+import Network
 import SMP
 import SMPClient
 import TestSupport
@@ -30,7 +31,7 @@ public final class GroupHost: Sendable {
     public init(at server: ServerAddress) async throws {
         folder = try TemporaryFolder()
         self.server = server
-        var network = ConnectionSettings()
+        var network = ConnectionSettings(policy: OutboundPolicy(chosen: server.places))
         network.retry = RetryPolicy(first: .milliseconds(20), maxDelay: .milliseconds(100), tries: .max)
         connections = QueueConnections(network)
         var times = AgentTimes()

@@ -1,6 +1,7 @@
 import Agent
 import Base
 import ChatProtocol
+import Network
 import SMP
 import SMPClient
 import TestSupport
@@ -43,7 +44,7 @@ public final class InlineSender: Sendable {
     public init(named name: String, at server: ServerAddress) async throws {
         folder = try TemporaryFolder()
         self.name = name
-        var network = ConnectionSettings()
+        var network = ConnectionSettings(policy: OutboundPolicy(chosen: server.places))
         network.retry = RetryPolicy(first: .milliseconds(20), maxDelay: .milliseconds(100), tries: .max)
         connections = QueueConnections(network)
         var times = AgentTimes()

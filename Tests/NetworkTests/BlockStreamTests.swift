@@ -121,7 +121,7 @@ struct BlockStreamTests {
                 return false
             })
         }
-        #expect(refused == .unreachable)
+        #expect(refused == .notAllowed)
         #expect(asked.withLock { $0 } == [[127, 0, 0, 1]])
         #expect(place.server.connectionCount == 0, "nobody came")
         let stream = try place.connect(mayReach: { $0 == [127, 0, 0, 1] })

@@ -168,6 +168,19 @@ struct GroupTests {
         #expect(waiting.groups.first?.key.chat == .direct(3), "the others keep their order")
     }
 
+    @Test(
+        "a server that was refused can be approved where the text names it",
+        arguments: NotificationPreview.allCases)
+    func server(preview: NotificationPreview) {
+        let server = "smp://key@10.0.0.1"
+        let request = RefusedRequest("It is inside.", server: server)
+        let group = Group(.init(chat: nil, subject: .refusal, refusal: request), since: .now)
+        let text = NotificationComposer(preview: preview, escapesMarkup: false).text(of: group)
+        let isNamed = preview != .hidden
+        #expect(text.namesRelays == isNamed && text.body.contains(server) == isNamed)
+        #expect(group.action(namesRelays: text.namesRelays) == (isNamed ? .approve([server]) : nil))
+    }
+
     @Test("the same refusal is due again after an hour, and no sooner; of 256 the next is not")
     func refusals() {
         var explained = ExplainedRefusals()

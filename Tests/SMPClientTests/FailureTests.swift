@@ -185,10 +185,13 @@ struct HostTests {
     @Test("hidden services only through a proxy, and there first")
     func hosts() {
         let both = ["smp.example.org", "abc.onion"]
-        #expect(ConnectionSettings().hosts(of: both) == ["smp.example.org"])
-        #expect(ConnectionSettings().hosts(of: ["abc.onion"]).isEmpty)
+        #expect(ConnectionSettings(policy: .everything).hosts(of: both) == ["smp.example.org"])
+        #expect(ConnectionSettings(policy: .everything).hosts(of: ["abc.onion"]).isEmpty)
         let proxy = SOCKSProxy(Endpoint(host: "127.0.0.1", port: 9050), isolation: "alice")
-        #expect(ConnectionSettings(proxy: proxy).hosts(of: both) == ["abc.onion", "smp.example.org"])
+        #expect(
+            ConnectionSettings(policy: .everything, proxy: proxy).hosts(of: both) == [
+                "abc.onion", "smp.example.org",
+            ])
     }
 
     @Test(
@@ -196,9 +199,12 @@ struct HostTests {
         arguments: ["abc.onion.", "ABC.ONION", "Abc.Onion", "aBc.OnIoN."])
     func spellings(hidden: String) async throws {
         let hosts = ["smp.example.org", hidden]
-        #expect(ConnectionSettings().hosts(of: hosts) == ["smp.example.org"])
+        #expect(ConnectionSettings(policy: .everything).hosts(of: hosts) == ["smp.example.org"])
         let proxy = SOCKSProxy(Endpoint(host: "127.0.0.1", port: 9050), isolation: "alice")
-        #expect(ConnectionSettings(proxy: proxy).hosts(of: hosts) == [hidden, "smp.example.org"])
+        #expect(
+            ConnectionSettings(policy: .everything, proxy: proxy).hosts(of: hosts) == [
+                hidden, "smp.example.org",
+            ])
         let server = try #require(
             ServerAddress(fingerprint: [UInt8](repeating: 1, count: 32), hosts: [hidden], port: 1))
         let person = Person()

@@ -14,7 +14,7 @@ struct HandingOnTests {
         throws -> Place
     {
         try Place { settings in
-            settings.handsOn = .to { _ in true }
+            settings.handsOn = .to(.everything)
             change(&settings)
         }
     }
@@ -81,7 +81,7 @@ struct HandingOnTests {
 
     @Test("to addresses inside one's own network nothing is handed on, and no connection is made")
     func inside() async throws {
-        let (mine, far) = (try Self.handing { $0.handsOn = .to { $0.first != 127 } }, try Place())
+        let (mine, far) = (try Self.handing { $0.handsOn = .to(.strangers()) }, try Place())
         let (alice, bob) = (Person(), Self.sender(over: mine.server))
         let queue = try await alice.makeQueue(far.server)
         await expect(.unreachable) {

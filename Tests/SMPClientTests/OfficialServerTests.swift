@@ -1,5 +1,6 @@
 import Base
 import Cryptography
+import Network
 import SMP
 import TestSupport
 import Testing
@@ -122,7 +123,7 @@ struct OfficialServerTests {
     @Test("our relay hands on to the official one, and the official one to ours")
     func handedOnBothWays() async throws {
         let (relay, official) = try await Self.start()
-        let ours = try Place { $0.handsOn = .to { _ in true } }
+        let ours = try Place { $0.handsOn = .to(.everything) }
         for (proxy, server) in [(ours.server, official), (official, ours.server)] {
             var settings = ConnectionSettings.forTests
             settings.routing = PrivateRouting(.unknownServers, fallback: .none, servers: [proxy])

@@ -123,7 +123,7 @@ struct Queue: Sendable {
 extension ConnectionSettings {
     /// Patient where tests share two cores, and quick to try again.
     static let forTests = ConnectionSettings(
-        connectTimeout: .seconds(60),
+        policy: .everything, connectTimeout: .seconds(60),
         retry: RetryPolicy(first: .milliseconds(50), maxDelay: .milliseconds(400), tries: .max))
 }
 

@@ -38,7 +38,7 @@ struct WaysOutTests {
         _ change: (inout MessageRelaySettings) -> Void = { _ in }
     ) throws -> (mine: RelayPlace, far: RelayPlace) {
         let mine = try RelayPlace { settings in
-            settings.handsOn = .to { $0 != [127, 0, 0, 9] }
+            settings.handsOn = .to(OutboundPolicy { $0.host != "127.0.0.9" })
             change(&settings)
         }
         return (mine, try RelayPlace { $0.listen = Endpoint(host: "0.0.0.0", port: 0) })
@@ -85,7 +85,7 @@ struct WaysOutTests {
             on: SocketAddress.resolve(
                 Endpoint(host: "127.0.0.1", port: 0), numericOnly: true, listening: true))
         let port = silent.localPort()
-        let place = try RelayPlace { $0.handsOn = .to { _ in true } }
+        let place = try RelayPlace { $0.handsOn = .to(.everything) }
         try await blocking {
             let client = try RawClient.connected(to: place.relay.address)
             let server = try #require(

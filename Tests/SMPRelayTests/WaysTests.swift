@@ -1,3 +1,4 @@
+import Network
 import SMP
 import SMPClient
 import Testing
@@ -17,7 +18,9 @@ struct WaysTests {
     }
 
     private mutating func begin(_ server: UInt16, _ client: UInt64) -> (QueueConnections, Ways.Outcome) {
-        ways.begin(Self.server(server), of: client) { QueueConnections() }
+        ways.begin(Self.server(server), of: client) {
+            QueueConnections(ConnectionSettings(policy: .everything))
+        }
     }
 
     /// The whole of it; false: there is no room.

@@ -9,17 +9,17 @@ import Testing
     @Test func aRelayHasOneForEachHostWhateverItsLetters() {
         let relay = RelayAddress(fingerprint: fingerprint, hosts: ["A.Example", "b.onion"], port: 443)
         #expect(
-            RelayEndpoint.all(of: relay) == [
-                RelayEndpoint(fingerprint: fingerprint, host: "a.example", port: 443),
-                RelayEndpoint(fingerprint: fingerprint, host: "B.ONION", port: 443),
+            relay.places == [
+                ServerPlace(fingerprint: fingerprint, host: "a.example", port: 443),
+                ServerPlace(fingerprint: fingerprint, host: "B.ONION", port: 443),
             ])
     }
 
     @Test func anotherPortOrFingerprintIsAnother() {
-        let one = RelayEndpoint(fingerprint: fingerprint, host: "a", port: 1)
-        #expect(one != RelayEndpoint(fingerprint: fingerprint, host: "a", port: 2))
-        #expect(one != RelayEndpoint(fingerprint: [], host: "a", port: 1))
-        #expect(one != RelayEndpoint(fingerprint: fingerprint, host: "b", port: 1))
+        let one = ServerPlace(fingerprint: fingerprint, host: "a", port: 1)
+        #expect(one != ServerPlace(fingerprint: fingerprint, host: "a", port: 2))
+        #expect(one != ServerPlace(fingerprint: [], host: "a", port: 1))
+        #expect(one != ServerPlace(fingerprint: fingerprint, host: "b", port: 1))
     }
 
     /// A proxy reads addresses in every spelling, and some on this machine connect to it.
@@ -31,7 +31,7 @@ import Testing
     func noProxyIsAskedForTheOwnNetwork(host: String) throws {
         let relay = RelayAddress(fingerprint: fingerprint, hosts: [host], port: 443)
         let error = #expect(throws: XFTPError.self) {
-            try RelayResolver.endpointsForProxy(of: relay, policy: RelayPolicy(configured: []))
+            try RelayResolver.endpointsForProxy(of: relay, policy: OutboundPolicy(chosen: []))
         }
         #expect(error?.code == .relayNotAllowed)
         let configured = try RelayResolver.endpointsForProxy(of: relay, policy: .everything)
@@ -42,7 +42,7 @@ import Testing
     @Test func hiddenServicesAreFoundInEverySpellingAndNeverLookedUp() async throws {
         let hosts = ["abc.onion.", "ABC.ONION", "Abc.Onion."]
         let relay = RelayAddress(fingerprint: fingerprint, hosts: ["a.example"] + hosts, port: 443)
-        let proxied = try RelayResolver.endpointsForProxy(of: relay, policy: RelayPolicy(configured: []))
+        let proxied = try RelayResolver.endpointsForProxy(of: relay, policy: OutboundPolicy(chosen: []))
         #expect(proxied.map(\.host) == hosts + ["a.example"])
         for host in hosts {
             let hidden = RelayAddress(fingerprint: fingerprint, hosts: [host], port: 443)
@@ -53,7 +53,7 @@ import Testing
         }
         // What else it has is used.
         let both = RelayAddress(fingerprint: fingerprint, hosts: hosts + ["192.0.3.1"], port: 443)
-        let found = try await RelayResolver.endpoints(of: both, policy: RelayPolicy(configured: []))
+        let found = try await RelayResolver.endpoints(of: both, policy: OutboundPolicy(chosen: []))
         #expect(found == [Endpoint(host: "192.0.3.1", port: 443)])
     }
 
@@ -71,7 +71,7 @@ import Testing
     @Test func namesAndAddressesOfOthersAreLeftToTheProxy() throws {
         let relay = RelayAddress(
             fingerprint: fingerprint, hosts: ["a.example", "127.1", "b.onion", "192.0.3.1"], port: 443)
-        let endpoints = try RelayResolver.endpointsForProxy(of: relay, policy: RelayPolicy(configured: []))
+        let endpoints = try RelayResolver.endpointsForProxy(of: relay, policy: OutboundPolicy(chosen: []))
         #expect(endpoints.map(\.host) == ["b.onion", "a.example", "192.0.3.1"])
     }
 }

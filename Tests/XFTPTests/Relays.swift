@@ -1,6 +1,7 @@
 import Base
 import Cryptography
 import Glibc
+import Network
 import Posix
 import TestSupport
 import Testing

@@ -1,6 +1,7 @@
 import Base
 import Cryptography
 import Glibc
+import Network
 import Posix
 import TestSupport
 import Testing
@@ -201,7 +202,7 @@ import Testing
         let uploaded = try await FileUpload.run(
             MemorySource(bytes: [1]), fileName: "a", recipients: 1, relays: [relay.address],
             client: .forTests())
-        let strict = XFTPClient.forTests { $0.policy = RelayPolicy(configured: []) }
+        let strict = XFTPClient.forTests { $0.policy = OutboundPolicy(chosen: []) }
         let refused = await code { _ = try await download(uploaded.recipients[0], strict) }
         #expect(refused == .relayNotAllowed)
         // A name that leads inside is found out as well.
@@ -211,7 +212,9 @@ import Testing
         named.chunks[0].replicas[0].relay = local
         let byName = await code { _ = try await download(named, strict) }
         #expect(byName == .relayNotAllowed)
-        let configured = XFTPClient.forTests { $0.policy = RelayPolicy(configured: [relay.address, local]) }
+        let configured = XFTPClient.forTests {
+            $0.policy = OutboundPolicy(chosen: relay.address.places + local.places)
+        }
         #expect(try await download(uploaded.recipients[0], configured).1 == [1])
         #expect(try await download(named, configured).1 == [1])
     }

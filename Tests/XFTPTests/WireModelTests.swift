@@ -1,5 +1,6 @@
 import Base
 import Cryptography
+import Network
 import TestSupport
 import Testing
 

@@ -39,7 +39,7 @@ public final class Agent: ConnectionAgent {
         queueServers = Lock(settings.servers)
         links = LinkResolver(work: work, servers: servers, times: settings.times, random: random)
         feed = EventFeed(work)
-        traffic = AgentTraffic(work: work, servers: servers, times: settings.times, log: log, feed: feed)
+        traffic = AgentTraffic(work: work, servers: servers, settings: settings, log: log, feed: feed)
     }
 
     /// Subscribes to all queues, and goes on with everything that was not finished.

@@ -9,6 +9,11 @@ public struct AgentSettings: Sendable {
     /// then.
     public var postQuantum: Bool
     public var times: AgentTimes
+    /// Who is to be blamed for connections to the server of a connection's other side, by the connection and why it is
+    /// wanted (`ClientRequest.peer`).
+    public var peer: Peer = { id, _ in "connection \(id.number)" }
+
+    public typealias Peer = @Sendable (_ connection: ConnectionID, _ reason: String?) -> String
 
     public init(servers: [ServerAddress], postQuantum: Bool = false, times: AgentTimes = .init()) {
         self.servers = servers

@@ -21,7 +21,10 @@ final class AgentTraffic: Sendable {
     /// Parts tell each other through this what there is to be done.
     private let follower: Follower
 
-    init(work: StoreWork, servers: any QueueServers, times: AgentTimes, log: Log, feed: EventFeed) {
+    init(
+        work: StoreWork, servers: any QueueServers, settings: AgentSettings, log: Log, feed: EventFeed
+    ) {
+        let times = settings.times
         self.servers = servers
         self.feed = feed
         let follower = Follower()
@@ -31,7 +34,8 @@ final class AgentTraffic: Sendable {
         let receiver = Receiver(
             work: work, servers: servers, times: times, log: log, follow: follow,
             askAgain: { follower.askAgain($0) })
-        let sender = OutgoingWorker(work: work, servers: servers, times: times, follow: follow)
+        let sender = OutgoingWorker(
+            work: work, servers: servers, times: times, peer: settings.peer, follow: follow)
         let keeper = QueueWorker(work: work, servers: servers, times: times, log: log, follow: follow)
         parts = Parts(
             outgoing: Lanes { await sender.work($0) }, queues: Lanes { await keeper.work($0) },

@@ -9,6 +9,7 @@ struct OutgoingWorker: Sendable {
     let work: StoreWork
     let servers: any QueueServers
     let times: AgentTimes
+    let peer: AgentSettings.Peer
     /// Has what a transaction leaves to be done begun.
     let follow: @Sendable (StepOutcome) -> Void
 
@@ -24,16 +25,18 @@ struct OutgoingWorker: Sendable {
     }
 
     func work(_ id: ConnectionID) async -> Lanes<ConnectionID>.Outcome {
-        guard let next = await change("prepare what is sent", { [times] in try Self.next(id, times, &$0) })
-        else {
-            return .retry(times.store)
+        let prepared = await change("prepare what is sent") { [times] tables in
+            (try Self.next(id, times, &tables), try tables.connections.reason(of: id))
         }
+        guard let (next, reason) = prepared else { return .retry(times.store) }
+        let peer = peer(id, reason)
         switch next {
         case .nothing: return .idle
         case .skipped: return .more
         case .waiting: return .later(times.lookAgain)
-        case .secure(let queue, let item): return await secure(queue, for: item, of: id)
-        case .send(let item, let queue, let body): return await send(item, body: body, to: queue, of: id)
+        case .secure(let queue, let item): return await secure(queue, for: item, of: id, by: peer)
+        case .send(let item, let queue, let body):
+            return await send(item, body: body, to: queue, of: id, by: peer)
         }
     }
 
@@ -143,13 +146,13 @@ struct OutgoingWorker: Sendable {
     // MARK: - Asking
 
     private func secure(
-        _ queue: SendingQueue, for item: StoredOutgoing, of id: ConnectionID
+        _ queue: SendingQueue, for item: StoredOutgoing, of id: ConnectionID, by peer: String
     ) async -> Lanes<ConnectionID>.Outcome {
         // Its length was checked when it was read.
         guard let key = try? queue.authorization else { return .idle }
         let request = ClientRequest(
             .secureAsSender(key: key.publicKey), of: queue.address.senderID, key: .signing(key),
-            timeout: times.answer)
+            timeout: times.answer, peer: peer)
         let outcome = await answer(request, of: queue.address.server)
         switch outcome {
         case .done:
@@ -164,12 +167,12 @@ struct OutgoingWorker: Sendable {
     }
 
     private func send(
-        _ item: StoredOutgoing, body: [UInt8], to queue: SendingQueue, of id: ConnectionID
+        _ item: StoredOutgoing, body: [UInt8], to queue: SendingQueue, of id: ConnectionID, by peer: String
     ) async -> Lanes<ConnectionID>.Outcome {
         let key: CommandKey? = queue.use == .request ? nil : (try? queue.authorization).map { .signing($0) }
         let request = ClientRequest(
             .send(flags: [UInt8(ascii: item.notifies ? "T" : "F")], body: body), of: queue.address.senderID,
-            key: key, timeout: times.answer)
+            key: key, timeout: times.answer, peer: peer)
         let outcome = await answer(request, of: queue.address.server)
         switch outcome {
         case .done:

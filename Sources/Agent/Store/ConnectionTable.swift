@@ -127,6 +127,13 @@ struct ConnectionTable {
         try connection.execute("UPDATE connection SET link_hash = NULL WHERE id = ?", id.number)
     }
 
+    /// Why the application wanted it; nil where it did not say.
+    func reason(of id: ConnectionID) throws -> String? {
+        try connection.first("SELECT reason FROM connection WHERE id = ?", id.number) {
+            $0.textOrNil("reason")
+        } ?? nil
+    }
+
     func linkHash(of id: ConnectionID) throws -> [UInt8]? {
         try connection.first(
             "SELECT link_hash FROM connection WHERE id = ? AND link_hash IS NOT NULL", id.number

@@ -1,4 +1,5 @@
 import ChatCore
+import Network
 import SMP
 import XFTP
 
@@ -17,7 +18,7 @@ extension DataDirectory {
     }
 
     /// Somebody may have deleted it since it was looked up.
-    private static func require(_ profile: Profile, _ tables: DirectoryTables) throws {
+    static func require(_ profile: Profile, _ tables: DirectoryTables) throws {
         guard try tables.profiles.name(of: profile.id) == nil else { return }
         throw ChatError(.noSuchProfile, "There is no profile \(profile.displayName) any more.")
     }
@@ -109,7 +110,7 @@ extension DataDirectory {
         try wrapping {
             try store.change { tables in
                 try relays.filter { relay in
-                    try RelayEndpoint.all(of: relay).map { try tables.relays.revoke($0, of: profile.id) }
+                    try relay.places.map { try tables.relays.revoke($0, of: profile.id) }
                         .contains(true)
                 }
             }
@@ -122,7 +123,7 @@ extension DataDirectory {
         try wrapping {
             try store.change { tables in
                 try Self.require(profile, tables)
-                for endpoint in relays.flatMap(RelayEndpoint.all) {
+                for endpoint in relays.flatMap(\.places) {
                     try tables.relays.approve(endpoint, for: profile.id)
                 }
             }

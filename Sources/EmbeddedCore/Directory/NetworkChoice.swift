@@ -43,10 +43,14 @@ public struct NetworkChoice: Hashable, Sendable {
     /// - Parameter isolation: what no other profile has, 1 to 255 bytes.
     func proxy(isolation: String) -> SOCKSProxy? { proxy.map { SOCKSProxy($0, isolation: isolation) } }
 
-    /// - Parameter servers: those of the profile, which carry what goes to others.
-    func connectionSettings(isolation: String, servers: [ServerAddress]) -> ConnectionSettings {
+    /// - Parameters:
+    ///   - servers: those of the profile, which carry what goes to others.
+    ///   - policy: where connections may lead that others name.
+    func connectionSettings(
+        isolation: String, servers: [ServerAddress], policy: OutboundPolicy
+    ) -> ConnectionSettings {
         ConnectionSettings(
-            proxy: proxy(isolation: isolation),
+            policy: policy, proxy: proxy(isolation: isolation),
             routing: PrivateRouting(mode, fallback: way, servers: servers))
     }
 

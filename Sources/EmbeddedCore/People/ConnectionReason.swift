@@ -1,3 +1,4 @@
+import Agent
 import Base
 import ChatProtocol
 import SMP
@@ -40,6 +41,17 @@ enum ConnectionReason: Hashable, Sendable {
         switch self {
         case .groupInvitation, .member: true
         case .ownInvitation, .ownAddress, .requester, .givenInvitation, .givenAddress: false
+        }
+    }
+
+    /// Who named the server of the other side: a host names those of all members of its group. Strangers, of whom anybody
+    /// can be any number, are one.
+    func peer(of connection: ConnectionID) -> String {
+        switch self {
+        case .member(_, let chat): "group \(chat)"
+        case .requester, .ownAddress: "strangers"
+        case .ownInvitation, .givenInvitation, .givenAddress, .groupInvitation:
+            "connection \(connection.number)"
         }
     }
 

@@ -3,6 +3,7 @@ import Base
 import ChatCore
 import ChatProtocol
 import Cryptography
+import Network
 import SMP
 
 /// The people on the network that a profile has chats with. Its agent is made when there is somebody, or is to be: a
@@ -24,6 +25,8 @@ final class People: Sendable {
     private let key: SecretBytes?
     private let network: NetworkChoice
     private let isolation: String
+    private let policy: OutboundPolicy
+    private let refused: RefusedServers
     private let make: ProfileAgent.Making
     private let incoming: AgentEvents
     private let outgoing: OutgoingMessages
@@ -38,8 +41,10 @@ final class People: Sendable {
 
     init(
         _ store: ProfileStore, key: SecretBytes?, network: NetworkChoice, isolation: String,
-        retry: RetryPolicy, make: @escaping ProfileAgent.Making
+        policy: OutboundPolicy, retry: RetryPolicy, make: @escaping ProfileAgent.Making
     ) {
+        self.policy = policy
+        refused = RefusedServers(store)
         self.network = network
         self.isolation = isolation
         self.store = store
@@ -119,6 +124,12 @@ final class People: Sendable {
     func endSuspension() {
         state.withLock { $0.isSuspended = false }
         followSuspension()
+    }
+
+    /// The user allows servers that were refused before.
+    func serversWereApproved() {
+        refused.forget()
+        state.withLock { $0.opened }?.tryAgain()
     }
 
     private func followSuspension() {
@@ -226,9 +237,10 @@ final class People: Sendable {
                 lastEvent: try store.read { try $0.people.lastEvent() },
                 isRestored: store.folders.isRestored)
             let servers = try servers()
-            let opened = try make(
-                store.folders.path + "/agent.sqlite", key, servers,
-                network.connectionSettings(isolation: isolation, servers: servers))
+            var settings = network.connectionSettings(
+                isolation: isolation, servers: servers, policy: policy)
+            settings.refused = { [refused] in refused.note($0) }
+            let opened = try make(store.folders.path + "/agent.sqlite", key, servers, settings)
             return (opened, past)
         }
         do {

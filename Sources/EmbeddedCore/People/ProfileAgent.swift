@@ -17,6 +17,8 @@ struct ProfileAgent: Sendable {
     /// Closes all connections until `resume`.
     let suspend: @Sendable () -> Void
     let resume: @Sendable () -> Void
+    /// What could not be reached before may be now.
+    var tryAgain: @Sendable () -> Void = {}
 
     /// What an agent cannot know of the time before its start.
     struct Past: Sendable {
@@ -37,13 +39,24 @@ struct ProfileAgent: Sendable {
         let connections = QueueConnections(network)
         let agent = try Agent(
             path: path, key: key, servers: connections,
-            settings: AgentSettings(servers: servers, postQuantum: true), kem: GcryptKEM.installed)
+            settings: settings(servers), kem: GcryptKEM.installed)
         connections.followNetwork { [weak agent] in agent?.networkChanged() }
         return ProfileAgent(agent, over: connections)
     }
 }
 
 extension ProfileAgent {
+    private static func settings(_ servers: [ServerAddress]) -> AgentSettings {
+        var settings = AgentSettings(servers: servers, postQuantum: true)
+        settings.peer = peer
+        return settings
+    }
+
+    /// Whom connections of a profile are counted for.
+    static let peer: AgentSettings.Peer = { id, reason in
+        reason.flatMap { ConnectionReason(text: $0) }?.peer(of: id) ?? "connection \(id.number)"
+    }
+
     init(_ agent: Agent, over connections: QueueConnections) {
         self.agent = agent
         start = { (past: Past) async throws(AgentError) in
@@ -54,6 +67,10 @@ extension ProfileAgent {
         suspend = { connections.suspend() }
         resume = {
             connections.resume()
+            agent.networkChanged()
+        }
+        tryAgain = {
+            connections.networkChanged()
             agent.networkChanged()
         }
         stop = {

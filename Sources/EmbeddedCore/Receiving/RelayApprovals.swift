@@ -1,13 +1,16 @@
 import Base
 import ChatCore
+import Network
+import SMP
+import SMPClient
 import XFTP
 
 /// Whether the relays of a received file may be contacted, and the relays that may be in this machine's own network.
 final class RelayApprovals: Sendable {
     private let store: ProfileStore
-    private let trust: RelayTrust
+    private let trust: ServerTrust
 
-    init(_ store: ProfileStore, _ trust: RelayTrust) {
+    init(_ store: ProfileStore, _ trust: ServerTrust) {
         self.store = store
         self.trust = trust
     }
@@ -31,20 +34,39 @@ final class RelayApprovals: Sendable {
     @discardableResult
     func follow(_ tables: ProfileTables) throws -> RelayRules {
         let rules = try tables.relays.rules(of: store.profile.id)
-        trust.follow(rules)
+        let servers = try tables.directory.messagingServers.configured(of: store.profile.id)
+            .compactMap { ServerAddress($0) }.flatMap(\.places)
+        trust.follow(rules, servers: try servers + tables.relays.approved(.messages, of: store.profile.id))
         return rules
+    }
+
+    /// Reads what holds now. Blocks.
+    func look() {
+        // What cannot be read permits nothing new.
+        _ = try? store.read { try follow($0) }
     }
 }
 
-/// The relays that may be in this machine's own network, as the rules were when last read.
-final class RelayTrust: Sendable {
-    private let endpoints = Lock<Set<RelayEndpoint>>([])
+/// The servers that the user chose, for messages or for files, as it was when last read: they may be in this machine's own
+/// network.
+final class ServerTrust: Sendable {
+    private let places = Lock<Set<ServerPlace>>([])
+    private let source = Lock(Source())
 
-    func follow(_ rules: RelayRules) {
-        endpoints.withLock { $0 = rules.configured.union(rules.approved) }
+    private struct Source {
+        var look: @Sendable () -> Void = {}
     }
 
-    @Sendable func holds(_ relay: RelayAddress) -> Bool {
-        endpoints.withLock { endpoints in RelayEndpoint.all(of: relay).allSatisfy(endpoints.contains) }
+    /// - Parameter servers: for messages.
+    func follow(_ rules: RelayRules, servers: [ServerPlace]) {
+        places.withLock { $0 = rules.configured.union(rules.approved).union(servers) }
     }
+
+    @Sendable func holds(_ place: ServerPlace) -> Bool { places.withLock { $0.contains(place) } }
+
+    /// - Parameter look: has this follow what is stored.
+    func begin(_ look: @escaping @Sendable () -> Void) { source.withLock { $0.look = look } }
+
+    /// Reads it again. Blocks.
+    @Sendable func look() { source.withLock { $0.look }() }
 }

@@ -1,5 +1,6 @@
 import ChatCore
 import CoreServices
+import Network
 import XFTP
 
 /// What happens with a file on relays that the user neither configured nor approved. None of these
@@ -16,8 +17,8 @@ public enum RelayApprovalPolicy: String, Sendable, CaseIterable {
 /// Which relays a profile may contact to receive a file. Contacting one shows it the user's network
 /// address, and the sender chose it.
 struct RelayRules: Sendable {
-    var configured: Set<RelayEndpoint>
-    var approved: Set<RelayEndpoint>
+    var configured: Set<ServerPlace>
+    var approved: Set<ServerPlace>
     var policy: RelayApprovalPolicy
 
     /// Refuses relays that may not be contacted. `approvedNow` is the user's word for this one file;
@@ -28,7 +29,7 @@ struct RelayRules: Sendable {
         try RelayCheck.require(
             relays, allowsUnknown: policy == .always || policy == .ask && approvedNow
         ) { relay in
-            RelayEndpoint.all(of: relay).allSatisfy { configured.contains($0) || approved.contains($0) }
+            relay.places.allSatisfy { configured.contains($0) || approved.contains($0) }
         }
     }
 }

@@ -13,6 +13,7 @@ struct NetworkTables {
     let memberConnections: MemberConnectionTable
     let retention: RetentionTable
     let inlineTransfers: InlineTransferTable
+    let refusedServers: RefusedServerTable
 
     init(_ connection: Connection, of profile: Int64) {
         people = PeopleTable(connection, of: profile)
@@ -22,6 +23,7 @@ struct NetworkTables {
         memberConnections = MemberConnectionTable(connection, of: profile)
         retention = RetentionTable(connection, of: profile)
         inlineTransfers = InlineTransferTable(connection, of: profile)
+        refusedServers = RefusedServerTable(connection, of: profile)
     }
 
     /// Whether a chat is with somebody on the network, also where nobody of a group can be reached.

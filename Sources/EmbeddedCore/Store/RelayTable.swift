@@ -1,4 +1,5 @@
 import ChatCore
+import Network
 import Store
 import XFTP
 
@@ -37,14 +38,35 @@ struct RelayTable {
 
     // MARK: - Approved
 
-    func approve(_ endpoint: RelayEndpoint, for profile: Int64) throws {
+    /// What a place is for. The words are stored.
+    enum Purpose: String, SQLBindable, CaseIterable {
+        case files = "xftp"
+        case messages = "smp"
+    }
+
+    func approve(_ endpoint: ServerPlace, _ purpose: Purpose = .files, for profile: Int64) throws {
         try connection.execute(
-            "INSERT OR IGNORE INTO approval (profile, fingerprint, host, port) VALUES (?, ?, ?, ?)",
-            profile, endpoint.fingerprint, endpoint.host, Int(endpoint.port))
+            """
+            INSERT OR IGNORE INTO approval (profile, fingerprint, host, port, protocol) VALUES (?, ?, ?, ?, ?)
+            """, profile, endpoint.fingerprint, endpoint.host, Int(endpoint.port), purpose)
+    }
+
+    /// Places that were approved for something.
+    func approved(_ purpose: Purpose, of profile: Int64) throws -> [ServerPlace] {
+        try connection.query(
+            "SELECT fingerprint, host, port FROM approval WHERE profile = ? AND protocol = ?", profile,
+            purpose,
+            row: place)
+    }
+
+    private func place(_ row: borrowing Row) -> ServerPlace {
+        ServerPlace(
+            fingerprint: row.bytes("fingerprint"), host: row.text("host"),
+            port: UInt16(clamping: row.integer("port")))
     }
 
     /// False when it was not approved.
-    func revoke(_ endpoint: RelayEndpoint, of profile: Int64) throws -> Bool {
+    func revoke(_ endpoint: ServerPlace, of profile: Int64) throws -> Bool {
         try connection.execute(
             "DELETE FROM approval WHERE profile = ? AND fingerprint = ? AND host = ? AND port = ?",
             profile, endpoint.fingerprint, endpoint.host, Int(endpoint.port)) > 0
@@ -56,19 +78,13 @@ struct RelayTable {
 
     /// What holds for the relays of received files.
     func rules(of profile: Int64) throws -> RelayRules {
-        let approved = try connection.query(
-            "SELECT fingerprint, host, port FROM approval WHERE profile = ?", profile
-        ) { row in
-            RelayEndpoint(
-                fingerprint: row.bytes("fingerprint"), host: row.text("host"),
-                port: UInt16(clamping: row.integer("port")))
-        }
+        let approved = try approved(.files, of: profile)
         let policy = try connection.first("SELECT relay_policy FROM profile WHERE id = ?", profile) {
             try $0.value("relay_policy", as: RelayApprovalPolicy.self)
         }
         let configured = try configured(of: profile).compactMap { RelayAddress($0.address) }
         return RelayRules(
-            configured: Set(configured.flatMap(RelayEndpoint.all)), approved: Set(approved),
+            configured: Set(configured.flatMap(\.places)), approved: Set(approved),
             policy: policy ?? .ask)
     }
 }

@@ -27,7 +27,7 @@ public final class BlockStream {
     ///   - mayReach: which of the numeric addresses that the host has, 4 or 16 bytes; nil: all.
     ///   - stop: gives up connecting when it is rung.
     ///   - wakeUp: ends a wait of the stream.
-    /// - Throws: `.nameNotFound`, `.unreachable` (also where none may be reached), `.timeout`, `.closed`,
+    /// - Throws: `.nameNotFound`, `.unreachable`, `.notAllowed` (none may be reached), `.timeout`, `.closed`,
     ///   `.exhausted`, `.handshake` (also of the proxy), `.identity`, `.configuration`; `.cancelled` when
     ///   `stop` is rung.
     public static func connect(

@@ -1,3 +1,4 @@
+import Base
 import Glibc
 
 /// Where a client comes from, as servers count what each may have: an IPv4 address, or the first half of an IPv6 address, which
@@ -15,6 +16,11 @@ public struct PeerAddress: Hashable, Sendable {
 
     /// Of a client that is gone already, and where there is no network.
     public static let unknown = PeerAddress([])
+}
+
+extension PeerAddress: CustomStringConvertible {
+    /// The counted bytes in hexadecimal digits.
+    public var description: String { Hexadecimal.encode(bytes) }
 }
 
 extension Socket {

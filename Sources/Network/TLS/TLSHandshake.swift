@@ -6,15 +6,26 @@ struct ClientRoute: Sendable {
     let endpoint: Endpoint
     let tls: TLSClientSettings
     let proxy: SOCKSProxy?
-    /// Of the numeric addresses that a name leads to, 4 or 16 bytes, those that may be reached; nil: all.
+    /// Of the numeric addresses that a name leads to, 4 or 16 bytes, those that may be reached; nil: all. A proxy is
+    /// asked whatever its own address is: there the host's text decides.
     var mayReach: (@Sendable ([UInt8]) -> Bool)?
+
+    private static let maxAddresses = 8
 
     /// To the proxy where there is one, else to the server. Blocks; `stop` gives up.
     fileprivate func connect(deadline: Deadline, stop: WakeUp) throws(NetworkError) -> Socket {
         let next = proxy?.endpoint ?? endpoint
         do throws(NetworkError) {
             var addresses = try AddressLookUp(next).run(deadline: deadline, stop: stop)
-            if let mayReach { addresses.removeAll { !mayReach($0.hostBytes) } }
+            if let mayReach, proxy == nil {
+                let wasFound = !addresses.isEmpty
+                addresses.removeAll { !mayReach($0.hostBytes) }
+                if wasFound, addresses.isEmpty {
+                    throw NetworkError(.notAllowed, "The host is inside this machine or its network.")
+                }
+                // Who named the host may have given it as many as they like.
+                addresses = Array(addresses.prefix(Self.maxAddresses))
+            }
             return try Socket.connect(to: addresses, deadline: deadline, stop: stop)
         } catch {
             // What this machine has run out of is not the proxy's.

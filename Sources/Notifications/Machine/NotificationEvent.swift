@@ -60,8 +60,13 @@ public struct RefusedRequest: Hashable, Sendable {
     public var subject: String?
     /// As its folder is called.
     public var chatName: String?
+    /// The address of a server that the user may approve.
+    public var server: String?
 
-    public init(_ sentence: String, subject: String? = nil, chatName: String? = nil) {
+    public init(
+        _ sentence: String, subject: String? = nil, chatName: String? = nil, server: String? = nil
+    ) {
+        self.server = server
         self.sentence = sentence
         self.subject = subject
         self.chatName = chatName

@@ -122,7 +122,8 @@ struct NotificationGroup: Hashable, Sendable {
     /// - Parameter namesRelays: whether the text says what would be approved.
     func action(namesRelays: Bool) -> NotificationAction? {
         switch key.subject {
-        case .arrival, .refusal: nil
+        case .arrival: nil
+        case .refusal: namesRelays ? key.refusal?.server.map { .approve([$0]) } : nil
         case .approval:
             namesRelays && sharesRelays && 1...Self.maxRelays ~= relays.count ? .approve(relays) : nil
         case .failure: mayRetry ? .retry(files.map(\.entry)) : nil

@@ -121,7 +121,12 @@ struct NotificationComposer: Sendable {
             let name = line(subject, limit: Self.maxName)
             if !name.isEmpty { body = "\(name): \(sentence)" }
         }
-        return NotificationText(summary: summary, body: body)
+        var text = NotificationText(summary: summary, body: body)
+        if preview != .hidden, let server = request?.server {
+            text.body += " " + line(server, limit: 200)
+            text.namesRelays = true
+        }
+        return text
     }
 
     // MARK: - Parts

@@ -11,6 +11,8 @@ public struct ClientRequest: Sendable {
     public var timeout: Duration
     /// 24 random bytes that no other request has. Only a command that is made of it brings its own (`Command.senderID`).
     public var correlationID: [UInt8]?
+    /// Who named the server; nil: the user. What one peer causes is limited.
+    public var peer: String?
 
     public static let interactiveTimeout = Duration.seconds(10)
     public static let backgroundTimeout = Duration.seconds(30)
@@ -18,13 +20,14 @@ public struct ClientRequest: Sendable {
     public init(
         _ command: Command, of entityID: [UInt8] = [], key: CommandKey? = nil,
         timeout: Duration = interactiveTimeout,
-        correlationID: [UInt8]? = nil
+        correlationID: [UInt8]? = nil, peer: String? = nil
     ) {
         self.command = command
         self.entityID = entityID
         self.key = key
         self.timeout = timeout
         self.correlationID = correlationID
+        self.peer = peer
     }
 
     /// Which request of its connection an event is about.

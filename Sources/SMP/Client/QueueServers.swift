@@ -9,7 +9,7 @@ import Base
 /// Safe to use from any thread and task; nothing here blocks.
 public protocol QueueServers: Sendable {
     /// Asks one server. A refusal (`Answer.error`) is an answer.
-    /// - Throws: where there is none: `.unreachable`, `.wrongIdentity`, `.unsupportedVersion`, `.tooLong` when nothing was
+    /// - Throws: where there is none: `.unreachable`, `.notAllowed`, `.wrongIdentity`, `.unsupportedVersion`, `.tooLong` when nothing was
     ///   asked; `.timedOut`, `.disconnected`, `.malformed` when it may have happened all the same. Of a server that is
     ///   asked through another one also `.notAuthentic`, and `.server` with the refusal of that one.
     func ask(_ request: ClientRequest, of server: ServerAddress) async throws(SMPError) -> Answer

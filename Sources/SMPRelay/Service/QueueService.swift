@@ -114,7 +114,7 @@ final class QueueService: Sendable {
         guard case .command(let request, let client) = job, WaysOut.isAbout(request.command) else {
             return false
         }
-        waysOut.perform(request, of: client.number) { answer in
+        waysOut.perform(request, of: client.number, at: client.peer) { answer in
             client.tell(Client.Message(answer, to: request))
             client.wake()
         }

@@ -8,14 +8,14 @@ import SMPClient
 /// this relay cannot read.
 final class WaysOut: Sendable {
     private let settings: MessageRelaySettings
-    private let mayReach: @Sendable ([UInt8]) -> Bool
+    private let policy: OutboundPolicy
     private let ways: Lock<Ways>
 
     /// nil: nothing is handed on.
     init?(_ settings: MessageRelaySettings) {
-        guard case .to(let mayReach) = settings.handsOn else { return nil }
+        guard case .to(let policy) = settings.handsOn else { return nil }
         self.settings = settings
-        self.mayReach = mayReach
+        self.policy = policy
         ways = Lock(Ways(limit: settings.limits.otherServers, limitOfClient: settings.limits.waysOut))
     }
 
@@ -29,12 +29,13 @@ final class WaysOut: Sendable {
     /// Carries out one of these commands. Never blocks, and a way that a client asks for is its own when this returns:
     /// what it asked before it was gone is released when it is.
     func perform(
-        _ request: Request, of client: UInt64, tell: @escaping @Sendable (Answer) -> Void
+        _ request: Request, of client: UInt64, at peer: PeerAddress,
+        tell: @escaping @Sendable (Answer) -> Void
     ) {
         switch request.command {
         case .openProxy(let server, let password):
             do throws(ServerError) {
-                let queues = try begin(server, password, client)
+                let queues = try begin(server, password, client, peer)
                 Task { tell(await open(server, queues)) }
             } catch {
                 tell(.error(error))
@@ -55,11 +56,12 @@ final class WaysOut: Sendable {
     func release(_ client: UInt64) { ways.withLock { $0.release(client) } }
 
     private func begin(
-        _ server: ServerAddress, _ password: [UInt8]?, _ client: UInt64
+        _ server: ServerAddress, _ password: [UInt8]?, _ client: UInt64, _ peer: PeerAddress
     ) throws(ServerError) -> QueueConnections {
         if let own = settings.password {
             guard constantTimeEqual(Array(own.utf8), password ?? []) else { throw .proxy("BASIC_AUTH") }
         }
+        guard policy.delay(before: server.places, for: "\(peer)") == nil else { throw Self.noRoom }
         let (queues, outcome) = ways.withLock { $0.begin(server, of: client, make: make) }
         close(outcome.dropped)
         guard outcome.isThere else { throw Self.noRoom }
@@ -78,7 +80,7 @@ final class WaysOut: Sendable {
         }
     }
 
-    /// Others have as many ways as there may be.
+    /// Others have as many ways as there may be, or the client has asked for too many.
     private static let noRoom = ServerError.proxy("BROKER NETWORK")
 
     private func close(_ queues: QueueConnections?) {
@@ -117,16 +119,14 @@ final class WaysOut: Sendable {
     }
 
     private func make() -> QueueConnections {
-        var connecting = ConnectionSettings(random: settings.random)
-        connecting.mayReach = mayReach
-        return QueueConnections(connecting)
+        QueueConnections(ConnectionSettings(policy: policy, random: settings.random))
     }
 
     /// What clients are told of the other server.
     private static func refusal(_ error: SMPError) -> ServerError {
         switch error.code {
         case .server(let error): .proxy("PROTOCOL \(error.text)")
-        case .unreachable: .proxy("BROKER NETWORK")
+        case .unreachable, .notAllowed: .proxy("BROKER NETWORK")
         case .timedOut: .proxy("BROKER TIMEOUT")
         case .wrongIdentity, .unsupportedVersion: .proxy("BROKER HOST")
         default: .proxy("NO_SESSION")

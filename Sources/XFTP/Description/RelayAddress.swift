@@ -1,4 +1,5 @@
 import Base
+import Network
 
 /// Address of an XFTP relay: `xftp://<fingerprint>[:<password>]@host[,host2…][:port]`.
 ///
@@ -149,7 +150,10 @@ extension RelayAddress {
 extension RelayAddress {
     /// Whether one of its hosts is, by what it says, in this machine or its own network. What a name resolves to is
     /// checked when it is connected to.
-    public var leadsIntoOwnNetwork: Bool {
-        hosts.contains(where: IPAddress.isInternal(host:))
+    public var leadsIntoOwnNetwork: Bool { hosts.contains { OutboundPolicy.leadsInside(host: $0) } }
+
+    /// The places of the relay: what a user approves.
+    public var places: [ServerPlace] {
+        hosts.map { ServerPlace(fingerprint: fingerprint, host: $0, port: port) }
     }
 }

@@ -22,6 +22,7 @@ final class RelayConnection: Sendable {
     static func open(
         _ relay: RelayAddress, settings: XFTPClientSettings, health: RelayHealth
     ) async throws(XFTPError) -> RelayConnection {
+        try await waitForTurn(relay, settings)
         let tls = TLSClientSettings(identityFingerprint: relay.fingerprint)
         var failure: XFTPError?
         let endpoints =
@@ -41,6 +42,7 @@ final class RelayConnection: Sendable {
             let connection = RelayConnection(http: http, relay: relay, settings: settings)
             do throws(XFTPError) {
                 try await connection.shakeHands(health)
+                settings.policy.noteReached(relay.places)
                 return connection
             } catch {
                 connection.close()
@@ -48,6 +50,26 @@ final class RelayConnection: Sendable {
             }
         }
         throw failure ?? XFTPError(.unreachable, "The relay \(relay.name) has no address.")
+    }
+
+    /// Who describes files names relays, as many as they like: those that were never reached have their turns.
+    private static func waitForTurn(
+        _ relay: RelayAddress, _ settings: XFTPClientSettings
+    ) async throws(XFTPError) {
+        let end = ContinuousClock.now + settings.connectDeadline
+        while let delay = settings.policy.delay(before: relay.places, for: "files") {
+            guard ContinuousClock.now + delay < end else {
+                throw XFTPError(
+                    .unreachable,
+                    "The relay \(relay.name) waits: files have named too many unknown relays within the hour."
+                )
+            }
+            do {
+                try await Task.sleep(for: delay)
+            } catch {
+                throw .cancelled
+            }
+        }
     }
 
     func close() { http.close() }

@@ -6,10 +6,12 @@ import Posix
 /// Finds the numeric addresses of a relay that the policy lets through. Connections are made to
 /// those very addresses, so that a second look-up cannot lead elsewhere.
 enum RelayResolver {
+    private static let maxAddresses = 8
+
     static func endpoints(
-        of relay: RelayAddress, policy: RelayPolicy
+        of relay: RelayAddress, policy: OutboundPolicy
     ) async throws(XFTPError) -> [Endpoint] {
-        let isConfigured = policy.isConfigured(relay)
+        let isChosen = policy.isChosen(relay.places)
         var endpoints: [Endpoint] = []
         var refused = 0
         var failure: NetworkError?
@@ -27,14 +29,15 @@ enum RelayResolver {
             }
             for address in addresses {
                 let octets = IPAddress.octetsOfIPv4(address) ?? IPAddress.octetsOfIPv6(address) ?? []
-                if !isConfigured, IPAddress.isInternal(octets) {
+                if !isChosen, !policy.mayReach(octets) {
                     refused += 1
                 } else {
                     endpoints.append(Endpoint(host: address, port: relay.port))
                 }
             }
         }
-        guard endpoints.isEmpty else { return endpoints }
+        // Who named the relay may have given it as many as they like.
+        guard endpoints.isEmpty else { return isChosen ? endpoints : Array(endpoints.prefix(maxAddresses)) }
         if refused > 0 { throw internalAddress(of: relay) }
         guard let failure else {
             throw XFTPError(.relayNotAllowed, "The relay \(relay.name) can be reached through Tor only.")
@@ -49,10 +52,10 @@ enum RelayResolver {
     /// decides what a name leads to; internal addresses in any spelling and names of this machine are refused here as
     /// ever.
     static func endpointsForProxy(
-        of relay: RelayAddress, policy: RelayPolicy
+        of relay: RelayAddress, policy: OutboundPolicy
     ) throws(XFTPError) -> [Endpoint] {
-        let isConfigured = policy.isConfigured(relay)
-        let hosts = relay.hosts.filter { isConfigured || !IPAddress.isInternal(host: $0) }
+        let isChosen = policy.isChosen(relay.places)
+        let hosts = relay.hosts.filter { isChosen || policy.mayReach(host: $0) }
         guard !hosts.isEmpty else { throw internalAddress(of: relay) }
         let hidden = hosts.filter { Endpoint.isOnion($0) }
         return (hidden + hosts.filter { !Endpoint.isOnion($0) }).map {

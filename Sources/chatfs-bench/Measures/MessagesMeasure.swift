@@ -1,5 +1,6 @@
 import Base
 import Cryptography
+import Network
 import Posix
 import SMP
 import SMPClient
@@ -42,7 +43,7 @@ private struct QueueOwners: Sendable {
 
     private let server: ServerAddress
     private let owners: [(connections: QueueConnections, queues: [Queue])]
-    private let sender = QueueConnections()
+    private let sender = QueueConnections(ConnectionSettings(policy: .everything))
 
     /// So many queues as one connection may make in an hour.
     private static let queuesEach = 1000
@@ -50,7 +51,7 @@ private struct QueueOwners: Sendable {
     static func make(queues count: Int, at server: ServerAddress) async throws -> QueueOwners {
         var owners: [(QueueConnections, [Queue])] = []
         for _ in 0..<count / queuesEach {
-            let connections = QueueConnections()
+            let connections = QueueConnections(ConnectionSettings(policy: .everything))
             owners.append((connections, try await makeQueues(connections, server)))
         }
         return QueueOwners(server: server, owners: owners)

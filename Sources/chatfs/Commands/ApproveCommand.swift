@@ -5,28 +5,32 @@ import Desktop
 import EmbeddedCore
 import OfficialCore
 import Posix
+import SMP
 import XFTP
 
 /// `chatfs approve`: which relays files may be received from.
 enum ApproveCommand {
     static let command = Command(
-        "approve", "Let files be received from relays that you did not configure.",
+        "approve", "Let servers of others be contacted that you did not configure.",
         discussion: """
             The sender of a file chooses its relay, and a relay sees the network address of the recipient. \
             So a file on a relay that you neither configured with --relay nor approved is not received, and \
             its error names the relay. Approving counts for one fingerprint at one host and port, at once, \
             also for a profile that is mounted.
 
-            Relays inside this machine's own network are never contacted unless configured or approved, \
-            whatever the policy.
+            Servers inside this machine's own network, for files or for messages (smp://), are never contacted \
+            unless configured or approved, whatever the policy. Servers for messages outside of it need no approval.
 
-            With --list, or without anything, it prints the policy and the approved relays, one a line, as they \
-            are given to --revoke. What was received stays when an approval is taken back.
+            With --list, or without anything, it prints the policy and the approved servers, one a line, as they \
+            are given to --revoke, and "waiting" before servers that contacts named inside the own network. What \
+            was received stays when an approval is taken back.
             """,
         section: CommandSection.chats,
-        arguments: [Argument("RELAY", .text, count: .any, "The address in the error of the file.")],
+        arguments: [
+            Argument("RELAY", .text, count: .any, "The address in the error of the file, or of the server.")
+        ],
         options: [
-            .flag("list", "Print the policy and the approved relays."),
+            .flag("list", "Print the policy, what was approved, and what waits for it."),
             .flag("revoke", "Take the approval of RELAY back."),
             .value(
                 "policy", named: "POLICY", .choice(RelayApprovalPolicy.allCases.map(\.rawValue)),
@@ -36,6 +40,7 @@ enum ApproveCommand {
         examples: [
             Example("chatfs approve xftp://…@relay.example.org", "Receive files from this relay."),
             Example("chatfs approve --policy always", "Receive files from any relay."),
+            Example("chatfs approve smp://…@192.168.1.5", "Write to contacts over this server."),
             Example("chatfs approve --list", "What was approved."),
             Example("chatfs approve --revoke xftp://…@relay.example.org", "Not any more."),
         ]
@@ -54,20 +59,23 @@ enum ApproveCommand {
 
     /// What the command line asks for.
     private struct Order: Sendable {
-        var relays: [RelayAddress]
+        var approved: ApprovedServers
         var policy: RelayApprovalPolicy?
         var revokes: Bool
         var lists: Bool
 
         init(_ invocation: Invocation) throws(UsageError) {
-            relays = try invocation.allArguments("RELAY").map { text throws(UsageError) in
-                try Invocation.relay(text).withoutPassword
+            let addresses = invocation.allArguments("RELAY")
+            guard let approved = ApprovedServers(addresses) else {
+                throw UsageError(
+                    "the address of a relay looks like xftp://fingerprint@host:port, or smp:// for messages")
             }
+            self.approved = approved
             policy = invocation["policy"].flatMap(RelayApprovalPolicy.init)
             revokes = invocation.has("revoke")
-            lists = invocation.has("list") || relays.isEmpty && policy == nil && !revokes
-            if revokes && relays.isEmpty { throw UsageError("--revoke needs a RELAY") }
-            if invocation.has("list"), !relays.isEmpty || policy != nil || revokes {
+            lists = invocation.has("list") || addresses.isEmpty && policy == nil && !revokes
+            if revokes && addresses.isEmpty { throw UsageError("--revoke needs a RELAY") }
+            if invocation.has("list"), !addresses.isEmpty || policy != nil || revokes {
                 throw UsageError("--list goes alone")
             }
         }
@@ -76,15 +84,21 @@ enum ApproveCommand {
     /// The lines to print. Blocks.
     private static func carryOut(_ order: Order, _ approvals: Approvals) throws -> [String] {
         if order.lists {
-            return ["policy \(try approvals.policy().rawValue)"] + (try approvals.list()).map(\.text)
+            return try ["policy \(approvals.policy().rawValue)"] + approvals.list().map(\.text)
+                + approvals.servers.list().map(\.text)
+                + approvals.servers.waiting().map { "waiting \($0.text)" }
         }
         if order.revokes {
-            let revoked = try approvals.revoke(order.relays)
-            if let unknown = order.relays.first(where: { !revoked.contains($0) }) {
-                throw ChatError(.invalidCommand, "This relay was not approved: \(unknown.text)")
+            let revoked =
+                try approvals.revoke(order.approved.relays).map(\.text)
+                + approvals.servers.revoke(order.approved.servers).map(\.text)
+            let all = order.approved.relays.map(\.text) + order.approved.servers.map(\.text)
+            if let unknown = all.first(where: { !revoked.contains($0) }) {
+                throw ChatError(.invalidCommand, "This relay was not approved: \(unknown)")
             }
         } else {
-            try approvals.approve(order.relays)
+            try approvals.approve(order.approved.relays)
+            if !order.approved.servers.isEmpty { try approvals.servers.approve(order.approved.servers) }
         }
         if let policy = order.policy { try approvals.setPolicy(policy) }
         try approvals.tellMount()
@@ -101,8 +115,20 @@ private struct Approvals: Sendable {
     var revoke: @Sendable ([RelayAddress]) throws -> [RelayAddress]
     var policy: @Sendable () throws -> RelayApprovalPolicy
     var setPolicy: @Sendable (RelayApprovalPolicy) throws -> Void
+    var servers = Servers()
     /// The daemon of the mount, where there is one.
     var daemon: @Sendable () throws -> ControlClient?
+
+    /// The same of messaging servers; an official core decides about its own.
+    struct Servers: Sendable {
+        var list: @Sendable () throws -> [ServerAddress] = { [] }
+        var waiting: @Sendable () throws -> [ServerAddress] = { [] }
+        var approve: @Sendable ([ServerAddress]) throws -> Void = { _ in
+            throw ChatError(
+                .invalidCommand, "The official core decides by itself which messaging servers it contacts.")
+        }
+        var revoke: @Sendable ([ServerAddress]) throws -> [ServerAddress] = { _ in [] }
+    }
 
     /// What waited for this is received at once, and reads of it succeed, where the profile is mounted. When
     /// that cannot be told the approval holds all the same, from the next try of the mount on.
@@ -126,6 +152,11 @@ private struct Approvals: Sendable {
             revoke: { try directory.revokeRelays($0, of: profile) },
             policy: { try directory.relayPolicy(of: profile) },
             setPolicy: { try directory.setRelayPolicy($0, of: profile) },
+            servers: Servers(
+                list: { try directory.approvedServers(of: profile) },
+                waiting: { try directory.refusedServers(of: profile) },
+                approve: { try directory.approveServers($0, for: profile) },
+                revoke: { try directory.revokeServers($0, of: profile) }),
             daemon: { try ControlClient.connect(profileFolder: folder) })
     }
 

@@ -3,6 +3,7 @@ import ChatCore
 import CommandLineKit
 import Desktop
 import Glibc
+import Network
 import Posix
 import XFTP
 
@@ -41,7 +42,7 @@ enum FileReceiveCommand {
             return try await receive(description, access, invocation)
         }
         let target = try await ThreadPool.shared.run { try Target(invocation["out"]) }
-        let client = CommandTransfer.client()
+        let client = CommandTransfer.client(for: description)
         let path = try await CommandTransfer.stoppable(
             invocation, advice: "The same command continues from here."
         ) {

@@ -147,7 +147,7 @@ enum RelayRunCommand {
         settings.unusedQueues = try duration("smp-unused", invocation)
         settings.idleQueues = try duration("smp-idle", invocation)
         settings.limits.newQueues = invocation.integer("queues-per-hour") ?? settings.limits.newQueues
-        if !invocation.has("no-hand-on") { settings.handsOn = .to { !IPAddress.isInternal($0) } }
+        if !invocation.has("no-hand-on") { settings.handsOn = .to(.strangers()) }
         return settings
     }
 

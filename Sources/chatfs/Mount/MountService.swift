@@ -179,12 +179,14 @@ struct MountService: ProgramService {
     }
 
     private func approve(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
-        let relays = (request.relays ?? []).compactMap { RelayAddress($0)?.withoutPassword }
-        guard !relays.isEmpty, relays.count == request.relays?.count else {
-            throw ProgramError(.invalidParameter, "A relay is written as xftp://fingerprint@host:port.")
+        let addresses = request.relays ?? []
+        guard !addresses.isEmpty, let approved = ApprovedServers(addresses) else {
+            throw ProgramError(
+                .invalidParameter,
+                "A relay is written as xftp://fingerprint@host:port, or smp:// for messages.")
         }
         do {
-            try await ThreadPool.shared.run { [core] in try core.approve(relays) }
+            try await ThreadPool.shared.run { [core] in try core.approve(approved) }
         } catch {
             throw ProgramError(error)
         }

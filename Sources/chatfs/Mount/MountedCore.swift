@@ -3,8 +3,10 @@ import Cryptography
 import Desktop
 import EmbeddedCore
 import Links
+import Network
 import OfficialCore
 import Posix
+import SMP
 import XFTP
 
 /// The core behind a mount or a command, whichever it is, with the folder of links above it, and with what a mount needs
@@ -19,6 +21,11 @@ struct MountedCore: Sendable {
     let client: XFTPClient
     /// Lets files be received from relays. Blocks.
     let approve: @Sendable ([RelayAddress]) throws -> Void
+    /// Lets messages go to servers of others that are inside this machine's own network. Blocks.
+    var approveServers: @Sendable ([ServerAddress]) throws -> Void = { _ in
+        throw ChatError(
+            .invalidCommand, "The official core decides by itself which messaging servers it contacts.")
+    }
     /// Deletes the copy of a file whose message stays (`EmbeddedCore.freeCopy`); nil: what is kept is the core's own.
     let free: (@Sendable (FileID, _ lastCopyToo: Bool) async throws(ChatError) -> Bool)?
     /// Says to the next process that the profile will be free soon.
@@ -48,6 +55,7 @@ struct MountedCore: Sendable {
             core, folder: core.folder, key: directory.key, client: core.client, approve: approve)
         return MountedCore(
             core: links, folder: core.folder, key: directory.key, client: core.client, approve: approve,
+            approveServers: { try directory.approveServers($0, for: core.profile) },
             free: { (file, lastCopyToo) async throws(ChatError) in
                 try await core.freeCopy(of: file, lastCopyToo: lastCopyToo)
             },
@@ -71,7 +79,7 @@ struct MountedCore: Sendable {
             throw error
         }
         let trust = core.trust
-        var client = XFTPClientSettings(policy: RelayPolicy { trust.holds($0) })
+        var client = XFTPClientSettings(policy: OutboundPolicy(isChosen: trust.holds))
         client.proxy = settings.proxy
         let relays = XFTPClient(settings: client)
         let approve: @Sendable ([RelayAddress]) throws -> Void = { try trust.approve($0) }

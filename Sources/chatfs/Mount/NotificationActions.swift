@@ -17,7 +17,7 @@ struct NotificationActions: Sendable {
     /// Why not, a sentence; nil when it is done.
     func perform(_ action: NotificationAction) async -> String? {
         switch action {
-        case .approve(let relays): await approve(relays.compactMap { RelayAddress($0) })
+        case .approve(let addresses): await approve(addresses)
         case .retry(let entries): await each(entries, retry)
         case .keep(let entries): await each(entries, keep)
         case .send(let entries): await each(entries, retry)
@@ -25,9 +25,10 @@ struct NotificationActions: Sendable {
         }
     }
 
-    private func approve(_ relays: [RelayAddress]) async -> String? {
+    private func approve(_ addresses: [String]) async -> String? {
+        guard let approved = ApprovedServers(addresses) else { return "The address makes no sense." }
         do {
-            try await ThreadPool.shared.run { [core] in try core.approve(relays) }
+            try await ThreadPool.shared.run { [core] in try core.approve(approved) }
             _ = await cacheRequests.answer(CacheRequest(.tryAgain))
             return nil
         } catch {

@@ -23,8 +23,16 @@ struct NotificationSource: Sendable {
         switch event {
         case .newChatItems(let items): return items.flatMap(arrival) + items.flatMap(condition)
         case .chatItemsDeleted(let items, _): return items.map { .gone(.item($0.item)) }
+        case .serverRefused(let address): return [.refused(Self.refusal(of: address))]
         default: return event.changedItem.map(condition) ?? []
         }
+    }
+
+    private static func refusal(of server: String) -> RefusedRequest {
+        RefusedRequest(
+            "Somebody named a messaging server inside your own network, and it was not connected to. What goes there "
+                + "waits until you approve it: do so only if it is known to you.",
+            server: server)
     }
 
     private func arrival(_ item: ChatItem) -> [NotificationEvent] {

@@ -41,7 +41,7 @@ struct RelayTrial: Sendable {
     }
 
     private func tryMessages(_ server: ServerAddress) async throws -> String {
-        let connections = QueueConnections(ConnectionSettings(proxy: proxy))
+        let connections = QueueConnections(ConnectionSettings(policy: .everything, proxy: proxy))
         do {
             try await makeQueue(on: server, connections)
         } catch {

@@ -2,6 +2,7 @@ import Agent
 import Base
 import ChatCore
 import ChatProtocol
+import Network
 import SMP
 import SMPClient
 import Store
@@ -21,7 +22,8 @@ private final class Stranger: Sendable {
     init(_ internet: Internet) async throws {
         folder = try TemporaryFolder()
         server = internet.server
-        connections = QueueConnections()
+        connections = QueueConnections(
+            ConnectionSettings(policy: OutboundPolicy(chosen: internet.server.places)))
         let agent = try Agent(
             path: folder.path("agent.sqlite"), key: nil, servers: connections,
             settings: AgentSettings(servers: [server]))

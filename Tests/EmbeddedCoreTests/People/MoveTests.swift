@@ -19,6 +19,12 @@ struct MoveTests {
         try directory.addMessagingServers([server], to: directory.profile(named: machine.name))
     }
 
+    /// As the user does with `chatfs approve`.
+    private func approve(_ server: ServerAddress, at machine: Machine) throws {
+        let directory = machine.world.directory
+        try directory.approveServers([server], for: directory.profile(named: machine.name))
+    }
+
     private func converse(_ alice: Machine, _ bob: Machine, _ text: String) async throws {
         for (machine, other) in [(alice, bob), (bob, alice)] {
             try await machine.core.send(
@@ -56,6 +62,7 @@ struct MoveTests {
         let chat = try await alice.core.chat(named: "bob")
         let code = try await alice.core.security(of: chat)?.code
         try add(second.server, to: alice)
+        try approve(second.server, at: bob)
         try await alice.core.moveQueue(of: chat)
         // Once more while it is under way is once.
         try await alice.core.moveQueue(of: chat)
@@ -82,6 +89,7 @@ struct MoveTests {
         let (first, second) = (try Internet(), try Internet())
         let (alice, bob) = try await first.pair()
         try add(second.server, to: bob)
+        try approve(second.server, at: alice)
         try await bob.core.moveQueue(of: bob.core.chat(named: "alice"))
         let bytes = pattern(300_000)
         let chat = try await alice.core.chat(named: "bob")
@@ -101,6 +109,7 @@ struct MoveTests {
         let (first, second) = (try Internet(), try Internet())
         let (alice, bob) = try await first.pair()
         try add(second.server, to: alice)
+        try approve(second.server, at: bob)
         // Nobody makes the new queue before the end.
         await second.stop()
         try await alice.core.moveQueue(of: alice.core.chat(named: "bob"))
@@ -110,6 +119,35 @@ struct MoveTests {
         try second.start()
         try await wait(until: "it has moved") { try await servers(alice) == [second.server] }
         try await converse(alice, bob, "on the new server")
+        try await alice.core.shutDown()
+        try await bob.core.shutDown()
+    }
+
+    @Test("a contact that moves into the own network waits for the user, who is told, and goes on after that")
+    func refused() async throws {
+        let (first, second) = (try Internet(), try Internet())
+        let (alice, bob) = try await first.pair()
+        let (events, heard) = (try bob.core.events(), Lock<[String]>([]))
+        let listening = Task {
+            for await event in events {
+                if case .serverRefused(let server) = event { heard.withLock { $0.append(server) } }
+            }
+        }
+        defer { listening.cancel() }
+        try add(second.server, to: alice)
+        try await alice.core.moveQueue(of: alice.core.chat(named: "bob"))
+        try await wait(until: "bob's user is told") { heard.withLock { $0 } == [second.server.text] }
+        let (directory, profile) = (bob.world.directory, try bob.core.profile)
+        #expect(try directory.refusedServers(of: profile) == [second.server])
+        #expect(second.connectionCount == 1, "alice's own")
+        try approve(second.server, at: bob)
+        #expect(try directory.approvedServers(of: profile).map(\.text) == [second.server.text])
+        #expect(try directory.refusedServers(of: profile).isEmpty)
+        try await bob.core.relaysWereApproved()
+        try await wait(until: "it has moved") { try await servers(alice) == [second.server] }
+        try await converse(alice, bob, "there")
+        #expect(try directory.revokeServers([second.server], of: profile) == [second.server])
+        #expect(try directory.approvedServers(of: profile).isEmpty)
         try await alice.core.shutDown()
         try await bob.core.shutDown()
     }

@@ -35,6 +35,12 @@ final class Internet: Sendable {
 
     var server: ServerAddress { running.withLock { $0.address } }
 
+    /// Clients that are connected.
+    var connectionCount: Int {
+        let relay = running.withLock { $0 }
+        return relay.connectionCount
+    }
+
     func stop() async { await running.withLock { $0 }.stop() }
 
     /// At the same port as before.
@@ -84,9 +90,9 @@ final class Machine: Sendable {
         let connections = QueueConnections(network)
         var times = AgentTimes()
         times.network = RetryPolicy(first: .milliseconds(20), maxDelay: .milliseconds(100), tries: .max)
-        let agent = try Agent(
-            path: path, key: key, servers: connections,
-            settings: AgentSettings(servers: servers, times: times))
+        var settings = AgentSettings(servers: servers, times: times)
+        settings.peer = ProfileAgent.peer
+        let agent = try Agent(path: path, key: key, servers: connections, settings: settings)
         return ProfileAgent(agent, over: connections)
     }
 

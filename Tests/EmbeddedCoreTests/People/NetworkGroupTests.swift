@@ -2,6 +2,7 @@ import Agent
 import Base
 import ChatCore
 import ChatProtocol
+import Network
 import Posix
 import SMP
 import SMPClient
@@ -26,7 +27,8 @@ private final class Host: Sendable {
     init(_ internet: Internet) async throws {
         folder = try TemporaryFolder()
         server = internet.server
-        connections = QueueConnections()
+        connections = QueueConnections(
+            ConnectionSettings(policy: OutboundPolicy(chosen: internet.server.places)))
         let agent = try Agent(
             path: folder.path("agent.sqlite"), key: nil, servers: connections,
             settings: AgentSettings(servers: [server]))

@@ -102,8 +102,8 @@ struct ProfileTableTests {
         #expect(try stage.change { try $0.relays.configured(of: stage.bob) }.isEmpty)
     }
 
-    private func endpoint(_ host: String = "host", port: UInt16 = 443, _ byte: UInt8 = 0) -> RelayEndpoint {
-        RelayEndpoint(fingerprint: [UInt8](repeating: byte, count: 32), host: host, port: port)
+    private func endpoint(_ host: String = "host", port: UInt16 = 443, _ byte: UInt8 = 0) -> ServerPlace {
+        ServerPlace(fingerprint: [UInt8](repeating: byte, count: 32), host: host, port: port)
     }
 
     @Test("an approval is of one fingerprint, host and port, and of one profile")
@@ -140,7 +140,7 @@ struct ProfileTableTests {
     @Test("which relays may be contacted is a table")
     func table() throws {
         let address = try #require(RelayAddress("xftp://\(Self.digits)@host"))
-        let endpoints = Set(RelayEndpoint.all(of: address))
+        let endpoints = Set(address.places)
         for policy in RelayApprovalPolicy.allCases {
             for (isConfigured, isApproved) in [(false, false), (true, false), (false, true)] {
                 for isNow in [false, true] {

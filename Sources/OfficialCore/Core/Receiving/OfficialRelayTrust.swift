@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Cryptography
+import Network
 import Store
 import XFTP
 
@@ -8,7 +9,7 @@ import XFTP
 /// `chatfs approve` was told. In a database of its own, which the command opens beside a running mount.
 public final class OfficialRelayTrust: Sendable {
     private let database: Database
-    private let configured = Lock<Set<RelayEndpoint>>([])
+    private let configured = Lock<Set<ServerPlace>>([])
 
     /// Blocks.
     /// - Parameters:
@@ -21,7 +22,7 @@ public final class OfficialRelayTrust: Sendable {
     }
 
     func follow(configured relays: [String]) {
-        let endpoints = Set(relays.compactMap { RelayAddress($0) }.flatMap(RelayEndpoint.all))
+        let endpoints = Set(relays.compactMap { RelayAddress($0) }.flatMap(\.places))
         configured.withLock { $0 = endpoints }
     }
 
@@ -62,19 +63,21 @@ public final class OfficialRelayTrust: Sendable {
 
     /// Whether a relay was configured in the core or approved here; then it may also be inside this
     /// machine's own network. Blocks shortly.
-    @Sendable public func holds(_ relay: RelayAddress) -> Bool {
+    @Sendable public func holds(_ relay: RelayAddress) -> Bool { relay.places.allSatisfy(holds) }
+
+    /// The same of one of its places.
+    @Sendable public func holds(_ place: ServerPlace) -> Bool {
+        if configured.withLock({ $0.contains(place) }) { return true }
         // What cannot be read permits nothing.
-        let approved = Set(((try? approved()) ?? []).flatMap(RelayEndpoint.all))
-        let configured = configured.withLock { $0 }
-        return RelayEndpoint.all(of: relay).allSatisfy { approved.contains($0) || configured.contains($0) }
+        return ((try? approved()) ?? []).contains { $0.places.contains(place) }
     }
 
     /// Whether all of these, as the core names them, were approved here. Blocks shortly.
     func approves(_ relays: [String]) -> Bool {
         guard !relays.isEmpty, let approved = try? approved() else { return false }
-        let endpoints = Set(approved.flatMap(RelayEndpoint.all))
+        let endpoints = Set(approved.flatMap(\.places))
         return relays.allSatisfy { text in
-            RelayAddress(text).map { RelayEndpoint.all(of: $0).allSatisfy(endpoints.contains) } ?? false
+            RelayAddress(text).map { $0.places.allSatisfy(endpoints.contains) } ?? false
         }
     }
 }

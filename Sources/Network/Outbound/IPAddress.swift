@@ -1,16 +1,16 @@
 import Glibc
 
-/// Which numeric addresses lead back into this machine or its network.
+/// Which numeric addresses lead back into this machine or its network, by what they are.
 package enum IPAddress {
     /// The four octets of `192.0.2.1`, nil for anything else.
-    static func octetsOfIPv4(_ text: some StringProtocol) -> [UInt8]? {
+    package static func octetsOfIPv4(_ text: some StringProtocol) -> [UInt8]? {
         var address = in_addr()
         guard inet_pton(AF_INET, String(text), &address) == 1 else { return nil }
         return withUnsafeBytes(of: &address) { Array($0) }
     }
 
     /// The sixteen octets of `2001:db8::1`, nil for anything else.
-    static func octetsOfIPv6(_ text: some StringProtocol) -> [UInt8]? {
+    package static func octetsOfIPv6(_ text: some StringProtocol) -> [UInt8]? {
         var address = in6_addr()
         guard inet_pton(AF_INET6, String(text), &address) == 1 else { return nil }
         return withUnsafeBytes(of: &address) { Array($0) }
@@ -44,7 +44,7 @@ package enum IPAddress {
     }
 
     /// The IPv4 addresses within an IPv6 address, by its prefix or the form of its last half.
-    private static func embedded(in octets: [UInt8]) -> [[UInt8]] {
+    static func embedded(in octets: [UInt8]) -> [[UInt8]] {
         let last = Array(octets[12...])
         // ::a.b.c.d, :: and ::1; ::ffff:a.b.c.d (RFC 4291); ::ffff:0:a.b.c.d (RFC 2765).
         let mapped: [[UInt8]] = [[0, 0, 0, 0], [0, 0, 0xff, 0xff], [0xff, 0xff, 0, 0]]
@@ -63,14 +63,17 @@ package enum IPAddress {
 }
 
 extension IPAddress {
+    /// The octets of a numeric host in any of the spellings that inet_aton(3) and inet_pton(3) read; nil for a name.
+    package static func octets(of host: String) -> [UInt8]? {
+        var address = in_addr()
+        if inet_aton(host, &address) != 0 { return withUnsafeBytes(of: &address) { Array($0) } }
+        return octetsOfIPv6(host)
+    }
+
     /// Whether a host is, by what it says, in this machine or its own network: a loopback, private or link-local
     /// address in any of the spellings that inet_aton(3) reads, or a name that stands for this machine.
-    static func isInternal(host: String) -> Bool {
-        var address = in_addr()
-        if inet_aton(host, &address) != 0 {
-            return isInternal(withUnsafeBytes(of: &address) { Array($0) })
-        }
-        if let octets = octetsOfIPv6(host) { return isInternal(octets) }
+    package static func isInternal(host: String) -> Bool {
+        if let octets = octets(of: host) { return isInternal(octets) }
         var name = host.lowercased()
         while name.hasSuffix(".") { name.removeLast() }
         return name == "localhost"

@@ -1,0 +1,40 @@
+import Base
+import SMP
+import Store
+
+/// Messaging servers of others that are inside this machine's own network, and were not connected to.
+struct RefusedServerTable {
+    private let connection: Connection
+    private let profile: Int64
+
+    init(_ connection: Connection, of profile: Int64) {
+        self.connection = connection
+        self.profile = profile
+    }
+
+    /// So many are kept, the latest.
+    static let maxServers = 32
+
+    func insert(_ server: ServerAddress, at time: Timestamp) throws {
+        try connection.execute(
+            "INSERT OR REPLACE INTO refused_server (profile, address, time) VALUES (?, ?, ?)", profile,
+            server.text, time)
+        try connection.execute(
+            """
+            DELETE FROM refused_server WHERE profile = ? AND address NOT IN (
+                SELECT address FROM refused_server WHERE profile = ? ORDER BY time DESC, address LIMIT ?)
+            """, profile, profile, Self.maxServers)
+    }
+
+    func remove(_ server: ServerAddress) throws {
+        try connection.execute(
+            "DELETE FROM refused_server WHERE profile = ? AND address = ?", profile, server.text)
+    }
+
+    /// The latest first.
+    func all() throws -> [ServerAddress] {
+        try connection.query(
+            "SELECT address FROM refused_server WHERE profile = ? ORDER BY time DESC, address", profile
+        ) { ServerAddress($0.text("address")) }.compactMap { $0 }
+    }
+}

@@ -1,0 +1,67 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+import GroupHosting
+import SMP
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+/// Peers that name servers inside the network of the machine, as a hostile one does.
+@Suite("Servers that peers name")
+struct NamedServerTests {
+    @Test("a host that names servers inside the own network for invented members causes no connection")
+    func members() async throws {
+        let club = try await Club(["alice"])
+        try await club.admit(club["alice"])
+        let inside = try Internet()
+        // Who makes links there, as somebody who knows that server.
+        let accomplice = try await GroupHost(at: inside.server)
+        for number in 1...20 {
+            let id = try #require(MemberID(bytes: Array("m\(number)".utf8)))
+            let invented = MemberInformation(
+                MemberReference(id: id, role: .member), profile: ContactProfile(displayName: "m\(number)"))
+            let made = try await accomplice.agent.invite(
+                Invitation(kind: .oneTime, server: inside.server, information: [1], linkData: nil))
+            try await club.host.say(.group(.newcomer(invented, link: made.links.full.link)), to: "alice")
+        }
+        let alice = try club["alice"]
+        let (directory, profile) = (alice.world.directory, try alice.core.profile)
+        try await wait(until: "it is refused") {
+            try directory.refusedServers(of: profile) == [inside.server]
+        }
+        #expect(inside.connectionCount == 1, "the accomplice's")
+        await accomplice.stop()
+        await inside.stop()
+        try await club.end()
+    }
+
+    @Test("a link to a server inside the own network says how it is allowed, and works then")
+    func link() async throws {
+        let (internet, inside) = (try Internet(), try Internet())
+        let (alice, bob) = (try internet.machine("alice"), try inside.machine("bob"))
+        let link = try await bob.open().invite().link
+        let core = try await alice.open()
+        let refused = await refusal { try await core.accept(link) }
+        #expect(refused?.sentence.contains("chatfs approve \(inside.server.text)") == true)
+        try alice.world.directory.approveServers([inside.server], for: core.profile)
+        try bob.world.directory.approveServers([internet.server], for: bob.core.profile)
+        let number = try await wait(for: "a connection") { try? await core.accept(link) }
+        _ = try await wait(for: "the contact") { try await core.contact(of: number) }
+        try await alice.core.shutDown()
+        try await bob.core.shutDown()
+    }
+
+    @Test("whoever is to blame is a group for its members, and all strangers together")
+    func peers() throws {
+        let id = ConnectionID(5)
+        let member = try #require(MemberID(bytes: [1]))
+        let peers = [
+            ConnectionReason.member(member, chat: 7).text, ConnectionReason.requester.text,
+            ConnectionReason.ownInvitation.text, nil, "nonsense",
+        ].map { ProfileAgent.peer(id, $0) }
+        #expect(peers == ["group 7", "strangers", "connection 5", "connection 5", "connection 5"])
+    }
+}

@@ -1,0 +1,111 @@
+import Base
+import Cryptography
+import Network
+import SMP
+import TestSupport
+import Testing
+
+@testable import SMPClient
+
+@Suite("Servers that others named")
+struct AdmissionTests {
+    private let place: Place
+
+    init() throws { place = try Place() }
+
+    private static func person(
+        _ policy: OutboundPolicy, refused: @escaping @Sendable (ServerAddress) -> Void = { _ in }
+    ) -> Person {
+        var settings = ConnectionSettings.forTests
+        settings.policy = policy
+        settings.refused = refused
+        return Person(settings)
+    }
+
+    private func named(_ host: String) throws -> ServerAddress {
+        try #require(
+            ServerAddress(fingerprint: place.server.fingerprint, hosts: [host], port: place.server.port))
+    }
+
+    @Test(
+        "a server inside the own network is not connected to, by whatever name",
+        arguments: ["127.0.0.1", "localhost", "127.1", "2130706433"])
+    func refused(host: String) async throws {
+        let told = Lock<[ServerAddress]>([])
+        let bob = Self.person(.strangers()) { server in told.withLock { $0.append(server) } }
+        let server = try named(host)
+        await expect(.notAllowed) { try await bob.ask(.text("hello"), of: [1], server) }
+        await expect(.notAllowed) { try await bob.ask(.openContact, of: [1], server) }
+        #expect(Set(told.withLock { $0 }) == [server])
+        #expect(place.relay.connectionCount == 0)
+        await place.relay.stop()
+    }
+
+    @Test("one that the user chose is, also when they choose it later")
+    func chosen() async throws {
+        let chosen = Lock<Set<ServerPlace>>([])
+        let bob = Self.person(OutboundPolicy { place in chosen.withLock { $0.contains(place) } })
+        await expect(.notAllowed) { try await bob.ask(.text("hello"), of: [1], place.server) }
+        let places = place.server.places
+        chosen.withLock { $0.formUnion(places) }
+        try await wait(until: "it is asked") {
+            let answer = try? await bob.ask(.text("hello"), of: [1], place.server)
+            return answer == .error(.authorization)
+        }
+        await place.relay.stop()
+    }
+
+    @Test("that of a queue of one's own is, and what goes to others there uses the same connection")
+    func own() async throws {
+        let bob = Self.person(.strangers())
+        let queue = try await bob.makeQueue(place.server)
+        #expect(try await bob.ask(.text("hello"), of: queue.ids.senderID, place.server) == .ok)
+        #expect(place.relay.connectionCount == 1)
+        await place.relay.stop()
+    }
+
+    @Test("a proxy is not asked for a server whose address says that it is inside")
+    func proxied() async throws {
+        var settings = ConnectionSettings.forTests
+        settings.policy = .strangers()
+        settings.proxy = SOCKSProxy(Endpoint(host: "127.0.0.1", port: 9), isolation: "x")
+        let bob = Person(settings)
+        await expect(.notAllowed) { try await bob.ask(.text("hello"), of: [1], named("localhost")) }
+        await place.relay.stop()
+    }
+
+    @Test("a server of one's own is not asked to hand on into the own network")
+    func routed() async throws {
+        let far = try Place()
+        var settings = ConnectionSettings.forTests
+        settings.policy = OutboundPolicy(chosen: place.server.places)
+        settings.routing = PrivateRouting(.unknownServers, fallback: .none, servers: [place.server])
+        let bob = Person(settings)
+        await expect(.notAllowed) { try await bob.ask(.text("hello"), of: [1], far.server) }
+        #expect(place.relay.connectionCount == 0 && far.relay.connectionCount == 0)
+        await place.relay.stop()
+        await far.relay.stop()
+    }
+
+    @Test("what one peer names beyond its share waits, and others do not")
+    func budget() async throws {
+        let bob = Self.person(.strangers())
+        var codes: [SMPErrorCode: Int] = [:]
+        for number in 0..<40 {
+            // A name that leads nowhere: nothing of this test leaves the machine.
+            let server = try #require(
+                ServerAddress(
+                    fingerprint: [UInt8](repeating: 1, count: 32), hosts: ["h\(number).invalid"], port: 1))
+            let request = ClientRequest(.text("x"), of: [1], timeout: .seconds(60), peer: "mallory")
+            do throws(SMPError) {
+                _ = try await bob.connections.ask(request, of: server)
+            } catch {
+                codes[error.code, default: 0] += 1
+            }
+        }
+        // Some time may have passed.
+        #expect((24...38).contains(codes[.unreachable] ?? 0), "\(codes)")
+        #expect(codes[.notAllowed] == 40 - (codes[.unreachable] ?? 0))
+        await place.relay.stop()
+    }
+}
