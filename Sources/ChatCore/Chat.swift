@@ -15,10 +15,13 @@ public struct Chat: Hashable, Sendable {
     public var sendingProblem: String?
     /// Whether the user chose the name to show: then its folder has it too.
     public var isNamedByUser: Bool
+    /// Whether the user has compared its security code; of contacts.
+    public var verification: ContactVerification
 
     public init(
         reference: ChatReference, displayName: String, updatedAt: Timestamp, sendingRefused: String? = nil,
-        receivingProblem: String? = nil, sendingProblem: String? = nil, isNamedByUser: Bool = false
+        receivingProblem: String? = nil, sendingProblem: String? = nil, isNamedByUser: Bool = false,
+        verification: ContactVerification = .unverified
     ) {
         self.reference = reference
         self.displayName = displayName
@@ -27,6 +30,14 @@ public struct Chat: Hashable, Sendable {
         self.receivingProblem = receivingProblem
         self.sendingProblem = sendingProblem
         self.isNamedByUser = isNamedByUser
+        self.verification = verification
+    }
+}
+
+extension Chat {
+    /// What the user should know of it though nobody has asked, a sentence each.
+    public var problems: [String] {
+        [receivingProblem, sendingProblem, verification.warning].compactMap(\.self)
     }
 }
 

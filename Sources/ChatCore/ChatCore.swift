@@ -12,9 +12,10 @@
 /// | `TextKeeping` | what people write beside files |
 /// | `ChatManaging` | renaming, leaving and deleting chats |
 /// | `ContactMaking` | becoming somebody's contact |
+/// | `ConnectionListing` | every connection over the network, also those that lead nowhere |
 /// | `AddressKeeping` | an address for everybody, and who asks at it |
 /// | `LinkKeeping` | the folder of links |
 ///
 /// What holds for all of them is the contract of `OpenProfile`.
 public typealias ChatCore = ChatReading & MessageSending & FileTransferring & StandaloneFileTransferring
-    & TextKeeping & ChatManaging & ContactMaking & AddressKeeping & LinkKeeping
+    & TextKeeping & ChatManaging & ContactMaking & ConnectionListing & AddressKeeping & LinkKeeping

@@ -19,6 +19,17 @@ public protocol ContactMaking: OpenProfile {
     /// - Throws: `.noSuchChat`.
     func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity?
 
+    /// Notes that the user has compared a contact's security code, or takes that back. When the keys change it is void, and
+    /// the chat says so (`ContactVerification`).
+    /// - Parameter code: the digits that were compared, spaces do not matter; nil: takes it back.
+    /// - Throws: `.noSuchChat`; `.invalidCommand` where these are not the digits of the present keys, there are none, or
+    ///   both sides are just agreeing on others.
+    func verify(_ chat: ChatReference, code: String?) async throws(ChatError)
+
+    /// Sends nothing to a contact that is not verified, or whose verification has become void, from now on or no longer.
+    /// - Throws: `.noSuchChat`; `.invalidCommand` for a chat without a security code.
+    func requireVerification(of chat: ChatReference, _ isRequired: Bool) async throws(ChatError)
+
     /// Has a profile and its contact agree on new keys. What is sent meanwhile waits; the security code changes.
     /// - Throws: `.noSuchChat`; `.invalidCommand` where there are none, or the connection does not stand yet;
     ///   `.sendingRefused` where it does not any more.
@@ -37,10 +48,18 @@ public struct ContactSecurity: Hashable, Sendable {
     public let code: String
     /// nil where the core does not say.
     public let protection: ContactProtection?
+    public let verification: ContactVerification
+    /// Whether nothing is sent to who is not verified.
+    public let isVerificationRequired: Bool
 
-    public init(code: String, protection: ContactProtection?) {
+    public init(
+        code: String, protection: ContactProtection?, verification: ContactVerification = .unverified,
+        isVerificationRequired: Bool = false
+    ) {
         self.code = code
         self.protection = protection
+        self.verification = verification
+        self.isVerificationRequired = isVerificationRequired
     }
 }
 
@@ -78,6 +97,14 @@ extension ContactMaking {
     }
     public func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
         throw .contactsMadeElsewhere
+    }
+    public func verify(_ chat: ChatReference, code: String?) async throws(ChatError) {
+        throw .contactsMadeElsewhere
+    }
+    public func requireVerification(of chat: ChatReference, _ isRequired: Bool) async throws(ChatError) {
+        throw ChatError(
+            .invalidCommand,
+            "This core sends to whoever is not verified too: ChatFS cannot keep it from that.")
     }
     public func renewKeys(of chat: ChatReference) async throws(ChatError) { throw .contactsMadeElsewhere }
     public func moveQueue(of chat: ChatReference) async throws(ChatError) { throw .contactsMadeElsewhere }

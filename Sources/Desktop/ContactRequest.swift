@@ -11,8 +11,18 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         case accept
         /// Look who has connected, for some seconds while nobody has: who asks asks again.
         case look
-        /// Tell the digits by which both sides know that nobody is in between.
+        /// Tell the digits by which both sides know that nobody is in between, and whether they were compared.
         case verify
+        /// They were compared.
+        case markVerified
+        /// They count as not compared.
+        case removeVerification
+        /// Send nothing to who is not verified, or whatever they are.
+        case requireVerification
+        case allowUnverified
+        /// List every connection of the profile.
+        case connections
+        case deleteConnection
         /// Have both sides agree on new keys.
         case renew
         /// Have the contact write to another server.
@@ -30,9 +40,11 @@ public struct ContactRequest: Codable, Hashable, Sendable {
     public var connecting: Step
     /// Of `accept`. A secret.
     public var link: String?
-    /// Of `look`.
+    /// Of `look` and `deleteConnection`; of `connections` the last that the asker has.
     public var connection: Int64?
-    /// Of `verify`, `renew` and `move`: as the user named it (`NamedChats`).
+    /// Of `markVerified`: what was compared.
+    public var code: String?
+    /// Of everything about one contact: as the user named it (`NamedChats`).
     public var chat: String?
     /// Of `createAddress`.
     public var acceptance: RequestAcceptance?
@@ -49,6 +61,28 @@ public struct ContactRequest: Codable, Hashable, Sendable {
 
     public static func verify(_ chat: String) -> ContactRequest {
         ContactRequest(connecting: .verify, chat: chat)
+    }
+
+    public static func mark(_ chat: String, verifiedBy code: String) -> ContactRequest {
+        var request = ContactRequest(connecting: .markVerified, chat: chat)
+        request.code = code
+        return request
+    }
+
+    public static func removeVerification(_ chat: String) -> ContactRequest {
+        ContactRequest(connecting: .removeVerification, chat: chat)
+    }
+
+    public static func requireVerification(_ chat: String, _ isRequired: Bool) -> ContactRequest {
+        ContactRequest(connecting: isRequired ? .requireVerification : .allowUnverified, chat: chat)
+    }
+
+    public static func connections(after number: Int64) -> ContactRequest {
+        ContactRequest(connecting: .connections, connection: number)
+    }
+
+    public static func deleteConnection(_ number: Int64) -> ContactRequest {
+        ContactRequest(connecting: .deleteConnection, connection: number)
     }
 
     public static func renew(_ chat: String) -> ContactRequest {
@@ -75,7 +109,8 @@ public struct ContactRequest: Codable, Hashable, Sendable {
     /// - Throws: `.noSuchChat` where none, or several, are named as the contact; `.invalidCommand`
     ///   where there is no address to show; as `ContactMaking`, `AddressKeeping` and `FolderNaming`.
     public func carryOut(
-        on core: any ContactMaking & AddressKeeping & ChatReading, naming: some FolderNaming
+        on core: any ContactMaking & ConnectionListing & AddressKeeping & ChatReading,
+        naming: some FolderNaming
     ) async throws(ChatError) -> ContactAnswer {
         switch connecting {
         case .invite:
@@ -91,8 +126,25 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         case .verify:
             let chat = try await contact(of: core, naming)
             let security = try await core.security(of: chat.reference)
-            return ContactAnswer(
-                name: chat.name, code: security?.code, protection: security?.protection)
+            return ContactAnswer(name: chat.name, security)
+        case .markVerified:
+            let chat = try await contact(of: core, naming)
+            try await core.verify(chat.reference, code: code ?? "")
+            return ContactAnswer(name: chat.name)
+        case .removeVerification:
+            let chat = try await contact(of: core, naming)
+            try await core.verify(chat.reference, code: nil)
+            return ContactAnswer(name: chat.name)
+        case .requireVerification, .allowUnverified:
+            let chat = try await contact(of: core, naming)
+            try await core.requireVerification(
+                of: chat.reference, connecting == .requireVerification)
+            return ContactAnswer(name: chat.name, try await core.security(of: chat.reference))
+        case .connections:
+            return ContactAnswer(connections: try await connections(of: core, naming))
+        case .deleteConnection:
+            try await core.deleteConnection(connection ?? 0)
+            return ContactAnswer()
         case .renew:
             let chat = try await contact(of: core, naming)
             try await core.renewKeys(of: chat.reference)
@@ -130,6 +182,23 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         return requests
     }
 
+    /// Connections in one answer, so that it fits into a line.
+    private static let maxConnections = 100
+
+    /// Chats are called as the user knows them.
+    private func connections(
+        of core: any ConnectionListing & ChatReading, _ naming: some FolderNaming
+    ) async throws(ChatError) -> [ListedConnection] {
+        var found = try await core.connections(after: connection ?? 0, count: Self.maxConnections)
+        guard found.contains(where: { $0.chat != nil }) else { return found }
+        let chats = try await naming.chats(of: core)
+        for place in found.indices {
+            let chat = found[place].chat.flatMap { ChatReference($0) }.flatMap { chats[$0] }
+            if let chat { found[place].name = chat.name }
+        }
+        return found
+    }
+
     private func contact(
         of core: any ChatReading, _ naming: some FolderNaming
     ) async throws(ChatError) -> NamedChat {
@@ -158,7 +227,8 @@ public struct ContactRequest: Codable, Hashable, Sendable {
     }
 
     func reply(
-        from core: any ContactMaking & AddressKeeping & ChatReading, naming: some FolderNaming
+        from core: any ContactMaking & ConnectionListing & AddressKeeping & ChatReading,
+        naming: some FolderNaming
     ) async -> ContactAnswer {
         do throws(ChatError) {
             return try await carryOut(on: core, naming: naming)
@@ -183,17 +253,27 @@ public struct ContactAnswer: Codable, Hashable, Sendable {
     /// Of `verify`.
     public var code: String?
     public var protection: ContactProtection?
+    public var verification: ContactVerification?
+    public var isVerificationRequired: Bool?
     /// Of the address.
     public var acceptance: RequestAcceptance?
     /// Why nobody can ask there.
     public var addressProblem: String?
     /// Who waits.
     public var requests: [WaitingRequest]?
+    /// A part of all; none after the last.
+    public var connections: [ListedConnection]?
     /// Why not.
     var problem: String?
 }
 
 extension ContactAnswer {
+    fileprivate init(name: String, _ security: ContactSecurity?) {
+        self.init(
+            name: name, code: security?.code, protection: security?.protection,
+            verification: security?.verification, isVerificationRequired: security?.isVerificationRequired)
+    }
+
     fileprivate init(_ address: ContactAddress) {
         self.init(
             link: address.link, acceptance: address.acceptance, addressProblem: address.problem)

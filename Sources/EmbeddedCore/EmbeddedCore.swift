@@ -414,6 +414,24 @@ public final class EmbeddedCore: ChatCore {
         try await people.security(of: chat)
     }
 
+    public func verify(_ chat: ChatReference, code: String?) async throws(ChatError) {
+        try await people.verify(chat, code: code)
+    }
+
+    public func requireVerification(of chat: ChatReference, _ isRequired: Bool) async throws(ChatError) {
+        try await people.requireVerification(of: chat, isRequired)
+    }
+
+    public func connections(
+        after number: Int64, count: Int
+    ) async throws(ChatError) -> [ListedConnection] {
+        try await people.connections(after: number, count: count)
+    }
+
+    public func deleteConnection(_ number: Int64) async throws(ChatError) {
+        try await people.deleteConnection(number)
+    }
+
     public func renewKeys(of chat: ChatReference) async throws(ChatError) {
         try await people.renewKeys(of: chat)
     }

@@ -201,7 +201,7 @@ final class Removals: Sendable {
         let id = try await blocking.run { [store] in
             try store.commit { change in
                 let id = try change.tables.chats.id(of: chat, of: store.profile.id)
-                try change.tables.network.part(fromContactOf: id, at: change.time)
+                try change.tables.network.part(fromContactOf: id, at: change.elapsed)
                 try change.announce(change.tables.chats.leave(id))
                 return id
             }

@@ -341,6 +341,26 @@ public final class LinkedCore: ChatCore {
         chat == .links ? nil : try await core.security(of: chat)
     }
 
+    public func verify(_ chat: ChatReference, code: String?) async throws(ChatError) {
+        try Self.refuse(chat)
+        try await core.verify(chat, code: code)
+    }
+
+    public func requireVerification(of chat: ChatReference, _ isRequired: Bool) async throws(ChatError) {
+        try Self.refuse(chat)
+        try await core.requireVerification(of: chat, isRequired)
+    }
+
+    public func connections(
+        after number: Int64, count: Int
+    ) async throws(ChatError) -> [ListedConnection] {
+        try await core.connections(after: number, count: count)
+    }
+
+    public func deleteConnection(_ number: Int64) async throws(ChatError) {
+        try await core.deleteConnection(number)
+    }
+
     public func renewKeys(of chat: ChatReference) async throws(ChatError) {
         try Self.refuse(chat)
         try await core.renewKeys(of: chat)

@@ -74,7 +74,8 @@ struct ScriptedCommand {
     /// What a command about a chat that is not there is refused with; nil for others.
     private func unknownChat(_ state: ScriptedState) -> String? {
         let beginnings = [
-            "/_get chat ", "/_get code ", "/_sync ", "/_send ", "/_create ", "/_delete item ", "/_set alias ",
+            "/_get chat ", "/_get code ", "/_verify code ", "/_sync ", "/_send ", "/_create ",
+            "/_delete item ", "/_set alias ",
             "/_leave ",
             "/_delete ", "/_read chat items ",
         ]

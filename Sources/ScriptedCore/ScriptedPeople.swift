@@ -16,11 +16,8 @@ struct ScriptedPeople {
     func answer(_ state: inout ScriptedState) -> String? {
         switch words.first {
         case "/_connect": connect(&state)
-        case "/_get" where text.hasPrefix("/_get code @"):
-            told(
-                "contactCode",
-                #""connectionCode":"12345 67890","contact":{"activeConn":{"pqSndEnabled":true,"pqRcvEnabled":true}}"#
-            )
+        case "/_get" where text.hasPrefix("/_get code @"): tellCode(state)
+        case "/_verify": verify(&state)
         case "/_sync": told("contactRatchetSyncStarted", #""connectionStats":{},"contact":{}"#)
         case "/_switch": told("contactSwitchStarted", #""connectionStats":{},"contact":{}"#)
         case "/_address": create(&state)
@@ -54,6 +51,30 @@ struct ScriptedPeople {
             return nil
         }
         return state.connections[number].map { ["\($0)|0"] } ?? ["0|0"]
+    }
+
+    private static let code = "12345 67890"
+
+    /// The number of the contact in `/_get code @1` and `/_verify code @1 12345`.
+    private var contact: Int64? { words.count > 2 ? Int64(words[2].dropFirst()) : nil }
+
+    private func tellCode(_ state: ScriptedState) -> String {
+        let isVerified = contact.map(state.verified.contains) ?? false
+        let mark = isVerified ? #","connectionCode":{"securityCode":"\#(Self.code)","verifiedAt":"x"}"# : ""
+        return told(
+            "contactCode",
+            #""connectionCode":"\#(Self.code)","contact":{"activeConn":{"pqSndEnabled":true,"pqRcvEnabled":true\#(mark)}}"#
+        )
+    }
+
+    private func verify(_ state: inout ScriptedState) -> String {
+        let digits = words.dropFirst(3).joined()
+        let isVerified = digits == Self.code.filter { $0 != " " }
+        if let contact {
+            if isVerified { state.verified.insert(contact) }
+            if digits.isEmpty { state.verified.remove(contact) }
+        }
+        return told("connectionVerified", #""verified":\#(isVerified),"expectedCode":"\#(Self.code)""#)
     }
 
     private func told(_ type: String, _ members: String) -> String {

@@ -45,6 +45,8 @@ public struct ScriptedState: Sendable {
     public var requests: [Int64: String] = [:]
     /// Groups into which the first contact invites.
     public var invitedInto: Set<Int64> = []
+    /// Contacts whose security code was compared.
+    public var verified: Set<Int64> = []
     /// Which contact a connection became.
     public var connections: [Int64: Int64] = [:]
     /// What the core says of links, by the links: the JSON of `connectionPlan`.

@@ -32,6 +32,9 @@ public struct Row: ~Copyable {
     }
     public func textOrNil(_ column: StaticString) -> String? { textOrNil(statement.position(of: column)) }
     public func bytesOrNil(_ column: StaticString) -> [UInt8]? { bytesOrNil(statement.position(of: column)) }
+    public func elapsedTimeOrNil(_ column: StaticString) -> ElapsedTime? {
+        integerOrNil(column).map { ElapsedTime(nanoseconds: $0) }
+    }
     public func timestampOrNil(_ column: StaticString) -> Timestamp? {
         timestampOrNil(statement.position(of: column))
     }

@@ -57,6 +57,11 @@ extension Timestamp: SQLBindable {
     public var sqlValue: SQLValue { .integer(nanoseconds) }
 }
 
+/// As nanoseconds.
+extension ElapsedTime: SQLBindable {
+    public var sqlValue: SQLValue { .integer(nanoseconds) }
+}
+
 /// For enumerations whose words are stored; `Row.value` reads them back.
 extension SQLBindable where Self: RawRepresentable, RawValue == String {
     public var sqlValue: SQLValue { .text(rawValue) }

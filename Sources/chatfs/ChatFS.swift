@@ -35,6 +35,7 @@ enum ChatFS {
             PairCommand.command,
             AcceptCommand.command,
             AddressCommand.command,
+            ConnectionCommand.command,
             RequestCommands.requests,
             RequestCommands.reject,
             ConnectCommand.command,

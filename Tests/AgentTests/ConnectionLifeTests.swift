@@ -211,11 +211,11 @@ import Testing
 
     @Test func aPeerThatMovesAgainAndAgainIsNotFollowedEverywhere() throws {
         var moves = RateLimit.moves
-        var taken = (0..<10).map { moves.take(now: Timestamp(seconds: 1000 + $0)) }
+        var taken = (0..<10).map { moves.take(now: ElapsedTime(seconds: 1000 + $0)) }
         #expect(taken == Array(repeating: true, count: 10))
         var stored = RateLimit.moves.having(stored: moves.stored)
         #expect(stored == moves)
-        taken = [4599, 4600, 4600].map { stored.take(now: Timestamp(seconds: $0)) }
+        taken = [4599, 4600, 4600].map { stored.take(now: ElapsedTime(seconds: $0)) }
         #expect(taken == [false, true, false])
         #expect(RateLimit.moves.having(stored: [1, 2, 3]) == RateLimit.moves)
     }

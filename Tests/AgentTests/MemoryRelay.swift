@@ -67,6 +67,10 @@ final class MemoryRelay: Sendable {
         var unheard: [String: Set<Int>] = [:]
         var closed: Set<ServerAddress> = []
         var refusing: Set<ServerAddress> = []
+        /// They say of every queue that it is not there.
+        var denying: Set<ServerAddress> = []
+        /// Servers that hand over nothing of what they take, and have it here.
+        var withheld: [ServerAddress: [(senderID: [UInt8], body: DeliveredBody)]] = [:]
     }
 
     // The queues are touched inside of the lock alone.
@@ -109,6 +113,34 @@ final class MemoryRelay: Sendable {
 
     /// They take no messages, for reasons of their own.
     func setRefusing(_ servers: Set<ServerAddress>) { state.withLock { $0.refusing = servers } }
+
+    /// They take no messages, as if there were no such queue.
+    func setDenying(_ servers: Set<ServerAddress>) { state.withLock { $0.denying = servers } }
+
+    /// From now on this server hands over nothing, and keeps what it takes.
+    func withhold(at server: ServerAddress) { state.withLock { $0.withheld[server] = [] } }
+    func withheldCount(at server: ServerAddress) -> Int { state.withLock { $0.withheld[server]?.count ?? 0 } }
+
+    /// It is honest again, but for what it has kept.
+    /// - Returns: that, to be delivered with `deliver`.
+    func endWithholding(at server: ServerAddress) -> [(senderID: [UInt8], body: DeliveredBody)] {
+        state.withLock { state in
+            defer { state.withheld[server] = nil }
+            return state.withheld[server] ?? []
+        }
+    }
+
+    /// Delivers something that was sent at any time, as if it came now, and at the time that the server makes up.
+    func deliver(_ kept: (senderID: [UInt8], body: DeliveredBody), at time: Int64) {
+        state.withLock { state in
+            guard let queue = state.bySender[kept.senderID],
+                case .message(_, let flags, let body) = kept.body
+            else { return }
+            let content = DeliveredBody.message(received: time, flags: flags, body: body)
+            queue.messages.append((SystemRandomSource().bytes(24), content))
+            if queue.messages.count == 1 { Self.deliver(queue, state, queue.server) }
+        }
+    }
 
     /// Queues that exist, and messages that lie in them.
     var queueCount: Int { state.withLock { $0.queues.count } }
@@ -161,6 +193,10 @@ final class MemoryRelay: Sendable {
                 decoding: request.command.encoded(version: 17).prefix { $0 != 32 }, as: UTF8.self)
             if word == "NEW", state.closed.contains(server) { return .error(.authorization) }
             if word == "SEND", state.refusing.contains(server) { return .error(.largeMessage) }
+            if word == "SEND", state.denying.contains(server) {
+                state.counts["denied", default: 0] += 1
+                return .error(.authorization)
+            }
             let answer = Self.answer(request, of: server, for: client, quota: quota, &state)
             state.counts[word, default: 0] += 1
             if state.unheard[word]?.contains(state.counts[word] ?? 0) == true {
@@ -250,6 +286,10 @@ final class MemoryRelay: Sendable {
         let content: DeliveredBody =
             isQuota ? .quota(received: state.time) : .message(received: state.time, flags: flags, body: body)
         queue.isFull = isQuota
+        if !isQuota, state.withheld[server] != nil {
+            state.withheld[server]?.append((queue.senderID, content))
+            return .ok
+        }
         queue.messages.append((SystemRandomSource().bytes(24), content))
         if queue.messages.count == 1 { deliver(queue, state, server) }
         return isQuota ? .error(.quota) : .ok

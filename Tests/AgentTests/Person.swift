@@ -21,6 +21,8 @@ enum Known {
         var times = AgentTimes()
         times.network = RetryPolicy(first: .milliseconds(2), maxDelay: .milliseconds(20), tries: .max)
         times.fullQueue = RetryPolicy(first: .milliseconds(300), maxDelay: .seconds(20), tries: .max)
+        times.refusal = RetryPolicy(first: .milliseconds(2), maxDelay: .milliseconds(20), tries: .max)
+        times.goneAfter = .milliseconds(40)
         times.emptying = RetryPolicy(first: .milliseconds(2), maxDelay: .milliseconds(50), tries: .max)
         times.store = RetryPolicy(first: .milliseconds(5), maxDelay: .milliseconds(50), tries: .max)
         times.lookAgain = .milliseconds(100)
@@ -33,12 +35,22 @@ protocol EndingServers: QueueServers {
     func end() async
 }
 
-/// A clock that stands until it is moved.
-final class ManualClock: WallClock {
-    private let time = Lock(Timestamp(seconds: 1_700_000_000))
+/// A machine's clock that stands until it is moved.
+final class ManualClock: BootClock {
+    private let shown = Lock(BootReading(boot: "first", nanoseconds: 1_000_000_000_000))
 
-    func now() -> Timestamp { time.withLock { $0 } }
-    func advance(by duration: Duration) { time.withLock { $0 = $0.advanced(by: duration) } }
+    func reading() -> BootReading { shown.withLock { $0 } }
+
+    func advance(by duration: Duration) {
+        shown.withLock {
+            $0.nanoseconds = ElapsedTime(nanoseconds: $0.nanoseconds).advanced(by: duration).nanoseconds
+        }
+    }
+
+    /// The machine was off, however long, and has run for some seconds.
+    func restartMachine(as boot: String) {
+        shown.withLock { $0 = BootReading(boot: boot, nanoseconds: 5_000_000_000) }
+    }
 }
 
 /// Somebody with an agent and an application, which writes down what it is told. The agent can end at any moment, as a
@@ -47,7 +59,7 @@ final class Person: Sendable {
     let folder: TemporaryFolder
     let relay: MemoryRelay
     let settings: AgentSettings
-    let clock: any WallClock
+    let clock: any BootClock
     private let kem: Lock<(any KEM)?>
     /// What the application has taken in, each event once.
     let diary = Diary()
@@ -60,7 +72,7 @@ final class Person: Sendable {
 
     init(
         _ relay: MemoryRelay, servers: [UInt8] = [1], postQuantum: Bool = false, kem: (any KEM)? = nil,
-        clock: any WallClock = SystemWallClock(), times: AgentTimes = Known.times,
+        clock: any BootClock = SystemBootClock(), times: AgentTimes = Known.times,
         connections: (server: ServerAddress, make: @Sendable () -> any EndingServers)? = nil
     ) async throws {
         folder = try TemporaryFolder()

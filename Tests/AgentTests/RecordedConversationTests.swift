@@ -66,7 +66,7 @@ import Testing
             }
             let body = try machine.state.receiving[0].open(box, messageID: id)
             let before = machine.effects.count
-            try machine.receive(body, at: 0) { hashes.contains($0) }
+            try machine.receive(body, at: 0, now: ElapsedTime(seconds: 0)) { hashes.contains($0) }
             for effect in machine.effects.dropFirst(before) {
                 switch effect {
                 case .remember(let hash): hashes.insert(hash)
@@ -91,7 +91,7 @@ import Testing
             }
             // The same again, as it comes when its acknowledgement was lost, does nothing.
             let after = machine.effects.count
-            try machine.receive(body, at: 0) { hashes.contains($0) }
+            try machine.receive(body, at: 0, now: ElapsedTime(seconds: 0)) { hashes.contains($0) }
             #expect(machine.effects.count == after)
             #expect(machine.state.synchronisation.phase == .synchronised)
         }

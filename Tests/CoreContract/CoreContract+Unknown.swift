@@ -80,6 +80,7 @@ extension CoreContract {
             ("renameChat", code, { try await core.renameChat(chat, to: "another name") }),
             ("leaveChat", code, { try await core.leaveChat(chat) }),
             ("deleteChat", code, { try await core.deleteChat(chat) }),
+            ("verify", .noSuchChat, { try await core.verify(chat, code: "1") }),
             ("renewKeys", .noSuchChat, { try await core.renewKeys(of: chat) }),
         ]
     }

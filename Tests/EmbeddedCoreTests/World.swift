@@ -10,10 +10,23 @@ import Testing
 @testable import EmbeddedCore
 
 /// A clock that tests set by hand.
-final class ManualClock: WallClock {
-    private let time = Lock(Timestamp(seconds: 1_800_000_000))
-    func now() -> Timestamp { time.withLock { $0 } }
-    func advance(by duration: Duration) { time.withLock { $0 = $0.advanced(by: duration) } }
+final class ManualClock: WallClock, BootClock {
+    private let time = Lock((wall: Timestamp(seconds: 1_800_000_000), passed: ElapsedTime(seconds: 1000)))
+    func now() -> Timestamp { time.withLock { $0.wall } }
+    func reading() -> BootReading {
+        BootReading(boot: "test", nanoseconds: time.withLock { $0.passed.nanoseconds })
+    }
+
+    /// So much time passes.
+    func advance(by duration: Duration) {
+        time.withLock {
+            $0.wall = $0.wall.advanced(by: duration)
+            $0.passed = $0.passed.advanced(by: duration)
+        }
+    }
+
+    /// Somebody sets the wall clock.
+    func jump(by duration: Duration) { time.withLock { $0.wall = $0.wall.advanced(by: duration) } }
 }
 
 /// A data directory with some profiles, and a relay in memory.
@@ -26,7 +39,7 @@ struct World {
     init(_ profiles: [String] = ["alice", "bob"], relay: MemoryRelay = MemoryRelay()) throws {
         folder = try TemporaryFolder()
         self.relay = relay
-        directory = try DataDirectory(folder.path("data"), clock: clock)
+        directory = try DataDirectory(folder.path("data"), clock: clock, bootClock: clock)
         for name in profiles { _ = try directory.createProfile(name) }
     }
 
@@ -40,7 +53,7 @@ struct World {
         _ name: String, mountpoint: String? = nil, relays: [RelayWithPassword] = [MemoryRelay.relay],
         lockTimeout: Duration = .seconds(10)
     ) async throws -> EmbeddedCore {
-        let directory = try DataDirectory(folder.path("data"), clock: clock)
+        let directory = try DataDirectory(folder.path("data"), clock: clock, bootClock: clock)
         return try await EmbeddedCore.open(
             directory, profile: name, mountpoint: mountpoint, relays: relays, transfers: relay,
             retry: RetryPolicy(first: .milliseconds(5), maxDelay: .milliseconds(20), tries: .max),

@@ -27,4 +27,20 @@ struct SilentChatTests {
         try await wait(until: "it is over") { await fixture.fileSystem.status().silentChats == nil }
         await fixture.end()
     }
+
+    @Test("a contact whose keys changed since it was verified is in the status until it is verified again")
+    func changedKeys() async throws {
+        let fixture = try await Fixture.make()
+        var chat = try #require(await fixture.core.chats().first { $0.reference == Fixture.bob })
+        for verification in ContactVerification.allCases {
+            chat.verification = verification
+            fixture.core.tell(.chatUpdated(chat))
+            let expected = verification == .revoked ? ["bob"] : nil
+            try await wait(until: "it is told") {
+                await fixture.fileSystem.status().changedKeys?.map(\.chat) == expected
+            }
+        }
+        #expect(ContactVerification.revoked.warning?.contains("'chatfs contact verify'") == true)
+        await fixture.end()
+    }
 }

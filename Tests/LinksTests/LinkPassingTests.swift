@@ -57,6 +57,10 @@ struct LinkPassingTests {
         for deed: () async throws -> Void in [
             { _ = try await links.invite() }, { _ = try await links.accept("x") },
             { _ = try await links.contact(of: 1) }, { _ = try await links.security(of: .direct(1)) },
+            { try await links.verify(.direct(1), code: nil) },
+            { try await links.requireVerification(of: .direct(1), true) },
+            { _ = try await links.connections(after: 0, count: 1) },
+            { try await links.deleteConnection(1) },
             { try await links.renewKeys(of: .direct(1)) }, { _ = try await links.createAddress(.ask) },
             { _ = try await links.address() }, { try await links.deleteAddress() },
             { _ = try await links.requests() }, { _ = try await links.acceptRequest(1) },

@@ -95,6 +95,8 @@ struct LinkRefusalTests {
         for deed: () async throws -> Void in [
             { try await links.renameChat(.links, to: "x") }, { try await links.leaveChat(.links) },
             { try await links.deleteChat(.links) }, { try await links.renewKeys(of: .links) },
+            { try await links.verify(.links, code: nil) },
+            { try await links.requireVerification(of: .links, true) },
             { try await links.moveQueue(of: .links) },
         ] {
             #expect(await code(deed) == .invalidCommand)

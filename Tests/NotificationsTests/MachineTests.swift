@@ -169,6 +169,27 @@ struct MachineTests {
         #expect(fixture.pass(.seconds(100_000)) == 0)
     }
 
+    @Test("changed keys are told at once and once, over mounts and of muted chats too, until they are known")
+    func changedKeys() {
+        var fixture = Fixture(.periodic)
+        fixture.muted = [.direct(1)]
+        for _ in 0..<3 {
+            fixture.add(.keysChanged(.direct(1), named: "bob"))
+            fixture.pass(.seconds(2))
+        }
+        let shown = fixture.shown()
+        #expect(shown.map(\.text.summary) == ["bob"])
+        #expect(shown.first?.text.body.contains("the keys have changed") == true)
+        var next = Fixture(told: fixture.machine.told)
+        next.add(.keysChanged(.direct(1), named: "bob"))
+        next.pass(.seconds(2))
+        #expect(next.shown().isEmpty)
+        next.add(.keysKnown(.direct(1)))
+        next.add(.keysChanged(.direct(1), named: "bob"))
+        next.pass(.seconds(2))
+        #expect(next.shown().count == 1)
+    }
+
     @Test("when they are off nothing is told, counted or done")
     func off() {
         var fixture = Fixture(.off)

@@ -8,10 +8,11 @@ import SMP
 extension ConnectionMachine {
     /// - Parameters:
     ///   - place: of the queue that it was in.
+    ///   - now: by this side's own clock. What the server says of the time decides nothing: it could say anything.
     ///   - isKnown: whether a ciphertext of this hash was processed before. It comes again when its acknowledgement
     ///     was lost.
     mutating func receive(
-        _ body: DeliveredBody, at place: Int, isKnown: ([UInt8]) throws -> Bool
+        _ body: DeliveredBody, at place: Int, now: ElapsedTime, isKnown: ([UInt8]) throws -> Bool
     ) throws {
         switch body {
         case .quota:
@@ -23,7 +24,7 @@ extension ConnectionMachine {
             else { return }
             try receive(
                 envelope, senderKey: senderKey, received: Timestamp(seconds: received), body: body,
-                at: place, isKnown: isKnown)
+                at: place, now: now, isKnown: isKnown)
         }
     }
 
@@ -43,7 +44,7 @@ extension ConnectionMachine {
     /// What was in the box.
     mutating func receive(
         _ envelope: AgentEnvelope, senderKey: [UInt8], received: Timestamp, body: [UInt8], at place: Int,
-        isKnown: ([UInt8]) throws -> Bool
+        now: ElapsedTime, isKnown: ([UInt8]) throws -> Bool
     ) throws {
         switch envelope.content {
         case .confirmation(let parameters, let message):
@@ -56,20 +57,21 @@ extension ConnectionMachine {
             guard state.receiving[place].senderKey != nil else { return }
             state.agentVersion = max(
                 state.agentVersion, min(envelope.version, SMPVersion.agents.upperBound))
-            try changing { try $0.receiveKeys(parameters, now: received) }
+            try changing { try $0.receiveKeys(parameters, now: now) }
         case .message(let message):
             // Whoever knows the queue can make a box; only the ratchet says who it was.
             guard state.receiving[place].senderKey != nil, try !isKnown(SHA256.hash(message)) else { return }
             try changing { machine in
                 machine.replaceOldQueues(with: place)
                 let isLate = machine.state.receiving[place].status != .active
-                try machine.receive(message, version: envelope.version, received: received, isLate: isLate)
+                try machine.receive(
+                    message, version: envelope.version, received: received, isLate: isLate, now: now)
             }
         }
     }
 
     private mutating func receive(
-        _ message: [UInt8], version: UInt16, received: Timestamp, isLate: Bool
+        _ message: [UInt8], version: UInt16, received: Timestamp, isLate: Bool, now: ElapsedTime
     ) throws {
         guard var ratchet = state.ratchet else { return }
         let plain: [UInt8]
@@ -80,14 +82,17 @@ extension ConnectionMachine {
         } catch {
             // Without the KEM that both have used, nothing that comes can be read: new keys are agreed on without it.
             let isLost = [.headerNotAuthentic, .tooManySkipped, .kemUnavailable].contains(error.code)
+            // Once: it would otherwise be a reason for new keys as often as the server repeats it.
+            emit(.remember(hash: SHA256.hash(message)))
             state.synchronisation.fail(isLost: isLost)
-            return try synchroniseIfRequired(now: received, isLost: isLost)
+            return try synchroniseIfRequired(now: now, isLost: isLost)
         }
         state.ratchet = ratchet
         confirmedByMessage()
+        stillThere()
         emit(.remember(hash: SHA256.hash(message)))
         state.synchronisation.succeed()
-        repeatUnfetchedKeys(now: received)
+        repeatUnfetchedKeys(now: now)
         guard case .numbered(let number, let previousHash, let content) = AgentMessage(decoding: plain) else {
             return
         }
@@ -101,17 +106,17 @@ extension ConnectionMachine {
                     ReceivedMessage(body: body, received: received, integrity: integrity), number: number,
                     hash: SHA256.hash(plain)))
         } else {
-            receive(content, received: received, lastBefore: lastBefore)
+            receive(content, now: now, lastBefore: lastBefore)
         }
     }
 
     /// What agents say to each other.
     /// - Parameter lastBefore: number of the message that was received before this one.
-    private mutating func receive(_ content: MessageContent, received: Timestamp, lastBefore: Int64) {
+    private mutating func receive(_ content: MessageContent, now: ElapsedTime, lastBefore: Int64) {
         switch content {
         case .receipts(let receipts): for receipt in receipts { emit(.delivered(receipt)) }
         case .roomAgain: emit(.tryAgain)
-        case .newQueues(let queues): receiveNewQueues(queues, now: received)
+        case .newQueues(let queues): receiveNewQueues(queues, now: now)
         case .queueKeys(let keys): receiveQueueKeys(keys)
         case .useQueues(let queues): receiveUseQueues(queues)
         case .ratchetReady(let number):

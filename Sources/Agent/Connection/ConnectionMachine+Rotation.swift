@@ -75,8 +75,7 @@ extension ConnectionMachine {
 
     // MARK: - The other side moves
 
-    /// - Parameter now: by the clock of this side's server, which the other side does not set.
-    mutating func receiveNewQueues(_ queues: [MessageContent.NewQueue], now: Timestamp) {
+    mutating func receiveNewQueues(_ queues: [MessageContent.NewQueue], now: ElapsedTime) {
         guard let present = state.present, present.use == .present else { return }
         let usable = queues.first { new in
             new.queue.address.mode == .messaging && new.replaces?.isPlace(of: present.address) ?? true

@@ -17,7 +17,7 @@ extension ConnectionMachine {
                 return false
             }
             // What proves new keys is urgent, and goes before they are proven.
-            return state.synchronisation.allowsSending
+            return state.synchronisation.allowsSending && (isUrgent || state.hasRequiredSecurity)
                 || isUrgent && state.synchronisation.phase == .agreed
         }
     }
@@ -102,6 +102,45 @@ extension ConnectionMachine {
             emit(.tell(.connected(information: [])))
         default: break
         }
+    }
+
+    /// With which keys alone the application wants messages sent.
+    mutating func requireSecurity(_ code: String?) {
+        state.requiredSecurity = code.map { code in
+            guard let hash = state.ratchet?.securityHash, SecurityCode.text(hash) == code else { return [] }
+            return hash
+        }
+        emit(.tryAgain)
+    }
+
+    /// A server refuses what is sent for the other side's queue, as it does when there is none.
+    ///
+    /// While a connection is being made, and when it ends, that is the end of it at once. One that stands is tried again
+    /// until the refusals are more than a server's mistake (`Refusals`).
+    /// - Returns: whether nothing is tried any more.
+    mutating func refused(_ location: QueueLocation, now: ElapsedTime, _ limit: Refusals.Limit) -> Bool {
+        guard let place = state.sending.firstIndex(where: { location.isPlace(of: $0.address) }) else {
+            return true
+        }
+        if state.phase == .connected {
+            changing { $0.state.sending[place].refusals.add(at: now) }
+            guard state.sending[place].refusals.areFinal(at: now, limit) else { return false }
+        }
+        queueGone(location, reason: .contactGone)
+        return true
+    }
+
+    /// A server has taken something for the other side's queue, or the other side has written: it is there.
+    mutating func stillThere() {
+        let none = Refusals()
+        guard state.sending.contains(where: { $0.isGone || $0.refusals != none }) else { return }
+        changing { machine in
+            for place in machine.state.sending.indices {
+                machine.state.sending[place].isGone = false
+                machine.state.sending[place].refusals = none
+            }
+        }
+        emit(.tryAgain)
     }
 
     /// A server will not take anything for the other side's queue any more.

@@ -7,7 +7,7 @@ import SMP
 extension ConnectionMachine {
     /// The application wants new keys.
     /// - Parameter areSent: whether a server has this side's new keys already, where it has begun.
-    mutating func synchronise(now: Timestamp, areSent: Bool = false) throws {
+    mutating func synchronise(now: ElapsedTime, areSent: Bool = false) throws {
         guard state.phase == .connected, state.ratchet != nil else {
             throw AgentError.notPossible("Only a connection that stands can agree on new keys.")
         }
@@ -26,7 +26,7 @@ extension ConnectionMachine {
     }
 
     /// What came can be read with the old keys: a day after this side has begun, who wrote it had not got the new ones.
-    mutating func repeatUnfetchedKeys(now: Timestamp) {
+    mutating func repeatUnfetchedKeys(now: ElapsedTime) {
         guard state.phase == .connected, state.synchronisation.phase == .started,
             state.agreements.isPast(now: now)
         else { return }
@@ -36,7 +36,7 @@ extension ConnectionMachine {
 
     /// Servers have taken everything that is for new keys, and nobody has answered. What was not fetched is gone from them
     /// after some weeks, and nobody would send it again.
-    mutating func followLostKeys(now: Timestamp) throws {
+    mutating func followLostKeys(now: ElapsedTime) throws {
         guard state.phase == .connected, state.present?.isGone == false,
             [.started, .agreed].contains(state.synchronisation.phase),
             state.agreements.isPast(now: now, by: Synchronisation.keysAge)
@@ -50,7 +50,7 @@ extension ConnectionMachine {
         }
     }
 
-    private mutating func beginSynchronising(now: Timestamp) throws {
+    private mutating func beginSynchronising(now: ElapsedTime) throws {
         // Counted where it may be; the user may at any time.
         _ = state.agreements.take(now: now)
         let keys = try tools.agreementKeys()
@@ -63,7 +63,7 @@ extension ConnectionMachine {
     /// - Parameter isLost: whether none of the messages to come can be decrypted. Where this side has begun long ago,
     ///   its keys have not come, or the answer to them has not. Where both have agreed long ago, the other side has gone
     ///   on with other keys: this state is a copy of one that was left in the middle of it.
-    mutating func synchroniseIfRequired(now: Timestamp, isLost: Bool) throws {
+    mutating func synchroniseIfRequired(now: ElapsedTime, isLost: Bool) throws {
         let isRequired =
             state.synchronisation.phase == .required
             || isLost && [.started, .agreed].contains(state.synchronisation.phase)
@@ -79,7 +79,7 @@ extension ConnectionMachine {
     }
 
     /// The state is of the past, and may have been gone on from since: nothing is encrypted with its keys again.
-    mutating func restored(now: Timestamp) throws {
+    mutating func restored(now: ElapsedTime) throws {
         guard state.ratchet != nil else { return }
         try changing { machine in
             switch machine.state.phase {
@@ -103,7 +103,7 @@ extension ConnectionMachine {
                 Outgoing(kind: .keys, content: parameters.encoded, notifies: false, isUrgent: true)))
     }
 
-    mutating func receiveKeys(_ peer: AgreementParameters, now: Timestamp) throws {
+    mutating func receiveKeys(_ peer: AgreementParameters, now: ElapsedTime) throws {
         guard state.phase == .connected || state.phase == .deleting, !state.synchronisation.hasUsed(peer)
         else { return }
         let own = try ownKeys(toAnswerAt: now)
@@ -125,7 +125,7 @@ extension ConnectionMachine {
     /// While both have agreed and nothing has proven it, nobody can tell whether the other side begins once more or
     /// answers earlier keys of this one. It gets new keys as often as this side may begin by itself, and is then taken to
     /// answer the last: two sides that both always sent new ones would never come to an end.
-    private mutating func ownKeys(toAnswerAt now: Timestamp) throws -> AgreementKeys {
+    private mutating func ownKeys(toAnswerAt now: ElapsedTime) throws -> AgreementKeys {
         if let keys = state.synchronisation.keys {
             if state.synchronisation.phase == .started { return keys }
             guard state.agreements.take(now: now) else { return keys }

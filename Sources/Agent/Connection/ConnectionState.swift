@@ -20,6 +20,8 @@ struct ConnectionState: Sendable {
     var moves = RateLimit.moves
     /// When this side has begun to agree on new keys by itself.
     var agreements = RateLimit.agreements
+    /// Of the keys with which alone messages of the application are sent; empty: with none; nil: with whichever there are.
+    var requiredSecurity: [UInt8]?
     var receiving: [ReceivingQueue]
     var sending: [SendingQueue] = []
 
@@ -50,6 +52,11 @@ struct ConnectionState: Sendable {
         phase = next
     }
 
+    /// Whether the application wants messages sent with the present keys.
+    var hasRequiredSecurity: Bool {
+        requiredSecurity.map { $0 == ratchet?.securityHash } ?? true
+    }
+
     /// Where messages go now.
     var present: SendingQueue? { sending.first { $0.use != .next } }
 
@@ -68,6 +75,7 @@ struct ConnectionState: Sendable {
         ConnectionCondition(
             phase: phase, synchronisation: synchronisation.phase,
             isRotating: receiving.contains { $0.isReplacement }, isGone: present?.isGone ?? false,
+            isRefused: present.map { !$0.isGone && $0.refusals.count > 0 } ?? false,
             isTakenOver: receiving.contains { $0.isTakenOver && $0.status == .active })
     }
 

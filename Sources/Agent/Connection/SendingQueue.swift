@@ -24,6 +24,8 @@ struct SendingQueue: Hashable, Sendable {
     var isSecured: Bool
     /// Whether it takes nothing any more.
     var isGone = false
+    /// While the server refuses what is sent, and nobody knows yet whether for good.
+    var refusals = Refusals()
 
     static func fresh(
         _ address: QueueAddress, version: UInt16, use: Use, random: any RandomSource

@@ -22,11 +22,12 @@ public final class Agent: ConnectionAgent {
     ///   - key: 32 bytes with which it is sealed; nil: it is in clear.
     ///   - servers: of this agent alone.
     ///   - kem: nil where it is not installed.
+    ///   - clock: by which everything ends that ends by itself.
     /// - Throws: as `Database`.
     public init(
         path: String, key: SecretBytes?, servers: any QueueServers, settings: AgentSettings,
         random: any RandomSource = SystemRandomSource(), kem: (any KEM)? = nil,
-        clock: any WallClock = SystemWallClock(), pool: ThreadPool = .shared
+        clock: any BootClock = SystemBootClock(), pool: ThreadPool = .shared
     ) throws(StoreError) {
         let isPostQuantum = settings.postQuantum && kem != nil
         let log = Log("agent")
@@ -377,6 +378,12 @@ extension Agent {
         }
     }
 
+    public func requireSecurity(
+        _ code: String?, of connection: ConnectionID
+    ) async throws(AgentError) {
+        try await change { try $0.step(connection) { $0.requireSecurity(code) } }
+    }
+
     public func rotate(_ connection: ConnectionID, to server: ServerAddress?) async throws(AgentError) {
         try await change { try $0.step(connection) { try $0.rotate(to: server) } }
     }
@@ -392,6 +399,20 @@ extension Agent {
             let now = tables.now
             let areSent = try !tables.outgoing.isAnythingForNewKeys(of: connection)
             try tables.step(connection) { try $0.synchronise(now: now, areSent: areSent) }
+        }
+    }
+
+    public func overview(
+        after id: ConnectionID, count: Int
+    ) async throws(AgentError) -> [ConnectionOverview] {
+        try await run { store in
+            try store.read { tables in
+                try tables.connections.all(after: id, count: count).map { id in
+                    ConnectionOverview(
+                        id: id, phase: try tables.connections.usable(id)?.phase,
+                        servers: try tables.queues.servers(of: id))
+                }
+            }
         }
     }
 

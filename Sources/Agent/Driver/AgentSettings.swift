@@ -28,6 +28,12 @@ public struct AgentTimes: Sendable {
     public var network = RetryPolicy(first: .seconds(2), maxDelay: .seconds(120), tries: .max)
     /// After the other side's queue was full. It says by itself when it has capacity again.
     public var fullQueue = RetryPolicy(first: .seconds(300), maxDelay: .seconds(21_600), tries: .max)
+    /// After a server refused what was sent over a connection that stands, as it does for a queue that is not there.
+    public var refusal = RetryPolicy(first: .seconds(300), maxDelay: .seconds(21_600), tries: .max)
+    /// After so many such refusals in a row the contact is taken to have deleted the connection,
+    public var goneRefusals = 5
+    /// when the first of them is at least so long ago.
+    public var goneAfter = Duration.seconds(86_400)
     /// While a queue that was replaced is being emptied.
     public var emptying = RetryPolicy(first: .seconds(2), maxDelay: .seconds(300), tries: .max)
     /// After the database could not be read or written.

@@ -104,7 +104,7 @@ struct OutgoingWorker: Sendable {
         tables.machine(of: state).isReady(item.kind, isUrgent: item.isUrgent)
     }
 
-    private static func isOverdue(_ item: StoredOutgoing, _ limit: Duration, now: Timestamp) -> Bool {
+    private static func isOverdue(_ item: StoredOutgoing, _ limit: Duration, now: ElapsedTime) -> Bool {
         item.waitsSince.map { $0.advanced(by: limit) < now } ?? false
     }
 
@@ -160,7 +160,7 @@ struct OutgoingWorker: Sendable {
                 try tables.step(id) { $0.secured() }
             }
             return isStored == nil ? .retry(times.store) : .more
-        case .gone: return await gone(queue, .contactGone, of: id)
+        case .gone: return await refused(queue, of: id)
         case .refused: return await gone(queue, .refused, of: id)
         case .full, .failed: return await failed(item, .failed, of: id)
         }
@@ -176,11 +176,13 @@ struct OutgoingWorker: Sendable {
         let outcome = await answer(request, of: queue.address.server)
         switch outcome {
         case .done:
+            let wasRefused = queue.refusals.count > 0
             let isStored: Void? = await change("store that something was sent") { tables in
                 try Self.sent(item, of: id, &tables)
+                if wasRefused, try tables.connections.exists(id) { try tables.step(id) { $0.stillThere() } }
             }
             return isStored == nil ? .retry(times.store) : .more
-        case .gone: return await gone(queue, .contactGone, of: id)
+        case .gone: return await refused(queue, of: id)
         case .refused, .full, .failed: return await failed(item, outcome, of: id)
         }
     }
@@ -193,6 +195,18 @@ struct OutgoingWorker: Sendable {
             return
         }
         try tables.sent(item, to: id)
+    }
+
+    /// The server says that there is no such queue, or that it is somebody else's.
+    private func refused(_ queue: SendingQueue, of id: ConnectionID) async -> Lanes<ConnectionID>.Outcome {
+        let limit = Refusals.Limit(count: times.goneRefusals, duration: times.goneAfter)
+        let isOver = await change("store that a contact's server refuses") { tables in
+            guard try tables.connections.exists(id) else { return true }
+            let now = tables.now
+            return try tables.step(id) { $0.refused(queue.address.location, now: now, limit) }
+        }
+        guard let isOver else { return .retry(times.store) }
+        return isOver ? .more : .retry(times.refusal)
     }
 
     private func gone(

@@ -142,12 +142,14 @@ final class Receiver: Sendable {
             log.warning("a messaging server delivered what it did not encrypt for this profile")
             return own
         }
-        let now = tables
+        let before = tables
         try tables.step(place.connection) { machine in
             guard let index = machine.state.receiving.firstIndex(where: { $0.id == place.queue }) else {
                 return
             }
-            try machine.receive(body, at: index) { try now.isKnown($0, of: place.connection) }
+            try machine.receive(body, at: index, now: before.now) {
+                try before.isKnown($0, of: place.connection)
+            }
         }
         return own
     }

@@ -77,6 +77,12 @@ public protocol ConnectionAgent: Sendable {
     /// - Throws: `.noSuchConnection`.
     func security(of connection: ConnectionID) async throws(AgentError) -> ConnectionSecurity?
 
+    /// Sends no bodies over a connection but with the keys of this security code: what is to be sent waits, as it does for
+    /// new keys.
+    /// - Parameter code: as `security` gives it; another text, the empty one too: nothing is sent; nil: whatever the keys.
+    /// - Throws: `.noSuchConnection`.
+    func requireSecurity(_ code: String?, of connection: ConnectionID) async throws(AgentError)
+
     /// Moves what this side receives to a new queue, of this server or of its present one.
     /// - Throws: `.noSuchConnection`; `.notPossible` for one that does not stand.
     func rotate(_ connection: ConnectionID, to server: ServerAddress?) async throws(AgentError)
@@ -94,6 +100,11 @@ public protocol ConnectionAgent: Sendable {
     /// All of them.
     /// - Throws: `.damaged` when one of them is.
     func connections() async throws(AgentError) -> [ConnectionSummary]
+    /// All of them, those that are damaged too, in the order of their numbers.
+    /// - Parameters:
+    ///   - id: those after it.
+    ///   - count: at most so many.
+    func overview(after id: ConnectionID, count: Int) async throws(AgentError) -> [ConnectionOverview]
     /// Those that are this far, without reading what else there is of them.
     func connections(in phase: ConnectionCondition.Phase) async throws(AgentError) -> [ConnectionID]
 

@@ -96,17 +96,20 @@ public struct ConnectionCondition: Hashable, Sendable {
     public var isRotating: Bool
     /// Whether nothing can be sent any more, because the other side took its queue away.
     public var isGone: Bool
+    /// Whether its server refuses what is sent, and it is tried again.
+    public var isRefused: Bool
     /// Whether nothing is received, because another program has taken over the queue, or it was deleted elsewhere.
     public var isTakenOver: Bool
 
     public init(
         phase: Phase, synchronisation: SynchronisationPhase = .synchronised, isRotating: Bool = false,
-        isGone: Bool = false, isTakenOver: Bool = false
+        isGone: Bool = false, isRefused: Bool = false, isTakenOver: Bool = false
     ) {
         self.phase = phase
         self.synchronisation = synchronisation
         self.isRotating = isRotating
         self.isGone = isGone
+        self.isRefused = isRefused
         self.isTakenOver = isTakenOver
     }
 }
@@ -137,6 +140,21 @@ public struct ConnectionSecurity: Hashable, Sendable {
         self.code = code
         self.isPostQuantum = isPostQuantum
         self.isPostQuantumPossible = isPostQuantumPossible
+    }
+}
+
+/// A connection in the list of all.
+public struct ConnectionOverview: Hashable, Sendable {
+    public var id: ConnectionID
+    /// nil where what is stored of it cannot be used.
+    public var phase: ConnectionCondition.Phase?
+    /// On which this side has queues for it, whatever is to become of these.
+    public var servers: [ServerAddress]
+
+    public init(id: ConnectionID, phase: ConnectionCondition.Phase?, servers: [ServerAddress]) {
+        self.id = id
+        self.phase = phase
+        self.servers = servers
     }
 }
 

@@ -5,6 +5,7 @@ enum AgentSchema {
     static let migrations = [
         Migration("connections", connections), Migration("since when", sinceWhen),
         Migration("confirmed", confirmed), Migration("reasons", reasons),
+        Migration("own clock", ownClock),
     ]
 
     /// `reason`: why the application wanted the connection, in its words. Of earlier ones their way says it: whoever
@@ -17,6 +18,30 @@ enum AgentSchema {
             WHEN link_hash IS NOT NULL THEN 'given address unknown'
             WHEN phase = 'joining' OR id IN (SELECT accepted FROM contact_request) THEN 'requester'
             ELSE 'own invitation' END;
+        """
+
+    /// `elapsed_time`: what the machine's clock showed when it was looked at last, and how much time had passed by then.
+    /// Everything that ends by itself does so by it. What was stored by other clocks counts from now on: nothing is over
+    /// earlier than it would have been.
+    ///
+    /// `required_security` is the hash of the keys with which alone bodies are sent (`ConnectionState.requiredSecurity`).
+    ///
+    /// `refusals` and `refused_since`: how often the server has refused what is sent, one time after the other, and since
+    /// when; null: the last time it took it.
+    private static let ownClock = """
+        \(StoredClock.schema)
+        UPDATE received SET time = 0;
+        UPDATE identifier SET time = 0;
+        UPDATE unconfirmed SET time = 0;
+        UPDATE opened_link SET time = 0;
+        UPDATE outgoing SET waits_since = 0 WHERE waits_since IS NOT NULL;
+        UPDATE outgoing SET full_since = 0 WHERE full_since IS NOT NULL;
+        UPDATE connection SET moves = zeroblob(min(length(moves), 80)),
+            agreements = zeroblob(min(length(agreements), 24));
+        UPDATE connection SET confirmed = 0 WHERE confirmed IS NOT NULL;
+        ALTER TABLE connection ADD COLUMN required_security BLOB;
+        ALTER TABLE sending_queue ADD COLUMN refusals INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE sending_queue ADD COLUMN refused_since INTEGER;
         """
 
     /// `confirmed`: when a server had taken the confirmation of who joins.

@@ -7,17 +7,17 @@ import Store
 final class AgentStore: Sendable {
     private let database: Database
     private let tools: AgentTools
-    private let clock: any WallClock
+    private let clock: StoredClock
     private let closed = Lock(false)
 
-    /// How long it is remembered what was received: as long as a server keeps anything.
+    /// How long it is remembered what was received: at least as long as a server keeps anything.
     static let receivedAge = Duration.seconds(21 * 86_400)
 
     /// - Parameter key: 32 bytes with which the file is sealed.
-    init(path: String, key: SecretBytes?, tools: AgentTools, clock: any WallClock) throws(StoreError) {
+    init(path: String, key: SecretBytes?, tools: AgentTools, clock: any BootClock) throws(StoreError) {
         database = try Database(path: path, migrations: AgentSchema.migrations, key: key)
         self.tools = tools
-        self.clock = clock
+        self.clock = try StoredClock(clock, in: database)
     }
 
     /// Reads from one snapshot.
@@ -28,7 +28,7 @@ final class AgentStore: Sendable {
     /// Changes all that `body` changes, or, when it throws, nothing.
     func change<Result>(_ body: (inout AgentTables) throws -> Result) throws -> (Result, StepOutcome) {
         try database.transaction { connection in
-            var tables = AgentTables(connection, tools: tools, now: clock.now())
+            var tables = AgentTables(connection, tools: tools, now: try clock.keep(in: connection))
             let result = try body(&tables)
             return (result, tables.outcome)
         }
@@ -60,10 +60,11 @@ struct StepOutcome: Sendable {
 struct AgentTables {
     private let connection: Connection
     private let tools: AgentTools
-    let now: Timestamp
+    /// By the clock of the database (`StoredClock`).
+    let now: ElapsedTime
     private(set) var outcome = StepOutcome()
 
-    init(_ connection: Connection, tools: AgentTools, now: Timestamp) {
+    init(_ connection: Connection, tools: AgentTools, now: ElapsedTime) {
         self.connection = connection
         self.tools = tools
         self.now = now

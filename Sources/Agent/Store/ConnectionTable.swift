@@ -16,6 +16,12 @@ struct ConnectionTable {
         try connection.query("SELECT id FROM connection ORDER BY id") { ConnectionID($0.integer("id")) }
     }
 
+    func all(after id: ConnectionID, count: Int) throws -> [ConnectionID] {
+        try connection.query(
+            "SELECT id FROM connection WHERE id > ? ORDER BY id LIMIT ?", id.number, max(0, count)
+        ) { ConnectionID($0.integer("id")) }
+    }
+
     func all(in phase: ConnectionCondition.Phase) throws -> [ConnectionID] {
         try connection.query("SELECT id FROM connection WHERE phase = ? ORDER BY id", phase) {
             ConnectionID($0.integer("id"))
@@ -40,13 +46,13 @@ struct ConnectionTable {
     }
 
     /// A server has taken its confirmation, which the other side has to answer.
-    func noteConfirmed(_ id: ConnectionID, at time: Timestamp) throws {
+    func noteConfirmed(_ id: ConnectionID, at time: ElapsedTime) throws {
         try connection.execute(
             "UPDATE connection SET confirmed = coalesce(confirmed, ?) WHERE id = ?", time, id.number)
     }
 
     /// Those that were joined before, and have not been answered since.
-    func unanswered(since time: Timestamp) throws -> [ConnectionID] {
+    func unanswered(since time: ElapsedTime) throws -> [ConnectionID] {
         try connection.query(
             "SELECT id FROM connection WHERE phase = ? AND confirmed < ? ORDER BY id",
             ConnectionCondition.Phase.joining, time
@@ -113,6 +119,7 @@ struct ConnectionTable {
                 answersReady: row.bool("answers_ready"),
                 usedKeys: row.bytes("used_keys").pieces(of: SHA256.length))
             state.moves = RateLimit.moves.having(stored: row.bytes("moves"))
+            state.requiredSecurity = row.bytesOrNil("required_security")
             state.agreements = RateLimit.agreements.having(stored: row.bytes("agreements"))
             return state
         }
@@ -172,13 +179,13 @@ struct ConnectionTable {
             UPDATE connection SET phase = ?, agent_version = ?, information = ?, offered_keys = ?,
                 joiners_parameters = ?, ratchet = ?, last_sent = ?, last_sent_hash = ?, last_received = ?,
                 last_received_hash = ?, synchronisation = ?, synchronisation_keys = ?, answers_ready = ?,
-                used_keys = ?, moves = ?, agreements = ? WHERE id = ?
+                used_keys = ?, moves = ?, agreements = ?, required_security = ? WHERE id = ?
             """, state.phase, Int(state.agentVersion), state.information, state.offeredKeys?.stored,
             state.joinersParameters?.encoded, state.ratchet?.encoded.bytes, state.sequence.lastSent,
             state.sequence.lastSentHash, state.sequence.lastReceived, state.sequence.lastReceivedHash,
             state.synchronisation.phase, state.synchronisation.keys?.stored,
             state.synchronisation.answersReady, Array(state.synchronisation.usedKeys.joined()),
-            state.moves.stored, state.agreements.stored, id.number)
+            state.moves.stored, state.agreements.stored, state.requiredSecurity, id.number)
     }
 
     /// Removes a connection with everything but its events.

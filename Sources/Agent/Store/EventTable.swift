@@ -172,20 +172,21 @@ struct EventTable {
 }
 
 extension ConnectionCondition {
-    /// Five words.
+    /// Six words; earlier versions wrote the first five.
     fileprivate var stored: String {
-        "\(phase.rawValue) \(synchronisation.rawValue) \(isRotating) \(isGone) \(isTakenOver)"
+        "\(phase.rawValue) \(synchronisation.rawValue) \(isRotating) \(isGone) \(isTakenOver) \(isRefused)"
     }
 
     fileprivate init?(stored text: String) {
         let words = text.split(separator: " ")
-        guard words.count == 5, let phase = Phase(rawValue: String(words[0])),
+        guard (5...6).contains(words.count), let phase = Phase(rawValue: String(words[0])),
             let synchronisation = SynchronisationPhase(rawValue: String(words[1])),
             let isRotating = Bool(String(words[2])), let isGone = Bool(String(words[3])),
-            let isTakenOver = Bool(String(words[4]))
+            let isTakenOver = Bool(String(words[4])),
+            let isRefused = words.count == 5 ? false : Bool(String(words[5]))
         else { return nil }
         self.init(
             phase: phase, synchronisation: synchronisation, isRotating: isRotating, isGone: isGone,
-            isTakenOver: isTakenOver)
+            isRefused: isRefused, isTakenOver: isTakenOver)
     }
 }

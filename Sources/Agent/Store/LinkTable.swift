@@ -41,7 +41,7 @@ struct LinkTable {
     // MARK: - Opened links
 
     /// Of the key with which a link is opened, whenever it is: the one that is kept, or this one from now on.
-    func seed(ofLink hash: [UInt8], fresh: [UInt8], now: Timestamp) throws -> [UInt8] {
+    func seed(ofLink hash: [UInt8], fresh: [UInt8], now: ElapsedTime) throws -> [UInt8] {
         try connection.execute(
             "INSERT OR IGNORE INTO opened_link (hash, seed, time) VALUES (?, ?, ?)", hash, fresh, now)
         return try connection.first("SELECT seed FROM opened_link WHERE hash = ?", hash) { $0.bytes("seed") }

@@ -14,8 +14,8 @@ struct StoredOutgoing: Sendable {
     /// side says with its new keys what it had until then (`settle`).
     var isUncertain: Bool
     /// nil while its connection does not stand.
-    var waitsSince: Timestamp?
-    var fullSince: Timestamp?
+    var waitsSince: ElapsedTime?
+    var fullSince: ElapsedTime?
 
     /// Whether it is new keys, or proves them: of messages nothing else is urgent.
     var isForNewKeys: Bool { kind == .keys || kind == .message && isUrgent }
@@ -36,7 +36,7 @@ struct OutgoingTable {
     /// - Parameter since: from when on it waits to be sent; nil: not yet.
     @discardableResult
     func append(
-        _ outgoing: Outgoing, isBody: Bool, to id: ConnectionID, since: Timestamp?
+        _ outgoing: Outgoing, isBody: Bool, to id: ConnectionID, since: ElapsedTime?
     ) throws -> Int64 {
         try connection.execute(
             """
@@ -48,7 +48,7 @@ struct OutgoingTable {
     }
 
     /// The connection stands: what was to be sent before waits from now on.
-    func beginWaiting(_ id: ConnectionID, now: Timestamp) throws {
+    func beginWaiting(_ id: ConnectionID, now: ElapsedTime) throws {
         try connection.execute(
             "UPDATE outgoing SET waits_since = ? WHERE connection = ? AND waits_since IS NULL", now, id.number
         )
@@ -60,7 +60,7 @@ struct OutgoingTable {
         ) { $0.integer("number") }
     }
 
-    func remember(identifier: [UInt8], number: Int64, in id: ConnectionID, now: Timestamp) throws {
+    func remember(identifier: [UInt8], number: Int64, in id: ConnectionID, now: ElapsedTime) throws {
         try connection.execute(
             "DELETE FROM identifier WHERE time < ?",
             now.advanced(by: .zero - Self.identifierAge))
@@ -77,7 +77,7 @@ struct OutgoingTable {
     }
 
     /// What waits since before `time`; at most a hundred.
-    func waiting(since time: Timestamp, of id: ConnectionID) throws -> [StoredOutgoing] {
+    func waiting(since time: ElapsedTime, of id: ConnectionID) throws -> [StoredOutgoing] {
         try connection.query(
             """
             SELECT * FROM outgoing WHERE connection = ? AND waits_since < ?
@@ -99,12 +99,12 @@ struct OutgoingTable {
             number: row.integer("number"), kind: try row.value("kind"), content: row.bytes("content"),
             notifies: row.bool("notifies"), isUrgent: row.bool("is_urgent"), isBody: row.bool("is_body"),
             prepared: prepared, isUncertain: prepared == nil && row.integerOrNil("message_number") != nil,
-            waitsSince: row.timestampOrNil("waits_since"),
-            fullSince: row.timestampOrNil("full_since"))
+            waitsSince: row.elapsedTimeOrNil("waits_since"),
+            fullSince: row.elapsedTimeOrNil("full_since"))
     }
 
     /// Stores what is sent for a message from now on.
-    func setPrepared(_ number: Int64, _ prepared: PreparedEnvelope, now: Timestamp) throws {
+    func setPrepared(_ number: Int64, _ prepared: PreparedEnvelope, now: ElapsedTime) throws {
         try connection.execute(
             """
             UPDATE outgoing SET message_number = ?, hash = ?, envelope = ?, nonce = ?,
@@ -113,13 +113,13 @@ struct OutgoingTable {
     }
 
     /// Since when its queue is full. Whether that was not known.
-    func setFull(_ number: Int64, now: Timestamp) throws -> Bool {
+    func setFull(_ number: Int64, now: ElapsedTime) throws -> Bool {
         try connection.execute(
             "UPDATE outgoing SET full_since = ? WHERE number = ? AND full_since IS NULL", now, number) > 0
     }
 
     /// A message that was sent. Those that can have a receipt are kept in mind.
-    func remove(_ outgoing: StoredOutgoing, sentTo id: ConnectionID, now: Timestamp) throws {
+    func remove(_ outgoing: StoredOutgoing, sentTo id: ConnectionID, now: ElapsedTime) throws {
         try connection.execute(
             """
             INSERT OR REPLACE INTO unconfirmed (connection, message_number, number, hash, time)

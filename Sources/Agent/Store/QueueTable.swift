@@ -15,6 +15,13 @@ struct QueueTable {
             row: Self.receivingQueue)
     }
 
+    /// Where a connection has queues. What is no address is left out.
+    func servers(of id: ConnectionID) throws -> [ServerAddress] {
+        try connection.query(
+            "SELECT DISTINCT server FROM receiving_queue WHERE connection = ? ORDER BY server", id.number
+        ) { ServerAddress($0.text("server")) }.compactMap(\.self)
+    }
+
     /// Where a queue belongs.
     func place(ofReceiving queue: Int64) throws -> ConnectionID? {
         try connection.first("SELECT connection FROM receiving_queue WHERE id = ?", queue) {
@@ -138,7 +145,10 @@ struct QueueTable {
                 address: address, version: UInt16(clamping: row.integer("version")),
                 use: try row.value("use"),
                 authorizationSeed: try row.key("authorization_seed"), queueKey: try row.key("queue_key"),
-                isSecured: row.bool("is_secured"), isGone: row.bool("is_gone"))
+                isSecured: row.bool("is_secured"), isGone: row.bool("is_gone"),
+                refusals: Refusals(
+                    count: Int(clamping: row.integer("refusals")),
+                    since: row.elapsedTimeOrNil("refused_since")))
         }
     }
 
@@ -148,11 +158,11 @@ struct QueueTable {
             try connection.execute(
                 """
                 INSERT INTO sending_queue (connection, server, sender_id, recipient_key, mode, version, use,
-                    authorization_seed, queue_key, is_secured, is_gone)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    authorization_seed, queue_key, is_secured, is_gone, refusals, refused_since)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """, id.number, queue.address.server.text, queue.address.senderID, queue.address.key,
                 StoredMode(queue.address.mode), Int(queue.version), queue.use, queue.authorizationSeed,
-                queue.queueKey, queue.isSecured, queue.isGone)
+                queue.queueKey, queue.isSecured, queue.isGone, queue.refusals.count, queue.refusals.since)
         }
     }
 }

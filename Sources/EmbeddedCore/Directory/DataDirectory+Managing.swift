@@ -43,7 +43,7 @@ extension DataDirectory {
                 throw ChatError(.invalidCommand, "This chat has ended already.")
             }
             let network = tables.network(of: profile.id)
-            try network.part(fromContactOf: id, at: clock.now())
+            try network.part(fromContactOf: id, at: tables.elapsed)
             for item in try network.inlineTransfers.giveUp(in: id, .leftBeforeSent) {
                 try tables.inbox.post(.failed(item), to: ChatSide(profile: profile.id, chat: id))
             }

@@ -86,9 +86,12 @@ public final class DataDirectory: Sendable {
         return stat(path, &status) == 0
     }
 
-    /// - Parameter network: the network filesystem that a path lies on.
+    /// - Parameters:
+    ///   - bootClock: by which limits are kept.
+    ///   - network: the network filesystem that a path lies on.
     init(
         _ path: String, key: SecretBytes? = nil, mayMigrate: Bool = true, clock: any WallClock,
+        bootClock: any BootClock = SystemBootClock(),
         network: (String) -> String? = NetworkFilesystem.name
     ) throws(ChatError) {
         try Self.refuseNetwork(path, network)
@@ -107,7 +110,7 @@ public final class DataDirectory: Sendable {
             signal = try ChangeSignal(path: self.path + "/bell")
             store = try DirectoryStore(
                 path: self.path + "/" + Self.databaseFile, key: key,
-                consent: mayMigrate ? .given : .missing)
+                consent: mayMigrate ? .given : .missing, clock: bootClock)
             self.clock = clock
             MigrationCopy.sweep(folder.directory, now: SystemWallClock().now())
         } catch {

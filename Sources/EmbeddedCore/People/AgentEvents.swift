@@ -13,7 +13,8 @@ final class AgentEvents: Sendable {
     func follow(_ agent: any ConnectionAgent) async {
         await blocking.attempt("take in what groups wrote early") { [self] in try takeHeld() }
         for await event in agent.events {
-            guard let receipt = await takeIn(event) else { continue }
+            let code = await presentCode(after: event, of: agent)
+            guard let receipt = await takeIn(event, presentCode: code) else { continue }
             await acknowledge(event, withReceipt: receipt, to: agent)
         }
     }
@@ -21,13 +22,13 @@ final class AgentEvents: Sendable {
     /// What cannot be stored now is tried again: the agent keeps it. What fails for a reason of its own would fail for
     /// ever, with all that is behind it, and whoever wrote it could want that: it is passed over.
     /// - Returns: whether a receipt is due; nil when the task was cancelled first.
-    private func takeIn(_ event: AgentEvent) async -> Bool? {
+    private func takeIn(_ event: AgentEvent, presentCode code: String?) async -> Bool? {
         let retry = RetryPolicy(first: .seconds(1), maxDelay: .seconds(60), tries: .max)
         var (number, isHopeless) = (1, false)
         while !Task.isCancelled {
             do throws(ChatError) {
                 return try await blocking.run { [self, isHopeless] in
-                    try isHopeless ? passOver(event) : take(event)
+                    try isHopeless ? passOver(event) : take(event, presentCode: code)
                 }
             } catch {
                 guard isHopeless || error.isOfStore else {
@@ -44,6 +45,18 @@ final class AgentEvents: Sendable {
             }
         }
         return nil
+    }
+
+    /// The security code at the moment, where keys may have changed.
+    private func presentCode(after event: AgentEvent, of agent: any ConnectionAgent) async -> String? {
+        guard case .conditionChanged = event.content else { return nil }
+        do throws(AgentError) {
+            return try await agent.security(of: event.connection)?.code
+        } catch {
+            // What is not known is taken to have changed where it may have.
+            log.debug("a security code cannot be read: \(error.sentence)")
+            return nil
+        }
     }
 
     /// Blocks.
@@ -69,7 +82,7 @@ final class AgentEvents: Sendable {
     }
 
     /// Whether a receipt is due. Blocks.
-    private func take(_ event: AgentEvent) throws -> Bool {
+    private func take(_ event: AgentEvent, presentCode code: String?) throws -> Bool {
         try store.commit { change in
             guard try event.number > change.tables.people.lastEvent() else {
                 return try change.tables.people.isReceiptDue(event.number)
@@ -77,6 +90,9 @@ final class AgentEvents: Sendable {
             try change.tables.people.setLastEvent(event.number)
             try change.tables.people.insert(
                 event.connection, event.reason.flatMap { ConnectionReason(text: $0) })
+            if case .conditionChanged(let condition) = event.content {
+                try noteKeys(code, condition.synchronisation, of: event.connection, change)
+            }
             let isReceiptDue = try take(event.content, of: event.connection, change)
             guard isReceiptDue,
                 try change.tables.directory.profiles.sendsReceipts(store.profile.id)
@@ -109,7 +125,8 @@ final class AgentEvents: Sendable {
             else { break }
             // That their server takes nothing for them does not say that they write nothing: only they end the chat.
             let refusal: StoredChatRefusal? = condition.isGone ? .nobody : nil
-            guard try change.tables.chats.setRefusal(refusal, of: chat) else { break }
+            let isRefused = try change.tables.chats.setRefused(condition.isRefused, of: chat)
+            guard try change.tables.chats.setRefusal(refusal, of: chat) || isRefused else { break }
             try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
         case .connectionFailed(let reason):
             if try change.tables.memberConnections.row(over: connection) != nil {
@@ -167,6 +184,17 @@ final class AgentEvents: Sendable {
                 MessageLine(.keys, of: id, at: change.time, .received, by: contact.displayName), to: side)
         }
         try change.post(.chatUpdated, to: side)
+    }
+
+    /// A verification is of the keys that were compared, and of no others.
+    /// - Parameter code: of the present keys; nil: not known.
+    private func noteKeys(
+        _ code: String?, _ phase: SynchronisationPhase, of connection: ConnectionID, _ change: ProfileChange
+    ) throws {
+        guard code != nil || phase == .agreed,
+            let chat = try change.tables.people.person(connection)?.chat
+        else { return }
+        try change.revokeVerification(of: chat, presentCode: code)
     }
 
     private func groups(_ change: ProfileChange) -> GroupEvents {
@@ -285,7 +313,7 @@ final class AgentEvents: Sendable {
         _ change: ProfileChange
     ) throws {
         let message = try change.tables.handed.take(
-            outcome, of: connection, number: number, at: store.clock.now())
+            outcome, of: connection, number: number, at: change.elapsed)
         if let message { try change.settle(message, of: connection, outcome) }
     }
 }

@@ -61,7 +61,9 @@ struct ArrivedRequests {
         _ asked: ContactRequestID, _ request: MessageEvent.ContactRequest, _ message: [UInt8],
         _ state: StoredRequestState
     ) throws {
-        try table.insert(asked, sameAs: request.requestID?.bytes, message: message, at: time, state)
+        try table.insert(
+            asked, sameAs: request.requestID?.bytes, message: message, at: time, state,
+            acceptedAt: state == .accepted ? change.elapsed : nil)
         change.haveAgentWork()
     }
 
@@ -71,7 +73,7 @@ struct ArrivedRequests {
     }
 
     private func isFewAccepted() throws -> Bool {
-        try table.acceptedCount(since: time.advanced(by: .seconds(-3600))) < Self.maxAccepted
+        try table.acceptedCount(since: change.elapsed.advanced(by: .seconds(-3600))) < Self.maxAccepted
     }
 
     /// Without the picture, which nobody is shown before they are a contact.

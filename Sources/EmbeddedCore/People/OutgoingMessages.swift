@@ -89,7 +89,7 @@ final class OutgoingMessages: Sendable {
             switch outcome {
             case .taken(let number):
                 let early = try change.tables.handed.note(
-                    message, of: sent.connection, as: number, at: store.clock.now())
+                    message, of: sent.connection, as: number, at: change.elapsed)
                 if let early { try change.settle(message, of: sent.connection, early) }
             case .refused(let error):
                 try change.settle(message, of: sent.connection, .failed(error.sentence))

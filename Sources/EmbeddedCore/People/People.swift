@@ -336,17 +336,6 @@ final class People: Sendable {
         }
     }
 
-    /// How what is written to a contact on the network is protected.
-    func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
-        guard let connection = try await connection(of: chat) else { return nil }
-        do {
-            guard let security = try await agent().security(of: connection) else { return nil }
-            return ContactSecurity(code: security.code, protection: ContactProtection(security))
-        } catch {
-            throw ChatError(connecting: error)
-        }
-    }
-
     /// Has both sides agree on new keys.
     func renewKeys(of chat: ChatReference) async throws(ChatError) {
         guard let connection = try await connection(of: chat) else {
@@ -374,7 +363,7 @@ final class People: Sendable {
     }
 
     /// nil where nobody on the network is behind it.
-    private func connection(of chat: ChatReference) async throws(ChatError) -> ConnectionID? {
+    func connection(of chat: ChatReference) async throws(ChatError) -> ConnectionID? {
         try await blocking.run { [store] in
             try store.read { tables in
                 let id = try tables.chats.id(of: chat, of: store.profile.id)

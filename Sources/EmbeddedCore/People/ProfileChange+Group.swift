@@ -28,7 +28,7 @@ extension ProfileChange {
     private func noteRefusal(of group: GroupConversation, _ side: ChatSide) throws {
         var refusal = StoredChatRefusal(group)
         if refusal == nil, group.membership == .joined,
-            try tables.directory.network(of: side.profile).connections(ofChat: side.chat, at: time).isEmpty
+            try tables.directory.network(of: side.profile).connections(ofChat: side.chat, at: elapsed).isEmpty
         {
             refusal = .nobody
         }
@@ -40,7 +40,7 @@ extension ProfileChange {
 
     /// Begins a connection with a member, which the agent makes or joins after the commit.
     func begin(_ connection: MemberConnection, in chat: Int64) throws {
-        try tables.memberConnections.begin(connection, in: chat, at: time)
+        try tables.memberConnections.begin(connection, in: chat, at: elapsed)
         haveAgentWork()
     }
 
@@ -49,7 +49,7 @@ extension ProfileChange {
         guard let group = try tables.groups.group(ofChat: side.chat) else { return }
         try giveUpInline(in: side, by: .member(member))
         if member == group.host, let id = try tables.people.connection(ofChat: side.chat) {
-            try tables.memberConnections.end(id, with: member, in: side.chat, at: time)
+            try tables.memberConnections.end(id, with: member, in: side.chat, at: elapsed)
         } else if let row = try tables.memberConnections.row(with: member, in: side.chat) {
             try tables.memberConnections.end(row)
         }
@@ -62,7 +62,7 @@ extension ProfileChange {
         guard let group = try tables.groups.group(ofChat: side.chat) else { return }
         try tables.memberConnections.endAll(in: side.chat)
         if let id = try tables.people.connection(ofChat: side.chat) {
-            try tables.memberConnections.end(id, with: group.host, in: side.chat, at: time)
+            try tables.memberConnections.end(id, with: group.host, in: side.chat, at: elapsed)
         }
         haveAgentWork()
     }

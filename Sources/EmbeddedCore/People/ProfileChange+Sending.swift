@@ -29,11 +29,11 @@ extension ProfileChange {
         _ message: ChatMessage, in chat: Int64, of item: ItemID?, announces: Bool
     ) throws -> Bool {
         let host = try tables.people.connection(ofChat: chat)
-        let members = try tables.memberConnections.carrying(in: chat, at: time)
+        let members = try tables.memberConnections.carrying(in: chat, at: elapsed)
         let standing = (host.map { [$0] } ?? []) + members.filter(\.stands).map(\.id)
         guard let first = standing.first ?? members.first?.id else { return false }
         var outgoing = try OutgoingMessage(message, to: first, of: item)
-        try tables.memberConnections.hold(outgoing, in: chat, at: time)
+        try tables.memberConnections.hold(outgoing, in: chat, at: elapsed)
         // Nobody waits for those who may never connect.
         let whole = HandedMessageTable.Message(id: outgoing.id, item: item)
         (outgoing.id, outgoing.item) = (nil, nil)
@@ -43,7 +43,7 @@ extension ProfileChange {
         }
         if whole.id != nil || item != nil, !standing.isEmpty {
             outgoing.delivery = try tables.groupDeliveries.begin(
-                whole, in: chat, to: standing.count, at: time)
+                whole, in: chat, to: standing.count, at: elapsed)
         }
         // Who may never connect is waited for as little by the time of a file.
         if announces, let item, !standing.isEmpty {

@@ -29,6 +29,8 @@ struct ChatTable {
                 c.alias IS NOT NULL AS is_named, c.ended, c.refused,
                 c.is_taken_over AND c.ended IS NULL AS is_taken_over,
                 c.keys IS NOT NULL AND c.ended IS NULL AS awaits_keys,
+                c.is_refused AND c.refused IS NULL AND c.ended IS NULL AS is_refused,
+                c.verification, c.requires_verification,
                 CASE WHEN c.ended = 'not_connected' THEN (SELECT n.failure FROM connection n
                     WHERE n.profile = c.profile AND n.chat = c.id AND n.failure IS NOT NULL LIMIT 1) END AS failure
             FROM chat c
@@ -38,15 +40,19 @@ struct ChatTable {
         ) { row in
             let kind = try row.value("kind", as: StoredChatKind.self)
             let ending = try row.valueOrNil("ended", as: StoredChatEnding.self)?.sentence
+            let verification = try row.value("verification", as: ContactVerification.self)
+            let unverified = row.bool("requires_verification") ? verification.refusal : nil
             return Chat(
                 reference: kind.reference(row.integer("id")),
                 displayName: kind == .notes ? Self.notesName : row.text("name"),
                 updatedAt: row.timestamp("updated"),
                 sendingRefused: try row.textOrNil("failure") ?? ending
-                    ?? row.valueOrNil("refused", as: StoredChatRefusal.self)?.sentence(in: kind),
+                    ?? row.valueOrNil("refused", as: StoredChatRefusal.self)?.sentence(in: kind)
+                    ?? unverified,
                 receivingProblem: row.bool("is_taken_over") ? Self.takenOver : nil,
-                sendingProblem: row.bool("awaits_keys") ? Self.awaitsKeys : nil,
-                isNamedByUser: row.bool("is_named"))
+                sendingProblem: row.bool("awaits_keys")
+                    ? Self.awaitsKeys : row.bool("is_refused") ? Self.isRefused : nil,
+                isNamedByUser: row.bool("is_named"), verification: verification)
         }
     }
 
@@ -242,6 +248,40 @@ struct ChatTable {
     private static let awaitsKeys =
         "What is written here waits: this profile and the contact's program agree on new keys first, for which each has "
         + "to be online. Where that does not come to an end, 'chatfs contact renew' sends this profile's keys again."
+
+    private static let isRefused =
+        "The contact's messaging server refuses what is sent here, as it does when the contact has deleted this "
+        + "connection. It is tried again for a day at least; when it still refuses then, the contact counts as gone."
+
+    /// False where that was known.
+    func setRefused(_ isRefused: Bool, of chat: Int64) throws -> Bool {
+        try connection.execute(
+            "UPDATE chat SET is_refused = ? WHERE id = ? AND is_refused != ?", isRefused, chat, isRefused) > 0
+    }
+
+    /// What the user has compared, and wants.
+    struct Verification: Hashable, Sendable {
+        var state = ContactVerification.unverified
+        /// The digits that were compared; of `verified` alone.
+        var code: String?
+        var isRequired = false
+    }
+
+    func verification(of chat: Int64) throws -> Verification {
+        try connection.first(
+            "SELECT verification, verified_code, requires_verification FROM chat WHERE id = ?", chat
+        ) { row in
+            Verification(
+                state: try row.value("verification", as: ContactVerification.self),
+                code: row.textOrNil("verified_code"), isRequired: row.bool("requires_verification"))
+        } ?? Verification()
+    }
+
+    func set(_ verification: Verification, of chat: Int64) throws {
+        try connection.execute(
+            "UPDATE chat SET verification = ?, verified_code = ?, requires_verification = ? WHERE id = ?",
+            verification.state, verification.code, verification.isRequired, chat)
+    }
 
     func keys(of chat: Int64) throws -> StoredKeys? {
         try connection.first("SELECT keys FROM chat WHERE id = ?", chat) {

@@ -1,29 +1,33 @@
 import Base
 import Cryptography
+import Posix
 import Store
 
 /// The database of a data directory, which the processes of all its profiles share. All of its SQL is in the tables
 /// of this folder. All calls block.
 final class DirectoryStore: Sendable {
     private let database: Database
+    private let clock: StoredClock
 
     /// - Parameter key: with which it is encrypted; nil: not.
     /// - Throws: `StoreError`: as `Database`.
     init(
-        path: String, key: SecretBytes? = nil, consent: MigrationConsent = .given
+        path: String, key: SecretBytes? = nil, consent: MigrationConsent = .given,
+        clock: any BootClock = SystemBootClock()
     ) throws(StoreError) {
         database = try Database(path: path, migrations: Schema.migrations, key: key, consent: consent)
+        self.clock = try StoredClock(clock, in: database)
     }
 
     /// Reads from one snapshot.
     func read<Result>(_ body: (DirectoryTables) throws -> Result) throws -> Result {
-        try database.read { try body(DirectoryTables($0)) }
+        try database.read { try body(DirectoryTables($0, elapsed: clock.now())) }
     }
 
     /// Changes all that `body` changes, or, when it throws, nothing.
     @discardableResult
     func change<Result>(_ body: (DirectoryTables) throws -> Result) throws -> Result {
-        try database.transaction { try body(DirectoryTables($0)) }
+        try database.transaction { try body(DirectoryTables($0, elapsed: clock.keep(in: $0))) }
     }
 
     /// Lets the file go.
@@ -43,8 +47,13 @@ final class DirectoryStore: Sendable {
 /// The tables of all profiles, within one transaction.
 struct DirectoryTables {
     private let connection: Connection
+    /// By the clock of the database, which nobody sets: limits and what is remembered for a while go by it.
+    let elapsed: ElapsedTime
 
-    init(_ connection: Connection) { self.connection = connection }
+    init(_ connection: Connection, elapsed: ElapsedTime) {
+        self.connection = connection
+        self.elapsed = elapsed
+    }
 
     var profiles: ProfileTable { ProfileTable(connection) }
     var chats: ChatTable { ChatTable(connection) }

@@ -9,13 +9,13 @@ struct GroupDeliveryTable {
 
     init(_ connection: Connection) { self.connection = connection }
 
-    /// Nothing is told of a message that is older.
+    /// By the clock of the database: nothing is told of a message that is older.
     private static let age = Duration.seconds(31 * 86_400)
 
     /// A message went to so many members.
     /// - Returns: by which each of these is known.
     func begin(
-        _ message: HandedMessageTable.Message, in chat: Int64, to members: Int, at time: Timestamp
+        _ message: HandedMessageTable.Message, in chat: Int64, to members: Int, at time: ElapsedTime
     ) throws -> Int64 {
         try connection.execute(
             "DELETE FROM group_delivery WHERE chat = ? AND sent < ?", chat,

@@ -37,7 +37,7 @@ struct HandedMessageTable {
         case sent, delivered, failed
     }
 
-    /// Nothing is told of a message that is older, except that it was not sent: one that announces a file is waited for.
+    /// By the clock of the database: nothing is told of a message that is older, except that it was not sent: one that announces a file is waited for.
     private static let age = Duration.seconds(31 * 86_400)
 
     private static let isMeant = "profile = ? AND connection = ? AND number = ?"
@@ -45,7 +45,7 @@ struct HandedMessageTable {
     /// The agent has given a message its number; numbers of a connection rise.
     /// - Returns: what was told of it already.
     func note(
-        _ message: Message, of id: ConnectionID, as number: Int64, at time: Timestamp
+        _ message: Message, of id: ConnectionID, as number: Int64, at time: ElapsedTime
     ) throws -> Outcome? {
         let early = try connection.first(
             "SELECT outcome, problem FROM handed_message WHERE \(Self.isMeant)", profile, id.number, number
@@ -83,7 +83,7 @@ struct HandedMessageTable {
     /// What became of a message; its row goes, unless something else is to be told.
     /// - Returns: nil of one that is not known, or not yet.
     func take(
-        _ outcome: Outcome, of id: ConnectionID, number: Int64, at time: Timestamp
+        _ outcome: Outcome, of id: ConnectionID, number: Int64, at time: ElapsedTime
     ) throws -> Message? {
         let found = try connection.first(
             """
@@ -114,7 +114,7 @@ struct HandedMessageTable {
 
     /// Until it is noted which message it is. Of numbers that were given before the last one, it never will be.
     private func keep(
-        _ outcome: Outcome, of id: ConnectionID, number: Int64, at time: Timestamp
+        _ outcome: Outcome, of id: ConnectionID, number: Int64, at time: ElapsedTime
     ) throws {
         let (word, problem): (Word, String?) =
             switch outcome {

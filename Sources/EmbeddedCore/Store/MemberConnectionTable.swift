@@ -17,7 +17,7 @@ struct MemberConnectionTable {
     static let maxConnections: Int64 = 250
     /// So many are begun for one group within a day, however many of them end.
     static let maxBegun: Int64 = 500
-    /// So long what is said in a group is kept for a member that does not answer.
+    /// By the clock of the database: so long what is said in a group is kept for a member that does not answer.
     private static let silenceTimeout = Duration.seconds(3 * 86_400)
 
     /// One as it is stored.
@@ -67,7 +67,7 @@ struct MemberConnectionTable {
     }
 
     /// Over which what is said in a group goes.
-    func carrying(in chat: Int64, at time: Timestamp) throws -> [(id: ConnectionID, stands: Bool)] {
+    func carrying(in chat: Int64, at time: ElapsedTime) throws -> [(id: ConnectionID, stands: Bool)] {
         try connection.query(
             """
             SELECT connection, phase = 'connected' AS stands FROM member_connection
@@ -80,7 +80,7 @@ struct MemberConnectionTable {
     // MARK: - What is said before the agent's number is stored
 
     /// Keeps something that is said in a group for those members whose links the agent may have joined already.
-    func hold(_ message: OutgoingMessage, in chat: Int64, at time: Timestamp) throws {
+    func hold(_ message: OutgoingMessage, in chat: Int64, at time: ElapsedTime) throws {
         try connection.execute(
             """
             INSERT INTO held_outgoing (chat, member, body, notifies)
@@ -106,7 +106,7 @@ struct MemberConnectionTable {
     // MARK: - Changing
 
     /// Begins one that is not there yet; nothing where there are enough.
-    func begin(_ state: MemberConnection, in chat: Int64, at time: Timestamp) throws {
+    func begin(_ state: MemberConnection, in chat: Int64, at time: ElapsedTime) throws {
         try connection.execute(
             "UPDATE network_group SET begun = 0, begun_since = ? WHERE chat = ? AND begun_since <= ?", time,
             chat, time.advanced(by: .seconds(-86_400)))
@@ -173,7 +173,7 @@ struct MemberConnectionTable {
     }
 
     /// The same with a connection that is none of these: that with the host.
-    func end(_ id: ConnectionID, with host: MemberID, in chat: Int64, at time: Timestamp) throws {
+    func end(_ id: ConnectionID, with host: MemberID, in chat: Int64, at time: ElapsedTime) throws {
         try connection.execute(
             """
             INSERT OR IGNORE INTO member_connection

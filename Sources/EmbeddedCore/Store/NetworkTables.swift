@@ -38,14 +38,14 @@ struct NetworkTables {
 
     /// Over which what is said in a chat goes: to the contact, or to the host of a group and to the members to which
     /// there are connections. Empty for a chat that is with nobody on the network.
-    func connections(ofChat chat: Int64, at time: Timestamp) throws -> [ConnectionID] {
+    func connections(ofChat chat: Int64, at time: ElapsedTime) throws -> [ConnectionID] {
         let first = try people.connection(ofChat: chat)
         return try (first.map { [$0] } ?? []) + memberConnections.carrying(in: chat, at: time).map(\.id)
     }
 
     /// Has the agent say farewell to the contact or group of a chat that is left, and delete the connection; nothing for a
     /// chat that is with nobody on the network.
-    func part(fromContactOf chat: Int64, at time: Timestamp) throws {
+    func part(fromContactOf chat: Int64, at time: ElapsedTime) throws {
         let farewell = ChatMessage(
             try groups.contains(chat) ? .group(.left) : .contactDeleted,
             id: SharedMessageID(from: SystemRandomSource()))

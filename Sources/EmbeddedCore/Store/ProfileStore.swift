@@ -114,6 +114,8 @@ final class ProfileChange {
     let profile: Int64
     /// When it began.
     let time: Timestamp
+    /// The same by the clock of the database, which nobody sets.
+    var elapsed: ElapsedTime { tables.directory.elapsed }
     private var grownLogs: [Int64] = []
     private(set) var events: [ChatEvent] = []
     /// Entries were posted for other processes.

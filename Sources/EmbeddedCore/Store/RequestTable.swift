@@ -104,13 +104,13 @@ struct RequestTable {
 
     func insert(
         _ asked: ContactRequestID, sameAs id: [UInt8]?, message: [UInt8], at time: Timestamp,
-        _ state: StoredRequestState, chat: Int64? = nil
+        _ state: StoredRequestState, acceptedAt accepted: ElapsedTime? = nil, chat: Int64? = nil
     ) throws {
         try connection.execute(
             """
-            INSERT INTO contact_request (profile, asked, same_as, message, time, state, chat)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
-            """, profile, asked.number, id, message, time, state, chat)
+            INSERT INTO contact_request (profile, asked, same_as, message, time, state, chat, accepted)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """, profile, asked.number, id, message, time, state, chat, accepted)
     }
 
     /// Has the agent forget it.
@@ -163,13 +163,11 @@ struct RequestTable {
         ) { $0.integer("number") } ?? 0
     }
 
-    /// How many were accepted since then.
-    func acceptedCount(since time: Timestamp) throws -> Int64 {
+    /// How many were accepted since then without the user, by the clock of the database.
+    func acceptedCount(since time: ElapsedTime) throws -> Int64 {
         try connection.first(
-            """
-            SELECT count(*) AS number FROM contact_request
-            WHERE profile = ? AND state IN ('accepted', 'joined') AND time >= ?
-            """, profile, time
+            "SELECT count(*) AS number FROM contact_request WHERE profile = ? AND accepted >= ?", profile,
+            time
         ) { $0.integer("number") } ?? 0
     }
 
@@ -199,6 +197,18 @@ struct RequestTable {
         try connection.execute(
             "UPDATE contact_request SET state = 'joined', connection = ?, message = x'', problem = NULL WHERE id = ?",
             id.number, number)
+    }
+
+    /// Whether a connection was made for somebody who asked.
+    func isAccepted(over id: ConnectionID) throws -> Bool {
+        try connection.exists(
+            "SELECT 1 FROM contact_request WHERE profile = ? AND connection = ?", profile, id.number)
+    }
+
+    /// The connection that was made for it is deleted.
+    func forget(joinedBy id: ConnectionID) throws {
+        try connection.execute(
+            "DELETE FROM contact_request WHERE profile = ? AND connection = ?", profile, id.number)
     }
 
     func remove(_ number: Int64) throws {

@@ -38,6 +38,7 @@ enum Schema {
         Migration("new keys", "ALTER TABLE chat ADD COLUMN keys TEXT CHECK (keys IN ('awaited', 'agreed'))"),
         Migration("reasons", reasons),
         Migration("outbound", outbound),
+        Migration("own clock", ownClock),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in

@@ -52,6 +52,8 @@ enum StoredChatEnding: String, SQLBindable, CaseIterable {
     }
 }
 
+extension ContactVerification: SQLBindable {}
+
 /// Which new keys a contact and this profile do not have yet.
 enum StoredKeys: String, SQLBindable, CaseIterable {
     /// One of both has begun, or has to.

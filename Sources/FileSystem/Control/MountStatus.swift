@@ -78,6 +78,8 @@ public struct MountStatus: Codable, Sendable {
     public var coreProblem: String?
     /// nil where something may come from all.
     public var silentChats: [SilentChat]?
+    /// Contacts whose security code changed since the user has verified it; nil where there are none.
+    public var changedKeys: [SilentChat]?
     public var transfers: [Transfer]
     public var kernel: KernelSide?
     /// Openings of files that were not here, by the kinds of programs that open files without anybody wanting to see

@@ -54,7 +54,8 @@ final class StatusReport: Sendable {
             chats: chatCount, entries: drafts.count, entriesInMemory: names.itemCount,
             cachedBytes: 0, requests: side?.requests ?? 0, coreProblem: coreProblem, transfers: [],
             kernel: side, callers: callers.counts)
-        status.silentChats = silentChats
+        status.silentChats = chats(with: \.receivingProblem)
+        status.changedKeys = chats(with: \.verification.warning)
         for case let file? in present.map(\.file) {
             status.cachedBytes += contents.condition(of: file.id).cached
         }
@@ -70,14 +71,15 @@ final class StatusReport: Sendable {
         return status
     }
 
-    private var silentChats: [MountStatus.SilentChat]? {
-        let silent = names.nodes { node in
-            if case .chat(let chat) = node.content { chat.receivingProblem != nil } else { false }
+    /// Chats with something that the user should know of; nil where there are none.
+    private func chats(with problem: (Chat) -> String?) -> [MountStatus.SilentChat]? {
+        let found = names.nodes { node in
+            if case .chat(let chat) = node.content { problem(chat) != nil } else { false }
         }.compactMap { node -> MountStatus.SilentChat? in
-            guard case .chat(let chat) = node.content, let problem = chat.receivingProblem else { return nil }
+            guard case .chat(let chat) = node.content, let problem = problem(chat) else { return nil }
             return MountStatus.SilentChat(chat: names.path(of: node), problem: problem)
         }
-        return silent.isEmpty ? nil : silent.sorted { $0.chat < $1.chat }
+        return found.isEmpty ? nil : found.sorted { $0.chat < $1.chat }
     }
 
     private func transfers(of items: [ChatItem]) async -> [MountStatus.Transfer] {

@@ -27,7 +27,9 @@ struct ExtendedAttribute: Sendable {
         // Where it stands.
         .init("user.chatfs.state") { $0.report?.state.rawValue },
         .init("user.chatfs.progress") { $0.report.map { "\($0.progress)" } },
-        .init("user.chatfs.error") { $0.chat?.sendingRefused ?? $0.report?.problem },
+        .init("user.chatfs.error") { entry in
+            entry.chat.flatMap { $0.sendingRefused ?? $0.verification.warning } ?? entry.report?.problem
+        },
         // What the message says.
         .init("user.chatfs.transport") { $0.item?.file?.transport.rawValue },
         .init("user.chatfs.sender") { entry in

@@ -86,6 +86,10 @@ public enum NotificationEvent: Hashable, Sendable {
     /// Its relay lets it go at that time.
     case expires(NotifiedFile, at: Timestamp)
     case refused(RefusedRequest)
+    /// The security code of a contact is not the one that the user has verified.
+    case keysChanged(ChatReference, named: String)
+    /// What the user knows of the contact's keys is true.
+    case keysKnown(ChatReference)
     /// Somebody has opened it.
     case opened(NotifiedEntry)
     /// What was wrong with it is no more: it may be told of anew.
@@ -98,7 +102,7 @@ public enum NotificationEvent: Hashable, Sendable {
 
 /// What a notification is about.
 public enum NotificationSubject: Int, Hashable, Sendable, CaseIterable {
-    case arrival, approval, failure, expiry, refusal, hold
+    case arrival, approval, failure, expiry, refusal, hold, keys
 }
 
 /// What the user wants by a button.

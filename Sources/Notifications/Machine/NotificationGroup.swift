@@ -11,7 +11,7 @@ struct NotificationGroup: Hashable, Sendable {
         /// Nil: of several chats, or of none.
         var chat: ChatReference?
         var subject: NotificationSubject
-        /// Which refusal.
+        /// Which refusal, or warning.
         var refusal: RefusedRequest?
     }
 
@@ -122,7 +122,7 @@ struct NotificationGroup: Hashable, Sendable {
     /// - Parameter namesRelays: whether the text says what would be approved.
     func action(namesRelays: Bool) -> NotificationAction? {
         switch key.subject {
-        case .arrival: nil
+        case .arrival, .keys: nil
         case .refusal: namesRelays ? key.refusal?.server.map { .approve([$0]) } : nil
         case .approval:
             namesRelays && sharesRelays && 1...Self.maxRelays ~= relays.count ? .approve(relays) : nil

@@ -73,6 +73,9 @@ public struct NotificationMachine: Sendable {
             guard isFirst("expiry", file) else { return }
             wait(.init(chat: file.chat, subject: .expiry), at: now) { $0.add(file, expires: time) }
         case .refused(let request): explain(request, at: now)
+        case .keysChanged(let chat, let name): warn(of: chat, name, at: now)
+        case .keysKnown(let chat):
+            if told.forget(Self.keysWord(chat)) { isRecorded = false }
         case .opened(let entry):
             noteOpened(entry)
             settle(entry, [.arrival, .expiry])
@@ -127,6 +130,17 @@ public struct NotificationMachine: Sendable {
         guard explained.isDue(request, at: now) else { return }
         wait(.init(chat: nil, subject: .refusal, refusal: request), at: now) { _ in }
     }
+
+    /// Once, also over mounts, until the user has said that the keys are right.
+    private mutating func warn(of chat: ChatReference, _ name: String, at now: Instant) {
+        guard !told.wasTold(Self.keysWord(chat)), let sentence = ContactVerification.revoked.warning else {
+            return
+        }
+        let warning = RefusedRequest(sentence, chatName: name)
+        wait(.init(chat: chat, subject: .keys, refusal: warning), at: now) { _ in }
+    }
+
+    private static func keysWord(_ chat: ChatReference) -> String { "keys-\(chat)" }
 
     private mutating func wait(_ key: Group.Key, at now: Instant, _ change: (inout Group) -> Void) {
         waiting.add(key, at: now, change)
@@ -231,13 +245,14 @@ public struct NotificationMachine: Sendable {
                 if !muted.contains(item.chat) { told.noteUnread(item.id) }
             }
         }
+        if group.key.subject == .keys, let chat = group.key.chat { told.note(Self.keysWord(chat)) }
         for file in group.files {
             switch group.key.subject {
             case .approval: told.note(Self.word("approval", file.entry))
             case .failure: told.note(Self.word("failure", file.entry))
             case .expiry: told.note(Self.word("expiry", file.entry))
             case .hold: told.note(Self.word("hold", file.entry))
-            case .arrival, .refusal: break
+            case .arrival, .refusal, .keys: break
             }
         }
     }
@@ -249,7 +264,7 @@ public struct NotificationMachine: Sendable {
         switch group.key.subject {
         case .arrival: group.without(muted.union(inFront))
         case .approval, .expiry: group.without(muted)
-        case .failure, .refusal, .hold: group
+        case .failure, .refusal, .hold, .keys: group
         }
     }
 

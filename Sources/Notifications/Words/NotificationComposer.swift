@@ -24,6 +24,7 @@ struct NotificationComposer: Sendable {
         case .expiry: text = expiry(group)
         case .refusal: text = refusal(group.key.refusal)
         case .hold: text = hold(group)
+        case .keys: text = keys(group.key.refusal)
         }
         text.summary = PlainText.line(text.summary, limit: NotificationText.maxSummary)
         // By lines: each was made one.
@@ -127,6 +128,13 @@ struct NotificationComposer: Sendable {
             text.namesRelays = true
         }
         return text
+    }
+
+    private func keys(_ warning: RefusedRequest?) -> NotificationText {
+        let name = preview == .hidden ? "" : line(warning?.chatName ?? "", limit: Self.maxName)
+        return NotificationText(
+            summary: name.isEmpty ? Self.application : name, body: sentence(warning?.sentence ?? ""),
+            urgency: .normal)
     }
 
     // MARK: - Parts

@@ -93,6 +93,23 @@ struct ConnectionMaking: Sendable {
         return security
     }
 
+    /// The core keeps it, and takes it back when the keys change.
+    func verify(_ chat: ChatReference, code: String?) async throws(ChatError) {
+        guard case .direct(let contact) = chat else {
+            try await requireChat(chat)
+            throw ChatError(.invalidCommand, "Only contacts have a security code.")
+        }
+        guard case .verification(let isVerified, _) = try await ask(.verifyCode(contact: contact, code))
+        else {
+            throw Self.notUnderstood
+        }
+        guard isVerified == (code != nil) else {
+            throw ChatError(
+                .invalidCommand,
+                "The codes differ: these are not the digits of this contact, or somebody is in between.")
+        }
+    }
+
     func renewKeys(of chat: ChatReference) async throws(ChatError) {
         guard case .direct(let contact) = chat else {
             try await requireChat(chat)

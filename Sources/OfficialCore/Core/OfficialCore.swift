@@ -451,6 +451,10 @@ public final class OfficialCore: ChatCore {
         try await people.security(of: chat)
     }
 
+    public func verify(_ chat: ChatReference, code: String?) async throws(ChatError) {
+        try await people.verify(chat, code: code)
+    }
+
     public func renewKeys(of chat: ChatReference) async throws(ChatError) {
         try await people.renewKeys(of: chat)
     }

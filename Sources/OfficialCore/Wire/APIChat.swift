@@ -49,12 +49,15 @@ public struct APIChatInfo: Hashable, Sendable {
     public var hasEnded: Bool
     /// nil when files can be sent into it.
     public var sendingRefused: String?
+    /// Whether the user has compared the contact's security code.
+    public var isVerified = false
 
     /// The chat in the words of ChatFS.
     public var chat: Chat {
         Chat(
             reference: reference.chat, displayName: displayName, updatedAt: updatedAt,
-            sendingRefused: sendingRefused, isNamedByUser: isNamedByUser)
+            sendingRefused: sendingRefused, isNamedByUser: isNamedByUser,
+            verification: isVerified ? .verified : .unverified)
     }
 
     init?(info json: JSONValue) {
@@ -93,6 +96,7 @@ public struct APIChatInfo: Hashable, Sendable {
         isGone = status == "deletedByUser" || json["chatDeleted"]?.bool == true
         hasEnded = status != nil && status != "active"
         sendingRefused = Self.refusal(contact: json)
+        isVerified = json["activeConn"]?["connectionCode"]?["securityCode"]?.string != nil
     }
 
     init?(group json: JSONValue) {

@@ -48,7 +48,8 @@ extension APICommand {
         case .joinGroup(let group): return "/_join #\(group)"
         case .deleteChat(let chat, let keepsHistory):
             return "/_delete \(chat) \(keepsHistory ? "entity" : "full") notify=on"
-        case .invite, .connectionPlan, .connect, .securityCode, .renewKeys, .moveQueue, .createAddress,
+        case .invite, .connectionPlan, .connect, .securityCode, .verifyCode, .renewKeys, .moveQueue,
+            .createAddress,
             .showAddress,
             .deleteAddress, .addressSettings, .autoAccept, .acceptRequest, .rejectRequest:
             return try aboutPeople()
@@ -82,6 +83,9 @@ extension APICommand {
             let short = try link.short.map { text throws(OfficialCoreError) in " " + (try Self.link(text)) }
             return "/_connect \(user) \(try Self.link(link.full))\(short ?? "")"
         case .securityCode(let contact): return "/_get code @\(contact)"
+        case .verifyCode(let contact, let code):
+            let digits = code.map { " " + $0.filter { $0.isASCII && $0.isNumber || $0 == " " } } ?? ""
+            return "/_verify code @\(contact)\(digits)"
         case .renewKeys(let contact): return "/_sync @\(contact) force=on"
         case .moveQueue(let contact): return "/_switch @\(contact)"
         case .createAddress(let user): return "/_address \(user)"

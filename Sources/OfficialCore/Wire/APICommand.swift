@@ -49,6 +49,8 @@ public enum APICommand: Hashable, Sendable {
     case connectionPlan(user: Int64, link: String)
     case connect(user: Int64, APILink)
     case securityCode(contact: Int64)
+    /// Digits and spaces; nil: the contact counts as not verified.
+    case verifyCode(contact: Int64, String?)
     /// Also where the core sees no need.
     case renewKeys(contact: Int64)
     /// To a server of the core's choice.
@@ -90,7 +92,7 @@ extension APICommand {
         switch self {
         case .send, .deleteItems, .leaveGroup, .joinGroup, .deleteChat, .receiveFile, .setFileToReceive,
             .cancelFile,
-            .upload, .download, .agentQuery, .invite, .connectionPlan, .connect, .securityCode,
+            .upload, .download, .agentQuery, .invite, .connectionPlan, .connect, .securityCode, .verifyCode,
             .renewKeys, .moveQueue, .createAddress, .deleteAddress, .acceptRequest, .rejectRequest:
             true
         default: false

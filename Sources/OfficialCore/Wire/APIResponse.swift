@@ -42,6 +42,8 @@ public enum APIResponse: Hashable, Sendable {
     case plan(APIConnectionPlan)
     case connecting(APIConnecting)
     case security(ContactSecurity)
+    /// Whether the contact counts as verified now, and the present code.
+    case verification(Bool, code: String)
     case addressCreated
     case address(APIAddress)
     /// The contact that somebody who asked becomes.
@@ -121,6 +123,11 @@ public enum APIResponse: Hashable, Sendable {
         case "contactAlreadyExists", "startedConnectionToContact", "sentInvitationToContact",
             "startedConnectionToGroup":
             return chat.map { .connecting(.known($0)) }
+        case "connectionVerified":
+            guard let isVerified = json["verified"]?.bool, let code = json["expectedCode"]?.string else {
+                return nil
+            }
+            return .verification(isVerified, code: code)
         case "contactCode": return ContactSecurity(json).map(APIResponse.security)
         case "userContactLinkCreated": return .addressCreated
         case "userContactLink", "userContactLinkUpdated":
@@ -207,6 +214,9 @@ extension ContactSecurity {
             // Left out while no message was encrypted in that direction.
             connection["pqSndEnabled"]?.bool == true && connection["pqRcvEnabled"]?.bool == true
         }
-        self.init(code: code, protection: isPostQuantum.map { $0 ? .postQuantum : .standard })
+        let isVerified = connection?["connectionCode"]?["securityCode"]?.string != nil
+        self.init(
+            code: code, protection: isPostQuantum.map { $0 ? .postQuantum : .standard },
+            verification: isVerified ? .verified : .unverified)
     }
 }

@@ -22,7 +22,10 @@ struct ChatCommands {
     private var list: Command {
         Command(
             "list", "Print the names of all \(word)s, one a line.",
-            discussion: "Where nothing comes from one any more, standard error says so, and what helps.",
+            discussion: """
+                Where nothing comes from one any more, what you send waits, or its verified security code has changed, \
+                standard error says so, and what helps.
+                """,
             options: CommonOptions.access,
             examples: [Example("chatfs \(word) list --profile alice", "Those of alice.")]
         ) { [kind] invocation in
@@ -121,7 +124,7 @@ struct ChatCommands {
             if request.manage == .list {
                 let listed = chats.only(request.kind).all
                 for chat in listed {
-                    for problem in [chat.chat.receivingProblem, chat.chat.sendingProblem].compactMap(\.self) {
+                    for problem in chat.chat.problems {
                         Terminal.note(PrintableText.escaping("chatfs: \(chat.name): \(problem)"))
                     }
                 }

@@ -155,7 +155,9 @@ enum StatusCommand {
         let refused = (status.callers ?? [:]).filter { $0.value.refused > 0 }.sorted { $0.key < $1.key }
             .map { "\(CallerKind(rawValue: $0.key)?.noun ?? $0.key) (\($0.value.refused))" }
         let callers = refused.isEmpty ? nil : "  nothing was fetched for: \(refused.joined(separator: ", "))"
-        let silent = (status.silentChats ?? []).map { "  \($0.chat): \($0.problem)" }
+        let silent = ((status.changedKeys ?? []) + (status.silentChats ?? [])).map {
+            "  \($0.chat): \($0.problem)"
+        }
         return [head] + [core, suspended, kernel, callers].compactMap { $0 } + silent
             + keeping(status.keeping)
             + verification(status.verified) + status.transfers.map(line)

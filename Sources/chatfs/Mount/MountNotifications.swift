@@ -106,6 +106,7 @@ final class MountNotifications: Sendable {
                 try await ThreadPool.shared.run { () throws(SystemError) in try ToldFile.write(told, in: own)
                 }
             }
+            missed += await source.changedKeys()
             let notifier = try Notifier(notifierSettings(own), told: told)
             let early = state.withLock { state -> [NotificationEvent]? in
                 guard !state.isStopped else { return nil }

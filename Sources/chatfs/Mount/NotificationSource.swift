@@ -22,6 +22,7 @@ struct NotificationSource: Sendable {
     func events(of event: ChatEvent) -> [NotificationEvent] {
         switch event {
         case .newChatItems(let items): return items.flatMap(arrival) + items.flatMap(condition)
+        case .chatUpdated(let chat): return [keys(of: chat)]
         case .chatItemsDeleted(let items, _): return items.map { .gone(.item($0.item)) }
         case .serverRefused(let address): return [.refused(Self.refusal(of: address))]
         default: return event.changedItem.map(condition) ?? []
@@ -33,6 +34,11 @@ struct NotificationSource: Sendable {
             "Somebody named a messaging server inside your own network, and it was not connected to. What goes there "
                 + "waits until you approve it: do so only if it is known to you.",
             server: server)
+    }
+
+    private func keys(of chat: Chat) -> NotificationEvent {
+        guard chat.verification == .revoked else { return .keysKnown(chat.reference) }
+        return .keysChanged(chat.reference, named: name(of: chat.reference))
     }
 
     private func arrival(_ item: ChatItem) -> [NotificationEvent] {
@@ -144,6 +150,12 @@ struct NotificationSource: Sendable {
             }
         }
         return found.sorted { $0.id < $1.id }.flatMap(arrival)
+    }
+
+    /// Contacts whose keys changed while nothing was mounted.
+    func changedKeys() async -> [NotificationEvent] {
+        // A core that does not answer tells its news as events later.
+        ((try? await core.chats()) ?? []).filter { $0.verification == .revoked }.map(keys)
     }
 
     private func newestChats() async -> [ChatReference] {

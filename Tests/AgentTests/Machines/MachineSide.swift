@@ -28,6 +28,8 @@ struct MachineSide {
     private var hashes: Set<[UInt8]> = []
     /// The clock of its servers.
     var time = Timestamp(seconds: 1_700_000_000)
+    /// Its own clock.
+    var now = ElapsedTime(seconds: 1_000_000)
 
     init(_ state: ConnectionState, tools: AgentTools) { machine = ConnectionMachine(state, tools: tools) }
 
@@ -105,8 +107,8 @@ struct MachineSide {
             queue.address.map { transmission.location.isPlace(of: $0) } ?? false
         }
         guard let place else { return [] }
-        let known = hashes
-        return try step { try $0.receive(transmission.body, at: place) { known.contains($0) } }
+        let (known, now) = (hashes, now)
+        return try step { try $0.receive(transmission.body, at: place, now: now) { known.contains($0) } }
     }
 
     // MARK: - Servers

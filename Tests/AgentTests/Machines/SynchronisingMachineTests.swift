@@ -9,7 +9,7 @@ import Testing
 
 /// Both sides come to the same keys again, whoever begins and whatever is lost.
 @Suite struct SynchronisingMachineTests {
-    private static let now = Timestamp(seconds: 1_700_000_000)
+    private static let now = ElapsedTime(seconds: 1_000_000)
 
     /// The inviter has lost what its ratchet was.
     private static func withLostRatchet(seed: UInt64 = 1) throws -> MachinePair {
@@ -103,7 +103,7 @@ import Testing
         // The server keeps them for three weeks, and nobody comes.
         _ = try pair.fromInviter()
         func write(after seconds: Int64) throws -> [Outgoing.Kind] {
-            pair.joiner.time = Self.now.advanced(by: .seconds(seconds))
+            pair.inviter.now = Self.now.advanced(by: .seconds(seconds))
             pair.joiner.write("\(seconds)")
             for transmission in try pair.fromJoiner() { try pair.inviter.take(transmission) }
             return pair.inviter.waiting.map(\.kind)
@@ -126,7 +126,7 @@ import Testing
         try pair.exchange()
         pair.inviter.change { $0.state = backup }
         func write(after seconds: Int64) throws -> [Outgoing.Kind] {
-            pair.joiner.time = Self.now.advanced(by: .seconds(seconds))
+            pair.inviter.now = Self.now.advanced(by: .seconds(seconds))
             pair.joiner.write("\(seconds)")
             for transmission in try pair.fromJoiner() { try pair.inviter.take(transmission) }
             return pair.inviter.waiting.map(\.kind)
@@ -149,7 +149,7 @@ import Testing
         try pair.inviter.step { try $0.restored(now: Self.now) }
         let (first, late) = (pair.inviter.waiting, try pair.fromInviter())
         func write(after seconds: Int64) throws -> [Outgoing] {
-            pair.joiner.time = Self.now.advanced(by: .seconds(seconds))
+            pair.inviter.now = Self.now.advanced(by: .seconds(seconds))
             pair.joiner.write("\(seconds)")
             for transmission in try pair.fromJoiner() { try pair.inviter.take(transmission) }
             return pair.inviter.waiting
@@ -271,7 +271,7 @@ import Testing
         func lose(at seconds: Int64) throws -> Int {
             pair.inviter.change { $0.state.ratchet = other.inviter.state.ratchet }
             pair.inviter.change { $0.state.synchronisation = Synchronisation() }
-            pair.joiner.time = Timestamp(seconds: 1_700_000_000 + seconds)
+            pair.inviter.now = ElapsedTime(seconds: 1_000_000 + seconds)
             pair.joiner.write("\(seconds)")
             pair.inviter.forgetWhatWaits()
             for transmission in try pair.fromJoiner() { try pair.inviter.take(transmission) }
@@ -290,7 +290,7 @@ import Testing
 
     @Test func whatWaitsForADeletionIsGivenUpWhenNobodyCanReadIt() throws {
         var pair = try Self.withLostRatchet()
-        let now = Timestamp(seconds: 1_700_000_000)
+        let now = ElapsedTime(seconds: 1_000_000)
         pair.inviter.change { machine in
             for _ in 0..<3 { _ = machine.state.agreements.take(now: now) }
         }

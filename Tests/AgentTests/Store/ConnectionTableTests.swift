@@ -73,11 +73,12 @@ import Testing
         state.synchronisation = Synchronisation(
             phase: .started, keys: .generate(random: random), answersReady: true,
             usedKeys: [random.bytes(32), random.bytes(32)])
-        _ = state.moves.take(now: Timestamp(seconds: 100))
-        for time: Int64 in [200, 300] { _ = state.agreements.take(now: Timestamp(seconds: time)) }
+        _ = state.moves.take(now: ElapsedTime(seconds: 100))
+        for time: Int64 in [200, 300] { _ = state.agreements.take(now: ElapsedTime(seconds: time)) }
         var gone = try sending(.next)
         gone.isSecured = true
         gone.isGone = true
+        gone.refusals = Refusals(count: 3, since: ElapsedTime(seconds: 400))
         state.sending = [try sending(.present), gone]
         return state
     }

@@ -30,8 +30,8 @@ private struct OutgoingHistory {
         /// Also after its envelope was thrown away: nobody knows whether it came.
         var sentAs: (number: Int64, hash: [UInt8])?
         var envelope: (bytes: [UInt8], nonce: [UInt8])?
-        var waitsSince: Timestamp?
-        var fullSince: Timestamp?
+        var waitsSince: ElapsedTime?
+        var fullSince: ElapsedTime?
     }
 
     private struct Sent {
@@ -39,21 +39,21 @@ private struct OutgoingHistory {
         var messageNumber: Int64
         var number: Int64
         var hash: [UInt8]
-        var time: Timestamp
+        var time: ElapsedTime
     }
 
     private struct Named {
         var connection: ConnectionID
         var identifier: [UInt8]
         var number: Int64
-        var time: Timestamp
+        var time: ElapsedTime
     }
 
     private let folder: TemporaryFolder
     private let database: Database
     private let connections: [ConnectionID]
     private var random: SeededGenerator
-    private var now = Timestamp(seconds: 1_700_000_000)
+    private var now = ElapsedTime(seconds: 1_000_000)
     private var nextMessage: Int64 = 0
 
     private var items: [Item] = []
@@ -240,7 +240,7 @@ private struct OutgoingHistory {
     }
 
     private mutating func name(in id: ConnectionID) throws {
-        let (identifier, time, number): ([UInt8], Timestamp, Int64) = (
+        let (identifier, time, number): ([UInt8], ElapsedTime, Int64) = (
             [UInt8(identifiers.count)], now, nextMessage
         )
         guard try change({ try $0.number(ofIdentifier: identifier, in: id) }) == nil else { return }

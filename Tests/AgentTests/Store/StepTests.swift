@@ -93,15 +93,15 @@ import Testing
         let number = try send(.message, isBody: true, to: id)
         let introduction = try send(.confirmation, to: id)
         #expect(try store.read { try $0.outgoing.item(number) }?.waitsSince == nil)
-        #expect(try store.read { try $0.outgoing.item(introduction) }?.waitsSince == clock.now())
+        #expect(try store.read { try $0.outgoing.item(introduction) }?.waitsSince == store.read { $0.now })
         clock.advance(by: .seconds(1000))
         _ = try store.change { try $0.step(id) { $0.sent(.confirmation) } }
-        #expect(try store.read { try $0.outgoing.item(number) }?.waitsSince == clock.now())
+        #expect(try store.read { try $0.outgoing.item(number) }?.waitsSince == store.read { $0.now })
         // The link's key is of no more use: the next one to open it would get another.
         let seed = try store.change { try $0.links.seed(ofLink: [4], fresh: [8], now: $0.now) }.0
         #expect(seed == [8])
         let later = try send(.message, isBody: true, to: id)
-        #expect(try store.read { try $0.outgoing.item(later) }?.waitsSince == clock.now())
+        #expect(try store.read { try $0.outgoing.item(later) }?.waitsSince == store.read { $0.now })
     }
 
     @Test func aKeyOfALinkIsTheFirstOneUntilItIsUsed() throws {

@@ -61,7 +61,7 @@ struct AnnouncedFileTests {
                     MemberConnection(to: try id(number), introducer: host.id, phase: .connected),
                     ConnectionID(Int64(number + 1))
                 )
-                try change.tables.memberConnections.begin(state, in: chat, at: change.time)
+                try change.tables.memberConnections.begin(state, in: chat, at: change.elapsed)
                 try change.tables.people.insert(connection)
                 try change.tables.memberConnections.keep(
                     MemberConnectionTable.Stored(chat: chat, state: state, number: connection))

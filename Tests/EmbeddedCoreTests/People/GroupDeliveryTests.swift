@@ -33,7 +33,7 @@ struct GroupDeliveryTests {
                     of: chat)
                 let state = MemberConnection(
                     to: member, introducer: host.id, phase: standing ? .connected : .connecting)
-                try change.tables.memberConnections.begin(state, in: chat, at: change.time)
+                try change.tables.memberConnections.begin(state, in: chat, at: change.elapsed)
                 try change.tables.people.insert(ConnectionID(Int64(number + 2)))
                 try change.tables.memberConnections.keep(
                     MemberConnectionTable.Stored(

@@ -41,6 +41,11 @@ final class Internet: Sendable {
         return relay.connectionCount
     }
 
+    /// Queues that the relay has.
+    func queueCount() async throws -> Int {
+        try await running.withLock { $0 }.statistics().queues
+    }
+
     func stop() async { await running.withLock { $0 }.stop() }
 
     /// At the same port as before.
@@ -90,6 +95,8 @@ final class Machine: Sendable {
         let connections = QueueConnections(network)
         var times = AgentTimes()
         times.network = RetryPolicy(first: .milliseconds(20), maxDelay: .milliseconds(100), tries: .max)
+        times.refusal = times.network
+        times.goneAfter = .milliseconds(100)
         var settings = AgentSettings(servers: servers, times: times)
         settings.peer = ProfileAgent.peer
         let agent = try Agent(path: path, key: key, servers: connections, settings: settings)
@@ -123,7 +130,8 @@ extension World {
     /// Opens a profile over an agent of the test's, with delays of tests.
     func open(_ name: String, over agent: @escaping ProfileAgent.Making) async throws -> EmbeddedCore {
         try await EmbeddedCore.open(
-            DataDirectory(folder.path("data"), clock: clock), profile: name, mountpoint: nil,
+            DataDirectory(folder.path("data"), clock: clock, bootClock: clock), profile: name,
+            mountpoint: nil,
             relays: [MemoryRelay.relay], transfers: relay,
             retry: RetryPolicy(first: .milliseconds(5), maxDelay: .milliseconds(20), tries: .max),
             agent: agent)

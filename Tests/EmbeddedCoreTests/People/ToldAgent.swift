@@ -95,6 +95,8 @@ final class ToldAgent: ConnectionAgent {
     func setInformation(_ information: [UInt8], of connection: ConnectionID) async throws(AgentError) {}
     func delete(_ connection: ConnectionID, afterSending: Bool) async throws(AgentError) {}
     func security(of connection: ConnectionID) async throws(AgentError) -> ConnectionSecurity? { nil }
+    func requireSecurity(_ code: String?, of connection: ConnectionID) async throws(AgentError) {}
+    func overview(after id: ConnectionID, count: Int) async throws(AgentError) -> [ConnectionOverview] { [] }
     func rotate(_ connection: ConnectionID, to server: ServerAddress?) async throws(AgentError) {}
     func move(_ connection: ConnectionID, toOneOf servers: [ServerAddress]) async throws(AgentError) {}
     func resynchronise(_ connection: ConnectionID) async throws(AgentError) {}

@@ -28,7 +28,8 @@ struct UnsentFileTests {
         // Two steps of three go; then the relay does not answer, or is away.
         world.relay.state.withLock { ($0.allowance, $0.waits) = (2, !isWaiting) }
         let core = try await EmbeddedCore.open(
-            DataDirectory(world.folder.path("data"), clock: world.clock), profile: "alice", mountpoint: nil,
+            DataDirectory(world.folder.path("data"), clock: world.clock, bootClock: world.clock),
+            profile: "alice", mountpoint: nil,
             relays: [MemoryRelay.relay], transfers: world.relay,
             retry: RetryPolicy(first: .seconds(3600), maxDelay: .seconds(3600), tries: .max),
             agent: agent.making)

@@ -155,7 +155,9 @@ struct GroupTableTests {
             do {
                 try stage.database.transaction { connection in
                     try connection.execute(damage)
-                    let groups = DirectoryTables(connection).network(of: stage.alice).groups
+                    let groups = DirectoryTables(connection, elapsed: StoreStage.elapsed).network(
+                        of: stage.alice
+                    ).groups
                     func read() throws -> Bool {
                         _ = try groups.member(StoreStage.member(1), of: chat)
                         return try groups.group(ofChat: chat) != nil

@@ -21,14 +21,15 @@ struct HandedMessageModelTests {
         var outcome: HandedMessageTable.Outcome?
         /// A file waits for it, however long.
         var announces = false
-        var noted: Timestamp
+        var noted: ElapsedTime
     }
 
     private struct Model {
         var rows: [Place: Row] = [:]
         var handed: [Place: Int64] = [:]
 
-        mutating func note(_ message: Int?, at place: Place, _ time: Timestamp) -> HandedMessageTable.Outcome?
+        mutating func note(_ message: Int?, at place: Place, _ time: ElapsedTime) -> HandedMessageTable
+            .Outcome?
         {
             let early = rows[place]?.outcome
             rows = rows.filter { key, row in
@@ -50,7 +51,8 @@ struct HandedMessageModelTests {
             return early
         }
 
-        mutating func take(_ outcome: HandedMessageTable.Outcome, at place: Place, _ time: Timestamp) -> Row?
+        mutating func take(_ outcome: HandedMessageTable.Outcome, at place: Place, _ time: ElapsedTime)
+            -> Row?
         {
             if let row = rows[place], row.outcome == nil {
                 // Something else follows.
@@ -74,7 +76,7 @@ struct HandedMessageModelTests {
                 for number: Int64 in [1, 2] { try tables.people.insert(ConnectionID(number)) }
             }
         }
-        var (random, model, time) = (SeededGenerator(state: seed), Model(), StoreStage.now)
+        var (random, model, time) = (SeededGenerator(state: seed), Model(), StoreStage.elapsed)
         var (found, early) = (0, 0)
         for step in 0..<300 {
             time = time.advanced(by: .seconds(Int.random(in: 0...40_000, using: &random)))
@@ -122,7 +124,7 @@ struct HandedMessageModelTests {
     func unknown() throws {
         let stage = try StoreStage()
         let message = try stage.change {
-            try $0.handed.take(.delivered, of: ConnectionID(9), number: 4, at: StoreStage.now)
+            try $0.handed.take(.delivered, of: ConnectionID(9), number: 4, at: StoreStage.elapsed)
         }
         #expect(try message == nil && stage.count("handed_message") == 0)
     }
@@ -138,9 +140,9 @@ struct GroupDeliveryTableTests {
     ) throws -> [GroupDeliveryTable.Settled?] {
         let stage = try StoreStage()
         return try stage.change { tables in
-            let other = try tables.groupDeliveries.begin(Self.message, in: 7, to: 1, at: StoreStage.now)
+            let other = try tables.groupDeliveries.begin(Self.message, in: 7, to: 1, at: StoreStage.elapsed)
             let delivery = try tables.groupDeliveries.begin(
-                Self.message, in: 8, to: members, at: StoreStage.now)
+                Self.message, in: 8, to: members, at: StoreStage.elapsed)
             #expect(delivery != other)
             return try outcomes.map { try tables.groupDeliveries.note($0, of: delivery) }
         }
@@ -163,10 +165,10 @@ struct GroupDeliveryTableTests {
     @Test("is forgotten after 31 days, in its own chat alone")
     func old() throws {
         let stage = try StoreStage()
-        let later = StoreStage.now.advanced(by: .seconds(31 * 86_400))
+        let later = StoreStage.elapsed.advanced(by: .seconds(31 * 86_400))
         try stage.change { tables in
             for chat: Int64 in [1, 2] {
-                _ = try tables.groupDeliveries.begin(Self.message, in: chat, to: 1, at: StoreStage.now)
+                _ = try tables.groupDeliveries.begin(Self.message, in: chat, to: 1, at: StoreStage.elapsed)
             }
             _ = try tables.groupDeliveries.begin(Self.message, in: 1, to: 1, at: later)
         }

@@ -12,7 +12,7 @@ import Testing
 struct MemberConnectionTableTests {
     private let stage: StoreStage
     private let chat: Int64
-    private static let now = StoreStage.now
+    private static let now = StoreStage.elapsed
     private static let introducer = StoreStage.member(2)
 
     init() throws {
@@ -26,7 +26,7 @@ struct MemberConnectionTableTests {
 
     private func begin(
         _ number: Int, _ phase: MemberConnection.Phase = .toInvite, link: String? = nil,
-        at time: Timestamp = Self.now, in chat: Int64? = nil
+        at time: ElapsedTime = Self.now, in chat: Int64? = nil
     ) throws {
         try stage.change {
             try $0.memberConnections.begin(
@@ -98,7 +98,7 @@ struct MemberConnectionTableTests {
 
     @Test("500 are begun in a day, however many of them end")
     func inADay() throws {
-        func beginAndEnd(_ numbers: Range<Int>, at time: Timestamp) throws {
+        func beginAndEnd(_ numbers: Range<Int>, at time: ElapsedTime) throws {
             for number in numbers {
                 try begin(number, at: time)
                 try stage.change { try $0.memberConnections.remove(member(number), in: chat) }

@@ -226,7 +226,7 @@ struct GroupDeliveryModelTests {
             let message = HandedMessageTable.Message(id: StoreStage.message(number), item: ItemID(5))
             try stage.change { tables in
                 let table = tables.groupDeliveries
-                let delivery = try table.begin(message, in: chat, to: members, at: StoreStage.now)
+                let delivery = try table.begin(message, in: chat, to: members, at: StoreStage.elapsed)
                 #expect(try table.item(of: delivery) == ItemID(5))
                 for (place, outcome) in history.enumerated() {
                     // That a server has it says nothing yet.
@@ -254,7 +254,7 @@ struct GroupDeliveryModelTests {
         let message = HandedMessageTable.Message(id: StoreStage.message(1), item: nil)
         try stage.change { tables in
             let table = tables.groupDeliveries
-            let times = [0, 1, 40].map { StoreStage.now.advanced(by: .seconds($0 * 86_400)) }
+            let times = [0, 1, 40].map { StoreStage.elapsed.advanced(by: .seconds($0 * 86_400)) }
             let first = try table.begin(message, in: 1, to: 1, at: times[0])
             let other = try table.begin(message, in: 2, to: 1, at: times[0])
             _ = try table.begin(message, in: 1, to: 1, at: times[1])

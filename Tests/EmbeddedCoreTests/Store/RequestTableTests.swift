@@ -16,11 +16,13 @@ struct RequestTableTests {
 
     private func ask(
         _ number: Int64, sameAs id: [UInt8]? = nil, _ state: StoredRequestState = .waiting,
-        at time: Timestamp = Self.now, chat: Int64? = nil, of profile: Int64? = nil
+        at time: Timestamp = Self.now, acceptedAt accepted: ElapsedTime? = nil, chat: Int64? = nil,
+        of profile: Int64? = nil
     ) throws {
         try stage.change(of: profile) {
             try $0.requests.insert(
-                ContactRequestID(number), sameAs: id, message: [UInt8(number)], at: time, state, chat: chat)
+                ContactRequestID(number), sameAs: id, message: [UInt8(number)], at: time, state,
+                acceptedAt: accepted, chat: chat)
         }
     }
 
@@ -132,16 +134,18 @@ struct RequestTableTests {
             joined.message.isEmpty && joined.problem == nil, "what they said is in their chat from then on")
     }
 
-    @Test("how many were accepted counts from a time on, answered and joined alike")
+    @Test("how many were accepted without the user counts from a time on, answered and joined alike")
     func accepted() throws {
-        let early = Self.now.advanced(by: .seconds(-1))
-        try ask(1, .accepted, at: early)
-        try ask(2, .accepted)
-        try ask(3, .joined)
+        let now = StoreStage.elapsed
+        let early = now.advanced(by: .seconds(-1))
+        try ask(1, .accepted, acceptedAt: early)
+        try ask(2, .accepted, acceptedAt: now)
+        try ask(3, .joined, acceptedAt: now)
+        try ask(7, .joined)
         try ask(4, .waiting)
         try ask(5, .rejected)
-        try ask(6, .accepted, of: stage.bob)
-        #expect(try stage.change { try $0.requests.acceptedCount(since: Self.now) } == 2)
+        try ask(6, .accepted, acceptedAt: now, of: stage.bob)
+        #expect(try stage.change { try $0.requests.acceptedCount(since: now) } == 2)
         #expect(try stage.change { try $0.requests.acceptedCount(since: early) } == 3)
     }
 

@@ -11,6 +11,8 @@ import Testing
 /// The tables of a data directory with two profiles, without anything around them.
 struct StoreStage {
     static let now = Timestamp(seconds: 1_800_000_000)
+    /// The same by the clock of the database.
+    static let elapsed = ElapsedTime(seconds: 10_000_000)
 
     private let folder: TemporaryFolder
     let database: Database
@@ -22,7 +24,7 @@ struct StoreStage {
         database = try Database(
             path: folder.path("chatfs.db"), migrations: Schema.migrations, durability: .eventual)
         (alice, bob) = try database.transaction { connection in
-            let profiles = DirectoryTables(connection).profiles
+            let profiles = DirectoryTables(connection, elapsed: Self.elapsed).profiles
             return (
                 try profiles.insert("alice", at: Self.now).id, try profiles.insert("bob", at: Self.now).id
             )
@@ -34,7 +36,8 @@ struct StoreStage {
     func change<Result>(of profile: Int64? = nil, _ body: (ProfileTables) throws -> Result) throws -> Result {
         try database.transaction { connection in
             let context = ItemTable.FileContext(filesPath: "/files", progress: [:])
-            return try body(DirectoryTables(connection).tables(of: profile ?? alice, context))
+            return try body(
+                DirectoryTables(connection, elapsed: Self.elapsed).tables(of: profile ?? alice, context))
         }
     }
 

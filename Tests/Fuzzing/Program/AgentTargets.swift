@@ -30,11 +30,11 @@ extension Target {
                 // Mostly as if the box were open: one of 16 KiB takes longer than all else.
                 if place == 0, choice >= 0xE0, let body = AgentFixture.body(envelope) {
                     let message = DeliveredBody.message(received: 1, flags: [], body: body)
-                    try? machine.receive(message, at: 0) { _ in false }
+                    try? machine.receive(message, at: 0, now: ElapsedTime(seconds: 1)) { _ in false }
                 } else if let content = AgentEnvelope(decoding: envelope) {
                     try? machine.receive(
                         content, senderKey: AgentFixture.senderKey, received: .init(seconds: 1),
-                        body: envelope, at: 0
+                        body: envelope, at: 0, now: ElapsedTime(seconds: 1)
                     ) { _ in false }
                 }
             }

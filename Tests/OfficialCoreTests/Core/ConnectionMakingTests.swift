@@ -34,6 +34,14 @@ struct ConnectionMakingTests {
         #expect(
             try await core.security(of: .direct(1))
                 == ContactSecurity(code: "12345 67890", protection: .postQuantum))
+        #expect(await refusal { try await core.verify(.direct(1), code: "1") }?.code == .invalidCommand)
+        try await core.verify(.direct(1), code: "1234567890")
+        #expect(try await core.security(of: .direct(1))?.verification == .verified)
+        try await core.verify(.direct(1), code: nil)
+        #expect(try await core.security(of: .direct(1))?.verification == .unverified)
+        #expect(
+            await refusal { try await core.requireVerification(of: .direct(1), true) }?.code
+                == .invalidCommand)
         try await core.renewKeys(of: .direct(1))
         #expect(stage.simplex.commands.contains("/_sync @1 force=on"))
         #expect(await refusal { try await core.renewKeys(of: .group(1)) }?.code == .noSuchChat)

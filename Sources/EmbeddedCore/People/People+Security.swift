@@ -1,0 +1,77 @@
+import Agent
+import Base
+import ChatCore
+
+/// The security code of a contact on the network, and whether the user has compared it.
+extension People {
+    /// How what is written to a contact on the network is protected.
+    func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
+        guard let connection = try await connection(of: chat) else { return nil }
+        do {
+            guard let security = try await agent().security(of: connection) else { return nil }
+            // An event may be on its way that says so as well.
+            let verification = try await blocking.run { [store] in
+                try store.commit { change in
+                    let id = try change.tables.chats.id(of: chat, of: store.profile.id)
+                    try change.revokeVerification(of: id, presentCode: security.code)
+                    return try change.tables.chats.verification(of: id)
+                }
+            }
+            return ContactSecurity(
+                code: security.code, protection: ContactProtection(security),
+                verification: verification.state, isVerificationRequired: verification.isRequired)
+        } catch {
+            throw ChatError(connecting: error)
+        }
+    }
+
+    func verify(_ chat: ChatReference, code: String?) async throws(ChatError) {
+        guard let security = try await security(of: chat) else { throw Self.noCode }
+        if let code, Self.digits(of: code) != Self.digits(of: security.code) {
+            throw ChatError(
+                .invalidCommand,
+                "The codes differ: these are not the digits of this contact, or somebody is in between.")
+        }
+        try await change(chat) { verification in
+            verification.state = code == nil ? .unverified : .verified
+            verification.code = code == nil ? nil : security.code
+        }
+    }
+
+    func requireVerification(of chat: ChatReference, _ isRequired: Bool) async throws(ChatError) {
+        guard try await security(of: chat) != nil else { throw Self.noCode }
+        try await change(chat) { $0.isRequired = isRequired }
+    }
+
+    /// Stores what the user wants, and has the agent follow it: what was said before waits there.
+    private func change(
+        _ chat: ChatReference, _ body: @escaping @Sendable (inout ChatTable.Verification) -> Void
+    ) async throws(ChatError) {
+        guard let connection = try await connection(of: chat) else { throw Self.noCode }
+        let verification = try await blocking.run { [store] in
+            try store.commit { change in
+                let id = try change.tables.chats.id(of: chat, of: store.profile.id)
+                guard try change.tables.chats.keys(of: id) == nil else { throw Self.changingKeys }
+                var verification = try change.tables.chats.verification(of: id)
+                body(&verification)
+                try change.tables.chats.set(verification, of: id)
+                try change.announce([ChatSide(profile: store.profile.id, chat: id)])
+                return verification
+            }
+        }
+        do {
+            let code = verification.isRequired ? verification.code ?? "" : nil
+            try await agent().requireSecurity(code, of: connection)
+        } catch {
+            throw ChatError(connecting: error)
+        }
+    }
+
+    private static func digits(of code: String) -> String { code.filter { !$0.isWhitespace } }
+
+    private static let noCode = ChatError(
+        .invalidCommand, "There is no security code: nobody on the network is behind this chat, or not yet.")
+    private static let changingKeys = ChatError(
+        .invalidCommand,
+        "This profile and the contact are just agreeing on new keys: verify these afterwards.")
+}

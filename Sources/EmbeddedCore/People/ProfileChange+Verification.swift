@@ -1,0 +1,13 @@
+import ChatCore
+
+extension ProfileChange {
+    /// Takes back that the user has compared the security code of a contact, where it is not the present one.
+    func revokeVerification(of chat: Int64, presentCode code: String?) throws {
+        var verification = try tables.chats.verification(of: chat)
+        guard verification.state == .verified, verification.code != code else { return }
+        (verification.state, verification.code) = (.revoked, nil)
+        try tables.chats.set(verification, of: chat)
+        log.warning("the security code of a contact has changed since it was verified")
+        try post(.chatUpdated, to: ChatSide(profile: profile, chat: chat))
+    }
+}
