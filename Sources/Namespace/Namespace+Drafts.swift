@@ -71,6 +71,14 @@ extension Namespace {
         try show(draft, in: .recovered) { try $0.freeName(name, in: .recovered) }
     }
 
+    /// Whether something of the folder of a chat has this name, also while its items are not in memory. Blocks.
+    /// - Throws: `.storage`.
+    public func isInUse(_ name: EntryName, in chat: ChatReference) throws(NamespaceError) -> Bool {
+        guard let folder = node(of: chat)?.id else { return false }
+        if child(name, of: folder) != nil { return true }
+        return try read { try $0.isInUse(name, in: folder) }
+    }
+
     /// Moves a draft to another name of its folder. `replaced` is what has that name and goes.
     /// - Throws: `.noSuchNode`, `.nameTaken`, `.damaged`, `.diskFull`, `.storage`.
     public func rename(

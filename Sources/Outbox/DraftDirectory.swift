@@ -13,6 +13,8 @@ final class DraftDirectory: Sendable {
         var drafts: [Int64: Draft] = [:]
         /// What has a name in a chat's folder: neither sent nor recovered nor removed.
         var names: [Name: Draft] = [:]
+        /// Whether something else has a name in a chat's folder.
+        var isEntry: @Sendable ([UInt8], ChatReference) -> Bool = { _, _ in false }
     }
 
     private let state = Lock(State())
@@ -24,6 +26,17 @@ final class DraftDirectory: Sendable {
 
     func draft(named name: [UInt8], in chat: ChatReference) -> Draft? {
         state.withLock { $0.names[Name(chat: chat, bytes: name)] }
+    }
+
+    /// Who knows of what else lies in the folders; it may block on the disk. Set once, at the start.
+    func look(with isEntry: @escaping @Sendable ([UInt8], ChatReference) -> Bool) {
+        state.withLock { $0.isEntry = isEntry }
+    }
+
+    /// Whether a draft or something else has this name. Blocks.
+    func holds(_ name: [UInt8], in chat: ChatReference) -> Bool {
+        if draft(named: name, in: chat) != nil { return true }
+        return state.withLock { $0.isEntry }(name, chat)
     }
 
     func add(_ draft: Draft, named name: [UInt8]?) {
@@ -55,6 +68,11 @@ final class DraftDirectory: Sendable {
         state.withLock { state in
             if state.names[name] === draft { state.names[name] = nil }
         }
+    }
+
+    /// It has a name in its chat's folder again.
+    func addName(of draft: Draft, _ name: [UInt8]) {
+        state.withLock { $0.names[Name(chat: draft.chat, bytes: name)] = draft }
     }
 
     func remove(_ draft: Draft) {

@@ -226,6 +226,31 @@ public final class Outbox: Sendable {
         return true
     }
 
+    /// Sends what was recovered into the chat that it came from, as it is, after the quiet time. False when it is none
+    /// of these.
+    /// - Parameter name: a free one of its chat's folder.
+    /// - Throws: `invalidName`, `nameTooLong`, `nameTaken`, `noSpace`, `storage`.
+    public func send(recovered draft: Draft, named name: [UInt8]) throws(OutboxError) -> Bool {
+        guard draft.state == .recovered else { return false }
+        try DraftName.requireValid(name)
+        return try naming.withLock { () throws(OutboxError) in
+            if let other = directory.draft(named: name, in: draft.chat), other !== draft {
+                throw Self.nameTaken
+            }
+            guard draft.state == .recovered, try draft.handle(.returned(name)) == .willRetry else {
+                return false
+            }
+            directory.addName(of: draft, name)
+            return true
+        }
+    }
+
+    /// Asked, by threads that may block, whether something that is no draft has a name in a chat's folder. Set once,
+    /// before `start`.
+    public func look(with isEntry: @escaping @Sendable ([UInt8], ChatReference) -> Bool) {
+        directory.look(with: isEntry)
+    }
+
     /// The node of a sent draft has been noted as its item's: the outbox forgets it, with its bytes.
     /// - Throws: `noSpace`, `storage`.
     public func acknowledge(_ draft: Draft) throws(OutboxError) {
@@ -292,7 +317,7 @@ public final class Outbox: Sendable {
 
     // MARK: - What is left alone
 
-    /// Removes or recovers what was left alone for too long, now and every hour.
+    /// Recovers what was left alone for too long, and removes what is empty, now and every hour.
     private func removeAged() {
         saveUptime()
         for draft in drafts() {

@@ -7,8 +7,8 @@ public enum OutboxChange: Sendable {
     /// The core has taken it: from now on it is this item. The outbox remembers that until
     /// `Outbox.acknowledge` says that the node has been noted as the item's.
     case became(Draft, ChatItem)
-    /// It is gone: left alone for seven days, or its item was deleted before anybody learned of it.
+    /// It is gone: empty and left alone for seven days, or its item was deleted before anybody learned of it.
     case removed(Draft)
-    /// It was incomplete and left alone: it has moved to what is recovered.
+    /// It was left alone: it has moved to what is recovered.
     case recovered(Draft)
 }

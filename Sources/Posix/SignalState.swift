@@ -40,6 +40,8 @@ public struct ThreadStatus: Hashable, Sendable {
     /// The name of the program, at most 15 bytes; programs may choose it.
     public let name: String
     public let signals: SignalState
+    /// The process that started it, or has taken it over; 0 when that is not known.
+    public let parent: pid_t
 
     /// Nil when there is no such thread, or it cannot be seen. Never waits for that process.
     public init?(of thread: pid_t) {
@@ -59,6 +61,7 @@ public struct ThreadStatus: Hashable, Sendable {
         guard let process = values["Tgid"].flatMap({ pid_t($0) }) else { return nil }
         self.process = process
         name = String(values["Name"] ?? "")
+        parent = values["PPid"].flatMap { pid_t($0) } ?? 0
         signals = SignalState(blocked: Self.mask(values["SigBlk"]), caught: Self.mask(values["SigCgt"]))
     }
 

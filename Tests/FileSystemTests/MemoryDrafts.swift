@@ -132,6 +132,16 @@ final class MemoryDrafts: DraftStore {
         }
     }
 
+    func send(recovered draft: Int64, named name: [UInt8]) throws(OutboxError) -> Bool {
+        try check(.retry)
+        guard let found = state.withLock({ $0.drafts[draft] }), found.state == .recovered else { return false }
+        found.change { ($0.state, $0.name) = (.draft, name) }
+        state.withLock { $0.retried.append(draft) }
+        return true
+    }
+
+    func look(with isEntry: @escaping @Sendable ([UInt8], ChatReference) -> Bool) {}
+
     func acknowledge(_ draft: Int64) throws(OutboxError) {
         try check(.acknowledge)
         state.withLock { state in

@@ -39,7 +39,7 @@ import Testing
         #expect(next.outbox.context.uptime.seconds >= 4 * 86_400)
         #expect(next.outbox.drafts().count == 1)
         try await next.live(days: 4)
-        try await wait(until: "it is dropped") { next.outbox.drafts().isEmpty }
+        try await wait(until: "it has moved") { next.states() == [.recovered] }
     }
 
     @Test func theSentenceSaysWhenItGoes() async throws {
@@ -47,7 +47,9 @@ import Testing
         let temporary = try bench.write([1], to: "a.part")
         let empty = try bench.write([], to: "empty")
         let half = try incomplete(bench)
-        #expect(temporary.snapshot.problem?.hasSuffix("it is removed after 7 days of being mounted.") == true)
+        #expect(
+            temporary.snapshot.problem?.hasSuffix("moves to .chatfs/recovered after 7 days of being mounted.")
+                == true)
         #expect(empty.snapshot.problem?.hasSuffix("it is removed after 7 days of being mounted.") == true)
         #expect(
             half.snapshot.problem?.hasSuffix("moves to .chatfs/recovered after 7 days of being mounted.")
@@ -82,6 +84,68 @@ import Testing
         #expect(!bench.outbox.drafts().contains(draft))
     }
 
+    @Test(arguments: ["report.tmp", "film.mkv.part", ".bashrc.202411", "sedBench1"])
+    func aTemporaryNameWithBytesIsKeptForEver(_ file: String) async throws {
+        let bench = try Workbench()
+        let draft = try bench.write(pattern(3000), to: file)
+        try await bench.live(days: 8)
+        try await bench.changes { if case .recovered(let moved) = $0 { moved == draft } else { false } }
+        #expect(draft.state == .recovered)
+        #expect(draft.snapshot.problem?.contains("stays until you remove it") == true)
+        try await bench.live(days: 30)
+        let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen(boot: "next boot")
+        try await next.live(days: 30)
+        let found = try #require(next.outbox.drafts().first)
+        #expect(found.state == .recovered && found.snapshot.name == name(file))
+        #expect(try next.content(of: found) == pattern(3000))
+        #expect(next.core.sent.isEmpty)
+    }
+
+    @Test func recoveredFileIsSentWhenItsUserNamesIt() async throws {
+        let bench = try Workbench()
+        let draft = try bench.write(pattern(3000), to: "report.tmp")
+        try await bench.live(days: 8)
+        try await wait(until: "it has moved") { draft.state == .recovered }
+        // Another file has its name by now.
+        let other = try bench.write([1], to: "report.tmp")
+        #expect(fails(.nameTaken) { _ = try bench.outbox.send(recovered: draft, named: name("report.tmp")) })
+        #expect(draft.state == .recovered)
+        #expect(try bench.outbox.send(recovered: draft, named: name("report (2).tmp")))
+        #expect(draft.state == .draft && draft.snapshot.problem == nil)
+        #expect(try !bench.outbox.send(recovered: draft, named: name("report (3).tmp")))
+        // A kill forgets nothing of it.
+        let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
+        #expect(try await next.replayed(1).map(\.message.fileName) == ["report (2).tmp"])
+        bench.beQuiet()
+        #expect(try await bench.messages(1).contains { $0.bytes == pattern(3000) })
+        #expect(other.state == .draft)
+    }
+
+    @Test func incompleteFileIsSentFromAmongTheRecovered() async throws {
+        let bench = try Workbench()
+        let draft = try bench.outbox.create(name: name("half"), in: alice)
+        try draft.write("half of it")
+        let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
+        let found = try #require(next.outbox.drafts().first)
+        #expect(found.state == .recovered)
+        #expect(try next.outbox.send(recovered: found, named: name("half")))
+        #expect(try await next.replayed(1).map(\.bytes) == [Array("half of it".utf8)])
+        draft.closed(.ofItsMaker)
+    }
+
+    @Test func temporaryNameIsSentWhenItsUserNamesIt() async throws {
+        let bench = try Workbench()
+        let draft = try bench.write([1, 2], to: "report.tmp")
+        let empty = try bench.write([], to: "empty.tmp")
+        bench.beQuiet()
+        try await bench.settle()
+        #expect(draft.state == .draft)
+        #expect(try bench.outbox.retry(draft))
+        #expect(try !bench.outbox.retry(empty))
+        bench.beQuiet()
+        #expect(try await bench.messages(2).contains { $0.message.fileName == "report.tmp" })
+    }
+
     @Test func whoHasItOpenHasNotLeftItAlone() async throws {
         let bench = try Workbench()
         let draft = try bench.write([1], to: "a.part")
@@ -90,7 +154,7 @@ import Testing
         #expect(bench.outbox.drafts() == [draft])
         draft.closed(for: .reading)
         try await bench.live(days: 1)
-        try await wait(until: "it is dropped") { bench.outbox.drafts().isEmpty }
+        try await wait(until: "it has moved") { bench.states() == [.recovered] }
     }
 
     @Test func aSleepCountsForNoMoreThanAnHourAndRestsAreKept() {

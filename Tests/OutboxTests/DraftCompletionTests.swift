@@ -7,7 +7,7 @@ import Testing
 @Suite struct DraftCompletionTests {
     private typealias Verdict = DraftCompletion.Verdict
 
-    private static let cp = WriterProgram("cp")
+    private static let cp = WriterProgram("cp", .copying)
     private static let wget = WriterProgram("wget", .resuming)
     private static let server = WriterProgram("sftp-server", .serving)
 
@@ -179,9 +179,9 @@ import Testing
                         // Without exit information an end that shows in no signal mask cannot be told.
                         let isUnknown = !tellsExits && !evidence.handledSignal
                         #expect(ending.isFinished || isUnknown, "\(place)")
-                        #expect(kind == .ordinary || ending != .runs, "\(place)")
+                        #expect(!kind.mayGoOn || ending != .runs, "\(place)")
                     case .held: #expect(!ending.isFinished, "\(place)")
-                    case .waits: #expect(ending == .runs && kind != .ordinary, "\(place)")
+                    case .waits: #expect(ending == .runs && kind.mayGoOn, "\(place)")
                     }
                     #expect(tellsExits || !evidence.handledSignal || verdict != .finished, "\(place)")
                 }

@@ -221,7 +221,11 @@ import Testing
         let local = try #require(Fixture.sample("local"))
         var machine = local
         #expect(machine.perform(.aged, at: early) == DraftTransition())
-        #expect(machine.perform(.aged, at: due).reply == .expired(.removal))
+        #expect(machine.perform(.aged, at: due).reply == .expired(.recovery))
+        #expect(machine.phase == .recovered)
+        var empty = DraftMachine(creating: Fixture.record()).having(
+            .released(.ofItsMaker, sequence: 1), .quietTimeOver(period: 1))
+        #expect(empty.perform(.aged, at: due).reply == .expired(.removal))
         var read = local.having(.opened(.reading))
         #expect(read.perform(.aged, at: due) == DraftTransition())
         var killed = Fixture.writing().having(
@@ -229,6 +233,6 @@ import Testing
         #expect(killed.perform(.aged, at: due).reply == .expired(.recovery))
         #expect(killed.phase == .recovered && killed.record.touched == due.uptime)
         var temporary = Fixture.recovered("a.part")
-        #expect(temporary.perform(.aged, at: due).reply == .expired(.removal))
+        #expect(temporary.perform(.aged, at: due) == DraftTransition())
     }
 }

@@ -225,6 +225,66 @@ import Testing
         process.send(SIGKILL)
     }
 
+    @Test func sidecarIsHeldBesideAnEntry() async throws {
+        let bench = try Workbench()
+        bench.outbox.look { [wanted = name("wal.db")] name, chat in name == wanted && chat == alice }
+        let process = try await process("exit 0", named: "browse")
+        let sidecar = try draft("wal.db-shm", by: process, in: bench)
+        let other = try draft("other.db-shm", by: process, in: bench)
+        bench.beQuiet()
+        try await wait(until: "it stays") {
+            sidecar.snapshot.problem?.contains("keeps this file beside") == true
+        }
+        // Nobody is told of what a program keeps for itself.
+        #expect(!sidecar.snapshot.isHeld)
+        try await wait(until: "it is sent") { other.state == .sent }
+        let copy = try await self.process("exit 0", named: "cp")
+        let copied = try draft("wal.db-wal", by: copy, in: bench)
+        bench.beQuiet()
+        try await wait(until: "it is sent") { copied.state == .sent }
+        #expect(sidecar.state == .draft)
+        #expect(try bench.outbox.retry(sidecar))
+        bench.beQuiet()
+        try await wait(until: "it is sent") { sidecar.state == .sent }
+        for process in [process, copy] { process.send(SIGKILL) }
+    }
+
+    @Test func programIsWaitedForWhoseChildWrote() async throws {
+        let bench = try Workbench()
+        let programs = try TemporaryFolder()
+        for name in ["yt-dlp", "ffmpeg"] { try copyFile(try Shell.find("dash"), to: programs.path(name)) }
+        let child = "\(programs.path("ffmpeg")) -c 'echo $$; read line'"
+        var settings = ChildProcess.Settings(programs.path("yt-dlp"), ["-c", "\(child); read line; exit 0"])
+        settings.input = .pipe
+        let process = try await RunningProcess.start(settings)
+        let number = try #require(pid_t(try await process.line("the child's number")))
+        let draft = try bench.outbox.create(name: name("clip.f0.mp4"), in: alice)
+        try [UInt8](repeating: 7, count: 100).withUnsafeBytes {
+            try draft.write($0, at: 0, through: .ofItsMaker, by: number)
+        }
+        let final = try bench.outbox.create(name: name("clip.mp4"), in: alice)
+        try [UInt8](repeating: 7, count: 100).withUnsafeBytes {
+            try final.write($0, at: 0, through: .ofItsMaker, by: number)
+        }
+        try await wait(until: "its parent is known") {
+            final.completion.writers.contains { $0.program.name == "yt-dlp" }
+        }
+        for draft in [draft, final] {
+            draft.flushed(.ofItsMaker, by: number)
+            draft.closed(.ofItsMaker)
+        }
+        bench.beQuiet()
+        try await bench.settle()
+        #expect(final.state == .draft && final.snapshot.problem?.hasPrefix("yt-dlp may go on") == true)
+        try process.child.input?.send(Array("go\ngo\n".utf8))
+        try await process.ending()
+        try await wait(until: "it is sent") { final.state == .sent }
+        try await wait(until: "it stays") {
+            draft.snapshot.problem?.contains("one file of several parts") == true
+        }
+        #expect(draft.state == .draft)
+    }
+
     @Test func refusedRenameHoldsUntilOneSucceeds() async throws {
         let bench = try Workbench()
         let process = try await process("exit 0", named: "edit")

@@ -12,7 +12,9 @@ import Testing
         ".a.bin.AoyuMr", "movie.mkv.part", "setup.exe.crdownload", "a.pdf.partial~", ".~lock.letter.odt#",
         ".goutputstream-A1B2C3", "notes.txt~", ".notes.txt.swp", ".notes.txt.swx", "4913", "sedAb3dEf",
         ".nfs000000000001", ".fuse_hidden0000001", "lu12ab.tmp", "~$letter.docx", "#draft#", ".#draft",
-        "tmp.AbCdEfGhIj", ".DS_Store", "._IMG_1.jpg", "VIDEO.MP4.PART",
+        "tmp.AbCdEfGhIj", ".DS_Store", "._IMG_1.jpg", "VIDEO.MP4.PART", "para.mp4.part-Frag4",
+        "para.mp4.part-Frag12.part", "d2utmpabcdef", "d2utmpX1y2Z3", "doc.pdf.~qpdf-temp#",
+        ".xdp-report.txt-A1b2C3", ".xdp-film.srt-abcdef", "a.jpg_exiftool_tmp",
     ])
     func aTemporaryNameStaysLocalAndSaysSo(_ text: String) async throws {
         let bench = try Workbench()
@@ -27,7 +29,8 @@ import Testing
     @Test(arguments: [
         "a.bin", ".bashrc", "part", "party.jpg", "4914", "sediment.txt", "sed", "a.part.zip", "template",
         "#1.txt", ".config.json", "tmp.txt", "report.final.pdf", "~home", "ünïcode.tmp.txt", "#", "##",
-        ".env.backup", ".npmrc.sample", "sedentary", "tmp.attachment",
+        ".env.backup", ".npmrc.sample", "sedentary", "tmp.attachment", "d2utmp.txt", "a.part-Frag",
+        ".xdp-portal", "film.f4v", "a.save", "x.aux.xml", "clip.f137.mp4", "wal.db-shm",
     ])
     func anOrdinaryNameIsSent(_ text: String) async throws {
         let bench = try Workbench()
@@ -145,10 +148,10 @@ import Testing
         #expect(try await bench.messages(2).first { $0.item.chat == alice }?.bytes == [1])
     }
 
-    @Test func whatStaysLocalIsDroppedAfterSevenDays() async throws {
+    @Test func emptyFilesAreDroppedAfterSevenDays() async throws {
         let bench = try Workbench()
-        let old = try bench.write([1], to: "a.part")
-        let kept = try bench.write([1], to: "b.part")
+        let old = try bench.write([], to: "a")
+        let kept = try bench.write([], to: "b")
         try await bench.live(days: 6)
         try kept.opened(for: .writing)
         kept.closed(for: .writing)

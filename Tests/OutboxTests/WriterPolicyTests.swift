@@ -16,8 +16,10 @@ import Testing
         ("/usr/bin/lftp", .resuming),
         ("/usr/lib/openssh/sftp-server", .serving), ("/usr/bin/scp -t x", .serving),
         ("/usr/sbin/smbd", .closing),
-        ("/usr/sbin/nginx", .serving), ("/bin/cp a b", .ordinary), ("/usr/bin/gio copy", .ordinary),
-        ("/usr/bin/nautilus", .ordinary), ("/usr/bin/vim", .ordinary),
+        ("/usr/sbin/nginx", .serving), ("/bin/cp a b", .copying), ("/usr/bin/gio copy", .copying),
+        ("/usr/bin/nautilus", .copying), ("/usr/lib/kf6/kioworker file", .copying),
+        ("/usr/bin/mv a b", .copying),
+        ("/usr/bin/vim", .ordinary),
         ("/usr/lib/firefox/firefox", .ordinary),
         ("/usr/bin/python3 copy.py", .ordinary), ("/usr/bin/ssh host", .ordinary),
     ])
@@ -55,6 +57,7 @@ import Testing
         let reasons: [HoldReason] = [
             .failedRead("cp"), .stateFile, .besideStateFile, .signal("a b", number: 9), .interrupted("dd"),
             .status("curl", 18), .lostConnection("scp"), .refusedRename("A program"), .running("wget"),
+            .sidecar, .part, .unsaved,
         ]
         for reason in reasons {
             #expect(HoldReason(journalText: reason.journalText) == reason)
@@ -62,6 +65,7 @@ import Testing
         }
         for text in [
             "", "wanted", "read", "read ", "signal x dd", "signal 9", "status 99999999999 x", "state of x",
+            "sidecar x",
         ] {
             #expect(HoldReason(journalText: text) == nil, "\(text)")
         }

@@ -14,12 +14,14 @@ final class DraftChanges: Sendable {
     private let nodes: NodeLookup
     private let notices: TreeNotices
     private let folders: PastedFolders
+    private let references: KernelReferences
     private let log = Log("filesystem")
 
     init(
         names: Namespace, outbox: any DraftStore, drafts: DraftTable, nodes: NodeLookup,
-        notices: TreeNotices, folders: PastedFolders
+        notices: TreeNotices, folders: PastedFolders, references: KernelReferences
     ) {
+        self.references = references
         self.folders = folders
         self.names = names
         self.outbox = outbox
@@ -123,10 +125,38 @@ final class DraftChanges: Sendable {
     /// Has a folder that was copied into a chat sent as it is.
     func retry(folder: NodeID) -> Answer<Void> { folders.retry(folder) }
 
-    /// Sends once more what was refused, is unsure, or may be unfinished.
+    /// Sends once more what was refused, is unsure, or may be unfinished, and what was recovered.
     func retry(_ draft: any DraftFile) -> Answer<Void> {
-        .blocking { [outbox] in
-            guard try outbox.retry(draft.id) else { throw FileSystemError.notPermitted }
+        .blocking { [self] in
+            if draft.state == .recovered {
+                try send(recovered: draft)
+            } else if try !outbox.retry(draft.id) {
+                throw FileSystemError.notPermitted
+            }
+        }
+    }
+
+    /// It goes back into the folder of its chat first, under its name or one like it: what is sent has the entry's name.
+    /// The next mount undoes that of what the outbox does not send.
+    private func send(recovered draft: any DraftFile) throws {
+        guard let folder = names.node(of: draft.chat)?.id, let before = names.node(of: draft.entryID),
+            before.folder == .recovered
+        else { throw FileSystemError.notPermitted }
+        let name = draft.snapshot.fileName
+        if let change = try names.remove(draft: draft.entryID) { notices.happened([change]) }
+        references.forgetAll(of: before.id)
+        do {
+            let node = try names.show(draft: draft.entryID, namedLike: name, in: folder)
+            guard try outbox.send(recovered: draft.id, named: node.name.bytes) else {
+                throw FileSystemError.notPermitted
+            }
+            notices.happened([.appeared(node)])
+        } catch {
+            _ = try? names.remove(draft: draft.entryID)
+            if let node = try? names.show(recovered: draft.entryID, named: name) {
+                notices.happened([.appeared(node)])
+            }
+            throw error
         }
     }
 }

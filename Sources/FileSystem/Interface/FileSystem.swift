@@ -54,6 +54,10 @@ public final class FileSystem: FileOperations {
         let (beginning, deadline, table) = (clock.now(), settings.readDeadline, DraftTable())
         let tree = PastedTree(clock: clock)
         // A folder that is being copied in keeps its name, whatever arrives.
+        outbox.look { name, chat in
+            // What cannot be looked up is not there.
+            (try? names.isInUse(EntryName(name), in: chat)) ?? false
+        }
         names.leave(NameReservation { name, folder in tree.child(name, of: folder) != nil })
         nodes = NodeLookup(names, table, references, handles, tree)
         let entries = EntryReporter(nodes: nodes, contents: contents, clock: clock)
@@ -89,7 +93,7 @@ public final class FileSystem: FileOperations {
             folders: pastedFolders, names: names, outbox: outbox, drafts: table, policy: settings.folders)
         let drafts = DraftChanges(
             names: names, outbox: outbox, drafts: table, nodes: nodes, notices: notices,
-            folders: pastedFolders)
+            folders: pastedFolders, references: references)
         opener = FileOpener(
             names: names, nodes: nodes, attributes: attributes, handles: handles, drafts: drafts,
             pasted: pasted, control: control, contents: contents, core: core, callers: callers,

@@ -50,9 +50,17 @@ public protocol DraftStore: Sendable {
     /// - Parameter evenAtTheCore: also while the core is taking it.
     /// - Throws: `notPermitted` for one that is sent, `noSpace`, `storage`.
     func remove(_ draft: Int64, evenAtTheCore: Bool) throws(OutboxError)
-    /// Sends once more what was refused, is unsure, or may be unfinished. False for any other. Blocks.
+    /// Sends once more what was refused, is unsure, may be unfinished, or has a name of temporary files. False for any
+    /// other. Blocks.
     /// - Throws: `noSpace`, `storage`.
     func retry(_ draft: Int64) throws(OutboxError) -> Bool
+    /// Sends what was recovered into the chat that it came from. False for any other. Blocks.
+    /// - Parameter name: a free one of its chat's folder.
+    /// - Throws: `invalidName`, `nameTooLong`, `nameTaken`, `noSpace`, `storage`.
+    func send(recovered draft: Int64, named name: [UInt8]) throws(OutboxError) -> Bool
+    /// `isEntry` tells whether something that is no draft has a name in a chat's folder. Called once, before drafts are
+    /// sent.
+    func look(with isEntry: @escaping @Sendable ([UInt8], ChatReference) -> Bool)
     /// The node of a sent draft has been noted as its item's: it is forgotten, with its bytes. Blocks.
     /// - Throws: `noSpace`, `storage`.
     func acknowledge(_ draft: Int64) throws(OutboxError)
@@ -141,9 +149,9 @@ public enum DraftChange: Sendable {
     case changed(any DraftFile)
     /// The core has taken it: from now on it is this item.
     case became(any DraftFile, ChatItem)
-    /// It is gone: left alone for seven days, or its item was deleted before anybody learned of it.
+    /// It is gone: empty and left alone for seven days, or its item was deleted before anybody learned of it.
     case removed(any DraftFile)
-    /// It was incomplete and left alone: it has moved to what is recovered.
+    /// It was left alone: it has moved to what is recovered.
     case recovered(any DraftFile)
 }
 
@@ -206,6 +214,11 @@ extension Outbox: DraftStore {
     public func retry(_ draft: Int64) throws(OutboxError) -> Bool {
         guard let draft = self.draft(draft) else { return false }
         return try retry(draft)
+    }
+
+    public func send(recovered draft: Int64, named name: [UInt8]) throws(OutboxError) -> Bool {
+        guard let draft = self.draft(draft) else { return false }
+        return try send(recovered: draft, named: name)
     }
 
     public func acknowledge(_ draft: Int64) throws(OutboxError) {

@@ -1,7 +1,7 @@
 import ChatCore
 
 /// Gathers the evidence about a draft whose quiet time is over, and says what follows from it. Any thread; reads
-/// proc(5) for writers that have just ended.
+/// proc(5) for writers that have just ended, and looks up names in the folder. Blocks.
 struct CompletionCheck: Sendable {
     let directory: DraftDirectory
 
@@ -10,10 +10,15 @@ struct CompletionCheck: Sendable {
         let name = draft.snapshot.name
         completion.hasStateFile = StateFileName.about(name).contains { isThere($0, draft.chat) }
         completion.isStateFile = StateFileName.subject(of: name).map { isThere($0, draft.chat) } ?? false
+        if PartPath(name) == nil {
+            completion.localFile = LocalFileName.reason(for: name, writers: completion.writers) {
+                isThere($0, draft.chat)
+            }
+        }
         return completion.verdict
     }
 
     private func isThere(_ name: [UInt8], _ chat: ChatReference) -> Bool {
-        directory.draft(named: name, in: chat) != nil
+        directory.holds(name, in: chat)
     }
 }

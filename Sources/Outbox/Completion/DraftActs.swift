@@ -22,6 +22,10 @@ struct DraftActs: Sendable {
     private var latest: (opening: Int, thread: pid_t)?
 
     var writers: [WriterProcess] { acts.values.map(\.writer) }
+    /// Those that have started writers to work for them.
+    var parents: [WriterProcess] {
+        acts.values.compactMap(\.writer.parent).filter { acts[ObjectIdentifier($0)] == nil }
+    }
     var isEmpty: Bool { acts.isEmpty }
 
     /// What `noteWrite` needs to be told of: not the next piece of the same writer.
@@ -86,6 +90,7 @@ struct DraftActs: Sendable {
     /// As it is at this moment.
     var evidence: [WriterEvidence] {
         acts.values.sorted { $0.writer.process < $1.writer.process }.map(\.evidence)
+            + parents.map { WriterEvidence(program: $0.program, outcome: $0.outcome) }
     }
 }
 

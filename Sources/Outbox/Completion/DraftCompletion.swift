@@ -4,7 +4,7 @@ import Posix
 /// `docs/semantics.md` ("Unfinished files") has what follows from which evidence.
 ///
 /// Of several reasons the first counts, in this order: the user wants it as it is; its source could not be read; a file
-/// with its state; its writer was ended by a signal, or failed; a refused rename; a program that may go on with it.
+/// with its state, or its name as one that a program keeps for itself; its writer was ended by a signal, or failed; a refused rename; a program that may go on with it.
 struct DraftCompletion: Hashable, Sendable {
     enum Verdict: Hashable, Sendable {
         case finished
@@ -18,6 +18,8 @@ struct DraftCompletion: Hashable, Sendable {
     var isStateFile = false
     /// Such a file is beside it.
     var hasStateFile = false
+    /// Its name, and what is known besides, say that a program keeps it for itself (`LocalFileName`).
+    var localFile: HoldReason?
     /// Its row says why it was not sent before.
     var earlierHold: HoldReason?
     /// The user has asked for it as it is.
@@ -54,16 +56,17 @@ struct DraftCompletion: Hashable, Sendable {
 
     /// While its program runs it may still finish both.
     private var stateVerdict: Verdict? {
-        guard isStateFile || hasStateFile else { return nil }
+        guard isStateFile || hasStateFile || localFile != nil else { return nil }
         if let writer = runningWriter, silence < patience {
             return .waits(.running(writer.program.name), limit: patience - silence)
         }
-        return .held(isStateFile ? .stateFile : .besideStateFile)
+        if isStateFile { return .held(.stateFile) }
+        return .held(hasStateFile ? .besideStateFile : localFile ?? .besideStateFile)
     }
 
     /// One that may go on with it.
     private var runningWriter: WriterEvidence? {
-        writers.first { $0.outcome == nil && $0.program.kind != .ordinary }
+        writers.first { $0.outcome == nil && $0.program.kind.mayGoOn }
     }
 }
 

@@ -19,6 +19,12 @@ enum HoldReason: Hashable, Sendable {
     case refusedRename(String)
     /// It runs and may go on with the file.
     case running(String)
+    /// A program keeps it beside another file, such as an index of that.
+    case sidecar
+    /// A program makes one file of several parts, of which this is one.
+    case part
+    /// An editor put text into it that was not saved.
+    case unsaved
 }
 
 extension HoldReason {
@@ -52,6 +58,15 @@ extension HoldReason {
         case .running(let program):
             "\(program) may go on with this file as long as it runs, so it is sent when that has ended. "
                 + Self.remedy
+        case .sidecar:
+            "A program keeps this file beside another one of this folder, such as an index or a log of it, so it "
+                + "stays here and is not sent. \(Self.remedy)"
+        case .part:
+            "A program makes one file of several parts, of which this is one, so it stays here and is not sent. "
+                + Self.remedy
+        case .unsaved:
+            "An editor put text into this file that was not saved, so it stays here and is not sent. "
+                + Self.remedy
         }
     }
 
@@ -69,6 +84,9 @@ extension HoldReason {
 extension HoldReason {
     /// It is decided anew when the program has ended.
     var isOfRunningProgram: Bool { if case .running = self { true } else { false } }
+
+    /// A program keeps the file for itself: nothing of a message is missing.
+    var isOfProgramsOwnFile: Bool { [.stateFile, .sidecar, .part].contains(self) }
 }
 
 // MARK: - In the journal
@@ -86,6 +104,9 @@ extension HoldReason {
         case .lostConnection(let program): "lost \(program)"
         case .refusedRename(let program): "rename \(program)"
         case .running(let program): "running \(program)"
+        case .sidecar: "sidecar"
+        case .part: "part"
+        case .unsaved: "unsaved"
         }
     }
 
@@ -97,6 +118,9 @@ extension HoldReason {
         switch (word, rest.isEmpty) {
         case ("state", true): self = .stateFile
         case ("beside", true): self = .besideStateFile
+        case ("sidecar", true): self = .sidecar
+        case ("part", true): self = .part
+        case ("unsaved", true): self = .unsaved
         case ("read", false): self = .failedRead(rest)
         case ("interrupted", false): self = .interrupted(rest)
         case ("lost", false): self = .lostConnection(rest)

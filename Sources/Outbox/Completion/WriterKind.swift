@@ -1,7 +1,9 @@
 /// What programs write files for, as far as it matters to whether a closed file is finished.
 public enum WriterKind: String, CaseIterable, Hashable, Sendable {
-    /// Copy tools, editors, browsers, file managers, all others: what they close is finished.
+    /// Editors, browsers, all others: what they close is finished.
     case ordinary
+    /// Copies files that exist elsewhere, under their names: what it closes is finished, and no sidecar of its own.
+    case copying
     /// Goes on with a file that it has closed, in the same process or when it is run again.
     case resuming
     /// Writes for others elsewhere, whose connection may break.
@@ -11,9 +13,25 @@ public enum WriterKind: String, CaseIterable, Hashable, Sendable {
 }
 
 extension WriterKind {
+    /// What it has closed may be unfinished for as long as it runs.
+    var mayGoOn: Bool { self != .ordinary && self != .copying }
+
     /// The programs that are known without rules of the user, by the names of executables and scripts as distributions
     /// have them.
     static let table: [(kind: WriterKind, programs: [String])] = [
+        (
+            .copying,
+            [
+                "cp", "mv", "install", "ginstall", "cat", "dd", "tee", "pv", "ditto", "pax", "cpio", "chatfs",
+                "tar", "bsdtar", "unzip", "bsdunzip", "7z", "7za", "7zr", "7zz", "unar", "unrar", "gio",
+                "gvfsd*",
+                // File managers.
+                "nautilus", "thunar", "nemo", "caja", "dolphin", "konqueror", "krusader", "kioworker",
+                "kioslave*", "pcmanfm*", "spacefm", "doublecmd", "mc", "nnn", "lf", "vifm", "ranger", "yazi",
+                "rox", "xfe", "xfce4-file-manager", "cosmic-files", "pantheon-files",
+                "io.elementary.files",
+            ]
+        ),
         (
             .resuming,
             [

@@ -8,6 +8,7 @@ final class WriterProcess: Sendable {
         var program: WriterProgram
         var lastFailedRead: ContinuousClock.Instant?
         var refusedAttributes = false
+        var parent: WriterProcess?
     }
 
     let process: pid_t
@@ -28,9 +29,12 @@ final class WriterProcess: Sendable {
     var end: ContinuousClock.Instant? { watched.end }
     var lastFailedRead: ContinuousClock.Instant? { state.withLock { $0.lastFailedRead } }
     var refusedAttributes: Bool { state.withLock { $0.refusedAttributes } }
+    /// The program that resumes and has started it to work for it, as yt-dlp starts ffmpeg; nil for all others.
+    var parent: WriterProcess? { state.withLock { $0.parent } }
 
     /// It is another program than its executable says.
     func isKnown(as program: WriterProgram) { state.withLock { $0.program = program } }
+    func isStarted(by program: WriterProcess) { state.withLock { $0.parent = program } }
     func noteFailedRead() { state.withLock { $0.lastFailedRead = .now } }
     func noteRefusedAttributes() { state.withLock { $0.refusedAttributes = true } }
 
@@ -72,6 +76,7 @@ final class WriterRegistry: Sendable {
         let caller = Caller(executable: RunningProgram.executable(of: status.process) ?? status.name)
         guard let writer = try? WriterProcess(status.process, policy.program(caller)) else { return nil }
         if caller.needsArguments { identify(writer) }
+        if writer.program.kind == .ordinary { identifyParent(of: writer, status.parent) }
         add(writer, status.process)
         if thread != status.process { add(writer, thread) }
         return writer
@@ -109,6 +114,20 @@ final class WriterRegistry: Sendable {
         ThreadPool.shared.submit { [policy, weak writer] in
             guard let writer, writer.outcome == nil, let caller = Caller(of: process) else { return }
             writer.isKnown(as: policy.program(caller))
+        }
+    }
+
+    /// Which program has started it; only one that resumes matters.
+    private func identifyParent(of writer: WriterProcess, _ parent: pid_t) {
+        guard parent > 1 else { return }
+        let process = writer.process
+        ThreadPool.shared.submit { [self, weak writer] in
+            guard let writer, let caller = Caller(of: parent) else { return }
+            let program = policy.program(caller)
+            guard program.kind == .resuming, let resuming = self.writer(of: parent) else { return }
+            resuming.isKnown(as: program)
+            // The number of a parent that has ended may be another's.
+            if ThreadStatus(of: process)?.parent == parent { writer.isStarted(by: resuming) }
         }
     }
 }

@@ -450,7 +450,7 @@ extension Draft {
         }
         // It has read in vain after it opened this, and writes what it had read before.
         if let failed, let openedAt, failed > openedAt { noteFailedReadLocked(by: writer) { $0 === writer } }
-        if writer.program.kind != .ordinary { tellLocked(.doubted(.running(writer.program.name))) }
+        if writer.program.kind.mayGoOn { tellLocked(.doubted(.running(writer.program.name))) }
     }
 
     /// - Parameter isEnding: the process closes all that it has open.
@@ -498,6 +498,11 @@ extension Draft {
     /// Those that wrote it since it was judged last.
     var writerProcesses: [WriterProcess] { current.withLock { $0.acts.writers } }
 
+    private var awaited: [WriterProcess] {
+        let acts = current.withLock { $0.acts }
+        return acts.writers + acts.parents
+    }
+
     /// What is known of its writers at this moment, and since when it rests. Reads proc(5) for those that have just
     /// ended.
     var completion: DraftCompletion {
@@ -522,7 +527,7 @@ extension Draft {
 
     private func waitForWriters(_ period: Int, _ limit: Duration) {
         context.quietTime.begin(self, period, waiting: limit)
-        for writer in writerProcesses {
+        for writer in awaited {
             writer.whenEnded(id) { [weak self] in
                 if let self { self.context.quietTime.hurry(self) }
             }

@@ -27,6 +27,8 @@ enum DraftEvent: Sendable {
     case replaced
     case removed
     case retryRequested
+    /// Its user wants what was recovered to be sent, in its chat, under this name.
+    case returned([UInt8])
 
     // The outbox.
     /// The outbox goes on with what it found in its journal.

@@ -15,11 +15,11 @@ extension DraftMachine {
                 // One that waits for its program stays.
                 phase == .local ? .recovery : nil
             } else if record.reasonToStay != nil {
-                .removal
+                // What has bytes may be the only copy.
+                record.size == 0 ? .removal : .recovery
             } else {
                 nil
             }
-        case .recovered: TemporaryName.matches(record.name) ? .removal : nil
         default: nil
         }
     }

@@ -125,6 +125,7 @@ struct DraftMachine: Equatable, Sendable {
             return vanish(row: .delete(isDurable: record.isDurable))
         case .removed: return try remove()
         case .retryRequested: return retry(moment())
+        case .returned(let name): return try comeBack(as: name, moment())
         case .started: return start()
         case .quietTimeOver(let period, let verdict): return endQuietTime(period, verdict)
         case .staged(let attempt, let staged): return queue(attempt, staged)
@@ -536,8 +537,7 @@ struct DraftMachine: Equatable, Sendable {
 
     private mutating func retry(_ moment: Moment) -> DraftTransition {
         switch phase {
-        case .quiet where record.isHeld && record.gap != .failedWrite,
-            .local where record.isHeld && record.gap != .failedWrite:
+        case .quiet where record.canBeWanted, .local where record.canBeWanted:
             record.isWanted = true
             record.gap = nil
             record.hold = nil
@@ -556,6 +556,21 @@ struct DraftMachine: Equatable, Sendable {
         }
     }
 
+    /// What was recovered is wanted as it is, in the chat that it came from.
+    private mutating func comeBack(as name: [UInt8], _ moment: Moment) throws(DraftRefusal) -> DraftTransition
+    {
+        guard phase == .recovered else { throw .notPermitted }
+        record.name = name
+        record.isWanted = true
+        record.gap = nil
+        record.hold = nil
+        record.boot = moment.boot
+        var transition = settle(moment)
+        transition.row = .save(isDurable: false)
+        transition.reply = .willRetry
+        return transition
+    }
+
     private mutating func age(_ moment: Moment) throws(DraftRefusal) -> DraftTransition {
         guard let expiry = dueExpiry(at: moment.uptime) else { return DraftTransition() }
         var transition: DraftTransition
@@ -564,6 +579,7 @@ struct DraftMachine: Equatable, Sendable {
         case .recovery:
             phase = .recovered
             record.touched = moment.uptime
+            record.problem = record.problemOnceRecovered
             transition = DraftTransition(row: .save(isDurable: false), effects: [.cancelQuietTime])
         }
         transition.reply = .expired(expiry)

@@ -52,11 +52,26 @@ struct DraftRecord: Hashable, Sendable {
     /// What its user is told of that: of a part that lacks nothing its folder has it.
     var problemOfStaying: String? { isPart && gap == nil && hold == nil ? nil : reasonToStay }
 
+    /// Why it lies among what is recovered, once it was left alone.
+    var problemOnceRecovered: String? {
+        guard gap == nil, hold == nil, !isPart else { return problem }
+        return
+            "This file had a name of temporary files and was left alone in its chat, so it moved here, where it "
+            + "stays until you remove it. Use chatfs retry to send it."
+    }
+
     /// It would be sent if it were known to be finished.
     var isHeld: Bool { gap == .killedWriter || hold != nil && reasonByItself == nil }
 
     /// It is worth a word on the desktop: not what a program keeps for itself.
-    var isWorthTelling: Bool { isHeld && hold != .stateFile && !TemporaryName.matches(name) && !isPart }
+    var isWorthTelling: Bool {
+        isHeld && hold?.isOfProgramsOwnFile != true && !TemporaryName.matches(name) && !isPart
+    }
+
+    /// Its user may ask for it as it is.
+    var canBeWanted: Bool { gap != .failedWrite && (isHeld || isLocalByName && size > 0) }
+
+    private var isLocalByName: Bool { !isWanted && !isPart && TemporaryName.matches(name) }
 
     /// Why it is not sent by itself once it is closed, nil when it is.
     var reasonToStay: String? { reasonByItself ?? hold?.sentence }
@@ -72,9 +87,9 @@ struct DraftRecord: Hashable, Sendable {
         case nil: break
         }
         if isPart { return hold?.sentence ?? "This file goes with the folder that it is in, as one archive." }
-        if TemporaryName.matches(name) {
+        if isLocalByName {
             return "This name looks like a temporary file, so it stays here and is not sent. "
-                + "Rename it to send it."
+                + "Rename it, or use chatfs retry, to send it."
         }
         if size == 0 {
             return "An empty file is not sent by itself: write something into it or use chatfs send."

@@ -75,8 +75,9 @@ enum DraftReply: Hashable, Sendable {
 
 /// What becomes of a draft that is left alone.
 enum Expiry: Hashable, Sendable {
+    /// It is empty.
     case removal
-    /// Incomplete: it moves to `.chatfs/recovered`, where it is kept.
+    /// It moves to `.chatfs/recovered`, where it is kept.
     case recovery
 }
 

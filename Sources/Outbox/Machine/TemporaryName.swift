@@ -3,7 +3,8 @@
 /// The patterns are those of rsync (`.name.XXXXXX`), browsers and download managers (`*.part`,
 /// `*.crdownload`, …), office programs (`.~lock.name#`, `~$name`, `luXXXX.tmp`), GLib
 /// (`.goutputstream-XXXXXX`), vim (`4913`, `*.swp`, `*.swx`), emacs (`#name#`, `.#name`), Kate, sed
-/// (`sedXXXXXX`), mktemp (`tmp.XXXXXXXXXX`), NFS and FUSE (`.nfs…`, `.fuse_hidden…`), and the litter
+/// (`sedXXXXXX`), mktemp (`tmp.XXXXXXXXXX`), dos2unix (`d2utmpXXXXXX`), qpdf, ExifTool, yt-dlp's fragments
+/// (`*.part-FragN`), the document portal of Flatpak (`.xdp-NAME-XXXXXX`), NFS and FUSE (`.nfs…`, `.fuse_hidden…`), and the litter
 /// of file managers (`.directory`, `.DS_Store`, `._name`).
 public enum TemporaryName {
     /// Whether `name` is one of them. Works on bytes: any name may come.
@@ -18,6 +19,7 @@ public enum TemporaryName {
         if name.first == UInt8(ascii: "#"), name.last == UInt8(ascii: "#"), name.count > 2 { return true }
         return isRsync(name) || isRandom(name, after: "sed", count: 6)
             || isRandom(name, after: "tmp.", count: 10)
+            || isDrawn(name, after: "d2utmp") || isOfPortal(name) || isFragment(name)
     }
 
     private static let exact = ["4913", ".directory", ".DS_Store"].map { Array($0.utf8) }
@@ -28,7 +30,8 @@ public enum TemporaryName {
 
     private static let suffixes = [
         ".part", ".partial", ".crdownload", ".download", ".opdownload", ".filepart", ".aria2", ".ytdl",
-        ".tmp", ".temp", "~", ".swp", ".swx", ".swo", ".kate-swp",
+        ".tmp", ".temp", "~", ".~qpdf-temp#", ".~qpdf-orig", "_exiftool_tmp", ".!qb", ".!ut", ".swp", ".swx",
+        ".swo", ".kate-swp",
     ].map { Array($0.utf8) }
 
     /// `.name.XXXXXX`: a leading dot, a name, a dot and six letters or digits.
@@ -40,6 +43,24 @@ public enum TemporaryName {
     private static func isRandom(_ name: ArraySlice<UInt8>, after prefix: String, count: Int) -> Bool {
         name.count == prefix.utf8.count + count && name.starts(with: prefix.utf8)
             && isRandom(name.suffix(count))
+    }
+
+    /// Nothing else is called like that: the letters may be any.
+    private static func isDrawn(_ name: ArraySlice<UInt8>, after prefix: String) -> Bool {
+        name.count == prefix.utf8.count + 6 && name.starts(with: prefix.utf8)
+            && name.suffix(6).allSatisfy { isDigitOrCapital($0) || isSmall($0) }
+    }
+
+    /// `.xdp-NAME-XXXXXX`.
+    private static func isOfPortal(_ name: ArraySlice<UInt8>) -> Bool {
+        name.count > 12 && name.starts(with: ".xdp-".utf8) && name[name.endIndex - 7] == UInt8(ascii: "-")
+            && name.suffix(6).allSatisfy { isDigitOrCapital($0) || isSmall($0) }
+    }
+
+    /// `NAME.part-FragN`.
+    private static func isFragment(_ name: ArraySlice<UInt8>) -> Bool {
+        let rest = name[..<((name.lastIndex { !(48...57).contains($0) } ?? name.startIndex - 1) + 1)]
+        return rest.count < name.count && rest.suffix(10).elementsEqual(".part-Frag".utf8)
     }
 
     /// Letters and digits as mkstemp(3) draws them. Small letters alone are a word (`.env.backup`, `sedentary`): of

@@ -5,14 +5,15 @@ import Posix
 /// `chatfs retry`: hands a file over once more that could not be sent.
 enum RetryCommand {
     static let command = Command(
-        "retry", "Send a file that failed, is unsure, or may be unfinished.",
+        "retry", "Send a file that failed, is unsure, may be unfinished, or was recovered.",
         discussion: """
             An entry is unsure when the connection to the SimpleX core broke while it was being sent and it \
             cannot be known whether the core has it. It is never sent again by itself: look into the chat \
             first. Sent again, the others may get it twice, so this command asks. A file whose message is \
             in the chat and whose upload failed goes out in a new message, and the old one is deleted, for \
             the others too: they could never read it. A file that is held back because it may be unfinished is \
-            sent as it is; 'chatfs cancel' discards it.
+            sent as it is; 'chatfs cancel' discards it. So is a file with a name of temporary files, and one in \
+            .chatfs/recovered, which goes into the chat that it came from.
             """,
         section: CommandSection.daily,
         arguments: [Argument("PATH", .file, "The entry in the mounted chat folder.")],
@@ -32,13 +33,13 @@ enum RetryCommand {
                 guard answer?.lowercased().hasPrefix("y") == true else { throw Refusal("Nothing was sent.") }
             }
             let refusal = Refusal(
-                "\(path): Only entries that failed, are unsure, or are held back because they may be unfinished are "
-                    + "sent."
+                "\(path): Only entries that failed, are unsure, are held back, or were recovered from a chat that is "
+                    + "still there are sent."
             )
-            guard ["unsure", "failed", "draft"].contains(state) else { throw refusal }
+            guard ["unsure", "failed", "draft", "recovered"].contains(state) else { throw refusal }
             do throws(SystemError) {
                 try ExtendedAttribute.set("user.chatfs.retry", to: [UInt8(ascii: "1")], of: path)
-            } catch  where state == "draft" && error.code == EPERM {
+            } catch  where ["draft", "recovered"].contains(state) && error.code == EPERM {
                 throw refusal
             } catch {
                 throw PathError(path, error)
