@@ -104,7 +104,7 @@ extension Namespace {
     /// - Throws: `.diskFull`, `.storage`.
     public func remove(draft: DraftID) throws(NamespaceError) -> NamespaceChange? {
         let now = clock.now()
-        return try change { index, shown in
+        return try change(frees: true) { index, shown in
             guard let node = shown.node(.draft(draft)) else { return nil }
             try index.remove(node.id)
             shown.remove(node, at: now)

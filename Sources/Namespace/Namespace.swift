@@ -40,7 +40,8 @@ public final class Namespace: Sendable {
             // A name that a power cut takes back is given again the same way; what cannot be made again
             // is written durably.
             database = try Database(
-                path: path, migrations: NameIndex.migrations, key: key, durability: .eventual)
+                path: path, migrations: NameIndex.migrations, key: key, durability: .eventual,
+                reservesSpace: true)
         } catch {
             throw NamespaceError(wrapping: error)
         }
@@ -204,19 +205,26 @@ public final class Namespace: Sendable {
     // MARK: - Changing
 
     /// Runs one change: in the index, in a transaction, and, once that is committed, in memory.
+    /// - Parameter frees: what is removed takes less room: a full disk does not refuse it.
     func change<Result>(
-        isDurable: Bool = false, _ body: (NameIndex, inout PendingChange) throws -> Result
+        isDurable: Bool = false, frees: Bool = false,
+        _ body: (NameIndex, inout PendingChange) throws -> Result
     ) throws(NamespaceError) -> Result {
         do {
             return try changing.withLock {
                 var pending = PendingChange(shown: table)
-                let gone = GonePaths()
+                var gone = GonePaths()
                 let reservation = reservation.withLock { $0 }
                 let write = { (connection: Connection) in
-                    try body(NameIndex(connection, gone, reservation), &pending)
+                    // A second time on a full disk.
+                    (pending, gone) = (PendingChange(shown: self.table), GonePaths())
+                    return try body(NameIndex(connection, gone, reservation), &pending)
                 }
                 let result =
-                    try isDurable ? database.durableTransaction(write) : database.transaction(write)
+                    try frees
+                    ? database.freeingTransaction(durably: isDurable, write)
+                    : isDurable ? database.durableTransaction(write) : database.transaction(write)
+                if frees { database.reserveSpace() }
                 pending.carryOut()
                 observer.withLock { $0 }?.tell(
                     gone: gone.paths, new: pending.newNodes, changed: pending.changedNodes)

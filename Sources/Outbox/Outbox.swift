@@ -68,7 +68,8 @@ public final class Outbox: Sendable {
     ) throws(OutboxError) {
         let random = SystemRandomSource()
         let context = try described {
-            let journal = try Journal(path: folder.path + "/journal.sqlite", key: key, random: random)
+            let journal = try Journal(
+                path: folder.path + "/journal.sqlite", key: key, reservesSpace: true, random: random)
             return DraftContext(
                 journal: journal, spool: try Spool(in: folder),
                 staging: try StagingFolder(path: core.stagingFolder, mark: journal.mark, random: random),
@@ -212,6 +213,7 @@ public final class Outbox: Sendable {
             }
             directory.remove(draft)
         }
+        context.journal.reserveSpace()
         // The core is asked at once for what it may have.
         context.deliveries.notify([draft.chat])
     }

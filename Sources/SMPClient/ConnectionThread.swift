@@ -81,11 +81,13 @@ struct ConnectionThread {
         } catch {
             schedule.failed(now: now)
             takeWork()
+            if !isStopping, !isSuspended { connection.outages.failed(connection.server, error.sentence) }
             // Nothing was asked, and nobody is to wait for better times.
             fail(isStopping ? ServerConnection.closed : error)
             return Log("smp").debug("\(connection.server.text): \(sentenceWithCauses(of: error))")
         }
         schedule.connected(now: now)
+        connection.outages.connected(connection.server)
         if owesConnected { connection.mailbox.tell(.connected(connection.server)) }
         owesConnected = false
         var session = established

@@ -16,6 +16,7 @@ public final class QueueConnections: QueueServers {
     private let settings: ConnectionSettings
     private let router: PrivateRouter
     private let mailbox: EventMailbox
+    private let serverOutages = ServerOutages()
     private let state = Lock(State())
 
     /// Messages that may wait for the listener, for each server: 2 MiB.
@@ -145,7 +146,7 @@ public final class QueueConnections: QueueServers {
             do throws(SystemError) {
                 let made = try ServerConnection(
                     server, settings: settings, mailbox: mailbox, isSuspended: state.isSuspended,
-                    whenForgotten: { [weak self] in self?.forget($0) })
+                    outages: serverOutages, whenForgotten: { [weak self] in self?.forget($0) })
                 state.connections[server] = made
                 return made
             } catch {
@@ -160,6 +161,9 @@ public final class QueueConnections: QueueServers {
             state.connections[connection.server] = nil
         }
     }
+
+    /// Servers to which no connection can be made at present, those that failed first in front.
+    public var outages: [ServerOutage] { serverOutages.current }
 
     /// Servers that something is asked of, or that messages are to come from.
     var serverCount: Int { state.withLock { $0.connections.count } }

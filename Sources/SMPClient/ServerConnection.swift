@@ -42,15 +42,17 @@ final class ServerConnection: Sendable {
     /// Rung once, at the end.
     let stop: WakeUp
     private let state: Lock<State>
+    let outages: ServerOutages
     private let whenForgotten: @Sendable (ServerConnection) -> Void
 
     init(
         _ server: ServerAddress, settings: ConnectionSettings, mailbox: EventMailbox, isSuspended: Bool,
-        whenForgotten: @escaping @Sendable (ServerConnection) -> Void
+        outages: ServerOutages, whenForgotten: @escaping @Sendable (ServerConnection) -> Void
     ) throws(SystemError) {
         self.server = server
         self.settings = settings
         self.mailbox = mailbox
+        self.outages = outages
         self.whenForgotten = whenForgotten
         state = Lock(State(work: Work(isSuspended: isSuspended)))
         wakeUp = try WakeUp()

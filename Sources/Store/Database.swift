@@ -30,6 +30,8 @@ public final class Database: @unchecked Sendable {
     /// The `synchronous` setting between transactions.
     private let usual: String
     private let busyTimeout: Duration
+    /// For changes that free space.
+    private let reserve: ReservedSpace?
     private static let checkpointTimeout = Duration.milliseconds(250)
 
     /// Opens or makes the database and brings its schema up to date.
@@ -38,18 +40,20 @@ public final class Database: @unchecked Sendable {
     ///   - key: 32 random bytes with which the database and its journal are sealed (`SealedVFS`); nil: they are in
     ///     clear. It stays in locked memory until the database is closed.
     ///   - consent: to changes of the schema that cannot be undone; a copy is made before (`MigrationCopy`).
+    ///   - reservesSpace: so that `freeingTransaction` works on a full disk: 256 KiB are kept beside the database.
     ///   - busyTimeout: how long to wait for other processes' write transactions.
     /// - Throws: `.wrongVersion` when a newer version of the program wrote it, or consent is missing; `.damaged`, `.damagedPage`,
     ///   `.notADatabase`, `.wrongKey`, `.encrypted`, `.notEncrypted`, `.diskFull`, `.notAllowed`, `.noMemory`,
     ///   `.tooManyFiles`.
     public init(
         path: String, migrations: [Migration], key: SecretBytes? = nil, durability: Durability = .full,
-        consent: MigrationConsent = .given, busyTimeout: Duration = .seconds(10),
+        consent: MigrationConsent = .given, reservesSpace: Bool = false, busyTimeout: Duration = .seconds(10),
         file: StaticString = #fileID, line: UInt = #line
     ) throws(StoreError) {
         lockClass = LockClass(.database, file: file, line: line)
         usual = durability == .full ? "FULL" : "NORMAL"
         self.busyTimeout = busyTimeout
+        reserve = reservesSpace ? ReservedSpace(besides: path) : nil
         connection = try Connection(path: path, key: key)
         Self.wait(busyTimeout, onBehalfOf: connection.handle)
         do {
@@ -80,6 +84,38 @@ public final class Database: @unchecked Sendable {
             if key == nil, connection.isSealed { throw StoreError.encrypted }
             throw error as? StoreError ?? StoreError(.damaged, "The schema could not be read.", cause: error)
         }
+        reserve?.take()
+    }
+
+    /// A transaction after which something outside of the database takes less room, such as the file of a row that goes:
+    /// a full disk does not refuse it as long as there is reserved space.
+    /// - Parameters:
+    ///   - durably: as `durableTransaction`.
+    ///   - body: may be run twice.
+    /// - Throws: as `transaction`.
+    @discardableResult
+    public func freeingTransaction<Result>(
+        durably: Bool = false, _ body: (Connection) throws -> Result
+    ) throws -> Result {
+        let synchronous = durably ? "FULL" : nil
+        do {
+            return try run("BEGIN IMMEDIATE", synchronous: synchronous, body)
+        } catch let error where Self.isFullDisk(error) {
+            guard let reserve, reserve.release() else { throw error }
+            // Whatever comes of it, the journal gives its room back, for the next time.
+            defer {
+                try? checkpoint()
+                reserve.take()
+            }
+            return try run("BEGIN IMMEDIATE", synchronous: synchronous, body)
+        }
+    }
+
+    /// Takes the space again that `freeingTransaction` has used, where there is some.
+    public func reserveSpace() { reserve?.take() }
+
+    private static func isFullDisk(_ error: any Error) -> Bool {
+        (error as? StoreError)?.code == .diskFull || (error as? SystemError)?.isFullDisk == true
     }
 
     /// Runs `body` in an IMMEDIATE transaction: all of it takes effect, or, when it throws, nothing.

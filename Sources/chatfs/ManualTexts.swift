@@ -27,7 +27,10 @@ enum ManualTexts {
         ),
         ("MOUNTPOINT/.chatfs/status.json", "The state of a mount, as 'chatfs status --json' prints it."),
         ("MOUNTPOINT/.chatfs/transfers", "What is on its way, a line each."),
-        ("MOUNTPOINT/.chatfs/recovered", "Files that were not complete when their mount ended."),
+        (
+            "MOUNTPOINT/.chatfs/recovered",
+            "Files that were not complete when their mount ended, or were left alone."
+        ),
     ]
 
     /// What the manual says of environment variables.

@@ -133,6 +133,40 @@ struct FullDiskTests {
         #expect(try mounts.read("alice/bob/waiting.bin") == waiting)
     }
 
+    @Test("on a full disk failed drafts are removed, and status and doctor name the disk")
+    func removal() async throws {
+        let folder = try TemporaryFolder()
+        let disk = try await SmallDisk(at: try folder.makeFolder("data"), size: "16m")
+        guard !disk.isLimit else { return }
+        let mounts = try await TwoMounts.start(in: folder)
+        let alice = try mounts.daemon("alice").processIdentifier
+        let names = (0..<20).map { "failed \($0).bin" }
+        for name in names { try mounts.folder.write(TwoMounts.bytes(1000), to: "alice/bob/\(name).part") }
+        try await disk.fill(for: [alice])
+        let mountpoint = mounts.path("alice")
+        let status = try await ChatFSProcess.run(["status", mountpoint])
+        #expect(status.output.contains("is full ("), "\(status.output)")
+        let doctor = try await ChatFSProcess.run(["doctor", "--data", mounts.data])
+        #expect(
+            doctor.output.contains("is full (") || doctor.errors.contains("is full ("), "\(doctor.output)")
+        // One that a write fails on, and small ones whose room is of no use.
+        let source = try folder.write(TwoMounts.bytes(900_000, seed: 4), to: "half.bin")
+        let copied = try await Shell.run("cp", [source, mounts.path("alice/bob/")])
+        #expect(copied.ending == .code(1))
+        for name in (try mounts.folder.names(in: "alice/bob")).filter({
+            $0 == "half.bin" || $0.hasPrefix("failed")
+        }) {
+            #expect(unlink(mounts.path("alice/bob/" + name)) == 0, "\(name): \(errno)")
+            // Whatever became free is taken by others.
+            try await disk.fill(for: [alice])
+        }
+        #expect(try mounts.folder.names(in: "alice/bob").filter { $0.hasPrefix("failed") } == [])
+        try await disk.free()
+        let after = try await ChatFSProcess.run(["status", mountpoint])
+        #expect(!after.output.contains("is full ("), "\(after.output)")
+        for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
+    }
+
     @Test("a long file that is encrypted along with its writer when the disk fills goes later, and whole")
     func following() async throws {
         let folder = try TemporaryFolder()

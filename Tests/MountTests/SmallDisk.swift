@@ -39,7 +39,7 @@ final class SmallDisk {
         self.processes = processes
         isFull = true
         if isLimit { return try await setLimit("4096") }
-        let outcome = try await Shell.script("cat /dev/zero > '\(path)/filler'", limit: .seconds(60))
+        let outcome = try await Shell.script("cat /dev/zero >> '\(path)/filler'", limit: .seconds(60))
         guard !outcome.succeeded else { throw WaitedInVain("the disk has no end") }
     }
 

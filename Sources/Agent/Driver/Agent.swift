@@ -416,6 +416,12 @@ extension Agent {
         }
     }
 
+    /// How many messages no server has taken yet, by connections; without those that have none.
+    /// - Throws: `.store`, `.stopped`.
+    public func waitingMessageCounts() async throws(AgentError) -> [ConnectionID: Int] {
+        try await run { store in try store.read { try $0.outgoing.bodyCounts() } }
+    }
+
     public func connections(
         in phase: ConnectionCondition.Phase
     ) async throws(AgentError) -> [ConnectionID] {

@@ -76,6 +76,14 @@ struct OutgoingTable {
             row: Self.stored)
     }
 
+    /// How many messages of the application wait, by connections.
+    func bodyCounts() throws -> [ConnectionID: Int] {
+        let rows = try connection.query(
+            "SELECT connection, count(*) AS count FROM outgoing WHERE is_body = 1 GROUP BY connection"
+        ) { (ConnectionID($0.integer("connection")), Int($0.integer("count"))) }
+        return Dictionary(uniqueKeysWithValues: rows)
+    }
+
     /// What waits since before `time`; at most a hundred.
     func waiting(since time: ElapsedTime, of id: ConnectionID) throws -> [StoredOutgoing] {
         try connection.query(

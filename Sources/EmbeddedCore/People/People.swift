@@ -209,6 +209,9 @@ final class People: Sendable {
 
     // MARK: - The agent
 
+    /// Nil while nobody on the network was needed.
+    var opened: ProfileAgent? { state.withLock { $0.opened } }
+
     func agent() async throws(ChatError) -> any ConnectionAgent {
         let opening = state.withLock { state -> Task<ProfileAgent, any Error>? in
             if state.isClosed { return nil }

@@ -19,6 +19,11 @@ struct ProfileAgent: Sendable {
     let resume: @Sendable () -> Void
     /// What could not be reached before may be now.
     var tryAgain: @Sendable () -> Void = {}
+    /// How many messages wait to be taken by a server, by connections.
+    var waiting: @Sendable () async throws(AgentError) -> [ConnectionID: Int] = {
+        () async throws(AgentError) in [:]
+    }
+    var outages: @Sendable () -> [ServerOutage] = { [] }
 
     /// What an agent cannot know of the time before its start.
     struct Past: Sendable {
@@ -73,6 +78,8 @@ extension ProfileAgent {
             connections.networkChanged()
             agent.networkChanged()
         }
+        waiting = { () async throws(AgentError) in try await agent.waitingMessageCounts() }
+        outages = { connections.outages }
         stop = {
             await agent.stop()
             await connections.close()

@@ -81,6 +81,15 @@ struct OutgoingTable {
         }
     }
 
+    /// How many messages wait, by connections.
+    func counts() throws -> [ConnectionID: Int] {
+        let rows = try connection.query(
+            "SELECT connection, count(*) AS count FROM outgoing WHERE profile = ? GROUP BY connection",
+            profile
+        ) { (ConnectionID($0.integer("connection")), Int($0.integer("count"))) }
+        return Dictionary(uniqueKeysWithValues: rows)
+    }
+
     func remove(_ number: Int64) throws {
         try connection.execute("DELETE FROM outgoing WHERE id = ?", number)
     }

@@ -56,6 +56,56 @@ public struct MountStatus: Codable, Sendable {
         public var problem: String
     }
 
+    /// What waits for the network, or for somebody's answer.
+    public struct Waiting: Codable, Sendable {
+        /// A messaging server that cannot be reached.
+        public struct Server: Codable, Sendable {
+            public var server: String
+            /// Seconds since 1970.
+            public var since: Int64
+            public var problem: String
+
+            public init(server: String, since: Int64, problem: String) {
+                (self.server, self.since, self.problem) = (server, since, problem)
+            }
+        }
+
+        /// Messages of a chat that no server has taken yet.
+        public struct Messages: Codable, Sendable {
+            /// Its folder.
+            public var chat: String
+            /// Such as `@7`.
+            public var reference: String
+            public var count: Int
+
+            public init(chat: String, reference: String, count: Int) {
+                (self.chat, self.reference, self.count) = (chat, reference, count)
+            }
+        }
+
+        public var servers: [Server] = []
+        public var messages: [Messages] = []
+        /// Own invitations that nobody has used yet.
+        public var invitations = 0
+        /// Requests and group invitations of others without an answer.
+        public var requests = 0
+
+        public init() {}
+
+        public var isEmpty: Bool {
+            servers.isEmpty && messages.isEmpty && invitations == 0 && requests == 0
+        }
+    }
+
+    /// The disk of the data directory has no room left.
+    public struct FullDisk: Codable, Sendable {
+        public var folder: String
+        /// Bytes.
+        public var free: UInt64
+
+        public init(folder: String, free: UInt64) { (self.folder, self.free) = (folder, free) }
+    }
+
     public var profile: String
     public var mountpoint: String
     /// Folder with the control socket.
@@ -90,6 +140,10 @@ public struct MountStatus: Codable, Sendable {
     public var verified: Verification?
     /// Whether nothing is transferred at present: `user` or `sleep`; nil when it is.
     public var suspended: String?
+    /// nil where nothing waits.
+    public var waiting: Waiting?
+    /// nil where there is room.
+    public var fullDisk: FullDisk?
 
     /// JSON in UTF-8, to be read by people too.
     var encoded: [UInt8] {

@@ -79,8 +79,13 @@ final class Journal: Sendable {
 
     /// - Parameter key: with which it is encrypted; nil: not.
     /// - Throws: `StoreError`.
-    init(path: String, key: SecretBytes? = nil, random: any RandomSource) throws {
-        let database = try Database(path: path, migrations: Self.migrations, key: key, durability: .eventual)
+    /// - Parameter reservesSpace: drafts can be removed on a full disk.
+    init(
+        path: String, key: SecretBytes? = nil, reservesSpace: Bool = false, random: any RandomSource
+    ) throws {
+        let database = try Database(
+            path: path, migrations: Self.migrations, key: key, durability: .eventual,
+            reservesSpace: reservesSpace)
         mark = try database.transaction { connection in
             if let mark = try connection.first("SELECT mark FROM outbox", row: { $0.text("mark") }) {
                 return mark
@@ -93,6 +98,9 @@ final class Journal: Sendable {
     }
 
     func close() { database.close() }
+
+    /// After what was removed has freed space.
+    func reserveSpace() { database.reserveSpace() }
 
     /// The sequence number of what was closed last.
     func lastSequence() throws -> Int64 {
@@ -136,7 +144,9 @@ final class Journal: Sendable {
             for id in removed { try connection.execute("DELETE FROM draft WHERE id = ?", id) }
             for entry in entries { try Self.update(entry, connection) }
         }
-        if durably {
+        if !removed.isEmpty {
+            try database.freeingTransaction(durably: durably, change)
+        } else if durably {
             try database.durableTransaction(change)
         } else {
             try database.transaction(change)

@@ -158,9 +158,17 @@ enum StatusCommand {
         let silent = ((status.changedKeys ?? []) + (status.silentChats ?? [])).map {
             "  \($0.chat): \($0.problem)"
         }
-        return [head] + [core, suspended, kernel, callers].compactMap { $0 } + silent
+        return [head] + [core, fullDisk(status.fullDisk), suspended, kernel, callers].compactMap { $0 }
+            + WaitingWords.lines(status.waiting) + silent
             + keeping(status.keeping)
             + verification(status.verified) + status.transfers.map(line)
+    }
+
+    private static func fullDisk(_ disk: MountStatus.FullDisk?) -> String? {
+        disk.map {
+            "the disk of \($0.folder) is full (\(ByteCount.rounded($0.free)) free): nothing can be received, written "
+                + "or sent until there is room"
+        }.map { "  " + $0 }
     }
 
     private static func verification(_ verified: MountStatus.Verification?) -> [String] {

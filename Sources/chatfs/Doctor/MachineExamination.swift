@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import EmbeddedCore
+import FileSystem
 import Glibc
 import Media
 import Network
@@ -86,9 +87,18 @@ enum MachineExamination {
                 profiles.isEmpty
                 ? .note("the data directory has no profile: chatfs profile create NAME makes one")
                 : .good("profiles: \(profiles.map(\.displayName).joined(separator: ", "))")
-            return ([count], relays, proxies)
+            return ([room(at: directory.path), count].compactMap(\.self), relays, proxies)
         } catch {
             return ([.bad("the data directory cannot be used: \(sentence(of: error))")], [], [:])
+        }
+    }
+
+    /// A full disk; nil where there is room. Blocks.
+    static func room(at path: String) -> Finding? {
+        MountStatus.FullDisk(of: path).map {
+            .bad(
+                "the disk of the data directory \(path) is full (\(ByteCount.rounded($0.free)) free): free some space, "
+                    + "nothing can be received, written or sent until then")
         }
     }
 

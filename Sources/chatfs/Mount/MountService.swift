@@ -119,7 +119,7 @@ struct MountService: ProgramService {
         } catch  where error.code == EPERM {
             throw ProgramError(
                 .refused,
-                "Only a file that failed, is unsure, or was left by a killed program is sent once more.",
+                "Only a file that failed, is unsure, is held back or was recovered is sent once more.",
                 cause: error)
         } catch {
             throw ProgramError(error)

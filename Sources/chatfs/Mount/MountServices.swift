@@ -51,6 +51,9 @@ struct MountServices: Sendable {
                 // What is pinned stays on this machine.
                 await opened.answer(request.sparing { hydrator.isPinned($0) })
             })
+        fileSystem.completeStatus { status in
+            await opened.completeStatus(&status) { fileSystem.lister.folder(of: $0)?.name.description }
+        }
         let folder = opened.folder
         fileSystem.completeStatus { status in
             status.verified = await ThreadPool.shared.run {

@@ -35,6 +35,8 @@ struct MountedCore: Sendable {
     let suspend: @Sendable () async -> Void
     let resume: @Sendable () async -> Void
     let shutDown: @Sendable () async -> Void
+    /// What waits on the network; nil where an official core does that.
+    var waiting: (@Sendable () async throws(ChatError) -> NetworkWaiting)?
 
     static func open(_ settings: CoreSettings) async throws -> MountedCore {
         let access = settings.directory
@@ -63,7 +65,8 @@ struct MountedCore: Sendable {
             shutDown: {
                 await links.close()
                 await core.shutDown(finishingWithin: .seconds(2))
-            })
+            },
+            waiting: { () async throws(ChatError) in try await core.networkWaiting() })
     }
 
     private static func open(

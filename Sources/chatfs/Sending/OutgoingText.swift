@@ -4,6 +4,7 @@ import CommandLineKit
 import Cryptography
 import Desktop
 import EmbeddedCore
+import FileSystem
 import Glibc
 import Posix
 
@@ -51,13 +52,14 @@ struct OutgoingText: Sendable {
 
     /// Gives it to the daemon of a mount, and returns when that has it durably.
     func handOver(to daemon: ControlClient, _ stage: SendingStage) async throws {
-        try await ThreadPool.shared.run {
+        let reference = try await ThreadPool.shared.run {
             let terms = try daemon.terms(for: chat)
             let (composed, unanswered) = try begin(
                 terms.chat, terms.unanswered(profileFolder: daemon.profileFolder), stage)
             do throws(DesktopError) {
                 try daemon.send(composed, to: terms.chat)
                 unanswered.end(mark(of: terms.chat))
+                return terms.chat
             } catch {
                 switch error.code {
                 case .refused:
@@ -70,6 +72,42 @@ struct OutgoingText: Sendable {
                         to: error)
                 }
             }
+        }
+        await noteWaiting(in: daemon, reference)
+    }
+
+    /// Says that the text waits where no messaging server takes it within two seconds.
+    /// - Parameters:
+    ///   - fate: what becomes of it, a sentence.
+    ///   - waiting: what the profile waits for at this moment, and how many messages of this chat are among it; nil where
+    ///     that is not known.
+    static func noteWaiting(
+        _ fate: String, _ waiting: () async -> (count: Int, servers: [MountStatus.Waiting.Server])?
+    ) async {
+        let end = ContinuousClock.now + .seconds(2)
+        while let (count, servers) = await waiting(), count > 0 {
+            guard ContinuousClock.now >= end else {
+                guard (try? await Task.sleep(for: .milliseconds(100))) != nil else { return }
+                continue
+            }
+            for server in servers { Terminal.note("chatfs: \(WaitingWords.sentence(server))") }
+            return Terminal.note("chatfs: the text waits, no messaging server has taken it yet. \(fate)")
+        }
+    }
+
+    /// The same of a text that the daemon of a mount has.
+    private func noteWaiting(in daemon: ControlClient, _ chat: String) async {
+        let folder = daemon.profileFolder
+        var mount: Mounted?
+        await Self.noteWaiting("It goes by itself as soon as one does; 'chatfs status' shows it.") {
+            if mount == nil {
+                for one in (try? Mounted.all()) ?? [] {
+                    if await one.status()?.controlFolder == folder { mount = one }
+                }
+            }
+            guard let status = await mount?.status() else { return nil }
+            let messages = status.waiting?.messages.first { $0.reference == chat }
+            return (messages?.count ?? 0, status.waiting?.servers ?? [])
         }
     }
 
@@ -92,6 +130,11 @@ struct OutgoingText: Sendable {
         } catch {
             unanswered.end(mark)
             throw error
+        }
+        await Self.noteWaiting("It goes the next time the profile is mounted or used.") {
+            (try? await core.networkWaiting()).map { waiting in
+                (waiting.messages[reference] ?? 0, MountStatus.Waiting(waiting) { _ in nil }.servers)
+            }
         }
         return { unanswered.end(mark) }
     }

@@ -1,0 +1,49 @@
+import Base
+import SMP
+
+/// A messaging server to which no connection can be made at present.
+public struct ServerOutage: Sendable, Hashable {
+    public let server: ServerAddress
+    /// When the first attempt failed since there was a connection, by the wall clock.
+    public let since: Timestamp
+    /// Why the last one did, a sentence.
+    public let problem: String
+}
+
+/// Which servers cannot be reached, from the first failed attempt to the next connection. Any thread.
+final class ServerOutages: Sendable {
+    private struct Outage {
+        var since: Timestamp
+        var problem: String
+        var lastTry: ContinuousClock.Instant
+    }
+
+    private let state = Lock([ServerAddress: Outage]())
+    private let clock: any WallClock
+
+    /// Nobody has wanted anything of a server for so long: it is left out.
+    private static let memory = Duration.seconds(3600)
+
+    init(clock: any WallClock = SystemWallClock()) { self.clock = clock }
+
+    func failed(_ server: ServerAddress, _ problem: String) {
+        let now = clock.now()
+        state.withLock { state in
+            let since = state[server]?.since ?? now
+            state[server] = Outage(since: since, problem: problem, lastTry: .now)
+        }
+    }
+
+    func connected(_ server: ServerAddress) { state.withLock { $0[server] = nil } }
+
+    /// Those that are left, by their names.
+    var current: [ServerOutage] {
+        let limit = ContinuousClock.now - Self.memory
+        let outages = state.withLock { state in
+            state = state.filter { $0.value.lastTry > limit }
+            return state
+        }
+        return outages.map { ServerOutage(server: $0, since: $1.since, problem: $1.problem) }
+            .sorted { ($0.since, $0.server.text) < ($1.since, $1.server.text) }
+    }
+}

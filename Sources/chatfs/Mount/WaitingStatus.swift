@@ -1,0 +1,58 @@
+import ChatCore
+import Desktop
+import EmbeddedCore
+import FileSystem
+import Glibc
+import Posix
+
+extension MountedCore {
+    /// Adds what waits for the network and a full disk to the status of a mount.
+    /// - Parameter folderName: of a chat; nil where none is shown.
+    func completeStatus(
+        _ status: inout MountStatus, folderName: @Sendable (ChatReference) -> String?
+    ) async {
+        status.fullDisk = await ThreadPool.shared.run { [folder] in MountStatus.FullDisk(of: folder) }
+        guard let waiting else { return }
+        do throws(ChatError) {
+            let found = MountStatus.Waiting(try await waiting(), folderName: folderName)
+            status.waiting = found.isEmpty ? nil : found
+        } catch {
+            Log("mount").warning("what waits is not in the status: \(error.sentence)")
+        }
+    }
+}
+
+extension Mounted {
+    /// Nil where it does not answer, or is of another version.
+    func status() async -> MountStatus? {
+        guard case .status(let bytes) = await answer() else { return nil }
+        return MountStatus.decoded(bytes)
+    }
+}
+
+extension MountStatus.FullDisk {
+    /// Bytes below which next to nothing can be written.
+    static let limit: UInt64 = 1 << 20
+
+    /// Nil where there is room, or where that cannot be asked. Blocks.
+    init?(of folder: String) {
+        guard let free = try? OpenFile(folder, flags: O_RDONLY).availableBytes(), free < Self.limit else {
+            return nil
+        }
+        self.init(folder: folder, free: free)
+    }
+}
+
+extension MountStatus.Waiting {
+    /// - Parameter folderName: of a chat; nil where none is shown.
+    init(_ waiting: NetworkWaiting, folderName: (ChatReference) -> String?) {
+        self.init()
+        servers = waiting.outages.map {
+            Server(server: $0.server, since: $0.since.seconds, problem: $0.problem)
+        }
+        messages = waiting.messages.map { chat, count in
+            Messages(chat: folderName(chat) ?? chat.description, reference: chat.description, count: count)
+        }.sorted { $0.chat < $1.chat }
+        (invitations, requests) = (waiting.invitations, waiting.requests)
+    }
+}

@@ -1,0 +1,33 @@
+import Base
+import FileSystem
+import Posix
+
+/// What waits for the network, in words.
+enum WaitingWords {
+    /// For `chatfs status`, indented.
+    static func lines(_ waiting: MountStatus.Waiting?) -> [String] {
+        guard let waiting else { return [] }
+        var lines = waiting.servers.map { "  " + sentence($0) }
+        lines += waiting.messages.map {
+            "  \(count($0.count, "message")) of \($0.chat) \($0.count == 1 ? "waits" : "wait") for a messaging "
+                + "server; the texts are in .chatfs/messages/\($0.chat).jsonl"
+        }
+        if waiting.invitations > 0 {
+            lines.append("  \(count(waiting.invitations, "invitation")) that nobody has used yet")
+        }
+        if waiting.requests > 0 {
+            lines.append("  \(count(waiting.requests, "request")) without an answer: see 'chatfs requests'")
+        }
+        return lines
+    }
+
+    /// One server, since when, and why.
+    static func sentence(_ server: MountStatus.Waiting.Server) -> String {
+        return
+            "messaging server \(server.server) cannot be reached since \(Timestamp(seconds: server.since).iso8601): \(server.problem)"
+    }
+
+    private static func count(_ number: Int, _ noun: String) -> String {
+        "\(number) \(noun)\(number == 1 ? "" : "s")"
+    }
+}
