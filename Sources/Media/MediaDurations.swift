@@ -49,6 +49,11 @@ enum MovieFile {
     /// Where the content of the first box of a type lies.
     static func box(
         _ type: String, in range: Range<UInt64>, _ content: MediaContent
+    ) throws -> Range<UInt64>? { try box(Array(type.utf8), in: range, content) }
+
+    /// The same, of a type that is not ASCII.
+    static func box(
+        _ type: [UInt8], in range: Range<UInt64>, _ content: MediaContent
     ) throws -> Range<UInt64>? {
         var position = range.lowerBound
         for _ in 0..<maxBoxes {
@@ -64,7 +69,7 @@ enum MovieFile {
                 length = range.upperBound - position
             }
             guard length >= header, length <= range.upperBound - position else { return nil }
-            if name == Array(type.utf8) { return position + header..<position + length }
+            if name == type { return position + header..<position + length }
             position += length
             if position >= range.upperBound { return nil }
         }

@@ -15,7 +15,7 @@ enum PictureFormat: String, CaseIterable, Sendable {
             self = .jpeg
         } else if begins([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {
             self = .png
-        } else if begins(Array("GIF8".utf8)) {
+        } else if begins(Array("GIF87a".utf8)) || begins(Array("GIF89a".utf8)) {
             self = .gif
         } else if begins(Array("RIFF".utf8)), begins(Array("WEBP".utf8), at: 8) {
             self = .webp

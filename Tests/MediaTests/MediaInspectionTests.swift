@@ -13,15 +13,22 @@ import Testing
         }
     }
 
-    @Test func imagesAreKnownByExtensionAndContent() throws {
-        #expect(try kind("a.JPG", [0xFF, 0xD8, 0xFF, 0xE0, 0]) == .image(preview: ""))
-        #expect(try kind("a.png", [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) == .image(preview: ""))
-        #expect(try kind("a.gif", Array("GIF89a".utf8)) == .image(preview: ""))
-        #expect(try kind("a.webp", Array("RIFF....WEBPVP8 ".utf8)) == .image(preview: ""))
-        #expect(try kind("a.jpg", Array("not a picture".utf8)) == .file)
-        #expect(try kind("a.bin", [0xFF, 0xD8, 0xFF, 0xE0, 0]) == .file)
-        #expect(try kind("a.svg", Array("<svg/>".utf8)) == .file)
-        #expect(try kind("a.jpg", []) == .file)
+    private static let jpeg: [UInt8] = [0xFF, 0xD8, 0xFF, 0xE0, 0]
+
+    @Test(arguments: ["a.JPG", "a.jfif", "a", "a.png", "a.bin", "a.mp4", "voice.m4a", "a."])
+    func picturesAreKnownByContentAlone(name: String) throws {
+        #expect(try kind(name, Self.jpeg) == .image(preview: ""))
+        #expect(try kind(name, [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) == .image(preview: ""))
+        #expect(try kind(name, Array("GIF89a".utf8)) == .image(preview: ""))
+        #expect(try kind(name, Array("RIFF....WEBPVP8 ".utf8)) == .image(preview: ""))
+    }
+
+    @Test func namesOfPicturesAloneMakeNone() throws {
+        for name in ["a.jpg", "a.png", "a.gif", "a.webp", "a.jfif", "a.svg"] {
+            for text in ["", "not a picture", "GIF8 is a format", "<svg/>", "RIFF....WAVEfmt "] {
+                #expect(try kind(name, Array(text.utf8)) == .file, "\(name): \(text)")
+            }
+        }
     }
 
     private func box(_ type: String, _ content: [UInt8]) -> [UInt8] {
@@ -50,9 +57,37 @@ import Testing
         let bytes = movie(scale: 1000, duration: 7400, tail: true)
         #expect(try kind("voice_20260101.m4a", bytes) == .voice(seconds: 7))
         #expect(try kind("Recording 3.m4a", bytes) == .voice(seconds: 7))
+        #expect(try kind("New Recording 3.m4a", bytes) == .voice(seconds: 7))
+        #expect(try kind("Neue Aufnahme.m4a", bytes) == .voice(seconds: 7))
         #expect(try kind("song.m4a", bytes) == .file)
         #expect(try kind("voice.m4a", movie(scale: 1, duration: 301, tail: false)) == .file)
         #expect(try kind("voice.mp3", bytes) == .file)
+    }
+
+    /// As Voice Memos writes its tags.
+    private func tagged(_ encoder: String) -> [UInt8] {
+        let data = box("data", [0, 0, 0, 1, 0, 0, 0, 0] + Array(encoder.utf8))
+        var tag = box("too.", data)
+        tag.replaceSubrange(4..<8, with: [0xA9, 0x74, 0x6F, 0x6F])
+        let user = box("udta", box("meta", [0, 0, 0, 0] + box("ilst", tag)))
+        var bytes = movie(scale: 1000, duration: 7400, tail: true)
+        let place = bytes.count - movieLength
+        let moov = box("moov", Array(bytes[(place + 8)...]) + user)
+        bytes.replaceSubrange(place..., with: moov)
+        return bytes
+    }
+
+    /// Of the box `moov` of `movie`.
+    private var movieLength: Int { 8 + 11 + 8 + 100 }
+
+    @Test func recordingsAreToldByTheirRecorder() throws {
+        let memo = tagged("com.apple.VoiceMemos (iPhone Version 17.1 (Build 21B74))")
+        #expect(try kind("Main Street 2.m4a", memo) == .voice(seconds: 7))
+        #expect(try kind("Main Street 2.m4a", tagged("Lavf60.3.100")) == .file)
+        for length in 0..<memo.count {
+            let part = Array(memo.prefix(length))
+            #expect(try kind("Main Street 2.m4a", part) == .file)
+        }
     }
 
     @Test func oggRecordingsCountTheirSamples() throws {

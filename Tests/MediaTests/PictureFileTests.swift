@@ -157,7 +157,8 @@ struct PictureFileTests {
     @Test("a format is told by its first bytes, and not by fewer")
     func formats() {
         let starts: [(PictureFormat, [UInt8])] = [
-            (.jpeg, [0xFF, 0xD8, 0xFF]), (.png, Self.signature), (.gif, Array("GIF8".utf8)),
+            (.jpeg, [0xFF, 0xD8, 0xFF]), (.png, Self.signature), (.gif, Array("GIF87a".utf8)),
+            (.gif, Array("GIF89a".utf8)),
             (.webp, Array("RIFF1234WEBP".utf8)),
         ]
         for (format, start) in starts {

@@ -31,6 +31,10 @@ enum SendCommand {
                 "text", named: "TEXT", .text,
                 "Send this text instead of a file; - reads it from standard input."),
             .value("caption", named: "TEXT", .text, "A text to go with it."),
+            .value(
+                "as", named: "FORM", .choice(MediaForm.allCases.map(\.rawValue)),
+                "As what it is sent: a plain file, an image, a video, or a voice message. Default: by its content and name."
+            ),
             .flag(
                 "anew",
                 "Send it also if an earlier command, of which nothing is known, may have sent it already."),
@@ -41,6 +45,7 @@ enum SendCommand {
         examples: [
             Example("chatfs send report.pdf bob --caption 'As promised'", "One file, with a word to it."),
             Example("chatfs send --text 'On my way' bob", "A text without a file."),
+            Example("chatfs send memo.m4a bob --as voice", "A voice message, whatever its name is."),
             Example("date | chatfs send --text - bob", "What a program writes."),
         ],
         waitsForStop: true
@@ -129,12 +134,16 @@ private enum OutgoingContent: Sendable {
             guard invocation.optionalArgument("FILE") == nil, invocation["caption"] == nil else {
                 throw UsageError("--text sends no file: a text that goes with one is its --caption")
             }
+            guard invocation["as"] == nil else {
+                throw UsageError("--as is about a file, and --text sends none")
+            }
             self = .text(try await OutgoingText(text, chat: chat, startsAnew: startsAnew))
         } else {
             guard let path = invocation.optionalArgument("FILE") else { throw UsageError("FILE is missing") }
             self = .file(
                 OutgoingFile(
                     path: path, chat: chat, caption: invocation["caption"] ?? "",
+                    form: invocation["as"].flatMap(MediaForm.init),
                     metadata: invocation["strip-metadata"].flatMap(MetadataPolicy.init) ?? .never,
                     startsAnew: startsAnew))
         }

@@ -12,9 +12,11 @@ enum FileSending {
     /// The caller does this itself also when a mount's daemon does the sending: the file may lie in
     /// that very mount, and a daemon that reads its own mount waits for itself.
     ///
-    /// - Parameter isInterrupted: asked now and then; throws when it is to end.
+    /// - Parameters:
+    ///   - form: as what it is sent; nil: by its content and name.
+    ///   - isInterrupted: asked now and then; throws when it is to end.
     static func compose(
-        _ path: String, caption: String, limit: UInt64?, stagingFolder: String,
+        _ path: String, caption: String, as form: MediaForm? = nil, limit: UInt64?, stagingFolder: String,
         isInterrupted: () throws -> Void
     ) throws -> Composed {
         let (file, status) = try naming(path) {
@@ -24,9 +26,10 @@ enum FileSending {
         }
         let size = try Self.size(status, limit: limit)
         let given = path.lastPathName ?? path
-        let kind = try MediaInspection.kind(name: Array(given.utf8), size: size) { offset, count in
-            try file.read(count: count, at: offset)
-        }
+        let content: MediaContent = { offset, count in try file.read(count: count, at: offset) }
+        let kind =
+            try form.map { try MediaInspection.kind(as: $0, size: size, content: content) }
+            ?? MediaInspection.kind(name: Array(given.utf8), size: size, content: content)
         let id = Hexadecimal.encode(SystemRandomSource().bytes(16))
         let staged = stagingFolder + "/send-" + id
         let arguments = CryptoFile.freshArguments()
@@ -48,7 +51,7 @@ enum FileSending {
             source: FileSourceLocation(path: staged, arguments: arguments),
             content: MessageContent(kind: kind, text: caption),
             modified: Timestamp(seconds: Int64(status.st_mtim.tv_sec)))
-        return Composed(message: message, digest: digest.finalize())
+        return Composed(message: message, form: form, digest: digest.finalize())
     }
 
     private static func size(_ status: stat, limit: UInt64?) throws(ChatError) -> UInt64 {
@@ -92,12 +95,15 @@ enum FileSending {
     /// A message that is ready to be sent, and the digest of what it sends.
     struct Composed: Sendable {
         var message: ComposedMessage
+        /// As what its user wants it to be sent.
+        var form: MediaForm?
         var digest: [UInt8]
 
-        /// The same whenever the same is to be sent into this chat: by name, caption and content.
+        /// The same whenever the same is to be sent into this chat: by name, caption, form and content.
         func mark(of chat: String) -> String {
             var hash = SHA256()
-            for text in [chat, message.fileName, message.content.text] {
+            let form = form.map { ["as " + $0.rawValue] } ?? []
+            for text in [chat, message.fileName, message.content.text] + form {
                 let bytes = Array(text.utf8)
                 hash.update(Array("\(bytes.count):".utf8) + bytes)
             }

@@ -9,6 +9,8 @@ struct OutgoingFile: Sendable {
     let path: String
     let chat: String
     let caption: String
+    /// nil: by its content and name.
+    let form: MediaForm?
     /// What of its pictures is not sent; a mount that sends it may want more removed.
     let metadata: MetadataPolicy
     /// An earlier request for the same whose outcome is not known does not count.
@@ -59,13 +61,19 @@ private struct Request: Sendable {
         }
         let composed = try await pool.run {
             try FileSending.compose(
-                file.path, caption: file.caption, limit: terms.largest,
+                file.path, caption: file.caption, as: file.form, limit: terms.largest,
                 stagingFolder: terms.stagingFolder,
                 isInterrupted: { try stage.check() })
         }
         mark = composed.mark(of: terms.chat)
         do throws(ChatError) {
             message = try await preparation.completed(composed.message)
+            // Only decoding tells a picture that is broken.
+            if file.form == .image, message.content.kind == .file {
+                throw ChatError(
+                    .invalidCommand,
+                    "This picture is damaged, too large, or cannot be decoded: send it as a file.")
+            }
         } catch {
             await pool.run { _ = unlink(composed.message.source.path) }
             throw error
