@@ -22,6 +22,8 @@ public struct KeepRequest: Codable, Hashable, Sendable {
     public var metered: Bool?
     /// `arrival` or `expiring`.
     public var when: String?
+    /// Small media at arrival (`ArrivalRule`).
+    public var autoReceive: Bool?
 
     public init(_ action: Action, chat: String? = nil) {
         keep = action
@@ -43,11 +45,13 @@ public struct KeepAnswer: Codable, Hashable, Sendable {
         public var minimumFree: UInt64
         public var metered: Bool
         public var when: String
+        public var autoReceive: Bool
 
         public init(
             chat: String?, name: String?, what: String, largest: UInt64, minimumFree: UInt64, metered: Bool,
-            when: String
+            when: String, autoReceive: Bool = true
         ) {
+            self.autoReceive = autoReceive
             self.chat = chat
             self.name = name
             self.what = what

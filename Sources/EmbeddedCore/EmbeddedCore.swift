@@ -25,6 +25,9 @@ public final class EmbeddedCore: ChatCore {
     /// this machine's own network it goes only to relays that are configured or approved.
     public let client: XFTPClient
 
+    /// Says which files are received without being asked for.
+    public var arrivals: ArrivalRule { store.arrivals }
+
     /// The same for every profile.
     public static let limits = ChatLimits(
         maxFileSize: FilePolicy.xftpLimit, maxSentTogether: 32)
@@ -54,7 +57,7 @@ public final class EmbeddedCore: ChatCore {
     /// Keeps the profile to this process. Blocks.
     private init(
         _ directory: DataDirectory, profile: Profile, mountpoint: String?, relays: [RelayWithPassword],
-        transfers: (any FileTransfers)?, retry: RetryPolicy, lockTimeout: Duration,
+        arrivals: ArrivalRule, transfers: (any FileTransfers)?, retry: RetryPolicy, lockTimeout: Duration,
         agent: @escaping ProfileAgent.Making
     ) throws {
         self.directory = directory
@@ -77,7 +80,7 @@ public final class EmbeddedCore: ChatCore {
             lock: try .takeProfile(
                 OpenFile(folders.path + "/lock", flags: O_RDWR | O_CREAT), mountpoint: mountpoint,
                 timeout: lockTimeout),
-            progress: { scheduler.progress })
+            arrivals: arrivals, progress: { scheduler.progress })
         let damaged = DamagedCopies(store)
         try damaged.takeInEarlierKeys()
         let approvals = RelayApprovals(store, trust)
@@ -113,29 +116,31 @@ public final class EmbeddedCore: ChatCore {
     ///   - name: nil takes the only profile there is.
     ///   - mountpoint: told to others who want the profile.
     ///   - relays: kept in the profile, for this and for later uploads, and trusted for downloads.
+    ///   - arrivals: says what is received without being asked for.
     /// - Throws: `.profileInUse` naming the process that holds it, after waiting up to 10 s for one
     ///   that is finishing; `.noSuchProfile`; `.storage`, `.file(.noSpace)`.
     public static func open(
         _ directory: DataDirectory, profile name: String?, mountpoint: String? = nil,
-        relays: [RelayAddress] = []
+        relays: [RelayAddress] = [], arrivals: ArrivalRule = ArrivalRule()
     ) async throws(ChatError) -> EmbeddedCore {
         try await open(
             directory, profile: name, mountpoint: mountpoint, relays: relays.map(RelayWithPassword.init),
-            transfers: nil,
+            arrivals: arrivals, transfers: nil,
             retry: RetryPolicy(first: .seconds(2), maxDelay: .seconds(300), tries: .max))
     }
 
     /// As `open`, with transfers and delays of the caller's choice.
     static func open(
         _ directory: DataDirectory, profile name: String?, mountpoint: String?,
-        relays: [RelayWithPassword], transfers: (any FileTransfers)?, retry: RetryPolicy,
+        relays: [RelayWithPassword], arrivals: ArrivalRule = ArrivalRule(),
+        transfers: (any FileTransfers)?, retry: RetryPolicy,
         lockTimeout: Duration = .seconds(10), agent: @escaping ProfileAgent.Making = ProfileAgent.overNetwork
     ) async throws(ChatError) -> EmbeddedCore {
         let core = try await blocking.run {
             let profile = try directory.profile(named: name)
             return try EmbeddedCore(
-                directory, profile: profile, mountpoint: mountpoint, relays: relays, transfers: transfers,
-                retry: retry, lockTimeout: lockTimeout, agent: agent)
+                directory, profile: profile, mountpoint: mountpoint, relays: relays, arrivals: arrivals,
+                transfers: transfers, retry: retry, lockTimeout: lockTimeout, agent: agent)
         }
         do throws(SystemError) {
             try core.listen(to: directory.signal)

@@ -142,6 +142,29 @@ import Testing
         await bob.shutDown()
     }
 
+    @Test func nothingIsReceivedAtArrivalWhereThatIsOff() async throws {
+        let world = try World()
+        try world.directory.connect("alice", "bob")
+        let alice = try await world.open("alice")
+        let arrivals = ArrivalRule(ArrivalRule.Choice(usual: false))
+        let bob = try await world.open("bob", arrivals: arrivals)
+        let heard = Listener(bob)
+        let chat = try await alice.chat(named: "bob")
+        let image = MessageContent.Kind.image(preview: "data:image/jpg;base64,AA==")
+        _ = try await alice.send(try alice.compose(pattern(300_000), name: "a.jpg", kind: image), to: chat)
+        try await heard.waits(for: "rcvFileDescrReady")
+        let offered = try await bob.newest(in: "alice")
+        #expect(offered.file?.status == .rcvInvitation(described: true))
+        // Still to be had, and turned on again it comes for the next one.
+        try await bob.receiveFile(try #require(offered.file?.id), approvedRelays: false)
+        try await heard.waits(for: "rcvFileComplete")
+        arrivals.change(to: ArrivalRule.Choice())
+        _ = try await alice.send(try alice.compose(pattern(300_001), name: "b.jpg", kind: image), to: chat)
+        try await heard.waits(for: "rcvFileComplete", times: 2)
+        await alice.shutDown()
+        await bob.shutDown()
+    }
+
     @Test func withoutARelayALargerFileIsRefusedAndTheStagedOneStays() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")

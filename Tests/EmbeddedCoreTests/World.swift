@@ -51,11 +51,12 @@ struct World {
     /// A connection to the directory as another process has it.
     func open(
         _ name: String, mountpoint: String? = nil, relays: [RelayWithPassword] = [MemoryRelay.relay],
-        lockTimeout: Duration = .seconds(10)
+        lockTimeout: Duration = .seconds(10), arrivals: ArrivalRule = ArrivalRule()
     ) async throws -> EmbeddedCore {
         let directory = try DataDirectory(folder.path("data"), clock: clock, bootClock: clock)
         return try await EmbeddedCore.open(
-            directory, profile: name, mountpoint: mountpoint, relays: relays, transfers: relay,
+            directory, profile: name, mountpoint: mountpoint, relays: relays, arrivals: arrivals,
+            transfers: relay,
             retry: RetryPolicy(first: .milliseconds(5), maxDelay: .milliseconds(20), tries: .max),
             lockTimeout: lockTimeout)
     }

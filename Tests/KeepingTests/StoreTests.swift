@@ -24,14 +24,22 @@ struct KeepStoreTests {
         #expect(try store.rules() == KeepRules())
         try store.change(nil, by: KeepOverride(kinds: .media, largest: UInt64(Int64.max)))
         try store.change(nil, by: KeepOverride(minimumFree: 5, usesMetered: false))
+        try store.change(.direct(2), by: KeepOverride(receivesSmallMedia: true))
+        try store.change(nil, by: KeepOverride(receivesSmallMedia: false))
         try store.change(.group(3), by: KeepOverride(kinds: .all, usesMetered: true, moment: .expiring))
         // Another process, while the first one has it open.
         let other = try KeepStore(in: folder.path)
         let wanted = KeepRules(
             profile: KeepOverride(
-                kinds: .media, largest: UInt64(Int64.max), minimumFree: 5, usesMetered: false),
-            chats: [.group(3): KeepOverride(kinds: .all, usesMetered: true, moment: .expiring)])
+                kinds: .media, largest: UInt64(Int64.max), minimumFree: 5, usesMetered: false,
+                receivesSmallMedia: false),
+            chats: [
+                .group(3): KeepOverride(kinds: .all, usesMetered: true, moment: .expiring),
+                .direct(2): KeepOverride(receivesSmallMedia: true),
+            ])
         #expect(try other.rules() == wanted)
+        #expect(wanted.arrivals == ArrivalRule.Choice(usual: false, chats: [.direct(2): true]))
+        try other.reset(.direct(2))
         try other.reset(.group(3))
         try other.reset(nil)
         #expect(try store.rules() == KeepRules())

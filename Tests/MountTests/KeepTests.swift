@@ -39,7 +39,10 @@ struct KeepTests {
         #expect(try isRemote(mounts, "film.bin"))
         // The mount is told, and what came before the rule is fetched too.
         let shown = try await keep(mounts, ["set", "--what", "all"])
-        #expect(shown == "all chats: --what all --max-size 1gb --min-free 1gb --metered no --when arrival\n")
+        #expect(
+            shown
+                == "all chats: --what all --max-size 1gb --min-free 1gb --metered no --when arrival --auto-receive yes\n"
+        )
         try await mounts.waitForState("stored", of: "bob/alice/film.bin")
         try await mounts.send(TwoMounts.bytes(700_000, seed: 2), as: "next.bin")
         try await mounts.waitForState("stored", of: "bob/alice/next.bin")

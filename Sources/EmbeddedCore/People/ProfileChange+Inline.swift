@@ -10,8 +10,7 @@ extension ProfileChange {
 
     /// Asks for a file that has just been offered, where it is of a kind that is received without a further word.
     func receiveByItself(_ item: ItemID, from author: Author, in chat: Int64) throws {
-        guard let item = try tables.items.item(item), let file = item.file,
-            FilePolicy.receivesAtArrival(item.content, size: file.size),
+        guard let item = try tables.items.item(item), let file = item.file, arrivals.receives(item),
             try tables.inlineTransfers.count(by: author, in: chat) < Self.maxAskedByItself
         else { return }
         // What cannot be had now is still on offer.

@@ -103,7 +103,7 @@ final class FileReceiver: Sendable {
         else { return false }
         switch offer.wish {
         case .declined: return false
-        case .none: return FilePolicy.receivesAtArrival(item.content, size: file.size)
+        case .none: return store.arrivals.receives(item)
         case .requested: return true
         }
     }

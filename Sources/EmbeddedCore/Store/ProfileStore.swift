@@ -9,6 +9,7 @@ final class ProfileStore: Sendable {
     let clock: any WallClock
     let folders: ProfileFolders
     let events: EventHub
+    let arrivals: ArrivalRule
     private let directory: DirectoryStore
     private let signal: ChangeSignal
     private let progress: @Sendable () -> [FileID: TransferProgress]
@@ -20,14 +21,17 @@ final class ProfileStore: Sendable {
         var disappearing: (@Sendable () -> Void)?
     }
 
-    /// - Parameter progress: how far running transfers are.
+    /// - Parameters:
+    ///   - arrivals: says what is received without being asked for.
+    ///   - progress: how far running transfers are.
     init(
         _ profile: Profile, in directory: DataDirectory, folders: ProfileFolders, lock: ProcessLock,
-        progress: @escaping @Sendable () -> [FileID: TransferProgress]
+        arrivals: ArrivalRule = ArrivalRule(), progress: @escaping @Sendable () -> [FileID: TransferProgress]
     ) {
         self.profile = profile
         self.folders = folders
         self.lock = lock
+        self.arrivals = arrivals
         self.progress = progress
         clock = directory.clock
         self.directory = directory.store
@@ -58,7 +62,7 @@ final class ProfileStore: Sendable {
             let result = try directory.change { tables in
                 reserve()
                 let begun = ProfileChange(
-                    tables.tables(of: profile.id, context), of: profile.id, at: clock.now())
+                    tables.tables(of: profile.id, context), of: profile.id, arrivals, at: clock.now())
                 change = begun
                 let result = try body(begun)
                 try begun.tellGrownLogs()
@@ -112,6 +116,7 @@ final class ProfileStore: Sendable {
 final class ProfileChange {
     let tables: ProfileTables
     let profile: Int64
+    let arrivals: ArrivalRule
     /// When it began.
     let time: Timestamp
     /// The same by the clock of the database, which nobody sets.
@@ -127,9 +132,12 @@ final class ProfileChange {
     /// CryptoFiles, by their names in the files folder, that no row names any more.
     private(set) var abandonedFiles: [String] = []
 
-    fileprivate init(_ tables: ProfileTables, of profile: Int64, at time: Timestamp) {
+    fileprivate init(
+        _ tables: ProfileTables, of profile: Int64, _ arrivals: ArrivalRule, at time: Timestamp
+    ) {
         self.tables = tables
         self.profile = profile
+        self.arrivals = arrivals
         self.time = time
     }
 

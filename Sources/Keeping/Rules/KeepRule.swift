@@ -26,11 +26,15 @@ public struct KeepRule: Hashable, Sendable {
     /// Also over connections that are paid for by what goes over them.
     public var usesMetered: Bool
     public var moment: Moment
+    /// Whether small pictures, videos and voice messages are received at arrival as the SimpleX apps do it
+    /// (`ArrivalRule`), whatever else the rule says.
+    public var receivesSmallMedia: Bool
 
     public init(
         kinds: Kinds = .never, largest: UInt64 = FilePolicy.xftpLimit, minimumFree: UInt64 = 1 << 30,
-        usesMetered: Bool = false, moment: Moment = .arrival
+        usesMetered: Bool = false, moment: Moment = .arrival, receivesSmallMedia: Bool = true
     ) {
+        self.receivesSmallMedia = receivesSmallMedia
         self.kinds = kinds
         self.largest = largest
         self.minimumFree = minimumFree
@@ -46,11 +50,13 @@ public struct KeepOverride: Hashable, Sendable {
     public var minimumFree: UInt64?
     public var usesMetered: Bool?
     public var moment: KeepRule.Moment?
+    public var receivesSmallMedia: Bool?
 
     public init(
         kinds: KeepRule.Kinds? = nil, largest: UInt64? = nil, minimumFree: UInt64? = nil,
-        usesMetered: Bool? = nil, moment: KeepRule.Moment? = nil
+        usesMetered: Bool? = nil, moment: KeepRule.Moment? = nil, receivesSmallMedia: Bool? = nil
     ) {
+        self.receivesSmallMedia = receivesSmallMedia
         self.kinds = kinds
         self.largest = largest
         self.minimumFree = minimumFree
@@ -65,14 +71,16 @@ public struct KeepOverride: Hashable, Sendable {
         KeepOverride(
             kinds: change.kinds ?? kinds, largest: change.largest ?? largest,
             minimumFree: change.minimumFree ?? minimumFree, usesMetered: change.usesMetered ?? usesMetered,
-            moment: change.moment ?? moment)
+            moment: change.moment ?? moment,
+            receivesSmallMedia: change.receivesSmallMedia ?? receivesSmallMedia)
     }
 
     public func applied(to rule: KeepRule) -> KeepRule {
         KeepRule(
             kinds: kinds ?? rule.kinds, largest: largest ?? rule.largest,
             minimumFree: minimumFree ?? rule.minimumFree, usesMetered: usesMetered ?? rule.usesMetered,
-            moment: moment ?? rule.moment)
+            moment: moment ?? rule.moment,
+            receivesSmallMedia: receivesSmallMedia ?? rule.receivesSmallMedia)
     }
 }
 
@@ -90,6 +98,13 @@ public struct KeepRules: Hashable, Sendable {
     public var usual: KeepRule { profile.applied(to: KeepRule()) }
 
     public func rule(for chat: ChatReference) -> KeepRule { chats[chat]?.applied(to: usual) ?? usual }
+
+    /// What cores receive without being asked for.
+    public var arrivals: ArrivalRule.Choice {
+        ArrivalRule.Choice(
+            usual: usual.receivesSmallMedia,
+            chats: chats.compactMapValues(\.receivesSmallMedia))
+    }
 
     private var all: [KeepRule] { [usual] + chats.values.map { $0.applied(to: usual) } }
 

@@ -21,7 +21,10 @@ public final class KeepStore: Sendable {
             CREATE TABLE told (file INTEGER PRIMARY KEY, expires INTEGER NOT NULL) STRICT;
             CREATE INDEX told_by_expiry ON told (expires);
             CREATE TABLE look (number INTEGER PRIMARY KEY CHECK (number = 1), time INTEGER NOT NULL) STRICT;
-            """)
+            """),
+        Migration(
+            "small media",
+            "ALTER TABLE rule ADD COLUMN receives_small_media INTEGER CHECK (receives_small_media IN (0, 1))"),
     ]
 
     private let database: Database
@@ -48,7 +51,10 @@ public final class KeepStore: Sendable {
         try read { connection in
             var rules = KeepRules()
             _ = try connection.query(
-                "SELECT chat, kinds, largest, minimum_free, uses_metered, moment FROM rule"
+                """
+                SELECT chat, kinds, largest, minimum_free, uses_metered, moment, receives_small_media
+                FROM rule
+                """
             ) { row in
                 let (name, rule) = (row.text("chat"), try KeepOverride(row))
                 if name.isEmpty {
@@ -68,16 +74,21 @@ public final class KeepStore: Sendable {
         try write { connection in
             let name = chat?.description ?? ""
             let before = try connection.first(
-                "SELECT kinds, largest, minimum_free, uses_metered, moment FROM rule WHERE chat = ?", name
+                """
+                SELECT kinds, largest, minimum_free, uses_metered, moment, receives_small_media
+                FROM rule WHERE chat = ?
+                """,
+                name
             ) { try KeepOverride($0) }
             let rule = (before ?? KeepOverride()).changed(by: change)
             try connection.execute(
                 """
-                INSERT OR REPLACE INTO rule (chat, kinds, largest, minimum_free, uses_metered, moment)
-                VALUES (?, ?, ?, ?, ?, ?)
+                INSERT OR REPLACE INTO rule
+                    (chat, kinds, largest, minimum_free, uses_metered, moment, receives_small_media)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
                 """,
                 name, rule.kinds?.rawValue, rule.largest, rule.minimumFree, rule.usesMetered,
-                rule.moment?.rawValue)
+                rule.moment?.rawValue, rule.receivesSmallMedia)
         }
     }
 
@@ -162,6 +173,7 @@ extension KeepOverride {
             kinds: try row.valueOrNil("kinds"), largest: row.unsignedOrNil("largest"),
             minimumFree: row.unsignedOrNil("minimum_free"),
             usesMetered: row.integerOrNil("uses_metered").map { $0 != 0 },
-            moment: try row.valueOrNil("moment"))
+            moment: try row.valueOrNil("moment"),
+            receivesSmallMedia: row.integerOrNil("receives_small_media").map { $0 != 0 })
     }
 }

@@ -20,6 +20,8 @@ public final class OfficialCore: ChatCore {
     public let folder: String
     /// Relays that the user configured in the core or approved here.
     public let trust: OfficialRelayTrust
+    /// Says which files are received without being asked for.
+    public let arrivals: ArrivalRule
 
     let index: IndexStore
     let reconciliation: Reconciliation
@@ -59,6 +61,7 @@ public final class OfficialCore: ChatCore {
         unstarted = Lock(found)
         folder = settings.folder + "/profile-\(profile.id)"
         _ = try PrivateFolder(folder, purpose: "chatfs profile")
+        arrivals = settings.arrivals(folder)
         history = WorkSignal()
         staging = try StagingFolder(settings.filesFolder + "/outbox")
         index = try IndexStore(
@@ -84,7 +87,7 @@ public final class OfficialCore: ChatCore {
         management = ChatManagement(connection, index, recent, deliveries)
         people = ConnectionMaking(connection, index, user: profile.id)
         readReceipts = ReadReceipts(connection, index)
-        intake = EventIntake(index, recent, descriptions, standaloneFiles)
+        intake = EventIntake(index, recent, descriptions, standaloneFiles, arrivals)
         historyReader = HistoryReader(connection, index, recent, pageSize: settings.pageSize)
         reconciliation = Reconciliation(
             connection, index, recent, descriptions, trust, history, of: profile, settings)

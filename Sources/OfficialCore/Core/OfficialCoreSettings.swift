@@ -43,6 +43,8 @@ public struct OfficialCoreSettings: Sendable {
     public var comparesFirst = false
     /// nil: what `chatfs approve --policy` set last, else `ask`.
     public var unknownRelays: UnknownRelays?
+    /// Gives what says which files are received without being asked for, by the profile's own folder. Blocks.
+    public var arrivals: @Sendable (_ profileFolder: String) -> ArrivalRule = { _ in ArrivalRule() }
     /// Chunks may be fetched by this process though the core hides the user's address: they go through a
     /// proxy too.
     public var hasProxy = false

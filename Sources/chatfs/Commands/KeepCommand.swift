@@ -49,11 +49,16 @@ enum KeepCommand {
                     .value(
                         "when", named: "MOMENT", .choice(KeepRule.Moment.allCases.map(\.rawValue)),
                         "arrival (the default), or expiring: in the last 24 hours."),
+                    .value(
+                        "auto-receive", named: "YES|NO", .choice(["yes", "no"]),
+                        "Whether small pictures, videos and voice messages are received at arrival, as in the SimpleX "
+                            + "apps; else yes."),
                     .flag("reset", "Forget all that was said before, of the chat or of all chats."), json,
                 ] + CommonOptions.access,
                 examples: [
                     Example("chatfs keep set --what media --max-size 50mb", "Pictures and shorter videos."),
                     Example("chatfs keep set --chat Family --what all", "Everything of one group."),
+                    Example("chatfs keep set --auto-receive no", "Nothing is received unless you read it."),
                     Example("chatfs keep set --chat Family --reset", "As all chats again."),
                 ]
             ) { invocation in try await carryOut(try change(invocation), invocation) },
@@ -71,13 +76,15 @@ enum KeepCommand {
         request.minimumFree = invocation.byteCount("min-free")
         request.metered = invocation["metered"].map { $0 == "yes" }
         request.when = invocation["when"]
+        request.autoReceive = invocation["auto-receive"].map { $0 == "yes" }
         let isEmpty = request == KeepRequest(.set, chat: invocation["chat"])
         if invocation.has("reset") {
             guard isEmpty else { throw UsageError("--reset goes alone, or with --chat") }
             request.keep = .reset
         } else if isEmpty {
             throw UsageError(
-                "name what to change: --what, --max-size, --min-free, --metered, --when or --reset")
+                "name what to change: --what, --max-size, --min-free, --metered, --when, --auto-receive or --reset"
+            )
         }
         // As SQLite keeps numbers.
         for case let size? in [request.largest, request.minimumFree] where size > UInt64(Int64.max) {
@@ -140,6 +147,7 @@ enum KeepCommand {
     private static func line(_ rule: KeepAnswer.Rule) -> String {
         let whose = rule.name.map { "\($0) (\(rule.chat ?? ""))" } ?? "all chats"
         return "\(whose): --what \(rule.what) --max-size \(ByteCount.exact(rule.largest)) --min-free "
-            + "\(ByteCount.exact(rule.minimumFree)) --metered \(rule.metered ? "yes" : "no") --when \(rule.when)"
+            + "\(ByteCount.exact(rule.minimumFree)) --metered \(rule.metered ? "yes" : "no") --when \(rule.when) "
+            + "--auto-receive \(rule.autoReceive ? "yes" : "no")"
     }
 }

@@ -104,7 +104,11 @@ enum SendCommand {
             if let daemon { return try await content.handOver(to: daemon, stage) }
             let core: EmbeddedCore
             do throws(ChatError) {
-                core = try await EmbeddedCore.open(directory, profile: profile.displayName)
+                let arrivals = try await ThreadPool.shared.run { () throws(ChatError) in
+                    KeptArrivals.rule(in: try directory.folders(of: profile).own, key: directory.key)
+                }
+                core = try await EmbeddedCore.open(
+                    directory, profile: profile.displayName, arrivals: arrivals)
             } catch {
                 guard error.code == .profileInUse, ContinuousClock.now < end else { throw error }
                 try await Task.sleep(for: .milliseconds(100))

@@ -30,13 +30,13 @@ struct KeepRuling: Sendable {
         if case .some(nil) = moment { throw UsageError("it is kept at arrival or when it is expiring") }
         return KeepOverride(
             kinds: kinds ?? nil, largest: request.largest, minimumFree: request.minimumFree,
-            usesMetered: request.metered, moment: moment ?? nil)
+            usesMetered: request.metered, moment: moment ?? nil, receivesSmallMedia: request.autoReceive)
     }
 
     private static func rule(_ rule: KeepRule, of chat: NamedChat?) -> KeepAnswer.Rule {
         KeepAnswer.Rule(
             chat: chat?.reference.description, name: chat?.name, what: rule.kinds.rawValue,
             largest: rule.largest, minimumFree: rule.minimumFree, metered: rule.usesMetered,
-            when: rule.moment.rawValue)
+            when: rule.moment.rawValue, autoReceive: rule.receivesSmallMedia)
     }
 }

@@ -18,6 +18,7 @@ final class KeepWorker: Sendable {
     private let core: any ChatCore
     private let hydrator: Hydrator
     private let fileSystem: FileSystem
+    private let arrivals: ArrivalRule
     private let store: KeepStore
     private let disk: OpenFile
     private let clock: any WallClock
@@ -38,21 +39,24 @@ final class KeepWorker: Sendable {
     ///   - system: says what the connection costs; started where a rule depends on it.
     ///   - folder: the profile's own, with its rules.
     ///   - key: with which these are encrypted; nil: not.
+    ///   - arrivals: follows the rules from now on.
     ///   - whenExpiring: told of entries that relays drop soon, or have dropped since they were looked at last, and
     ///     that are not here: of each once, also over mounts. From a task, one call after the other.
     /// - Throws: where the rules cannot be read.
     init(
         core: any ChatCore, hydrator: Hydrator, fileSystem: FileSystem, system: SystemWatch, folder: String,
-        key: SecretBytes?,
+        key: SecretBytes?, arrivals: ArrivalRule,
         clock: any WallClock = SystemWallClock(),
         whenExpiring: @escaping @Sendable ([EntryDescription]) -> Void = { _ in }
     ) throws {
         (self.core, self.hydrator, self.fileSystem) = (core, hydrator, fileSystem)
-        (self.system, self.clock) = (system, clock)
+        (self.system, self.clock, self.arrivals) = (system, clock, arrivals)
         disk = try OpenFile(folder, flags: O_RDONLY)
         store = try KeepStore(in: folder, key: key)
         notices = ExpiryNotices(store: store, fileSystem: fileSystem, whenExpiring: whenExpiring)
-        plan = Lock(KeepPlan(try store.rules()))
+        let rules = try store.rules()
+        arrivals.change(to: rules.arrivals)
+        plan = Lock(KeepPlan(rules))
         let wake = scans.continuation
         timer = try WallTimer { wake.yield() }
     }
@@ -106,6 +110,7 @@ final class KeepWorker: Sendable {
 
     private func readRules() async throws {
         let rules = try await ThreadPool.shared.run { [store] () throws(KeepingError) in try store.rules() }
+        arrivals.change(to: rules.arrivals)
         let isNew = plan.withLock { plan in
             guard plan.rules != rules else { return false }
             plan.change(rules)

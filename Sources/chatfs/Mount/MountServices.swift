@@ -27,7 +27,7 @@ struct MountServices: Sendable {
         let keeping = try await ThreadPool.shared.run {
             try KeepWorker(
                 core: opened.core, hydrator: parts.hydrator, fileSystem: fileSystem, system: system,
-                folder: opened.folder, key: opened.key,
+                folder: opened.folder, key: opened.key, arrivals: opened.arrivals,
                 whenExpiring: { entries in notified.withLock { $0 }?.expiring(entries) })
         }
         let cacheRequests = CacheRequestHandler(

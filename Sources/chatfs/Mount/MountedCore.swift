@@ -17,6 +17,8 @@ struct MountedCore: Sendable {
     let folder: String
     /// With which all databases there are encrypted; nil: they are not.
     let key: SecretBytes?
+    /// Says which files are received without being asked for.
+    let arrivals: ArrivalRule
     /// Fetches the chunks of claimed files.
     let client: XFTPClient
     /// Lets files be received from relays. Blocks.
@@ -42,9 +44,13 @@ struct MountedCore: Sendable {
         let access = settings.directory
         let directory = try await ThreadPool.shared.run { try access.open(isMade: true) }
         if let choice = settings.official { return try await open(choice, settings, in: directory) }
+        let arrivals = try await ThreadPool.shared.run { () throws(ChatError) in
+            let profile = try directory.profile(named: settings.profile)
+            return KeptArrivals.rule(in: try directory.folders(of: profile).own, key: directory.key)
+        }
         let core = try await EmbeddedCore.open(
             directory, profile: settings.profile, mountpoint: settings.mountpoint,
-            relays: settings.relays)
+            relays: settings.relays, arrivals: arrivals)
         if let policy = settings.relayPolicy {
             try await ThreadPool.shared.run { () throws(ChatError) in
                 try directory.setRelayPolicy(policy, of: core.profile)
@@ -56,7 +62,8 @@ struct MountedCore: Sendable {
         let links = LinkedCore(
             core, folder: core.folder, key: directory.key, client: core.client, approve: approve)
         return MountedCore(
-            core: links, folder: core.folder, key: directory.key, client: core.client, approve: approve,
+            core: links, folder: core.folder, key: directory.key, arrivals: core.arrivals,
+            client: core.client, approve: approve,
             approveServers: { try directory.approveServers($0, for: core.profile) },
             free: { (file, lastCopyToo) async throws(ChatError) in
                 try await core.freeCopy(of: file, lastCopyToo: lastCopyToo)
@@ -89,7 +96,8 @@ struct MountedCore: Sendable {
         let links = LinkedCore(
             core, folder: core.folder, key: directory.key, client: relays, approve: approve)
         return MountedCore(
-            core: links, folder: core.folder, key: directory.key, client: relays, approve: approve,
+            core: links, folder: core.folder, key: directory.key, arrivals: core.arrivals, client: relays,
+            approve: approve,
             free: nil,
             announceEnd: { core.announceEnd() },
             suspend: {
@@ -115,7 +123,9 @@ struct MountedCore: Sendable {
         var official = try await ThreadPool.shared.run { () throws(any Error) in
             try choice.settings(dataPath: settings.dataPath)
         }
-        official.key = directory.key
+        let key = directory.key
+        official.key = key
+        official.arrivals = { KeptArrivals.rule(in: $0, key: key) }
         official.profileName = settings.profile
         official.mountpoint = settings.mountpoint
         official.comparesFirst = settings.mountpoint == nil

@@ -170,6 +170,14 @@ struct EventIntakeTests {
         #expect(await place.told().isEmpty)
     }
 
+    @Test("where it is off for a chat, nothing is received at arrival")
+    func arrivalsOff() throws {
+        place.arrivals.change(to: ArrivalRule.Choice(chats: [.direct(1): false]))
+        var small = ScriptedMessage(id: 1, chat: "@1", isSent: false, name: "1.jpg", size: 9)
+        small.type = "image"
+        #expect(try place.take("newChatItems", [small]).isEmpty)
+    }
+
     @Test("messages without a file are no items; a message whose file is taken away is none any more")
     func texts() async throws {
         var text = Self.item

@@ -15,6 +15,7 @@ final class IndexPlace {
     let recent = RecentEvents()
     let descriptions: Descriptions
     let began = ContinuousClock.now
+    let arrivals = ArrivalRule()
     private let intake: EventIntake
     private var events: AsyncStream<ChatEvent>.Iterator
 
@@ -29,8 +30,8 @@ final class IndexPlace {
         let connection = CoreConnection(transport, HeldCommands())
         descriptions = Descriptions(connection, try OfficialRelayTrust(folder: folder.path), hasProxy: false)
         intake = EventIntake(
-            index, recent, descriptions, StandaloneFiles(connection, of: Profile(id: 1, displayName: "alice"))
-        )
+            index, recent, descriptions,
+            StandaloneFiles(connection, of: Profile(id: 1, displayName: "alice")), arrivals)
         events = index.events.listen().makeAsyncIterator()
     }
 

@@ -7,11 +7,13 @@ final class EventIntake: Sendable {
     private let recent: RecentEvents
     private let descriptions: Descriptions
     private let standaloneFiles: StandaloneFiles
+    private let arrivals: ArrivalRule
 
     init(
         _ index: IndexStore, _ recent: RecentEvents, _ descriptions: Descriptions,
-        _ standaloneFiles: StandaloneFiles
+        _ standaloneFiles: StandaloneFiles, _ arrivals: ArrivalRule
     ) {
+        self.arrivals = arrivals
         self.index = index
         self.recent = recent
         self.descriptions = descriptions
@@ -61,7 +63,7 @@ final class EventIntake: Sendable {
             try change.take(item.chat)
             guard let shown = try change.take(item, .arrival), let file = shown.file else { continue }
             if case .rcvInvitation = file.status, shown.direction == .received,
-                FilePolicy.receivesAtArrival(shown.content, size: file.size)
+                arrivals.receives(shown)
             {
                 wanted.append(file.id)
             }
