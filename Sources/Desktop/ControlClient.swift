@@ -118,6 +118,15 @@ public final class ControlClient: Sendable {
         return answer.freed.map { FileID($0) }
     }
 
+    /// Has the daemon find or delete messages with a file.
+    /// - Throws: `.refused` with the daemon's reason; as every request.
+    public func ask(_ request: DeleteRequest) throws(DesktopError) -> DeleteAnswer {
+        try channel.send(request)
+        let answer = try channel.receive(DeleteAnswer.self)
+        if let problem = answer.problem { throw DesktopError(.refused, problem) }
+        return answer
+    }
+
     /// Has the daemon do something with chats.
     /// - Returns: as `ManagingRequest.carryOut`; of a list all names.
     /// - Throws: `.refused` with the daemon's reason; as every request.

@@ -5,7 +5,7 @@ import FoundationEssentials
 
 /// One line of JSON from a command to the daemon of a mount: a question before a file is sent, the file or
 /// the text to send, a request about the cache, what is wanted of chats or links, becoming a contact, a file that belongs to
-/// none, or what is to be kept or freed.
+/// none, or what is to be kept, freed or deleted.
 ///
 /// Nothing else needs the daemon: the state of a mount is a file in it, removing an entry cancels it,
 /// approvals go through the data directory, and leaving is the kernel's business.
@@ -19,10 +19,11 @@ enum ControlLine: Decodable {
     case link(LinkRequest)
     case contact(ContactRequest)
     case free(FreeRequest)
+    case delete(DeleteRequest)
     case text(TextRequest)
 
     private enum Key: CodingKey {
-        case action, connecting, destination, free, keep, linking, manage, say, transfer
+        case action, connecting, delete, destination, free, keep, linking, manage, say, transfer
     }
 
     init(from decoder: any Decoder) throws {
@@ -43,6 +44,8 @@ enum ControlLine: Decodable {
             self = .text(try TextRequest(from: decoder))
         } else if keys.contains(.free) {
             self = .free(try FreeRequest(from: decoder))
+        } else if keys.contains(.delete) {
+            self = .delete(try DeleteRequest(from: decoder))
         } else if keys.contains(.destination) {
             self = .inquire(try SendingInquiry(from: decoder))
         } else {

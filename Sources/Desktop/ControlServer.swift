@@ -26,6 +26,7 @@ public final class ControlServer: Sendable {
     private let answerCacheRequest: @Sendable (CacheRequest) async -> CacheAnswer
     private let answerKeepRequest: @Sendable (KeepRequest) async -> KeepAnswer
     private let answerFreeRequest: @Sendable (FreeRequest) async -> FreeAnswer
+    private let answerDeleteRequest: @Sendable (DeleteRequest) async -> DeleteAnswer
     /// By the identifier of a message: a repetition finds what became of the first.
     private let sends = AsyncKeyedMutex<String>()
 
@@ -41,6 +42,7 @@ public final class ControlServer: Sendable {
     ///   - answerCacheRequest: does what is requested of the cache, within a second or so.
     ///   - answerKeepRequest: the same of the rules about what is kept.
     ///   - answerFreeRequest: deletes copies of files.
+    ///   - answerDeleteRequest: finds and deletes messages with a file.
     /// - Throws: `.system` where the socket cannot be made.
     public init(
         profileFolder: String, core: any ChatCore, mountpoint: String, removesMetadata: Bool = false,
@@ -49,7 +51,8 @@ public final class ControlServer: Sendable {
         whenSent: @escaping @Sendable (ChatItem) async -> Void,
         answerCacheRequest: @escaping @Sendable (CacheRequest) async -> CacheAnswer,
         answerKeepRequest: @escaping @Sendable (KeepRequest) async -> KeepAnswer,
-        answerFreeRequest: @escaping @Sendable (FreeRequest) async -> FreeAnswer
+        answerFreeRequest: @escaping @Sendable (FreeRequest) async -> FreeAnswer,
+        answerDeleteRequest: @escaping @Sendable (DeleteRequest) async -> DeleteAnswer
     ) throws(DesktopError) {
         self.core = core
         self.mountpoint = mountpoint
@@ -60,6 +63,7 @@ public final class ControlServer: Sendable {
         self.answerCacheRequest = answerCacheRequest
         self.answerKeepRequest = answerKeepRequest
         self.answerFreeRequest = answerFreeRequest
+        self.answerDeleteRequest = answerDeleteRequest
         do throws(SystemError) {
             let opened = try SocketListener(
                 in: ControlSocket.openFolder(profileFolder), named: ControlSocket.name,
@@ -125,6 +129,9 @@ public final class ControlServer: Sendable {
                 case .free(let request):
                     try channel.send(
                         BlockingTask.value { [answerFreeRequest] in await answerFreeRequest(request) })
+                case .delete(let request):
+                    try channel.send(
+                        BlockingTask.value { [answerDeleteRequest] in await answerDeleteRequest(request) })
                 case .cache(let request):
                     try channel.send(
                         BlockingTask.value { [answerCacheRequest] in await answerCacheRequest(request) })

@@ -18,9 +18,6 @@ final class Removals: Sendable {
         self.damaged = damaged
     }
 
-    /// How old an own message may be that is deleted for everyone.
-    private static let deletionWindow = Duration.seconds(24 * 3600)
-
     // MARK: - Transfers
 
     /// Cancels a transfer. One that is received becomes an offer again; of one that is sent the chunks
@@ -169,7 +166,7 @@ final class Removals: Sendable {
         guard item.direction == .sent else {
             throw ChatError(.invalidCommand, "Only your own messages can be deleted for everyone.")
         }
-        guard store.clock.now() <= item.created.advanced(by: Self.deletionWindow) else {
+        guard store.clock.now() <= item.created.advanced(by: FilePolicy.deletableForEveryone) else {
             throw ChatError(
                 .invalidCommand, "Only messages of the last 24 hours can be deleted for everyone.")
         }

@@ -22,6 +22,7 @@ enum ChatFS {
             UnmuteCommand.command,
             RetryCommand.command,
             CancelCommand.command,
+            DeleteCommand.command,
             HydrateCommand.command,
             DehydrateCommand.command,
             PinCommand.command,

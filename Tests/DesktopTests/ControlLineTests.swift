@@ -23,6 +23,7 @@ struct ControlLineTests {
         case .link: "link"
         case .contact: "contact"
         case .free: "free"
+        case .delete: "delete"
         case .text: "text"
         case nil: nil
         }
@@ -50,6 +51,8 @@ struct ControlLineTests {
         #expect(Self.kind(try Self.line(LinkRequest(.add, link: "l"))) == "link")
         #expect(Self.kind(try Self.line(ContactRequest.accept("l"))) == "contact")
         #expect(Self.kind(try Self.line(FreeRequest([FileID(1)], lastCopies: true))) == "free")
+        #expect(Self.kind(try Self.line(DeleteRequest(.find, chat: "bob", file: "a.txt"))) == "delete")
+        #expect(Self.kind(try Self.line(DeleteRequest(.carryOut, items: [ItemID(1)]))) == "delete")
         #expect(Self.kind(try Self.line(TextRequest(say: "hi", message: "m", to: "bob"))) == "text")
     }
 

@@ -38,6 +38,12 @@ import Testing
             answerFreeRequest: { request in
                 guard request.lastCopies else { return FreeAnswer(freed: Array(request.free.prefix(1))) }
                 return FreeAnswer(freed: [], problem: "The core keeps them itself.")
+            },
+            answerDeleteRequest: { request in
+                guard request.entry != 13 else { return DeleteAnswer(problem: "There is no such file.") }
+                return DeleteAnswer(
+                    chatName: request.chat, files: request.items?.count ?? 0,
+                    bytes: request.forEveryone == true ? 7 : 5, next: request.through)
             })
     }
 
@@ -49,6 +55,23 @@ import Testing
             let files = (1...Int64(FreeRequest.maxFiles)).map { FileID(Int64.max - $0) }
             #expect(try client.ask(FreeRequest(files, lastCopies: false)) == [files[0]])
             #expect(throws: DesktopError.self) { try client.ask(FreeRequest(files, lastCopies: true)) }
+        }
+    }
+
+    @Test func filesToDeleteAreNamedAndARefusalHasItsReason() async throws {
+        let server = try serve()
+        defer { server.stop() }
+        try await ThreadPool.shared.run { [folder] in
+            let client = try #require(try ControlClient.connect(profileFolder: folder.path))
+            let items = [ItemID(3), ItemID(.max)]
+            let answer = try client.ask(DeleteRequest(.carryOut, chat: "@7", items: items, forEveryone: true))
+            #expect(answer == DeleteAnswer(chatName: "@7", files: 2, bytes: 7))
+            let all = try client.ask(DeleteRequest(.carryOut, chat: "@7", onlySent: true, through: .max))
+            #expect(all == DeleteAnswer(chatName: "@7", bytes: 5, next: .max))
+            let refused = #expect(throws: DesktopError.self) {
+                try client.ask(DeleteRequest(.find, entry: 13))
+            }
+            #expect(refused?.sentence == "There is no such file.")
         }
     }
 

@@ -51,6 +51,9 @@ struct HostileDaemonTests {
         ("cache", "{\"isDone\":true,\"progress\":100}", { _ = try $0.ask(CacheRequest(.show)) }),
         ("keep", "{\"rules\":[]}", { _ = try $0.ask(KeepRequest(.show)) }),
         ("free", "{\"freed\":[]}", { _ = try $0.ask(FreeRequest([], lastCopies: false)) }),
+        (
+            "delete", "{\"bytes\":0,\"files\":0}", { _ = try $0.ask(DeleteRequest(.find, chat: "bob")) }
+        ),
         ("manage", "{\"names\":[]}", { _ = try $0.manage(ManagingRequest(.list, .contact)) }),
         ("contact", "{}", { _ = try $0.ask(ContactRequest.invite) }),
         ("link", "{\"links\":[]}", { _ = try $0.link(LinkRequest(.list)) }),

@@ -39,7 +39,8 @@ struct LinkSocketTests {
         let server = try ControlServer(
             profileFolder: folder.path, core: core, mountpoint: "/mnt", folderName: core.folderName,
             whenSent: { _ in }, answerCacheRequest: { _ in CacheAnswer() },
-            answerKeepRequest: { _ in KeepAnswer() }, answerFreeRequest: { _ in FreeAnswer(freed: []) })
+            answerKeepRequest: { _ in KeepAnswer() }, answerFreeRequest: { _ in FreeAnswer(freed: []) },
+            answerDeleteRequest: { _ in DeleteAnswer() })
         defer { server.stop() }
         return try await ThreadPool.shared.run { [folder] in
             let client = try #require(try ControlClient.connect(profileFolder: folder.path))

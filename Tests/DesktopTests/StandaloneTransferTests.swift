@@ -18,7 +18,8 @@ import Testing
             profileFolder: folder.path, core: core, mountpoint: "/mnt/Chats", folderName: core.folderName,
             whenSent: { _ in },
             answerCacheRequest: { _ in CacheAnswer() }, answerKeepRequest: { _ in KeepAnswer() },
-            answerFreeRequest: { _ in FreeAnswer(freed: []) })
+            answerFreeRequest: { _ in FreeAnswer(freed: []) },
+            answerDeleteRequest: { _ in DeleteAnswer() })
     }
 
     /// Runs a transfer to its end, as `chatfs file` does.

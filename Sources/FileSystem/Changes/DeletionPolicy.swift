@@ -33,8 +33,6 @@ final class DeletionRule: Sendable {
     private let clock: any WallClock
     private let budget = Lock(DeletionBudget())
 
-    static let deletableForEveryone = Duration.seconds(24 * 3600)
-
     init(_ policy: DeletionPolicy, clock: any WallClock) {
         self.policy = policy
         self.clock = clock
@@ -48,7 +46,8 @@ final class DeletionRule: Sendable {
         case .refused: return refusal("Mounted without --delete: entries are kept.")
         case .own: return .success(.internal)
         case .everyone:
-            guard item.direction == .sent, clock.now() < item.time.advanced(by: Self.deletableForEveryone)
+            guard item.direction == .sent,
+                clock.now() < item.time.advanced(by: FilePolicy.deletableForEveryone)
             else { return refusal("Only own messages of the last 24 hours can be deleted for everyone.") }
             guard budget.withLock({ $0.take() }) else {
                 return refusal("More than \(DeletionBudget.maxDeletions) deletions for everyone in a minute.")

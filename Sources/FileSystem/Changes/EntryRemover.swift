@@ -122,15 +122,3 @@ extension DraftFile {
     /// Being handed over, or handed over and not known as an item yet.
     fileprivate var isAtTheCore: Bool { [.sending, .sent].contains(state) }
 }
-
-extension ChatItem {
-    /// Its bytes have not all left this machine.
-    fileprivate var isBeingSent: Bool {
-        // A note stays `sndStored`: it goes nowhere.
-        switch file?.status {
-        case .sndStored where file?.transport == .local: false
-        case .sndStored, .sndTransfer, .sndWarning: true
-        default: false
-        }
-    }
-}

@@ -30,6 +30,7 @@ public final class FileSystem: FileOperations {
     private let opener: FileOpener
     private let changes: NameChanges
     private let remover: EntryRemover
+    private let deletion: CommandedDeletion
     private let writer: AttributeWriter
     private let extended: ExtendedAttributes
     private let announcer: TreeAnnouncer
@@ -109,6 +110,8 @@ public final class FileSystem: FileOperations {
         let updater = TreeUpdater(
             names: names, core: core, contents: contents, loader: loader, notices: notices, memory: memory,
             clock: clock)
+        deletion = CommandedDeletion(
+            names: names, core: core, contents: contents, outbox: outbox, tree: updater)
         extended = ExtendedAttributes(
             nodes: nodes, entries: entries, drafts: drafts,
             resending: Resending(names: names, outbox: outbox, core: core, contents: contents, tree: updater),
@@ -199,6 +202,12 @@ extension FileSystem {
         try await unlink(node.name, in: node.folder).result().get()
         notices.commanded(.vanished(node.id, node.name, in: node.folder))
         return true
+    }
+
+    /// Deletes items of one chat, whatever unlink(2) may do. Returns when their entries are gone.
+    /// - Throws: `ChatError` of the core; what outbox or index answer.
+    public func delete(_ items: [ChatItem], mode: DeletionMode) async throws {
+        try await deletion.delete(items, mode: mode)
     }
 
     /// Nothing is sent of a draft that stays here, and its entry goes. EPERM for any other.

@@ -1,7 +1,9 @@
 import Base
+import ChatCore
 import Desktop
 import FileSystem
 import MessageBus
+import Namespace
 import Posix
 
 /// Who has to do with a mount beside the kernel: commands, programs, the rules about what is kept, and the desktop that
@@ -32,6 +34,13 @@ struct MountServices: Sendable {
         }
         let cacheRequests = CacheRequestHandler(
             hydrator: parts.hydrator, fileSystem: fileSystem, core: opened.core, keeping: keeping)
+        let core = opened.core
+        let deletion = ItemDeletion(
+            core: core,
+            chats: { () async throws(ChatError) in
+                NamedChats(try await core.chats(), folders: fileSystem.lister.folderNames)
+            }, entry: { await fileSystem.item(at: NodeID($0)) },
+            deleteTogether: { try await fileSystem.delete($0, mode: $1) })
         let markKey = UnansweredRequests.key(from: opened.key)
         await ThreadPool.shared.run {
             do throws(DesktopError) {
@@ -50,7 +59,8 @@ struct MountServices: Sendable {
             answerFreeRequest: { [hydrator = parts.hydrator] request in
                 // What is pinned stays on this machine.
                 await opened.answer(request.sparing { hydrator.isPinned($0) })
-            })
+            },
+            answerDeleteRequest: { await deletion.answer($0) })
         fileSystem.completeStatus { status in
             await opened.completeStatus(&status) { fileSystem.lister.folder(of: $0)?.name.description }
         }

@@ -1,0 +1,103 @@
+import ChatCore
+import CoreServices
+import Glibc
+import Posix
+
+/// Removes a data directory with all profiles: it need not be unlocked. All calls block.
+///
+/// The file of keys goes first: from then on nobody reads what is left, also where the process is killed. Called again,
+/// it goes on.
+public struct DirectoryRemoval: Sendable {
+    /// Absolute.
+    public let path: String
+    private let folder: PrivateFolder
+    private let use: OpenFile
+
+    /// Keeps the directory to this process.
+    /// - Throws: `.storage` where there is none, it is not the user's own, something else lies there, or a process uses
+    ///   it: with the process and its mountpoint where they are known.
+    public init(_ path: String) throws(ChatError) {
+        guard DataDirectory.exists(path) else {
+            throw ChatError(.storage, "There is no data directory \(path).")
+        }
+        try DataDirectory.requireOwn(path)
+        let isFree: Bool
+        do throws(SystemError) {
+            folder = try PrivateFolder(path, purpose: DataDirectory.purpose)
+            use = try OpenFile(
+                DataDirectory.useFile, flags: O_RDWR | O_CREAT | O_NOFOLLOW, in: folder.directory)
+            isFree = try use.tryLock()
+        } catch {
+            throw ChatError(.storage, "The data directory cannot be removed: \(error.sentence)", cause: error)
+        }
+        guard isFree else {
+            let holder = Self.holder(in: path).map { " (\($0))" } ?? ""
+            throw ChatError(
+                .storage,
+                "The data directory is in use\(holder): unmount its profiles, and let other commands end.")
+        }
+        self.path = path
+    }
+
+    /// Removes it.
+    /// - Parameter forgetting: called before the file of keys goes, which says by what name others keep a key of it.
+    /// - Returns: what lies there and is not of ChatFS, so that the folder stays with it; empty: it is gone.
+    /// - Throws: `.storage` for what the disk refuses; calling it again goes on.
+    public func remove(forgetting: () -> Void) throws(ChatError) -> [String] {
+        do throws(SystemError) {
+            forgetting()
+            try wipeKeys()
+            let names = try folder.names()
+            let own = names.filter(Self.isOwn)
+            let foreign = names.filter { !Self.isOwn($0) }
+            let kept = Set(foreign).union(
+                foreign.isEmpty ? [] : [PrivateFolder.marker, DataDirectory.useFile])
+            if !own.isEmpty { try PrivateFolder.removeContents(of: folder.directory, keeping: kept) }
+            if foreign.isEmpty {
+                try check("remove a folder") { rmdir(path) }
+                return []
+            }
+            return foreign
+        } catch {
+            throw ChatError(
+                .storage, "Not all of the data directory could be removed: \(error.sentence)", cause: error)
+        }
+    }
+
+    /// Overwritten as far as the disk allows.
+    private func wipeKeys() throws(SystemError) {
+        let flags = O_RDWR | O_NOFOLLOW
+        guard let keys = try OpenFile.existing(DataDirectory.keysFile, flags: flags, in: folder.directory)
+        else { return }
+        try keys.write([UInt8](repeating: 0, count: Int(try keys.size())), at: 0)
+        try keys.synchronise()
+        unlinkat(folder.directory.descriptor, DataDirectory.keysFile, 0)
+        try folder.directory.synchronise()
+    }
+
+    /// What ChatFS makes right in a data directory.
+    private static func isOwn(_ name: String) -> Bool {
+        if [PrivateFolder.marker, DataDirectory.useFile, DataDirectory.keysFile, DataDirectory.databaseFile]
+            .contains(name)
+        {
+            return true
+        }
+        if ["bell", "profiles", "version", "encryption-offered"].contains(name) { return true }
+        // Beside databases and keys, copies before a migration, official cores, and what a kill left of writing a file.
+        return ["chatfs.db", "chatfs-before-", "keys.", "official-", "."].contains(where: name.hasPrefix)
+            && (!name.hasPrefix(".") || name.hasSuffix(".new"))
+    }
+
+    /// One of those that have a profile of it.
+    private static func holder(in path: String) -> String? {
+        for profile in (try? PrivateFolder.names(at: path + "/profiles")) ?? [] {
+            let lock = "\(path)/profiles/\(profile)/lock"
+            guard let file = try? OpenFile(lock, flags: O_RDWR | O_NOFOLLOW),
+                (try? file.tryLock()) == false, let bytes = try? file.readAll(limit: 8192),
+                let holder = ProcessLock.Holder(String(decoding: bytes, as: UTF8.self))
+            else { continue }
+            return "\(holder)"
+        }
+        return nil
+    }
+}

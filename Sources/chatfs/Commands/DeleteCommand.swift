@@ -1,0 +1,190 @@
+import Base
+import ChatCore
+import CommandLineKit
+import Desktop
+import Posix
+
+/// `chatfs delete`: messages with their files, or everything.
+enum DeleteCommand {
+    static let command = Command(
+        "delete", "Delete files with their messages, all files of a chat, or everything.",
+        discussion: """
+            A FILE is a path on a mount; with --chat it is the name in its message, or the number of the message \
+            (user.chatfs.item-id), whether the profile is mounted or not. The copy that is kept here goes, of sent files too, \
+            and what is still being sent is taken back. Others keep what they have, unless --for-everyone deletes your own \
+            message of the last 24 hours for them too. A text in the log of the chat stays.
+
+            --all-files and --sent-files are about a whole chat, which stays; 'chatfs contact delete' and 'chatfs group \
+            delete' remove it. --everything removes the data directory with all profiles and its key in the keyring, without \
+            unlocking it; nothing of it may be mounted.
+            """,
+        section: CommandSection.daily,
+        arguments: [Argument("FILE", .file, count: .any, "Files on a mount, or of the chat.")],
+        options: [
+            .value("chat", named: "CHAT", .listed("chats"), "FILEs are files of this chat."),
+            .flag(
+                "for-everyone", "Delete them for all who have the message: your own, of the last 24 hours."),
+            .flag("all-files", "All files of the chat, sent and received."),
+            .flag("sent-files", "All files of the chat that you sent."),
+            .flag("everything", "The data directory, and its key in the keyring."),
+            Confirmation.option,
+        ] + CommonOptions.access,
+        examples: [
+            Example("chatfs delete ~/Chats/Bob/report.pdf", "Here only; asks first."),
+            Example("chatfs delete --for-everyone --chat Bob report.pdf", "Bob loses it too."),
+            Example("chatfs delete --chat Bob --sent-files --yes", "Frees what was sent to Bob."),
+            Example("chatfs delete --everything", "The end of all profiles on this machine."),
+        ]
+    ) { invocation in
+        let files = invocation.allArguments("FILE")
+        let isAll = invocation.has("all-files") || invocation.has("sent-files")
+        if invocation.has("everything") {
+            guard files.isEmpty, !isAll, invocation["chat"] == nil, !invocation.has("for-everyone"),
+                invocation["core"] == nil, invocation["profile"] == nil
+            else { throw UsageError("--everything goes with --data and --yes only") }
+            return try await EverythingDeletion.carryOut(invocation)
+        }
+        guard let chat = invocation["chat"] else {
+            guard !isAll else { throw UsageError("--all-files and --sent-files need --chat") }
+            guard !files.isEmpty else {
+                throw UsageError("name what to delete: FILE, --chat or --everything")
+            }
+            return try await delete(try await paths(files), invocation)
+        }
+        let access = try ProfileAccess(invocation)
+        guard isAll else {
+            guard !files.isEmpty else {
+                throw UsageError("name files of the chat, or --all-files or --sent-files")
+            }
+            return try await DeletionAsking.use(access) { asking in
+                let places = files.map { file in
+                    Place(word: file, request: DeleteRequest(.find, chat: chat, file: file), asking: asking)
+                }
+                try await delete(places, invocation)
+            }
+        }
+        guard files.isEmpty, !(invocation.has("all-files") && invocation.has("sent-files")) else {
+            throw UsageError("--all-files and --sent-files go alone with --chat")
+        }
+        guard !invocation.has("for-everyone") else {
+            throw UsageError("--for-everyone goes with single files")
+        }
+        try await DeletionAsking.use(access) { asking in
+            try await deleteAll(of: chat, onlySent: invocation.has("sent-files"), asking, invocation)
+        }
+    }
+
+    // MARK: - Single files
+
+    /// One file, and whom to ask about it.
+    private struct Place: Sendable {
+        /// As the user named it.
+        var word: String
+        var request: DeleteRequest
+        var asking: DeletionAsking
+    }
+
+    /// - Throws: for a path that is none of a file on a mount: nothing is deleted then.
+    private static func paths(_ paths: [String]) async throws -> [Place] {
+        var places: [Place] = []
+        for path in paths {
+            let found = await ThreadPool.shared.run { MountedEntry.all(at: path) }
+            if let problem = found.problems.first { throw problem }
+            guard found.entries.count == 1, let entry = found.entries.first, entry.path == path else {
+                throw UsageError("'\(path)' is a folder; --chat with --all-files deletes all files of a chat")
+            }
+            places.append(
+                Place(
+                    word: path, request: DeleteRequest(.find, entry: entry.number),
+                    asking: DeletionAsking(entry.mounted)))
+        }
+        return places
+    }
+
+    /// All are found before the question, so that one that cannot be deleted keeps the others.
+    private static func delete(_ places: [Place], _ invocation: Invocation) async throws {
+        let forEveryone = invocation.has("for-everyone")
+        var found: [(place: Place, file: DeleteAnswer.Found)] = []
+        var bytes: UInt64 = 0
+        for place in places {
+            var request = place.request
+            request.forEveryone = forEveryone ? true : nil
+            do {
+                let answer = try await place.asking.ask(request)
+                guard let file = answer.found else { throw DeletionAsking.malformed }
+                // Named twice, it is one.
+                let isKnown = found.contains {
+                    $0.file == file && $0.place.asking.identity == place.asking.identity
+                }
+                if isKnown { continue }
+                found.append((place, file))
+                bytes &+= answer.bytes
+            } catch {
+                throw PathError(place.word, error)
+            }
+        }
+        try await Confirmation.ask(question(found.map(\.file), bytes, forEveryone), invocation)
+        var total = DeleteAnswer()
+        var failed = 0
+        for (place, file) in found {
+            let request = DeleteRequest(
+                .carryOut, chat: file.chat, items: [ItemID(file.item)], forEveryone: forEveryone)
+            do {
+                let answer = try await place.asking.ask(request)
+                total.files &+= answer.files
+                total.bytes &+= answer.bytes
+            } catch {
+                failed += 1
+                Terminal.complain("chatfs: \(PathError(place.word, error).sentence)")
+            }
+        }
+        tell(total)
+        guard failed > 0 else { return }
+        if found.count > 1 { Terminal.complain("chatfs: \(failed) of \(found.count) could not be deleted.") }
+        throw ExitCode.failure
+    }
+
+    private static func question(
+        _ files: [DeleteAnswer.Found], _ bytes: UInt64, _ forEveryone: Bool
+    ) -> String {
+        let what =
+            files.count == 1
+            ? "\(files[0].name) of \(files[0].chatName)" : "\(files.count) files"
+        let whose = forEveryone ? "for everyone" : "here (\(ByteCount.rounded(bytes)))"
+        return PrintableText.escaping("Delete \(what) \(whose)?")
+    }
+
+    // MARK: - All files of a chat
+
+    private static func deleteAll(
+        of chat: String, onlySent: Bool, _ asking: DeletionAsking, _ invocation: Invocation
+    ) async throws {
+        let answer = try await asking.ask(DeleteRequest(.find, chat: chat, onlySent: onlySent))
+        guard answer.files > 0, let newest = answer.next else { return tell(DeleteAnswer()) }
+        let what = "\(answer.files) \(onlySent ? "sent " : "")file\(answer.files == 1 ? "" : "s")"
+        try await Confirmation.ask(
+            PrintableText.escaping(
+                "Delete \(what) of \(answer.chatName ?? chat) here (\(ByteCount.rounded(answer.bytes)))?"),
+            invocation)
+        // The question may take long, and a folder's name may be another chat's then.
+        guard let reference = answer.chat else { throw DeletionAsking.malformed }
+        var total = DeleteAnswer()
+        var through: Int64? = newest
+        while let last = through {
+            let part = try await asking.ask(
+                DeleteRequest(.carryOut, chat: reference, onlySent: onlySent, through: last))
+            total.files &+= part.files
+            total.bytes &+= part.bytes
+            // A daemon that goes round in circles is none of ours.
+            guard part.next.map({ $0 < last }) ?? true else { throw DeletionAsking.malformed }
+            through = part.next
+        }
+        tell(total)
+    }
+
+    private static func tell(_ total: DeleteAnswer) {
+        Terminal.note(
+            "\(total.files) file\(total.files == 1 ? "" : "s") deleted, \(ByteCount.rounded(total.bytes)) freed"
+        )
+    }
+}

@@ -1,0 +1,66 @@
+import ChatCore
+import Desktop
+import Posix
+
+/// Whom `chatfs delete` asks: the daemon of a mount, or the core that this process has opened.
+struct DeletionAsking: Sendable {
+    /// The same for the same profile, within one command.
+    let identity: String
+    /// - Throws: with the reason why not; also for what stands between.
+    let ask: @Sendable (DeleteRequest) async throws -> DeleteAnswer
+
+    /// An answer that makes no sense.
+    static let malformed = DesktopError(
+        .malformed, "The mount's process answered something else than was asked: is it of another version?")
+
+    /// The daemon of a mount.
+    init(_ mounted: Mounted) {
+        identity = mounted.mountpoint
+        ask = { request in
+            let daemon = try await CacheAsking.daemon(of: mounted)
+            return try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request) }
+        }
+    }
+
+    /// A core of this process.
+    private init(_ opened: MountedCore) {
+        let (core, folders) = (opened.core, opened.folders)
+        let deletion = ItemDeletion(
+            core: core,
+            chats: { () async throws(ChatError) in try await folders.chats(of: core) },
+            entry: { _ in nil },
+            deleteTogether: { (items, mode) in try await core.delete(items, mode: mode) })
+        identity = opened.folder
+        ask = { request in
+            let answer = await deletion.answer(request)
+            if let problem = answer.problem { throw DesktopError(.refused, problem) }
+            return answer
+        }
+    }
+
+    /// The daemon that has a profile. It is connected to for each request: none waits while its user is asked.
+    private init(profileFolder: String) {
+        identity = profileFolder
+        ask = { request in
+            try await ThreadPool.shared.run { () throws(DesktopError) in
+                guard let daemon = try ControlClient.connect(profileFolder: profileFolder) else {
+                    throw DesktopError(.noAnswer, "The profile is being unmounted: try again.")
+                }
+                return try daemon.ask(request)
+            }
+        }
+    }
+
+    /// Runs `body` once, with whoever has the profile; a core of this process is open for all of it.
+    static func use(
+        _ access: ProfileAccess, _ body: @Sendable (DeletionAsking) async throws -> Void
+    ) async throws {
+        let folder: String? = try await access.use { daemon in
+            daemon.profileFolder
+        } opened: { opened in
+            try await body(DeletionAsking(opened))
+            return nil
+        }
+        if let folder { try await body(DeletionAsking(profileFolder: folder)) }
+    }
+}

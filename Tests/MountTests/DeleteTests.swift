@@ -1,0 +1,192 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("chatfs delete", .serialized)
+struct DeleteTests {
+    private static let bytes = TwoMounts.bytes(600_000)
+
+    private func delete(_ mounts: TwoMounts, _ words: [String]) async throws -> Shell.Outcome {
+        try await ChatFSProcess.run(["delete"] + words + ["--profile", "alice", "--data", mounts.data])
+    }
+
+    /// CryptoFiles that alice's core keeps.
+    private func copies(_ mounts: TwoMounts) throws -> Int {
+        try mounts.folder.names(in: "data/profiles/1/files").count
+    }
+
+    private func storage(_ mounts: TwoMounts) async throws -> String {
+        try await mounts.run(["storage", "show", "--profile", "alice"]).output
+    }
+
+    @Test("a sent file's copy is freed, its entry goes at once, and the recipient keeps the file")
+    func sentCopy() async throws {
+        let mounts = try await TwoMounts.start()
+        try await mounts.send(Self.bytes, as: "report.bin")
+        #expect(try copies(mounts) == 1)
+        #expect(try await storage(mounts).contains("bob: 1 file (600 kB) stored here"))
+        let path = mounts.path("alice/bob/report.bin")
+        let unasked = try await delete(mounts, [path])
+        #expect(unasked.ending == .code(64) && unasked.errors.contains("--yes"), "\(unasked.errors)")
+        #expect(access(path, F_OK) == 0)
+        let deleted = try await delete(mounts, [path, "--yes"])
+        #expect(deleted.succeeded, "\(deleted.errors)")
+        #expect(deleted.errors.contains("1 file deleted, 600 kB freed"), "\(deleted.errors)")
+        #expect(access(path, F_OK) != 0 && errno == ENOENT)
+        #expect(try copies(mounts) == 0)
+        #expect(try await storage(mounts).contains("bob: 0 files (0 B) stored here"))
+        #expect(try mounts.read("bob/alice/report.bin") == Self.bytes)
+    }
+
+    @Test("for everyone the recipient loses it too, and a received file is refused")
+    func everyone() async throws {
+        let mounts = try await TwoMounts.start()
+        try await mounts.send(Self.bytes, as: "report.bin")
+        let received = try await ChatFSProcess.run([
+            "delete", mounts.path("bob/alice/report.bin"), "--for-everyone", "--yes",
+        ])
+        #expect(
+            received.ending == .code(1) && received.errors.contains("Only your own"), "\(received.errors)")
+        let deleted = try await delete(
+            mounts, ["--chat", "bob", "report.bin", "--for-everyone", "--yes"])
+        #expect(deleted.succeeded, "\(deleted.errors)")
+        #expect(access(mounts.path("alice/bob/report.bin"), F_OK) != 0)
+        try await wait(until: "bob has it no more") {
+            access(mounts.path("bob/alice/report.bin"), F_OK) != 0
+        }
+        #expect(try copies(mounts) == 0)
+    }
+
+    @Test("a cancelled upload's copy is freed, and one under way is taken back")
+    func cancelled() async throws {
+        let mounts = try await TwoMounts.start()
+        mounts.relay.send(SIGSTOP)
+        for name in ["cancelled.bin", "sending.bin"] {
+            try mounts.write(Self.bytes, to: "alice/bob/" + name)
+            try await mounts.waitForState("sending", of: "alice/bob/" + name)
+        }
+        let cancelled = mounts.path("alice/bob/cancelled.bin")
+        let outcome = try await ChatFSProcess.run(["cancel", cancelled])
+        #expect(outcome.succeeded, "\(outcome.errors)")
+        try await mounts.waitForState("cancelled", of: "alice/bob/cancelled.bin")
+        #expect(try copies(mounts) == 2)
+        let deleted = try await delete(mounts, [cancelled, mounts.path("alice/bob/sending.bin"), "--yes"])
+        #expect(deleted.succeeded, "\(deleted.errors)")
+        #expect(deleted.errors.contains("2 files deleted, 1.2 MB freed"), "\(deleted.errors)")
+        #expect(try copies(mounts) == 0)
+        #expect(try mounts.folder.names(in: "alice/bob").isEmpty)
+        mounts.relay.send(SIGCONT)
+        // What was cancelled is told to its recipient, who never had a byte.
+        try await wait(until: "bob's entry says so") {
+            try mounts.state("bob/alice/cancelled.bin") == "cancelled"
+        }
+    }
+
+    @Test("names that fit nothing, or two files, delete nothing")
+    func names() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        for _ in 0..<2 {
+            let file = try mounts.folder.write(Array("text".utf8), to: "twice.txt")
+            try await mounts.run(["send", file, "bob", "--profile", "alice", "--anew"])
+        }
+        try await mounts.waitForFiles(["twice.txt", "twice (2).txt"], in: "alice/bob")
+        let unknown = try await delete(mounts, ["--chat", "bob", "none.txt", "--yes"])
+        #expect(
+            unknown.ending == .code(1) && unknown.errors.contains("no file none.txt"), "\(unknown.errors)")
+        let stranger = try await delete(mounts, ["--chat", "carol", "twice.txt", "--yes"])
+        #expect(
+            stranger.ending == .code(1) && stranger.errors.contains("no chat carol"), "\(stranger.errors)")
+        let both = try await delete(mounts, ["--chat", "bob", "twice.txt", "none.txt", "--yes"])
+        #expect(
+            both.ending == .code(1) && both.errors.contains("2 files of bob are called"), "\(both.errors)")
+        let folder = try await delete(mounts, [mounts.path("alice/bob"), "--yes"])
+        #expect(folder.ending == .code(64) && folder.errors.contains("--all-files"), "\(folder.errors)")
+        let elsewhere = try await delete(mounts, [mounts.folder.path("twice.txt"), "--yes"])
+        #expect(elsewhere.ending == .code(1) && elsewhere.errors.contains("not on a mount"))
+        #expect(try mounts.folder.names(in: "alice/bob").count == 2)
+        let number = try #require(
+            try ExtendedAttribute.text("user.chatfs.item-id", of: mounts.path("alice/bob/twice (2).txt")))
+        let one = try await delete(mounts, ["--chat", "bob", number, "--yes"])
+        #expect(one.succeeded, "\(one.errors)")
+        #expect(try mounts.folder.names(in: "alice/bob") == ["twice.txt"])
+    }
+
+    @Test("without a mount all files of a chat go, and of the sent ones only these")
+    func allOfAChat() async throws {
+        let mounts = try await TwoMounts.start()
+        try await mounts.send(Self.bytes, as: "sent.bin")
+        try mounts.write(TwoMounts.bytes(1000), to: "bob/alice/received.bin")
+        try await mounts.waitForFile("alice/bob/received.bin")
+        for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
+        let everyone = try await delete(mounts, ["--chat", "bob", "--all-files", "--for-everyone", "--yes"])
+        #expect(everyone.ending == .code(64), "\(everyone.errors)")
+        #expect(try copies(mounts) == 2)
+        let sent = try await delete(mounts, ["--chat", "bob", "--sent-files", "--yes"])
+        #expect(sent.errors.contains("1 file deleted, 600 kB freed"), "\(sent.errors)")
+        #expect(try copies(mounts) == 1)
+        let all = try await delete(mounts, ["--chat", "bob", "--all-files", "--yes"])
+        #expect(all.errors.contains("1 file deleted, 1.0 kB freed"), "\(all.errors)")
+        #expect(try copies(mounts) == 0)
+        try await mounts.mount("alice")
+        #expect(try mounts.folder.names(in: "alice/bob").isEmpty)
+    }
+
+    @Test("the question names the file, and no keeps it")
+    func question() async throws {
+        // No credential of the test: the command has a terminal of its own.
+        let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
+        let file = try mounts.folder.write(Array("text".utf8), to: "a.txt")
+        try await mounts.run(["send", file, "bob", "--profile", "alice"])
+        let words = ["delete", "--chat", "bob", "a.txt", "--profile", "alice", "--data", mounts.data]
+        let asked = "Delete a.txt of bob here (4 B)? [y/N] "
+        let kept = try await ScriptedTerminal.run(ChatFSProcess.path, words, [.wait(asked), .type("n\n")])
+        #expect(kept.ending == .code(1) && kept.shown.contains("Nothing was deleted"), "\(kept.shown)")
+        #expect(try copies(mounts) == 1)
+        let gone = try await ScriptedTerminal.run(ChatFSProcess.path, words, [.wait(asked), .type("y\n")])
+        #expect(gone.ending == .code(0), "\(gone.shown)")
+        #expect(try copies(mounts) == 0)
+    }
+
+    @Test("everything is refused while it is mounted, and goes afterwards but for what is not ours")
+    func everything() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let words = ["delete", "--everything", "--yes", "--data", mounts.data]
+        let busy = try await ChatFSProcess.run(words)
+        #expect(busy.ending == .code(1) && busy.errors.contains("is in use (process"), "\(busy.errors)")
+        #expect(busy.errors.contains("mounted at \(mounts.path("alice"))"), "\(busy.errors)")
+        #expect(try await mounts.leave("alice") == .code(0))
+        try mounts.folder.write(Array("mine".utf8), to: "data/letter.txt")
+        let unasked = try await ChatFSProcess.run(["delete", "--everything", "--data", mounts.data])
+        #expect(unasked.ending == .code(64) && unasked.errors.contains("--yes"), "\(unasked.errors)")
+        #expect(access(mounts.data + "/keys", F_OK) == 0)
+        let first = try await ChatFSProcess.run(words)
+        #expect(first.succeeded && first.errors.contains("letter.txt"), "\(first.errors)")
+        #expect(
+            try mounts.folder.names(in: "data").sorted() == [".chatfs-folder", "in-use", "letter.txt"])
+        unlink(mounts.data + "/letter.txt")
+        let second = try await ChatFSProcess.run(words)
+        #expect(second.succeeded, "\(second.errors)")
+        #expect(access(mounts.data, F_OK) != 0)
+        let third = try await ChatFSProcess.run(words)
+        #expect(third.ending == .code(1) && third.errors.contains("There is no data directory"))
+    }
+
+    @Test("everything takes the key out of the keyring, without unlocking the data")
+    func keyringEntry() async throws {
+        var stage = try KeyStage()
+        try await stage.installKeyring()
+        #expect(try await stage.chatfs("profile create alice").succeeded)
+        #expect(try stage.kept().count == 1)
+        let deleted = try await stage.chatfs("delete --everything --yes")
+        #expect(deleted.succeeded, "\(deleted.errors)")
+        #expect(try stage.kept().isEmpty)
+        #expect(access(stage.data, F_OK) != 0)
+        // A keyring that is locked keeps nobody from deleting what it opens.
+        #expect(try await stage.chatfs("profile create alice").succeeded)
+        try stage.setKeyring("locked")
+        let locked = try await stage.chatfs("delete --everything --yes")
+        #expect(locked.ending == .code(1) && locked.errors.contains("but the key in the keyring"))
+        #expect(access(stage.data, F_OK) != 0)
+    }
+}
