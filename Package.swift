@@ -99,14 +99,14 @@ let package = Package(
         module(
             "Verification",
             uses: [
-                "Base", "Posix", "Cryptography", "Store", "ChatCore", "EmbeddedCore", "Links", "Namespace",
-                "Outbox",
+                "Base", "Posix", "Cryptography", "Store", "ChatCore", "EmbeddedCore", "OfficialCore", "Links",
+                "Namespace", "Outbox",
             ]),
         module(
             "Archive",
             uses: [
-                "Base", "Posix", "Cryptography", "KeySlots", "Store", "ChatCore", "EmbeddedCore", "Links",
-                "Namespace", "Outbox", "CLinux",
+                "Base", "Posix", "Cryptography", "KeySlots", "Store", "ChatCore", "EmbeddedCore",
+                "OfficialCore", "Links", "Namespace", "Outbox", "CLinux",
             ]),
         module("Desktop", uses: ["Base", "Posix", "Cryptography", "ChatCore", "CLinux"]),
         module("MessageBus", uses: ["Base", "Posix", "CLinux"]),
@@ -215,8 +215,8 @@ let package = Package(
         .testTarget(
             name: "DurabilityTests",
             dependencies: [
-                "Base", "Posix", "Cryptography", "Store", "ChatCore", "EmbeddedCore", "Links", "Namespace",
-                "Outbox",
+                "Base", "Posix", "Cryptography", "Store", "ChatCore", "EmbeddedCore", "OfficialCore", "Links",
+                "Namespace", "Outbox",
                 "Hydration", "FileSystem", "CSQLite", "TestSupport", "chatfs",
             ],
             exclude: ["Recorder"], swiftSettings: settings),

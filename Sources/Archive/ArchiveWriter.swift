@@ -6,6 +6,15 @@ import Posix
 /// Writes a ZIP file entry by entry, each in pieces, uncompressed: what is in it is encrypted and does not become
 /// smaller. Constant memory, but for what the manifest says of each entry. One thread. All calls block.
 public final class ArchiveWriter {
+    /// How a file was found when it was added.
+    public enum Condition: Hashable, Sendable {
+        case whole
+        /// It is not as it was kept.
+        case damaged
+        /// The disk does not give all of it back.
+        case incomplete
+    }
+
     private let library: ArchiveLibrary
     private let archive: ArchiveLibrary.Archive
     /// Kept open for as long as the library writes to it.
@@ -36,15 +45,21 @@ public final class ArchiveWriter {
 
     /// Adds a file as it is now, with its digest; the manifest will name it. What its disk does not give back is zeros:
     /// the rest of it may be of use, and who opens it meets its tag.
-    /// - Parameter progress: told of every piece, how many bytes it has.
-    /// - Returns: false when something of it is missing.
+    /// What is damaged is named so in the manifest.
+    /// - Parameters:
+    ///   - arguments: of a CryptoFile, whose tag is compared; nil: of another file.
+    ///   - isDamaged: whether its owner found it damaged already.
+    ///   - progress: told of every piece, how many bytes it has.
     /// - Throws: `.noSpace`, `.file`: nothing more can be added then.
+    @discardableResult
     public func add(
-        _ source: OpenFile, as name: EntryName, progress: (UInt64) -> Void = { _ in }
-    ) throws(ArchiveError) -> Bool {
+        _ source: OpenFile, as name: EntryName, arguments: FileArguments? = nil, isDamaged: Bool = false,
+        progress: (UInt64) -> Void = { _ in }
+    ) throws(ArchiveError) -> Condition {
         let size = try wrappingSystemError { () throws(SystemError) in try source.size() }
         try begin(name.text, size: size)
         var digest = SHA256()
+        var tag = arguments.map { TagCheck($0, size: size) }
         var isWhole = true
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceLength, alignment: 4096)
         defer { buffer.deallocate() }
@@ -57,12 +72,16 @@ public final class ArchiveWriter {
                 isWhole = false
             }
             digest.update(UnsafeRawBufferPointer(piece))
+            tag??.take(UnsafeRawBufferPointer(piece))
             try write(UnsafeRawBufferPointer(piece))
             position += UInt64(piece.count)
             progress(UInt64(piece.count))
         }
-        entries.append(Manifest.Entry(name: name, size: size, digest: digest.finalize()))
-        return isWhole
+        let isAuthentic = tag.map { $0?.isAuthentic == true } ?? !isDamaged
+        entries.append(
+            Manifest.Entry(
+                name: name, size: size, digest: digest.finalize(), isDamaged: !isWhole || !isAuthentic))
+        return !isWhole ? .incomplete : isAuthentic ? .whole : .damaged
     }
 
     /// Adds the manifest of all that was added and its tag, and ends the archive. Durable when it returns.

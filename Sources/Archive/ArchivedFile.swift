@@ -11,21 +11,40 @@ enum ArchivedFile {
     static func isKnown(_ name: EntryName) -> Bool {
         let parts = name.parts
         if parts.count == 1 { return [keys, database].contains(parts[0]) }
+        if OfficialFolder.isName(parts[0]) { return isOfKnownCore(Array(parts[1...])) }
         guard parts.count >= 3, parts[0] == "profiles", isNumber(parts[1]) else { return false }
         let rest = Array(parts[2...])
         if ProfileFolders.databases.contains(rest.joined(separator: "/")) { return true }
+        return rest.count == 2 && rest[0] == "files" ? isRandom(rest[1]) : isOfEveryProfile(rest)
+    }
+
+    /// What is kept beside an official core.
+    private static func isOfKnownCore(_ parts: [String]) -> Bool {
+        if parts == [OfficialFolder.approvals] { return true }
+        guard parts.count >= 2, parts[0].hasPrefix("profile-"),
+            isNumber(String(parts[0].dropFirst("profile-".count)))
+        else { return false }
+        let rest = Array(parts[1...])
+        if OfficialFolder.databases.contains(rest.joined(separator: "/")) { return true }
+        if rest.count == 2, rest[0] == "staging" {
+            return rest[1].hasPrefix("kept-") && isNumber(String(rest[1].dropFirst("kept-".count)))
+        }
+        return isOfEveryProfile(rest)
+    }
+
+    /// What every profile has beside its databases, of whatever core.
+    private static func isOfEveryProfile(_ rest: [String]) -> Bool {
         switch (rest.count, rest[0]) {
         // What the user wants kept, or received to its end: numbers of files.
-        case (1, "pinned"), (1, "unfinished"): return true
-        case (2, "files"): return isRandom(rest[1])
+        case (1, "pinned"), (1, "unfinished"): true
         case (3, "outbox"):
-            return rest[1] == "spool" && isRandom(rest[2].split(separator: ".").first.map(String.init) ?? "")
+            rest[1] == "spool" && isRandom(rest[2].split(separator: ".").first.map(String.init) ?? "")
                 && [32, 32 + ".second".count].contains(rest[2].count)
                 && (rest[2].count == 32 || rest[2].hasSuffix(".second"))
         case (3, "staging"):
-            return rest[1].hasPrefix("links-") && isNumber(String(rest[1].dropFirst("links-".count)))
+            rest[1].hasPrefix("links-") && isNumber(String(rest[1].dropFirst("links-".count)))
                 && isRandom(rest[2])
-        default: return false
+        default: false
         }
     }
 

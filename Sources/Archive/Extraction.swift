@@ -1,6 +1,7 @@
 import Base
 import Cryptography
 import Glibc
+import KeySlots
 import Posix
 
 /// Takes an archive apart into a folder. What the manifest does not name, names twice, or has with another size or
@@ -58,6 +59,23 @@ public struct Extraction: Sendable {
         }
     }
 
+    /// Looks whether it holds what an archive of a data directory holds, unlocks it and authenticates it.
+    /// - Returns: the key of its databases.
+    /// - Throws: `ArchiveError` `.malformed`, `.damaged`; `KeySlotsError`: `.wrongSecret` and others.
+    func unlock(with passphrase: SecretBytes) throws -> SecretBytes {
+        guard let keys = EntryName(ArchivedFile.keys), let database = EntryName(ArchivedFile.database) else {
+            preconditionFailure("names of the program's own")
+        }
+        let names = manifest.entries.map(\.name)
+        guard names.allSatisfy(ArchivedFile.isKnown), names.contains(database) else {
+            throw ArchiveError.malformed("it holds something else too")
+        }
+        let slots = try KeySlots(bytes(of: keys, limit: 64 << 10))
+        let key = try slots.unlock(with: .passphrase(passphrase)).dataKey
+        try authenticate(with: key)
+        return key
+    }
+
     /// The bytes of one small entry.
     /// - Throws: `.damaged` where it is not there as the manifest says, or has more than `limit` bytes.
     public func bytes(of name: EntryName, limit: Int) throws(ArchiveError) -> [UInt8] {
@@ -79,12 +97,14 @@ public struct Extraction: Sendable {
     ///
     /// - Parameters:
     ///   - folder: where to; folders in it are made, 0700, files 0600.
+    ///   - isWanted: which of them; nil: all.
     ///   - progress: told bytes done of all, often.
     /// - Returns: what could not be had, in the order of the archive and then of the manifest: damage of one file is not
     ///   the end of all.
     /// - Throws: `.noSpace`, `.file` for the folder; `.malformed` where the archive cannot be read any further.
     public func run(
-        into folder: OpenFile, progress: (_ done: UInt64, _ total: UInt64) -> Void
+        into folder: OpenFile, only isWanted: ((EntryName) -> Bool)? = nil,
+        progress: (_ done: UInt64, _ total: UInt64) -> Void
     ) throws(ArchiveError) -> [Failure] {
         var wanted = Dictionary(uniqueKeysWithValues: manifest.entries.map { ($0.name, $0) })
         var failures: [Failure] = []
@@ -96,6 +116,7 @@ public struct Extraction: Sendable {
             guard let entry = wanted.removeValue(forKey: name) else {
                 throw .malformed("something in it is there twice, or not in its manifest")
             }
+            if isWanted?(name) == false { continue }
             let before = done
             done += entry.size
             let place = try Place(name, in: folder)
@@ -109,12 +130,95 @@ public struct Extraction: Sendable {
                 progress(min(position, done), total)
             }
             if !isWhole {
-                failures.append(Failure(name: name, sentence: "It is not what the manifest says: damaged."))
+                failures.append(Failure(name: name, sentence: Self.changed))
             }
         }
         return failures
-            + wanted.keys.sorted().map { Failure(name: $0, sentence: "It is not in the archive.") }
+            + wanted.keys.sorted().filter { isWanted?($0) != false }.map {
+                Failure(name: $0, sentence: Self.absent)
+            }
     }
+
+    /// Reads all that the manifest names, and writes nothing. Nothing in an archive is compressed: one that unfolds to more
+    /// than its own length is not read any further.
+    ///
+    /// - Parameters:
+    ///   - tags: of CryptoFiles, by their names: their tags are compared too.
+    ///   - progress: told bytes done of all, often.
+    /// - Returns: what is damaged or missing, and whether it is missing.
+    /// - Throws: `.file`; `.malformed` where the archive cannot be read any further.
+    func examine(
+        tags: [EntryName: FileArguments], progress: (_ done: UInt64, _ total: UInt64) -> Void
+    ) throws(ArchiveError) -> [(failure: Failure, isMissing: Bool)] {
+        var wanted = Dictionary(uniqueKeysWithValues: manifest.entries.map { ($0.name, $0) })
+        var found: [(failure: Failure, isMissing: Bool)] = []
+        let total = manifest.total
+        var done: UInt64 = 0
+        var left = try wrappingSystemError { () throws(SystemError) in try file.size() }
+        let reader = try ArchiveReader(file)
+        while let name = try reader.next() {
+            if Self.limits[name.text] != nil { continue }
+            guard let entry = wanted.removeValue(forKey: name) else {
+                throw .malformed("something in it is there twice, or not in its manifest")
+            }
+            var tag = tags[name].map { TagCheck($0, size: entry.size) }
+            var position = done
+            let isAsSaid = try Self.isAsSaid(entry, reader) { (piece) throws(ArchiveError) in
+                guard UInt64(piece.count) <= left else { throw .malformed("it unfolds to more than it is") }
+                left -= UInt64(piece.count)
+                tag??.take(piece)
+                position += UInt64(piece.count)
+                progress(min(position, total), total)
+            }
+            done += entry.size
+            progress(done, total)
+            if !isAsSaid {
+                found.append((Failure(name: name, sentence: Self.changed), false))
+            } else if entry.isDamaged {
+                found.append(
+                    (Failure(name: name, sentence: "It was damaged already when it was archived."), false))
+            } else if let tag, tag?.isAuthentic != true {
+                found.append(
+                    (
+                        Failure(
+                            name: name, sentence: "Its tag is wrong: it was damaged when it was archived."),
+                        false
+                    ))
+            }
+        }
+        for name in wanted.keys.sorted() { found.append((Failure(name: name, sentence: Self.absent), true)) }
+        return found
+    }
+
+    /// Never reads more than a piece beyond what was said.
+    private static func isAsSaid(
+        _ entry: Manifest.Entry, _ reader: ArchiveReader,
+        take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
+    ) throws(ArchiveError) -> Bool {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: pieceLength, alignment: 4096)
+        defer { buffer.deallocate() }
+        var digest = SHA256()
+        var position: UInt64 = 0
+        while true {
+            let count: Int
+            do throws(ArchiveError) {
+                count = try reader.read(into: buffer)
+            } catch {
+                // What was changed in its bytes is one file's matter; a disk that fails is not.
+                guard error.code == .malformed else { throw error }
+                return false
+            }
+            if count == 0 { return position == entry.size && digest.finalize() == entry.digest }
+            guard UInt64(count) <= entry.size - position else { return false }
+            let piece = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            digest.update(piece)
+            try take(piece)
+            position += UInt64(count)
+        }
+    }
+
+    private static let absent = "It is not in the archive."
+    private static let changed = "It is not what the manifest says: damaged."
 
     private static func bytes(_ reader: ArchiveReader, limit: Int) throws(ArchiveError) -> [UInt8] {
         var bytes: [UInt8] = []

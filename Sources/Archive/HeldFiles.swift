@@ -1,4 +1,5 @@
 import Base
+import EmbeddedCore
 import Glibc
 import Posix
 
@@ -20,34 +21,61 @@ struct HeldFiles {
     /// Holds all that is there now and was not held yet, whoever names it.
     /// - Throws: also where a folder cannot be read: all that it has would be missing.
     mutating func holdAll() throws {
+        for core in try OfficialFolder.all(in: directory) {
+            for profile in core.profiles {
+                try holdAll(in: "\(core.name)/profile-\(profile)/outbox/spool")
+            }
+        }
         // What somebody else has put there is no profile.
         for profile in try PrivateFolder.names(at: directory + "/profiles") where Int64(profile) != nil {
             let own = "profiles/\(profile)"
             for place in ["\(own)/files", "\(own)/outbox/spool", "\(own)/staging/links-\(profile)"] {
-                for name in try PrivateFolder.names(at: "\(directory)/\(place)") {
-                    guard let entry = EntryName("\(place)/\(name)"), ArchivedFile.isKnown(entry) else {
-                        continue
-                    }
-                    // What has gone already, nobody names any more; else it is missed when it is asked for.
-                    _ = try hold(entry.text)
-                }
+                try holdAll(in: place)
             }
         }
     }
 
-    /// - Parameter name: below the data directory.
+    private mutating func holdAll(in place: String) throws {
+        for name in try PrivateFolder.names(at: "\(directory)/\(place)") {
+            guard let entry = EntryName("\(place)/\(name)"), ArchivedFile.isKnown(entry) else { continue }
+            // What has gone already, nobody names any more; else it is missed when it is asked for.
+            _ = try hold(entry.text)
+        }
+    }
+
+    /// - Parameters:
+    ///   - name: below the data directory, and of the second name.
+    ///   - source: where it lies; nil: in the place of its name. Absolute.
     /// - Returns: why it cannot be had; nil: it is held.
     /// - Throws: where the disk is full.
-    mutating func hold(_ name: String) throws -> SystemError? {
+    mutating func hold(_ name: String, from source: String? = nil) throws -> SystemError? {
         if held.contains(name) { return nil }
         try makeFolders(to: name)
-        if linkat(AT_FDCWD, "\(directory)/\(name)", AT_FDCWD, "\(folder.path)/\(name)", 0) != 0 {
+        let (source, target) = (source ?? "\(directory)/\(name)", "\(folder.path)/\(name)")
+        if linkat(AT_FDCWD, source, AT_FDCWD, target, 0) != 0 {
             let error = SystemError(code: errno, operation: "read a file")
             if error.isFullDisk { throw error }
-            return error
+            // The files of an official core may lie on another disk.
+            guard error.code == EXDEV else { return error }
+            do throws(SystemError) { try Self.copy(source, to: target) } catch {
+                if error.isFullDisk { throw error }
+                return error
+            }
         }
         held.insert(name)
         return nil
+    }
+
+    private static func copy(_ source: String, to target: String) throws(SystemError) {
+        let from = try OpenFile(source, flags: O_RDONLY | O_NOFOLLOW)
+        let to = try OpenFile(target, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+        var position: UInt64 = 0
+        while true {
+            let bytes = try from.read(count: 1 << 20, at: position)
+            if bytes.isEmpty { return }
+            try to.write(bytes, at: position)
+            position += UInt64(bytes.count)
+        }
     }
 
     /// Lets go of all others.

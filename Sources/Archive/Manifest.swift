@@ -12,11 +12,14 @@ public struct Manifest: Hashable, Sendable {
         public var size: UInt64
         /// SHA-256, 32 bytes.
         public var digest: [UInt8]
+        /// It was damaged already when it was archived.
+        public var isDamaged: Bool
 
-        public init(name: EntryName, size: UInt64, digest: [UInt8]) {
+        public init(name: EntryName, size: UInt64, digest: [UInt8], isDamaged: Bool = false) {
             self.name = name
             self.size = size
             self.digest = digest
+            self.isDamaged = isDamaged
         }
     }
 
@@ -55,6 +58,8 @@ public struct Manifest: Hashable, Sendable {
             var name: String
             var size: UInt64
             var sha256: String
+            /// Only of one that is.
+            var damaged: Bool?
         }
 
         var format: String
@@ -69,7 +74,9 @@ public struct Manifest: Hashable, Sendable {
         let wire = Wire(
             format: Self.format, version: Self.version, created: created, program: program,
             entries: entries.map {
-                .init(name: $0.name.text, size: $0.size, sha256: Hexadecimal.encode($0.digest))
+                .init(
+                    name: $0.name.text, size: $0.size, sha256: Hexadecimal.encode($0.digest),
+                    damaged: $0.isDamaged ? true : nil)
             })
         return JSONText.encoded(wire)
     }
@@ -114,7 +121,9 @@ public struct Manifest: Hashable, Sendable {
             }
             total += entry.size
             guard total <= 1 << 62 else { throw .malformed("its files are larger than any disk") }
-            entries.append(Entry(name: name, size: entry.size, digest: digest))
+            entries.append(
+                Entry(
+                    name: name, size: entry.size, digest: digest, isDamaged: entry.damaged ?? false))
         }
         try expectNoFolders(names)
         return entries

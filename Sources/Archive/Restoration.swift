@@ -4,6 +4,7 @@ import Cryptography
 import EmbeddedCore
 import Glibc
 import KeySlots
+import OfficialCore
 import Outbox
 import Posix
 import Store
@@ -38,17 +39,7 @@ public struct Restoration: Sendable {
             )
         }
         extraction = try Extraction(archive)
-        guard let keys = EntryName(ArchivedFile.keys), let database = EntryName(ArchivedFile.database) else {
-            preconditionFailure("names of the program's own")
-        }
-        let names = extraction.manifest.entries.map(\.name)
-        guard names.allSatisfy(ArchivedFile.isKnown), names.contains(database) else {
-            throw ArchiveError(
-                .malformed, "This is no archive of ChatFS, or it was changed: it holds something else too.")
-        }
-        let slots = try KeySlots(extraction.bytes(of: keys, limit: 64 << 10))
-        key = try slots.unlock(with: .passphrase(passphrase)).dataKey
-        try extraction.authenticate(with: key)
+        key = try extraction.unlock(with: passphrase)
         self.path = path
     }
 
@@ -75,6 +66,10 @@ public struct Restoration: Sendable {
             try settleDatabases(failures, isSealed: isSealed)
             try finish(folder, isSealed: isSealed)
             return failures
+                + extraction.manifest.entries.filter(\.isDamaged).map {
+                    Extraction.Failure(
+                        name: $0.name, sentence: "It was damaged already when it was archived.")
+                }
         } catch let error as SystemError {
             throw ArchiveError(error)
         } catch let error as StoreError where error.code == .diskFull {
@@ -118,15 +113,31 @@ public struct Restoration: Sendable {
         try check("replace a database") { rename(plain, place) }
     }
 
+    /// A folder of ChatFS's own says so; markers are in no archive.
+    private func markFolders() throws {
+        var purposes: [String: String] = [:]
+        for entry in extraction.manifest.entries {
+            let parts = entry.name.parts
+            if OfficialFolder.isName(parts[0]) {
+                purposes[parts[0]] = OfficialCoreSettings.purpose
+                if parts.count > 2 {
+                    purposes[parts[0] + "/" + parts[1]] = OfficialCoreSettings.profilePurpose
+                }
+            }
+            if entry.name.text.hasSuffix("/outbox/journal.sqlite") {
+                purposes[entry.name.text.parentPath] = Outbox.purpose
+            }
+        }
+        for (place, purpose) in purposes {
+            try PrivateFolder.write(
+                Array((purpose + "\n").utf8), to: PrivateFolder.marker,
+                in: OpenFile("\(unfinished)/\(place)", flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW))
+        }
+    }
+
     private func finish(_ folder: PrivateFolder, isSealed: Bool) throws {
         if !isSealed { unlinkat(folder.directory.descriptor, ArchivedFile.keys, 0) }
-        // A folder of ChatFS's own says so; markers are in no archive.
-        for entry in extraction.manifest.entries where entry.name.text.hasSuffix("/outbox/journal.sqlite") {
-            let place = "\(unfinished)/\(entry.name)".dropLast("/journal.sqlite".count)
-            try PrivateFolder.write(
-                Array((Outbox.purpose + "\n").utf8), to: PrivateFolder.marker,
-                in: OpenFile(String(place), flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW))
-        }
+        try markFolders()
         for entry in extraction.manifest.entries where entry.name.text.hasSuffix("/agent.sqlite") {
             let place = "\(unfinished)/\(entry.name)".dropLast("/agent.sqlite".count)
             try PrivateFolder.write(

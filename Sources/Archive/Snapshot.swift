@@ -4,7 +4,7 @@ import Cryptography
 import EmbeddedCore
 import Glibc
 import KeySlots
-import Links
+import OfficialCore
 import Outbox
 import Posix
 import Store
@@ -14,7 +14,7 @@ import Store
 /// `export` of the directory, which goes in the end, also after errors, and is emptied by the next export where a
 /// process was killed. All calls block.
 public final class Snapshot {
-    /// What is not in it, as a path below the data directory, and why.
+    /// What is not in it, or is not whole, as a path in the archive, and why.
     public struct Missing: Hashable, Sendable {
         public let path: String
         public let sentence: String
@@ -28,6 +28,10 @@ public final class Snapshot {
     private static let lockName = ".lock"
     private var files: HeldFiles
     private var named: Set<String> = []
+    /// The databases beside the first one.
+    private var parts: [String] = []
+    private var arguments: [String: FileArguments] = [:]
+    private var drafts: [String: SpooledFile] = [:]
     public private(set) var missing: [Missing] = []
 
     /// - Parameters:
@@ -63,9 +67,11 @@ public final class Snapshot {
         try afterMoment()
         let copy = try DirectoryCopy(
             of: directory, at: moment, path: path(ArchivedFile.database), key: key, only: selection)
-        for file in try copy.files() { try take(file) }
+        for file in try NamedFile.all(of: copy) { try take(file) }
         if selection == nil {
             for profile in try copy.profiles() { try take(profile, moment) }
+            for core in try directory.officialFolders() { try take(core, moment) }
+            try copy.setParts(parts)
         }
         files.keepOnly(named)
     }
@@ -102,7 +108,13 @@ public final class Snapshot {
     /// All that there are, the shared one first.
     private static func databases(of directory: DataDirectory) throws(SystemError) -> [String] {
         let names = try PrivateFolder.names(at: directory.path + "/profiles")
-        let own = names.flatMap { name in ProfileFolders.databases.map { "profiles/\(name)/\($0)" } }
+        var own = names.flatMap { name in ProfileFolders.databases.map { "profiles/\(name)/\($0)" } }
+        for core in try OfficialFolder.all(in: directory.path) {
+            own.append("\(core.name)/\(OfficialFolder.approvals)")
+            for profile in core.profiles {
+                own += OfficialFolder.databases.map { "\(core.name)/profile-\(profile)/\($0)" }
+            }
+        }
         let known = own.filter { name in EntryName(name).map(ArchivedFile.isKnown) ?? false }
         return [directory.databasePath]
             + known.map { "\(directory.path)/\($0)" }.filter { access($0, F_OK) == 0 }
@@ -111,33 +123,60 @@ public final class Snapshot {
     /// What lies beside the directory's own database.
     private func take(_ profile: Profile, _ moment: DatabaseMoment) throws {
         let own = "profiles/\(profile.id)"
-        for name in ProfileFolders.databases where moment.has("\(directory.path)/\(own)/\(name)") {
-            try files.makeFolders(to: "\(own)/\(name)")
-            try moment.copy("\(directory.path)/\(own)/\(name)", to: path("\(own)/\(name)"), key: key)
+        for name in ProfileFolders.databases { try takeDatabase("\(own)/\(name)", moment) }
+        for file in try NamedFile.links(of: profile.id, own, in: folder.path, key: key) { try take(file) }
+        try takeDrafts(own)
+    }
+
+    /// What is kept beside an official core.
+    private func take(_ core: OfficialFolder, _ moment: DatabaseMoment) throws {
+        try takeDatabase("\(core.name)/\(OfficialFolder.approvals)", moment)
+        for profile in core.profiles {
+            let own = "\(core.name)/profile-\(profile)"
+            for name in OfficialFolder.databases { try takeDatabase("\(own)/\(name)", moment) }
+            for file in try NamedFile.official(of: profile, own, in: folder.path, key: key) {
+                try take(file)
+            }
+            if access(path(own + "/index.sqlite"), F_OK) == 0 {
+                try OfficialIndexCopy.detach(indexAt: path(own + "/index.sqlite"), key: key)
+            }
+            try takeDrafts(own)
         }
-        let links = try LinkInventory(
-            path: path(own + "/links.sqlite"), key: key, stagingFolder: "\(directory.path)/\(own)/staging",
-            profile: profile)
-        for item in links.items {
-            guard let name = item.file?.source?.path.lastPathName else { continue }
-            try take("\(own)/staging/links-\(profile.id)/\(name)")
-        }
+    }
+
+    private func takeDatabase(_ name: String, _ moment: DatabaseMoment) throws {
+        guard moment.has("\(directory.path)/\(name)") else { return }
+        try files.makeFolders(to: name)
+        try moment.copy("\(directory.path)/\(name)", to: path(name), key: key)
+        parts.append(name)
+    }
+
+    private func takeDrafts(_ own: String) throws {
         // There may be none.
         for name in ["\(own)/pinned", "\(own)/unfinished"] where try files.hold(name) == nil {
             named.insert(name)
         }
         let journal = path(own + "/outbox/journal.sqlite")
         guard access(journal, F_OK) == 0 else { return }
-        for name in try OutboxCopy.recover(journalAt: journal, key: key) {
-            let spooled = "\(own)/outbox/spool/\(name)"
-            // A draft has one file or two.
-            if try files.hold(spooled) == nil { named.insert(spooled) }
+        for (file, isClosed) in try OutboxCopy.recover(journalAt: journal, key: key) {
+            for name in OutboxCopy.names(of: file) {
+                let spooled = "\(own)/outbox/spool/\(name)"
+                // A draft has one file or two.
+                if try files.hold(spooled) == nil { named.insert(spooled) }
+            }
+            // Into an open one its writer may be writing.
+            if isClosed { drafts["\(own)/outbox/spool/\(file.name)"] = file }
         }
     }
 
-    private func take(_ name: String) throws {
-        guard named.insert(name).inserted, let error = try files.hold(name) else { return }
-        missing.append(Missing(path: name, sentence: error.sentence))
+    private func take(_ file: NamedFile) throws {
+        guard named.insert(file.name).inserted else { return }
+        if let error = try files.hold(file.name, from: file.source) {
+            missing.append(Missing(path: file.name, sentence: error.sentence))
+            return
+        }
+        // A row without a key opens nothing.
+        arguments[file.name] = file.arguments ?? FileArguments(key: [], nonce: [])
     }
 
     // MARK: - Writing
@@ -185,15 +224,36 @@ public final class Snapshot {
         var done: UInt64 = 0
         for entry in entries {
             let source = try OpenFile(path(entry.name.text), flags: O_RDONLY | O_NOFOLLOW)
-            let isWhole = try writer.add(source, as: entry.name) { count in
+            let problem = draftProblem(entry.name.text)
+            let condition = try writer.add(
+                source, as: entry.name, arguments: arguments[entry.name.text], isDamaged: problem != nil
+            ) { count in
                 done += count
                 progress(min(done, total), total)
             }
-            if !isWhole {
+            switch condition {
+            case .whole: continue
+            case .damaged:
+                missing.append(Missing(path: entry.name.text, sentence: problem ?? Self.damaged))
+            case .incomplete:
                 missing.append(
                     Missing(path: entry.name.text, sentence: "The disk does not give all of it back."))
             }
         }
         try writer.finish(program: program, key: key)
+    }
+
+    private static let damaged =
+        "It is damaged: its tag is wrong. It is in the archive as it is, and named there as damaged."
+
+    /// What is wrong with the bytes of a draft; nil: nothing, or it is none.
+    private func draftProblem(_ name: String) -> String? {
+        guard let draft = drafts[name] else { return nil }
+        do throws(CryptographyError) {
+            try draft.examine(in: path(name.parentPath)) { _ in }
+            return nil
+        } catch {
+            return error.sentence
+        }
     }
 }

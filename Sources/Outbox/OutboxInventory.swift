@@ -16,6 +16,8 @@ public struct OutboxInventory: Sendable {
         public let size: UInt64
         /// It is still to be read from its file in the spool, and that is not there.
         public let lacksBytes: Bool
+        /// Its bytes in the spool, where nobody writes into them and the copy for the core is not made yet.
+        public let spooled: SpooledFile?
         /// The copy for the core, where there is one.
         public let staged: FileSourceLocation?
     }
@@ -76,8 +78,14 @@ public struct OutboxInventory: Sendable {
             FileSourceLocation(
                 path: "\(stagingFolder)/\(staged.folder)/\(staged.fileName)", arguments: staged.arguments)
         }
+        let spooled =
+            switch entry.state {
+            case .closed, .recovered: entry.record.size > 0 && !lacking.contains(entry.record.id)
+            default: false
+            }
         return Entry(
             chat: entry.record.chat, name: entry.record.name, size: entry.record.size,
-            lacksBytes: lacking.contains(entry.record.id), staged: staged)
+            lacksBytes: lacking.contains(entry.record.id),
+            spooled: spooled ? SpooledFile(entry.record) : nil, staged: staged)
     }
 }

@@ -31,11 +31,23 @@ public struct KeyedFolder: Sendable {
         self.database = database
     }
 
-    /// - Throws: `.file` where that cannot be found out: it must not be taken for a new one.
+    /// - Throws: `.file` where that cannot be found out: it must not be taken for a new one; `.keys` where its first
+    ///   database is encrypted and the file of keys is missing.
     public var condition: Condition {
         get throws(UnlockingError) {
             if try isThere(file.path) { return .encrypted }
-            return try isThere(path + "/" + database) ? .plain : .new
+            guard try isThere(path + "/" + database) else { return .new }
+            guard try isSealed(path + "/" + database) else { return .plain }
+            throw UnlockingError(
+                .keys,
+                "The file \(Self.keysFile) is missing in \(path): \(database) there is encrypted, and nothing else opens it. "
+                    + "Put \(Self.keysFile) back from a backup.")
+        }
+    }
+
+    private func isSealed(_ file: String) throws(UnlockingError) -> Bool {
+        do throws(SystemError) { return try Database.isSealed(path: file) } catch {
+            throw UnlockingError(error)
         }
     }
 

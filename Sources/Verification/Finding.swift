@@ -13,6 +13,8 @@ public struct Finding: Codable, Hashable, Sendable {
         case stray
         /// A file or folder that others may look into, by its mode.
         case exposed
+        /// An archive that is none, or was changed after it was written.
+        case archive
         /// A folder or a file that cannot be read at present: what is in it was not looked at.
         case unreadable
     }
@@ -33,6 +35,14 @@ public struct Finding: Codable, Hashable, Sendable {
         case closable
         /// Others have no rights any more.
         case closed
+        /// `--fix` goes on without it.
+        case replaceable
+        /// It is made anew, without what it held.
+        case replaced
+        /// A mount has it fetched again when somebody reads it.
+        case refetchable
+        /// It is in an archive: another copy of that, or a new one, may have it.
+        case elsewhere
     }
 
     public var kind: Kind
@@ -55,8 +65,8 @@ public struct Finding: Codable, Hashable, Sendable {
     /// Whether nothing is left to do about it.
     public var isSettled: Bool {
         switch outcome {
-        case .requested, .setAside, .closed: true
-        case .lost, .receivable, .removable, .closable: false
+        case .requested, .setAside, .closed, .replaced: true
+        case .lost, .receivable, .removable, .closable, .replaceable, .refetchable, .elsewhere: false
         }
     }
 
@@ -70,6 +80,7 @@ public struct Finding: Codable, Hashable, Sendable {
             case .missing: "not there any more"
             case .stray: "belongs to nothing"
             case .exposed: "open to others"
+            case .archive: "not an archive as it was written"
             case .unreadable: "cannot be read"
             }
         return "\(path): \(word)\(size). \(detail.endingInFullStop) \(remedy)"
@@ -87,6 +98,10 @@ public struct Finding: Codable, Hashable, Sendable {
         case (.removable, _): "'chatfs verify --fix' sets it aside."
         case (.closable, _): "'chatfs verify --fix' takes the rights of others."
         case (.closed, _): "It is for its owner alone now."
+        case (.replaceable, _): "Put it back from a backup, or 'chatfs verify --fix' goes on without it."
+        case (.replaced, _): "It is made anew, without what it held."
+        case (.refetchable, _): "Who reads it in a mount has it fetched again, if a relay still has it."
+        case (.elsewhere, _): "Use another copy of the archive, or write a new one."
         }
     }
 }

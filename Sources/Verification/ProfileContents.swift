@@ -5,6 +5,7 @@ import EmbeddedCore
 import Glibc
 import Links
 import Namespace
+import OfficialCore
 import Outbox
 import Posix
 
@@ -14,6 +15,9 @@ struct ProfileContents {
     let copies: [StoredCopy]
     /// Drafts whose bytes are not in the spool, by folder and name in the mount.
     let emptyDrafts: [(path: String, size: UInt64)]
+    /// Drafts whose bytes are in the spool, by folder and name in the mount, and the folder of the spool.
+    let spooledDrafts: [(path: String, file: SpooledFile)]
+    let spoolFolder: String
     /// Absolute paths of files that no row names.
     let strays: [String]
 
@@ -31,28 +35,73 @@ struct ProfileContents {
                 if let copy = try Self.copy(item, chat.displayName, names) { copies.append(copy) }
             }
         }
-        let links = try LinkInventory(
-            path: own + "/links.sqlite", key: directory.key, stagingFolder: staging, profile: profile)
-        copies += try links.items.compactMap { try Self.copy($0, Self.linksFolder, names) }
-        let outbox = try OutboxInventory(folder: own + "/outbox", key: directory.key, stagingFolder: staging)
-        func path(_ draft: OutboxInventory.Entry) throws -> String {
-            let folder = try names.folder(of: draft.chat) ?? chats.name(of: draft.chat)
-            return "\(folder)/\(String(decoding: draft.name, as: UTF8.self))"
-        }
-        copies += try outbox.drafts.compactMap { draft in
-            guard let staged = draft.staged else { return nil }
-            return StoredCopy(
-                file: nil, path: try path(draft), size: draft.size, source: staged, isReceivable: false)
-        }
-        emptyDrafts = try outbox.drafts.filter(\.lacksBytes).map { (try path($0), $0.size) }
-        strays =
-            try directory.strayFiles(of: profile).map { "\(own)/files/\($0)" }
-            + links.strays.map { "\(links.folder)/\($0)" }
-            + outbox.strays.map { "\(outbox.spoolFolder)/\($0)" }
-        self.copies = copies
+        let beside = try Beside(
+            own: own, staging: staging, profile: profile, key: directory.key, names: names, chats: chats)
+        self.init(
+            copies, strays: try directory.strayFiles(of: profile).map { "\(own)/files/\($0)" }, beside)
     }
 
-    private static let linksFolder = "Links"
+    /// Of what is kept beside an official core.
+    /// - Parameter folder: of its profile. Absolute.
+    init(ofOfficial folder: String, profile: Int64, key: SecretBytes?) throws {
+        let names = try RecordedNames(path: folder + "/names.sqlite", key: key)
+        let inventory = try OfficialInventory(folder: folder, key: key)
+        let copies = try inventory.copies.map { copy in
+            let shown = try copy.item.flatMap { try names.path(of: $0) }
+            let own = try copy.chat.flatMap { try names.folder(of: $0) } ?? copy.chat.map { "\($0)" }
+            return StoredCopy(
+                file: nil, path: shown ?? own.map { "\($0)/\(copy.name)" } ?? copy.name, size: copy.size,
+                source: copy.source, isReceivable: false, isRefetchable: true)
+        }
+        let beside = try Beside(
+            own: folder, staging: inventory.stagingFolder, profile: Profile(id: profile, displayName: ""),
+            key: key, names: names, chats: [])
+        self.init(copies, strays: inventory.strays, beside)
+    }
+
+    private init(_ copies: [StoredCopy], strays: [String], _ beside: Beside) {
+        self.copies = copies + beside.copies
+        self.strays = strays + beside.strays
+        (emptyDrafts, spooledDrafts, spoolFolder) =
+            (beside.emptyDrafts, beside.spooledDrafts, beside.spoolFolder)
+    }
+
+    /// What every core has beside its own: links and drafts.
+    private struct Beside {
+        var copies: [StoredCopy] = []
+        var emptyDrafts: [(path: String, size: UInt64)] = []
+        var spooledDrafts: [(path: String, file: SpooledFile)] = []
+        let strays: [String]
+        let spoolFolder: String
+
+        init(
+            own: String, staging: String, profile: Profile, key: SecretBytes?, names: RecordedNames,
+            chats: [Chat]
+        ) throws {
+            let links = try LinkInventory(
+                path: own + "/links.sqlite", key: key, stagingFolder: staging, profile: profile)
+            copies += try links.items.compactMap {
+                try ProfileContents.copy($0, ProfileContents.linksFolder, names)
+            }
+            let outbox = try OutboxInventory(folder: own + "/outbox", key: key, stagingFolder: staging)
+            for draft in outbox.drafts {
+                let folder = try names.folder(of: draft.chat) ?? chats.name(of: draft.chat)
+                let path = "\(folder)/\(String(decoding: draft.name, as: UTF8.self))"
+                if draft.lacksBytes { emptyDrafts.append((path, draft.size)) }
+                if let spooled = draft.spooled { spooledDrafts.append((path, spooled)) }
+                guard let staged = draft.staged else { continue }
+                copies.append(
+                    StoredCopy(
+                        file: nil, path: path, size: draft.size, source: staged, isReceivable: false))
+            }
+            strays =
+                links.strays.map { "\(links.folder)/\($0)" }
+                + outbox.strays.map { "\(outbox.spoolFolder)/\($0)" }
+            spoolFolder = outbox.spoolFolder
+        }
+    }
+
+    fileprivate static let linksFolder = "Links"
 
     private static func eachItem(
         of chat: ChatReference, of profile: Profile, in directory: DataDirectory,
@@ -67,7 +116,7 @@ struct ProfileContents {
         }
     }
 
-    private static func copy(
+    fileprivate static func copy(
         _ item: ChatItem, _ folder: String, _ names: RecordedNames
     ) throws -> StoredCopy? {
         guard let file = item.file, let source = file.source else { return nil }

@@ -3,6 +3,8 @@ import ChatCore
 import Cryptography
 import EmbeddedCore
 import Glibc
+import OfficialCore
+import Outbox
 import Posix
 import Store
 
@@ -10,7 +12,7 @@ import Store
 /// and each way between both. Changes nothing; only `setStraysAside` does. All calls block.
 public struct ProfileVerification: Sendable {
     private let directory: DataDirectory
-    private let profile: Profile
+    public let place: VerifiedPlace
     /// The folder of the profile. Absolute.
     public let folder: String
     /// Whether no other process can change anything meanwhile.
@@ -21,11 +23,18 @@ public struct ProfileVerification: Sendable {
 
     /// - Parameter isAlone: this process holds the profile; else young files without a row are no findings.
     /// - Throws: `.storage`, `.file(.noSpace)` where the folders of the profile cannot be opened or made.
-    public init(of profile: Profile, in directory: DataDirectory, isAlone: Bool) throws(ChatError) {
+    public init(of place: VerifiedPlace, in directory: DataDirectory, isAlone: Bool) throws(ChatError) {
         self.directory = directory
-        self.profile = profile
+        self.place = place
         self.isAlone = isAlone
-        folder = try directory.folders(of: profile).own
+        switch place {
+        case .profile(let profile): folder = try directory.folders(of: profile).own
+        case .official: folder = "\(directory.path)/\(place.folder)"
+        }
+    }
+
+    public init(of profile: Profile, in directory: DataDirectory, isAlone: Bool) throws(ChatError) {
+        try self.init(of: .profile(profile), in: directory, isAlone: isAlone)
     }
 
     /// A file that is not as it should be, and what was found about it.
@@ -43,6 +52,7 @@ public struct ProfileVerification: Sendable {
         /// Absolute paths of what nothing names, as in `findings`.
         public fileprivate(set) var strays: [String] = []
         fileprivate var exposed: [ExposedFiles.Exposed] = []
+        fileprivate var missingParts: [String] = []
         public fileprivate(set) var databases = 0
         public fileprivate(set) var files = 0
         public fileprivate(set) var bytes: UInt64 = 0
@@ -59,10 +69,12 @@ public struct ProfileVerification: Sendable {
     public func run(progress: (_ done: UInt64, _ total: UInt64) -> Void) -> Result {
         var result = Result()
         checkModes(&result)
+        checkParts(&result)
         checkDatabases(&result)
         do {
-            let contents = try ProfileContents(of: profile, in: directory)
+            let contents = try contents()
             check(contents.copies, &result, progress)
+            check(contents.spooledDrafts, in: contents.spoolFolder, &result)
             for draft in contents.emptyDrafts {
                 result.findings.append(
                     Finding(
@@ -75,6 +87,50 @@ public struct ProfileVerification: Sendable {
             let detail = "The files of the profile were not checked: " + sentence(of: error)
             let kind: Finding.Kind = Self.isPassing(error) ? .unreadable : .database
             result.findings.append(Finding(kind, relative(folder), detail: detail, outcome: .lost))
+        }
+        return result
+    }
+
+    private func contents() throws -> ProfileContents {
+        switch place {
+        case .profile(let profile): try ProfileContents(of: profile, in: directory)
+        case .official(_, let number):
+            try ProfileContents(ofOfficial: folder, profile: number, key: directory.key)
+        }
+    }
+
+    // MARK: - Parts
+
+    private func checkParts(_ result: inout Result) {
+        do throws(ChatError) {
+            for part in try directory.missingParts().filter(place.databases.contains) {
+                let content = DirectoryPart(at: part)?.content ?? "what nothing else has"
+                result.missingParts.append(part)
+                result.findings.append(
+                    Finding(.missing, part, detail: "It held \(content)", outcome: .replaceable))
+            }
+        } catch {
+            result.findings.append(
+                Finding(.unreadable, place.folder, detail: error.sentence, outcome: .lost))
+        }
+    }
+
+    /// Goes on without databases that are missing; for who holds the profile. What only they could open is set aside.
+    /// - Returns: the result with what became of it.
+    public func replaceParts(_ found: Result) -> Result {
+        var result = found
+        for part in found.missingParts {
+            guard let index = result.findings.firstIndex(where: { $0.kind == .missing && $0.path == part })
+            else { continue }
+            do {
+                if part.hasSuffix("/outbox/journal.sqlite"), access(folder + "/outbox/spool", F_OK) == 0 {
+                    try SetAside(profileFolder: folder).move(folder + "/outbox/spool")
+                }
+                try directory.giveUp(parts: [part])
+                result.findings[index].outcome = .replaced
+            } catch {
+                result.findings[index].detail = sentence(of: error)
+            }
         }
         return result
     }
@@ -131,10 +187,7 @@ public struct ProfileVerification: Sendable {
     }
 
     private func checkDatabases(_ result: inout Result) {
-        let paths =
-            [directory.path + "/chatfs.db"]
-            + ProfileFolders.databases.map { "\(folder)/\($0)" }
-        for path in paths where access(path, F_OK) == 0 {
+        for path in place.databases.map({ "\(directory.path)/\($0)" }) where access(path, F_OK) == 0 {
             result.databases += 1
             do throws(StoreError) {
                 guard let first = try DatabaseCheck.problems(path: path, key: directory.key).first else {
@@ -167,9 +220,9 @@ public struct ProfileVerification: Sendable {
     private func check(
         _ copies: [StoredCopy], _ result: inout Result, _ progress: (UInt64, UInt64) -> Void
     ) {
-        let total = copies.reduce(0) { $0 + $1.size }
+        let total = copies.reduce(0) { $0 + ($1.size ?? 0) }
         for copy in copies {
-            let end = result.bytes + copy.size
+            let end = result.bytes + (copy.size ?? 0)
             var done = result.bytes
             let condition = copy.examine { count in
                 done += count
@@ -193,7 +246,8 @@ public struct ProfileVerification: Sendable {
         let isMendable = kind != .unreadable
         let finding = Finding(
             kind, copy.path, size: copy.size, detail: detail,
-            outcome: isMendable && copy.isReceivable ? .receivable : .lost)
+            outcome: !isMendable
+                ? .lost : copy.isReceivable ? .receivable : copy.isRefetchable ? .refetchable : .lost)
         if copy.file == nil || !isMendable {
             result.findings.append(finding)
         } else {
@@ -201,11 +255,42 @@ public struct ProfileVerification: Sendable {
         }
     }
 
+    private func check(
+        _ drafts: [(path: String, file: SpooledFile)], in spool: String, _ result: inout Result
+    ) {
+        for draft in drafts {
+            do throws(CryptographyError) {
+                try draft.file.examine(in: spool) { _ in }
+                result.files += 1
+                result.bytes += draft.file.size
+            } catch {
+                let kind: Finding.Kind
+                switch StoredCopy.condition(for: error) {
+                // Sent meanwhile, or removed.
+                case .missing, .whole: continue
+                case .damaged: kind = .damaged
+                case .unreadable: kind = .unreadable
+                }
+                result.findings.append(
+                    Finding(
+                        kind, draft.path, size: draft.file.size,
+                        detail: "It was not sent yet. \(error.sentence)", outcome: .lost))
+            }
+        }
+    }
+
     private func isStillThere(_ copy: StoredCopy) -> Bool {
-        guard let file = copy.file, file < .firstOfLinks else { return true }
+        guard case .profile(let profile) = place, let file = copy.file, file < .firstOfLinks else {
+            return isAlone || !copy.isRefetchable || stillKeeps(copy)
+        }
         // Where the database does not say so any more, what was found stands.
         guard let item = try? directory.item(of: file, of: profile) else { return isAlone }
         return item.file?.source == copy.source
+    }
+
+    private func stillKeeps(_ copy: StoredCopy) -> Bool {
+        guard let inventory = try? OfficialInventory(folder: folder, key: directory.key) else { return true }
+        return inventory.copies.contains { $0.source == copy.source }
     }
 
     // MARK: - What nothing names

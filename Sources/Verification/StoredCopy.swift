@@ -6,15 +6,17 @@ import Posix
 
 /// A CryptoFile that a row names.
 public struct StoredCopy: Sendable {
-    /// nil for one that belongs to a draft.
+    /// nil for one that belongs to a draft, and for one that is not the embedded core's.
     public let file: FileID?
     /// Folder and name in the mount.
     public let path: String
-    /// Bytes of plaintext, as the row has them.
-    public let size: UInt64
+    /// Bytes of plaintext, as the row has them; nil where no row says.
+    public let size: UInt64?
     public let source: FileSourceLocation
     /// It came through a relay that has promised to keep it until now.
     public let isReceivable: Bool
+    /// A mount has it fetched again when somebody reads it.
+    public var isRefetchable = false
 
     /// What a look at it says.
     public enum Condition: Hashable, Sendable {
@@ -35,8 +37,8 @@ public struct StoredCopy: Sendable {
         do throws(CryptographyError) {
             let file = try Self.open(source.path)
             let reader = try CryptoFileReader(file: file, arguments: arguments)
-            guard reader.size == size else {
-                return .damaged("It has \(reader.size) bytes of \(size).")
+            guard reader.size == size ?? reader.size else {
+                return .damaged("It has \(reader.size) bytes of \(size ?? 0).")
             }
             var verification = reader.beginVerification()
             var position: UInt64 = 0

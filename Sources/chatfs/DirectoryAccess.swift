@@ -48,10 +48,13 @@ final class DirectoryAccess: Sendable {
     var folder: KeyedFolder { KeyedFolder(path: path, database: DataDirectory.databaseFile) }
 
     /// Opens it where there is one, or makes it. Blocks.
-    /// - Parameter isMade: whether it is made when it is missing; else that is an error.
-    func open(isMade: Bool = false) throws -> DataDirectory {
+    /// - Parameters:
+    ///   - isMade: whether it is made when it is missing; else that is an error.
+    ///   - mayLackParts: see `DataDirectory.init`.
+    func open(isMade: Bool = false, mayLackParts: Bool = false) throws -> DataDirectory {
         if !isMade, try !isThere() { throw DataDirectory.noProfile }
-        let directory = try DataDirectory(path, key: key(), mayMigrate: mayMigrate)
+        let directory = try DataDirectory(
+            path, key: key(), mayMigrate: mayMigrate, mayLackParts: mayLackParts)
         // Who said so knows.
         if ways.makesPlain { _ = offerEncryption() }
         return directory
@@ -61,6 +64,7 @@ final class DirectoryAccess: Sendable {
     /// - Throws: for another folder, or what cannot be looked into.
     func isThere() throws -> Bool {
         try DataDirectory.requireOwn(path)
+        try DataDirectory.requireParts(path)
         guard try folder.condition == .new else { return true }
         if DataDirectory.exists(path) { try DataDirectory.makeFolder(path) }
         return false
@@ -72,6 +76,7 @@ final class DirectoryAccess: Sendable {
             if let found = found.withLock({ $0 }) { return found.key }
             // Before anybody is asked for a secret, and before anything is changed.
             try DataDirectory.requireOwn(path)
+            try DataDirectory.requireParts(path)
             let key = try Self.key(of: folder, lockFile: DataDirectory.useFile, ways) {
                 try DataDirectory.makeFolder(path)
             }
@@ -87,6 +92,7 @@ final class DirectoryAccess: Sendable {
         let asks = ways.ask
         ways.ask = nil
         let isSilent = ways.named == nil && ways.credentials == nil
+        try DataDirectory.requireParts(path)
         if isSilent, let asks {
             switch try folder.condition {
             case .encrypted:

@@ -30,7 +30,9 @@ struct ArchiveStage {
         for (name, bytes) in files.sorted(by: { $0.key < $1.key }) {
             try folder.write(bytes, to: "source")
             guard let entry = EntryName(name) else { throw WaitedInVain("\(name) is no name") }
-            guard try writer.add(open("source"), as: entry) else { throw WaitedInVain("it was not read") }
+            guard try writer.add(open("source"), as: entry) == .whole else {
+                throw WaitedInVain("it was not read")
+            }
         }
         try writer.finish(program: "tests", key: Self.key)
         return file

@@ -38,6 +38,19 @@ import Testing
         #expect(try missing.condition == .new)
     }
 
+    @Test func encryptedDataWithoutItsKeysIsNeitherNewNorInClear() throws {
+        let key = try made(Ways(named: .passphrase("correct horse")))
+        let path = folder.path("chatfs.db")
+        try Database(path: path, migrations: [], key: key).close()
+        #expect(unlink(folder.path("keys")) == 0)
+        let error = #expect(throws: UnlockingError.self) { _ = try keyed.condition }
+        #expect(error?.code == .keys && error?.sentence.contains("keys is missing") == true)
+        #expect(code { _ = try keyed.slots() } == .keys)
+        #expect(unlink(path) == 0)
+        try Database(path: path, migrations: []).close()
+        #expect(try keyed.condition == .plain)
+    }
+
     @Test func aPassphraseThatWasHandedOverOpensItAgainAndNoOtherDoes() throws {
         #expect(try keyed.condition == .new)
         let key = try made(Ways(named: .passphrase("correct horse")))

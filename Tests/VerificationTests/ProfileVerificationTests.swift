@@ -190,7 +190,7 @@ struct VerificationRecordTests {
             for outcome in Finding.Outcome.allCases {
                 let finding = Finding(kind, "a/b", detail: "Why", outcome: outcome)
                 #expect(finding.sentence.hasPrefix("a/b: ") && finding.sentence.hasSuffix("."))
-                #expect(finding.isSettled == [.requested, .setAside, .closed].contains(outcome))
+                #expect(finding.isSettled == [.requested, .setAside, .closed, .replaced].contains(outcome))
             }
         }
     }

@@ -154,6 +154,24 @@ struct FindingWordsTests {
                 "profiles/1: cannot be read. It is a link. What is in it was not looked at: see what keeps ChatFS from it."
             ),
             (
+                Finding(
+                    .missing, "profiles/1/keep.sqlite", detail: "It held rules", outcome: .replaceable),
+                "profiles/1/keep.sqlite: not there any more. It held rules. Put it back from a backup, or 'chatfs verify --fix' goes on without it."
+            ),
+            (
+                Finding(
+                    .missing, "profiles/1/keep.sqlite", detail: "It held rules", outcome: .replaced),
+                "profiles/1/keep.sqlite: not there any more. It held rules. It is made anew, without what it held."
+            ),
+            (
+                Finding(.damaged, "Zoe/a", detail: "Cut", outcome: .refetchable),
+                "Zoe/a: damaged. Cut. Who reads it in a mount has it fetched again, if a relay still has it."
+            ),
+            (
+                Finding(.archive, "a.zip", detail: "Cut", outcome: .elsewhere),
+                "a.zip: not an archive as it was written. Cut. Use another copy of the archive, or write a new one."
+            ),
+            (
                 Finding(.exposed, ".", detail: "Its mode is 0755", outcome: .closed),
                 ".: open to others. Its mode is 0755. It is for its owner alone now."
             ),
@@ -166,9 +184,12 @@ struct FindingWordsTests {
     func record() throws {
         let findings = Finding.Outcome.allCases.map { Finding(.damaged, "x", detail: "y", outcome: $0) }
         let record = VerificationRecord(time: 1, databases: 2, files: 3, bytes: 4, findings: findings)
-        #expect(record.unsettled == 4 && findings.count == 7)
+        #expect(record.unsettled == 7 && findings.count == 11)
         let text = String(decoding: record.encoded, as: UTF8.self)
-        for word in ["lost", "receivable", "requested", "set-aside", "removable", "closable", "closed"] {
+        for word in [
+            "lost", "receivable", "requested", "set-aside", "removable", "closable", "closed", "replaceable",
+            "replaced", "refetchable", "elsewhere",
+        ] {
             #expect(text.contains("\"\(word)\""), "\(word)")
         }
     }

@@ -49,6 +49,14 @@ extension DataDirectory {
         return try body()
     }
 
+    /// The same for all profiles of an official core, which one process has at a time.
+    public func holding<Result>(_ core: OfficialFolder, _ body: () throws -> Result) throws -> Result {
+        let lock = try ProcessLock.takeProfile(
+            OpenFile("\(path)/\(core.name)/lock", flags: O_RDWR | O_CREAT | O_NOFOLLOW), mountpoint: nil)
+        defer { lock.release() }
+        return try body()
+    }
+
     private func tables(of profile: Profile, _ tables: DirectoryTables) -> ProfileTables {
         tables.tables(
             of: profile.id,

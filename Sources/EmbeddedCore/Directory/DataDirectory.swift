@@ -12,6 +12,7 @@ import Store
 ///     keys                 of an encrypted one: its data key, sealed for each way to unlock (`KeySlots`)
 ///     in-use               locked, shared, by every process that has the directory open
 ///     chatfs.db            all tables (`Schema`)
+///     made                 chatfs.db was made: where it is missing, it was lost
 ///     bell                 written to when there is something for another process (`ChangeSignal`)
 ///     profiles/<id>/lock   who holds the profile
 ///     profiles/<id>/files  CryptoFiles of sent and received files
@@ -40,6 +41,9 @@ public final class DataDirectory: Sendable {
     public static let keysFile = "keys"
     /// Locked, shared, while this object lives: who changes all databases at once locks it alone.
     public static let useFile = "in-use"
+    /// There since the first database was made. What it holds where that was encrypted from its beginning.
+    static let madeMark = "made"
+    static let madeEncrypted = Array("encrypted\n".utf8)
     private static let versionFile = "version"
     private static let version = "1"
 
@@ -61,13 +65,16 @@ public final class DataDirectory: Sendable {
     /// - Parameters:
     ///   - key: of an encrypted one; nil: it is not encrypted.
     ///   - mayMigrate: whether an earlier version's data may be changed in a way that cannot be undone.
+    ///   - mayLackParts: whether it is opened without databases that it had beside its first one.
     /// - Throws: `.wrongVersion` for the data of a newer version, and where consent is missing; `.storage` for a folder that holds
-    ///   something else or is open to others, and for a key that is missing or wrong, `.file(.noSpace)`.
+    ///   something else or is open to others, for one that lacks a part (`DirectoryPart`), and for a key that is missing
+    ///   or wrong, `.file(.noSpace)`.
     public convenience init(
-        _ path: String? = nil, key: SecretBytes? = nil, mayMigrate: Bool = true
+        _ path: String? = nil, key: SecretBytes? = nil, mayMigrate: Bool = true, mayLackParts: Bool = false
     ) throws(ChatError) {
         try self.init(
-            path ?? Self.defaultPath(), key: key, mayMigrate: mayMigrate, clock: SystemWallClock())
+            path ?? Self.defaultPath(), key: key, mayMigrate: mayMigrate, mayLackParts: mayLackParts,
+            clock: SystemWallClock())
     }
 
     public static let noProfile = ChatError(
@@ -90,11 +97,12 @@ public final class DataDirectory: Sendable {
     ///   - bootClock: by which limits are kept.
     ///   - network: the network filesystem that a path lies on.
     init(
-        _ path: String, key: SecretBytes? = nil, mayMigrate: Bool = true, clock: any WallClock,
-        bootClock: any BootClock = SystemBootClock(),
+        _ path: String, key: SecretBytes? = nil, mayMigrate: Bool = true, mayLackParts: Bool = false,
+        clock: any WallClock, bootClock: any BootClock = SystemBootClock(),
         network: (String) -> String? = NetworkFilesystem.name
     ) throws(ChatError) {
         try Self.refuseNetwork(path, network)
+        try Self.requireParts(path, hasKey: key != nil)
         do {
             folder = try Self.open(path)
             guard let absolute = realpath(path, nil) else {
@@ -116,6 +124,21 @@ public final class DataDirectory: Sendable {
         } catch {
             throw ChatError(wrapping: error)
         }
+        markMade()
+        if !mayLackParts { try requireNotedParts() }
+        // On a full disk they are noted by the next one.
+        try? noteParts()
+    }
+
+    /// From then on a directory without its first database has lost it. The tables are in the database itself before: a
+    /// lost log does not take them along. Where a full disk refuses the mark, the next one that opens it makes it.
+    private func markMade() {
+        guard faccessat(folder.directory.descriptor, Self.madeMark, F_OK, AT_SYMLINK_NOFOLLOW) != 0 else {
+            return
+        }
+        try? store.emptyJournal()
+        try? folder.directory.synchronise()
+        try? folder.write(key == nil ? [] : Self.madeEncrypted, to: Self.madeMark)
     }
 
     /// Makes the folder of a new one, for its file of keys, which comes before its first database.
@@ -250,12 +273,24 @@ public final class DataDirectory: Sendable {
     public func createProfile(_ name: String) throws(ChatError) -> Profile {
         let name = try DisplayName.checked(name, of: "profile")
         return try wrapping {
-            try store.change { tables in
+            let profile = try store.change { tables in
                 if try tables.profiles.profile(named: name) != nil {
                     throw ChatError(.nameTaken, "There is already a profile \(name).")
                 }
-                return try tables.profiles.insert(name, at: clock.now())
+                let profile = try tables.profiles.insert(name, at: clock.now())
+                // Of a profile that the database does not know: no other one takes it over.
+                guard try PrivateFolder.names(at: "\(path)/profiles/\(profile.id)").isEmpty else {
+                    throw ChatError(
+                        .storage,
+                        "profiles/\(profile.id) in the data directory holds the data of a profile that "
+                            + "\(Self.databaseFile) does not know: put the database back from a backup with its "
+                            + "\(Self.databaseFile)-wal, or move that folder away.")
+                }
+                return profile
             }
+            // A lost log does not take the profile along. Where others read just now, the next one empties it.
+            try? store.emptyJournal()
+            return profile
         }
     }
 

@@ -1,3 +1,4 @@
+import Base
 import ChatCore
 import CoreServices
 import Cryptography
@@ -45,6 +46,12 @@ public struct DirectoryCopy: Sendable {
         }
     }
 
+    /// One that was made before.
+    public init(at path: String, key: SecretBytes) {
+        self.path = path
+        self.key = key
+    }
+
     /// Those that it has.
     /// - Throws: `.storage`, `.file(.noSpace)`.
     public func profiles() throws(ChatError) -> [Profile] {
@@ -57,14 +64,26 @@ public struct DirectoryCopy: Sendable {
         }
     }
 
-    /// The CryptoFiles that it names, as paths below the data directory.
+    /// Says of it which databases lie beside it; paths below the data directory.
     /// - Throws: `.storage`, `.file(.noSpace)`.
-    public func files() throws(ChatError) -> [String] {
+    public func setParts(_ places: [String]) throws(ChatError) {
+        do {
+            let store = try DirectoryStore(path: path, key: key)
+            defer { store.close() }
+            try store.change { try $0.parts.replace(with: places) }
+        } catch {
+            throw ChatError(wrapping: error)
+        }
+    }
+
+    /// The CryptoFiles that it names, as paths below the data directory, and their keys; nil where a row has none.
+    /// - Throws: `.storage`, `.file(.noSpace)`.
+    public func files() throws(ChatError) -> [(path: String, arguments: FileArguments?)] {
         do {
             let store = try DirectoryStore(path: path, key: key)
             defer { store.close() }
             return try store.read { try $0.selection.storedFiles() }.map {
-                "profiles/\($0.profile)/files/\($0.name)"
+                ("profiles/\($0.profile)/files/\($0.name)", $0.arguments)
             }
         } catch {
             throw ChatError(wrapping: error)

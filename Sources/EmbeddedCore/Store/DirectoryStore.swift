@@ -62,6 +62,7 @@ struct DirectoryTables {
     var messagingServers: MessagingServerTable { MessagingServerTable(connection) }
     var selection: SelectionTable { SelectionTable(connection) }
     var damagedCopies: DamagedCopyTable { DamagedCopyTable(connection) }
+    var parts: PartTable { PartTable(connection) }
 
     /// Has those who hold these chats look at them again.
     func announce(_ sides: [ChatSide]) throws {

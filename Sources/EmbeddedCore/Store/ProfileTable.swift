@@ -96,6 +96,7 @@ struct ProfileTable {
         ] {
             try connection.execute("DELETE FROM \(table) WHERE profile = ?", profile)
         }
+        try PartTable(connection).removeAll(of: profile)
         try connection.execute("DELETE FROM profile WHERE id = ?", profile)
     }
 }

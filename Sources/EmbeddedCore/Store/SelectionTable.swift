@@ -1,3 +1,4 @@
+import Base
 import ChatCore
 import Store
 
@@ -27,7 +28,7 @@ struct SelectionTable {
         for table in [
             "news", "chunk_deletion", "connection", "shared_message", "outgoing", "contact_address",
             "contact_request", "network_group", "network_member", "member_connection", "group_delivery",
-            "held_outgoing", "early_message", "handed_message", "damaged_copy", "inline_transfer",
+            "held_outgoing", "early_message", "handed_message", "damaged_copy", "inline_transfer", "part",
         ] {
             try connection.execute("DELETE FROM \(table)")
         }
@@ -52,12 +53,16 @@ struct SelectionTable {
         try connection.execute("DELETE FROM profile WHERE id != ?", profile)
     }
 
-    /// The profile of every CryptoFile, and its name there.
-    func storedFiles() throws -> [(profile: Int64, name: String)] {
+    /// The profile of every CryptoFile, its name there, and its key; nil where a row has none.
+    func storedFiles() throws -> [(profile: Int64, name: String, arguments: FileArguments?)] {
         try connection.query(
-            "SELECT profile, stored_name FROM file WHERE stored_name IS NOT NULL ORDER BY id"
-        ) {
-            ($0.integer("profile"), $0.text("stored_name"))
+            "SELECT profile, stored_name, key, nonce FROM file WHERE stored_name IS NOT NULL ORDER BY id"
+        ) { row in
+            var arguments: FileArguments?
+            if let key = row.bytesOrNil("key"), let nonce = row.bytesOrNil("nonce") {
+                arguments = FileArguments(key: key, nonce: nonce)
+            }
+            return (row.integer("profile"), row.text("stored_name"), arguments)
         }
     }
 }

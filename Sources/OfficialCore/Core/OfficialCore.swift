@@ -60,10 +60,11 @@ public final class OfficialCore: ChatCore {
         profile = found.profile
         unstarted = Lock(found)
         folder = settings.folder + "/profile-\(profile.id)"
-        _ = try PrivateFolder(folder, purpose: "chatfs profile")
+        _ = try PrivateFolder(folder, purpose: OfficialCoreSettings.profilePurpose)
         arrivals = settings.arrivals(folder)
         history = WorkSignal()
         staging = try StagingFolder(settings.filesFolder + "/outbox")
+        try staging.takeIn("\(folder)/\(OfficialIndexCopy.stagingFolder)")
         index = try IndexStore(
             path: folder + "/index.sqlite", key: settings.key, owner: profile,
             filesFolder: settings.filesFolder,

@@ -24,6 +24,10 @@ public struct OfficialCoreSettings: Sendable {
         case never
     }
 
+    /// What the markers of `folder` and of the folders of its profiles say.
+    public static let purpose = "chatfs official core"
+    public static let profilePurpose = "chatfs profile"
+
     public var ownership: Ownership
     /// Where the core keeps files. Absolute.
     public var filesFolder: String
@@ -76,7 +80,7 @@ public struct OfficialCoreSettings: Sendable {
 
     /// Keeps the core's folder to this process, or waits for one that is just leaving. Blocks.
     func takeFolder() throws -> ProcessLock {
-        let folder = try PrivateFolder(folder, purpose: "chatfs official core")
+        let folder = try PrivateFolder(folder, purpose: Self.purpose)
         return try .takeProfile(
             OpenFile("lock", flags: O_RDWR | O_CREAT, in: folder.directory), mountpoint: mountpoint)
     }

@@ -165,7 +165,7 @@ private struct Approvals: Sendable {
         let folder = choice.folder(dataPath: access.path)
         let trust = try await ThreadPool.shared.run { () throws(any Error) in
             let directory = try access.open(isMade: true)
-            _ = try PrivateFolder(folder, purpose: "chatfs official core")
+            _ = try PrivateFolder(folder, purpose: OfficialCoreSettings.purpose)
             return try OfficialRelayTrust(folder: folder, key: directory.key)
         }
         return Approvals(

@@ -233,9 +233,9 @@ struct KeyTarget: Sendable {
         if let relay = invocation["relay-dir"] {
             return KeyedFolder(path: AbsolutePath.of(relay), database: Relay.recordsFile)
         }
-        return KeyedFolder(
-            path: AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath()),
-            database: DataDirectory.databaseFile)
+        let path = AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath())
+        try DataDirectory.requireParts(path)
+        return KeyedFolder(path: path, database: DataDirectory.databaseFile)
     }
 
     /// Unlocks it and looks whether its first database opens. Blocks.

@@ -9,47 +9,63 @@ import Verification
 /// `chatfs verify`: whether what was kept is still there, and whole.
 enum VerifyCommand {
     static let command = Command(
-        "verify", "Read everything that is kept and report what is damaged, missing or left over.",
+        "verify",
+        "Read everything that is kept, or an archive, and report what is damaged, missing or left over.",
         discussion: """
             Reads every page of the databases and every file to its tag, and compares what messages, links and drafts \
-            have with what the disk has, and looks for files that others may read. Of all profiles, or of one. It may be mounted meanwhile; nothing is changed.
+            have with what the disk has, and looks for files that others may read. Of all profiles, or of one, and of what is kept beside official cores. It may be mounted meanwhile; nothing is changed.
 
             With --fix, which needs profiles that are not mounted: what is damaged or missing and was received becomes a \
             placeholder again and is received by the next mount, if a relay still has it. What is damaged keeps a name in \
             'damaged', what belongs to nothing goes into 'set-aside', both in the folder of its profile. Nothing is \
-            deleted, and databases are not changed: for those there is 'chatfs import'.
+            deleted, and databases are not changed: for those there is 'chatfs import'. A database that is missing is \
+            given up and made anew: put it back from a backup before, where there is one.
+
+            With ARCHIVE, a file that 'chatfs export' wrote, each file in it is compared with the archive's list. With its \
+            passphrase the list itself, every page of the databases and every file's tag are checked too, and what the \
+            databases name is looked for. The databases go, encrypted, into a folder for temporary files meanwhile ($TMPDIR).
 
             Ends with 1 while something is wrong about which nothing was done. 'chatfs status' says when it last ran.
             """,
         section: CommandSection.data,
+        arguments: [
+            Argument("ARCHIVE", .file, count: .optional, "An archive, instead of the data directory.")
+        ],
         options: [
             .flag("fix", "Mend what can be mended."),
             .flag("json", "For programs: of each profile a line."),
-            CommonOptions.profile,
+            ArchivePassphrase.option, CommonOptions.profile,
         ] + CommonOptions.directory,
         examples: [
             Example("chatfs verify", "Everything, of all profiles."),
             Example("chatfs verify --fix --profile alice", "Mend what can be."),
+            Example("chatfs verify ~/chats.zip", "An archive; asks for its passphrase."),
         ]
     ) { invocation in
+        if let archive = invocation.optionalArgument("ARCHIVE") {
+            return try await VerifiedArchive(path: archive).run(invocation)
+        }
+        if invocation.isGiven(ArchivePassphrase.option.name) {
+            throw UsageError("--archive-passphrase-fd goes with an archive")
+        }
         let isForPrograms = invocation.has("json")
         let access = try DirectoryAccess(invocation)
         let directory = try await opened(access, isForPrograms)
         let name = invocation["profile"]
-        let profiles = try await ThreadPool.shared.run { () throws(ChatError) in
-            if let name { return [try directory.profile(named: name)] }
-            return try directory.profiles()
+        let places = try await ThreadPool.shared.run { () throws(ChatError) in
+            if let name { return [VerifiedPlace.profile(try directory.profile(named: name))] }
+            return try VerifiedPlace.all(in: directory)
         }
         var isUnwell = false
-        for profile in profiles {
-            let display = ProgressDisplay("Reading \(PrintableText.escaping(profile.displayName))")
-            let repair = Repair(access: access, directory: directory, profile: profile)
+        for place in places {
+            let display = ProgressDisplay("Reading \(PrintableText.escaping(place.name))")
+            let repair = Repair(access: access, directory: directory, place: place)
             let report: @Sendable (UInt64, UInt64) -> Void = { display.update(done: $0, total: $1) }
             defer { display.finish() }
             let record =
                 try await invocation.has("fix") ? repair.fix(progress: report) : repair.look(progress: report)
             display.finish()
-            try show(record, of: profile, isForPrograms)
+            try show(record, of: place, isForPrograms)
             isUnwell = isUnwell || record.unsettled > 0
         }
         if isUnwell { throw ExitCode.failure }
@@ -59,7 +75,7 @@ enum VerifyCommand {
     private static func opened(_ access: DirectoryAccess, _ isForPrograms: Bool) async throws -> DataDirectory
     {
         do {
-            return try await ThreadPool.shared.run { try access.open() }
+            return try await ThreadPool.shared.run { try access.open(mayLackParts: true) }
         } catch let error as ChatError where error.code == .storage {
             // Without a key it is told what is wrong with the directory so far.
             let finding = await ThreadPool.shared.run {
@@ -84,22 +100,25 @@ enum VerifyCommand {
     }
 
     private static func show(
-        _ record: VerificationRecord, of profile: Profile, _ isForPrograms: Bool
+        _ record: VerificationRecord, of place: VerifiedPlace, _ isForPrograms: Bool
     ) throws {
         if isForPrograms {
-            return Terminal.print(
-                try JSONLine.encoded(Line(profile: profile.displayName, verified: record)))
+            return Terminal.print(try JSONLine.encoded(Line(profile: place.name, verified: record)))
         }
         for finding in record.findings { Terminal.print(PrintableText.escaping(finding.sentence)) }
+        Terminal.note(PrintableText.escaping("\(place.name): \(record.summary)"))
+    }
+}
+
+extension VerificationRecord {
+    /// What was read and what came of it, for people.
+    var summary: String {
         func counted(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
-        let what =
-            "\(counted(record.databases, "database")), \(counted(record.files, "file")), "
-            + ByteCount.rounded(record.bytes)
         let outcome =
-            record.findings.isEmpty
-            ? "all as it was kept"
-            : "\(counted(record.findings.count, "finding")), \(record.unsettled) not settled"
-        Terminal.note(PrintableText.escaping("\(profile.displayName): \(what): \(outcome)"))
+            findings.isEmpty
+            ? "all as it was kept" : "\(counted(findings.count, "finding")), \(unsettled) not settled"
+        return
+            "\(counted(databases, "database")), \(counted(files, "file")), \(ByteCount.rounded(bytes)): \(outcome)"
     }
 }
 

@@ -4,11 +4,11 @@ import EmbeddedCore
 import Posix
 import Verification
 
-/// What `chatfs verify` does with one profile.
+/// What `chatfs verify` does with one profile, of whatever core.
 struct Repair: Sendable {
     let access: DirectoryAccess
     let directory: DataDirectory
-    let profile: Profile
+    let place: VerifiedPlace
 
     typealias Progress = @Sendable (_ done: UInt64, _ total: UInt64) -> Void
 
@@ -23,18 +23,19 @@ struct Repair: Sendable {
         }
     }
 
-    /// Sets aside what nothing names, and has received again what is damaged or missing and can be.
+    /// Sets aside what nothing names, goes on without databases that are missing, and has received again what is damaged
+    /// or missing and can be.
     /// - Throws: `.profileInUse` while the profile is mounted.
     func fix(progress: @escaping Progress) async throws -> VerificationRecord {
         let verification = try await verification(isAlone: true)
-        let (directory, profile) = (directory, profile)
         var found = try await ThreadPool.shared.run {
-            try directory.holding(profile) {
-                verification.closeExposed(
-                    verification.setStraysAside(verification.run(progress: progress)))
+            try holding {
+                verification.replaceParts(
+                    verification.closeExposed(
+                        verification.setStraysAside(verification.run(progress: progress))))
             }
         }
-        if !found.broken.isEmpty {
+        if case .profile(let profile) = place, !found.broken.isEmpty {
             let settings = CoreSettings(profile: profile.displayName, directory: access, official: nil)
             let core = try await MountedCore.open(settings)
             for index in found.broken.indices { await Self.mend(&found.broken[index], core.core) }
@@ -47,10 +48,18 @@ struct Repair: Sendable {
         return record
     }
 
+    private func holding<Result>(_ body: () throws -> Result) throws -> Result {
+        switch place {
+        case .profile(let profile): try directory.holding(profile, body)
+        case .official(let folder, _):
+            try directory.holding(OfficialFolder(name: folder, profiles: []), body)
+        }
+    }
+
     private func verification(isAlone: Bool) async throws -> ProfileVerification {
-        let (directory, profile) = (directory, profile)
+        let (directory, place) = (directory, place)
         return try await ThreadPool.shared.run { () throws(ChatError) in
-            try ProfileVerification(of: profile, in: directory, isAlone: isAlone)
+            try ProfileVerification(of: place, in: directory, isAlone: isAlone)
         }
     }
 

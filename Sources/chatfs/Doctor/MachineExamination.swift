@@ -68,6 +68,7 @@ enum MachineExamination {
         _ access: DirectoryAccess
     ) -> (findings: [Finding], relays: [RelayAddress], proxies: [RelayAddress: SOCKSProxy]) {
         do {
+            try DataDirectory.requireParts(access.path)
             guard try access.folder.condition != .new else {
                 return (
                     [.note("there is no data directory yet: chatfs profile create NAME makes it")], [], [:]

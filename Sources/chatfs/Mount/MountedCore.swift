@@ -72,6 +72,7 @@ struct MountedCore: Sendable {
             shutDown: {
                 await links.close()
                 await core.shutDown(finishingWithin: .seconds(2))
+                await noteParts(of: directory)
             },
             waiting: { () async throws(ChatError) in try await core.networkWaiting() })
     }
@@ -113,8 +114,13 @@ struct MountedCore: Sendable {
                 relays.close()
                 await core.shutDown()
                 // In use until now.
-                withExtendedLifetime(directory) {}
+                await noteParts(of: directory)
             })
+    }
+
+    /// What was made meanwhile is missed from then on. Where that cannot be noted the next process does it.
+    private static func noteParts(of directory: DataDirectory) async {
+        try? await ThreadPool.shared.run { () throws(ChatError) in try directory.noteParts() }
     }
 
     private static func officialSettings(

@@ -83,7 +83,7 @@ struct OfficialCoreChoice: Sendable {
     /// Makes the folders that a core of our own needs. Blocks.
     func settings(dataPath: String) throws -> OfficialCoreSettings {
         let own = folder(dataPath: dataPath)
-        _ = try PrivateFolder(own, purpose: "chatfs official core")
+        _ = try PrivateFolder(own, purpose: OfficialCoreSettings.purpose)
         let files = filesFolder ?? defaultFilesFolder(own)
         let ownership: OfficialCoreSettings.Ownership =
             switch address {

@@ -19,6 +19,9 @@ extension Target {
         },
         Target("archive", "archives, taken out", longest: 4096) { bytes in
             guard let extraction = try? Extraction(Scratch.file(bytes)) else { return }
+            let looked = try? extraction.examine(tags: [:]) { done, total in
+                hold(done <= total, "progress of a look ends")
+            }
             let path = Scratch.newFolder("archive")
             guard let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY) else {
                 return hold(false, "a folder can be opened")
@@ -33,6 +36,13 @@ extension Target {
                 most = max(most, done)
             }
             hold(most <= extraction.manifest.total, "no more is written than was said")
+            if let looked, let failures {
+                let marked = Set(extraction.manifest.entries.filter(\.isDamaged).map(\.name))
+                hold(
+                    Set(looked.map(\.failure.name)).subtracting(marked)
+                        == Set(failures.map(\.name)).subtracting(marked),
+                    "a look finds what taking out finds")
+            }
             for entry in extraction.manifest.entries {
                 guard let file = try? OpenFile(entry.name.text, flags: O_RDONLY | O_NOFOLLOW, in: folder)
                 else {

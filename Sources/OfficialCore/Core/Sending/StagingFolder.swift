@@ -60,10 +60,70 @@ struct StagingFolder: Sendable {
 
     /// Keeps a received CryptoFile as a durable copy of ours. Returns where it is.
     func keep(_ staged: FileSourceLocation, as file: FileID) throws -> FileSourceLocation {
-        let kept = FileSourceLocation(path: "\(path)/kept-\(file.rawValue)", arguments: staged.arguments)
+        let kept = FileSourceLocation(
+            path: "\(path)/\(Self.copyPrefix)\(file.rawValue)", arguments: staged.arguments)
         try check("keep a received file") { rename(staged.path, kept.path) }
         try OpenFile(path, flags: O_RDONLY | O_DIRECTORY).synchronise()
         return kept
+    }
+
+    private static let copyPrefix = "kept-"
+
+    /// Of which file something of this name is the copy; nil for what is none.
+    static func file(ofCopy name: String) -> FileID? {
+        guard name.hasPrefix(copyPrefix) else { return nil }
+        return Int64(name.dropFirst(copyPrefix.count)).map { FileID($0) }
+    }
+
+    /// Takes in what an archive brought: copies, and the files of links. What is there already stays; what a process that
+    /// was killed left to do the next one does.
+    /// - Parameter folder: absolute; where it is missing there is nothing to take in.
+    func takeIn(_ folder: String) throws(SystemError) {
+        for name in try PrivateFolder.names(at: folder) {
+            if Self.file(ofCopy: name) != nil {
+                try Self.move("\(folder)/\(name)", to: "\(path)/\(name)")
+            } else if name.hasPrefix("links-") {
+                let own = "\(path)/\(name)"
+                if mkdir(own, 0o700) != 0, errno != EEXIST {
+                    throw SystemError(code: errno, operation: "make a folder for links")
+                }
+                for file in try PrivateFolder.names(at: "\(folder)/\(name)") {
+                    try Self.move("\(folder)/\(name)/\(file)", to: "\(own)/\(file)")
+                }
+                rmdir("\(folder)/\(name)")
+            }
+        }
+        rmdir(folder)
+    }
+
+    /// Also to another disk.
+    private static func move(_ source: String, to target: String) throws(SystemError) {
+        if access(target, F_OK) == 0 { return }
+        let parent = try OpenFile(target.parentPath, flags: O_RDONLY | O_DIRECTORY)
+        if rename(source, target) != 0 {
+            guard errno == EXDEV else {
+                throw SystemError(code: errno, operation: "take in what an archive brought")
+            }
+            let unfinished = "\(target.parentPath)/.\(target.lastPathName ?? "").new"
+            try copy(source, to: unfinished)
+            try check("take in what an archive brought") { rename(unfinished, target) }
+            try parent.synchronise()
+            unlink(source)
+        }
+        try parent.synchronise()
+    }
+
+    private static func copy(_ source: String, to target: String) throws(SystemError) {
+        let from = try OpenFile(source, flags: O_RDONLY | O_NOFOLLOW)
+        let to = try OpenFile(target, flags: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW)
+        var position: UInt64 = 0
+        while true {
+            let bytes = try from.read(count: 1 << 20, at: position)
+            if bytes.isEmpty { break }
+            try to.write(bytes, at: position)
+            position += UInt64(bytes.count)
+        }
+        try to.synchronise()
     }
 
     /// The file of a message that is gone, and its folder. The core removes the file too.

@@ -30,6 +30,15 @@ final class IndexStore: Sendable {
         self.staging = staging
         self.history = history
         self.recent = recent
+        do {
+            try database.durableTransaction { connection in
+                let tables = IndexTables(connection)
+                try tables.keptCopies.attach(to: staging.path)
+                if try tables.place.known() != staging.path { try tables.place.note(staging.path) }
+            }
+        } catch {
+            throw error as? StoreError ?? StoreError(.damaged, "The index could not be read.", cause: error)
+        }
     }
 
     /// Reads from one snapshot.

@@ -9,6 +9,7 @@ struct IndexTables {
     let sends: SendTable
     let keptCopies: KeptCopyTable
     let identity: IdentityTable
+    let place: PlaceTable
 
     init(_ connection: Connection) {
         chats = ChatTable(connection)
@@ -17,6 +18,7 @@ struct IndexTables {
         sends = SendTable(connection)
         keptCopies = KeptCopyTable(connection)
         identity = IdentityTable(connection)
+        place = PlaceTable(connection)
     }
 
     /// Why there is no such item in a chat: of one that is unknown too that is the reason.

@@ -31,4 +31,34 @@ struct KeptCopyTable {
         try connection.execute("DELETE FROM kept WHERE file = ?", file.rawValue)
         return source.path
     }
+
+    /// All, oldest first.
+    /// - Parameter staging: where those lie whose place is not known by more than a name.
+    func all(in staging: String) throws -> [OfficialCopy] {
+        try connection.query(
+            """
+            SELECT kept.file, kept.path, kept.key, kept.nonce, item.id, item.chat, item.name, item.size
+            FROM kept LEFT JOIN item ON item.file = kept.file GROUP BY kept.file ORDER BY kept.file
+            """
+        ) { row in
+            let item = row.integerOrNil("id")
+            let path = row.text("path")
+            return OfficialCopy(
+                file: FileID(row.integer("file")), item: item.map(ItemID.init),
+                chat: row.textOrNil("chat").flatMap { ChatReference($0) },
+                name: row.textOrNil("name") ?? path.lastPathName ?? path,
+                size: item == nil ? nil : row.unsigned("size"),
+                source: FileSourceLocation(
+                    path: path.isAbsolutePath ? path : "\(staging)/\(path)",
+                    arguments: FileArguments(key: row.bytes("key"), nonce: row.bytes("nonce"))))
+        }
+    }
+
+    /// From then on they are known by their names alone.
+    func detach() throws { try connection.execute("UPDATE kept SET path = 'kept-' || file") }
+
+    /// Those that are known by their names alone lie in this folder.
+    func attach(to staging: String) throws {
+        try connection.execute("UPDATE kept SET path = ? || '/' || path WHERE path NOT LIKE '/%'", staging)
+    }
 }

@@ -94,6 +94,10 @@ enum Schema {
         Migration(
             "identity",
             "CREATE TABLE identity (only INTEGER PRIMARY KEY CHECK (only = 1), text TEXT NOT NULL) STRICT"),
+        // Where copies and files of links lie.
+        Migration(
+            "place",
+            "CREATE TABLE place (only INTEGER PRIMARY KEY CHECK (only = 1), staging TEXT NOT NULL) STRICT"),
     ]
 
     /// The same for received items whose file is not here and that relays drop at some time.

@@ -1,0 +1,74 @@
+import Base
+import Glibc
+import Posix
+import Store
+
+/// The parts of a data directory that lie on the disk, found without a key. All calls block.
+struct DirectoryParts {
+    /// There while databases are copied and moved: none of them is missing.
+    private static let encryptionMark = "encrypting"
+
+    private let directory: String
+
+    /// - Parameter directory: absolute.
+    init(of directory: String) { self.directory = directory }
+
+    /// The databases that hold something, but for the first one; paths below the directory.
+    func databases() throws(SystemError) -> [String] {
+        var places: [String] = []
+        for name in try PrivateFolder.names(at: directory + "/profiles") where Int64(name) != nil {
+            places += ProfileFolders.databases.map { "profiles/\(name)/\($0)" }
+        }
+        for folder in try OfficialFolder.all(in: directory) {
+            places.append("\(folder.name)/\(OfficialFolder.approvals)")
+            for profile in folder.profiles {
+                places += OfficialFolder.databases.map { "\(folder.name)/profile-\(profile)/\($0)" }
+            }
+        }
+        return places.filter(holdsSomething)
+    }
+
+    /// Whether something is at a place, more than an empty file.
+    func holdsSomething(_ place: String) -> Bool {
+        var status = stat()
+        return stat("\(directory)/\(place)", &status) == 0 && status.st_size > 0
+    }
+
+    /// Those parts without which the rest is not to be touched, of a directory in which something was kept. An empty
+    /// folder lacks nothing, nor does one whose making was interrupted at whatever step.
+    func missingFundamentals() throws(SystemError) -> [String] {
+        let names = Set(try PrivateFolder.names(at: directory))
+        let isSomething = [DataDirectory.databaseFile, DataDirectory.keysFile].contains(where: names.contains)
+        guard !names.contains(Self.encryptionMark), isSomething || names.contains(PrivateFolder.marker) else {
+            return []
+        }
+        var missing: [String] = []
+        // A folder of somebody else's is not taken for one of ours.
+        if !names.contains(PrivateFolder.marker) {
+            guard names.contains(DataDirectory.madeMark) || names.contains("profiles") else { return [] }
+            missing.append(PrivateFolder.marker)
+        }
+        let hasFirst = holdsSomething(DataDirectory.databaseFile)
+        let others = hasFirst && names.contains(DataDirectory.keysFile) ? [] : try databases()
+        if !names.contains(DataDirectory.keysFile),
+            ([DataDirectory.databaseFile] + others).contains(where: isSealed) || !hasFirst && wasMadeEncrypted
+        {
+            missing.append(DataDirectory.keysFile)
+        }
+        if !hasFirst, names.contains(DataDirectory.madeMark) || !others.isEmpty {
+            missing.append(DataDirectory.databaseFile)
+        }
+        return missing
+    }
+
+    private var wasMadeEncrypted: Bool {
+        guard let mark = try? OpenFile("\(directory)/\(DataDirectory.madeMark)", flags: O_RDONLY) else {
+            return false
+        }
+        return (try? mark.readAll(limit: 64)) == DataDirectory.madeEncrypted
+    }
+
+    private func isSealed(_ place: String) -> Bool {
+        (try? Database.isSealed(path: "\(directory)/\(place)")) == true
+    }
+}

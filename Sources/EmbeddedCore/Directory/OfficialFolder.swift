@@ -1,0 +1,41 @@
+import Posix
+
+/// The folder of what ChatFS keeps beside one official core (`official-HASH`), with a folder for each profile.
+public struct OfficialFolder: Hashable, Sendable {
+    /// Below the data directory.
+    public let name: String
+    /// The numbers of its profiles.
+    public let profiles: [Int64]
+
+    /// Below the folder of a profile, all that there may be.
+    public static let databases = [
+        "index.sqlite", "names.sqlite", "keep.sqlite", "links.sqlite", "outbox/journal.sqlite",
+    ]
+    /// Beside the profiles.
+    public static let approvals = "approvals.sqlite"
+    private static let prefix = "official-"
+
+    public init(name: String, profiles: [Int64]) {
+        (self.name, self.profiles) = (name, profiles)
+    }
+
+    /// Whether a folder of this name is one.
+    public static func isName(_ name: String) -> Bool {
+        name.hasPrefix(prefix) && name.utf8.count == prefix.utf8.count + 16
+            && name.utf8.dropFirst(prefix.utf8.count).allSatisfy {
+                (0x30...0x39).contains($0) || (0x61...0x66).contains($0)
+            }
+    }
+
+    /// Those of a data directory, in the order of their names. Blocks.
+    public static func all(in directory: String) throws(SystemError) -> [OfficialFolder] {
+        var found: [OfficialFolder] = []
+        for name in try PrivateFolder.names(at: directory) where isName(name) {
+            let numbers = try PrivateFolder.names(at: "\(directory)/\(name)").compactMap { inner in
+                inner.hasPrefix("profile-") ? Int64(inner.dropFirst("profile-".count)) : nil
+            }
+            found.append(OfficialFolder(name: name, profiles: numbers.sorted()))
+        }
+        return found
+    }
+}

@@ -1,0 +1,36 @@
+import Store
+
+/// The databases beside this one that the data directory has, by their places below it.
+struct PartTable {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    func all() throws -> [String] {
+        try connection.query("SELECT place FROM part ORDER BY place") { $0.text("place") }
+    }
+
+    /// Of a profile that has been deleted meanwhile nothing is noted.
+    func note(_ place: String) throws {
+        try connection.execute(
+            """
+            INSERT OR IGNORE INTO part (place)
+            SELECT ?1 WHERE ?1 NOT LIKE 'profiles/%'
+                OR EXISTS (SELECT 1 FROM profile WHERE ?1 LIKE 'profiles/' || id || '/%')
+            """, place)
+    }
+
+    func remove(_ place: String) throws {
+        try connection.execute("DELETE FROM part WHERE place = ?", place)
+    }
+
+    func removeAll(of profile: Int64) throws {
+        try connection.execute("DELETE FROM part WHERE place LIKE ?", "profiles/\(profile)/%")
+    }
+
+    /// Has exactly these.
+    func replace(with places: [String]) throws {
+        try connection.execute("DELETE FROM part")
+        for place in places { try note(place) }
+    }
+}

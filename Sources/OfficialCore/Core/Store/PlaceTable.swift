@@ -1,0 +1,19 @@
+import Store
+
+/// Where the files lie that ChatFS keeps in the core's files folder: for who has no core to ask.
+struct PlaceTable {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    /// nil before a core was opened.
+    func known() throws -> String? {
+        try connection.first("SELECT staging FROM place") { $0.text("staging") }
+    }
+
+    func note(_ staging: String) throws {
+        try connection.execute("INSERT OR REPLACE INTO place (only, staging) VALUES (1, ?)", staging)
+    }
+
+    func forget() throws { try connection.execute("DELETE FROM place") }
+}

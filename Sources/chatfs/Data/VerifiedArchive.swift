@@ -1,0 +1,109 @@
+import Archive
+import Base
+import CommandLineKit
+import Cryptography
+import Glibc
+import Posix
+import Verification
+
+/// `chatfs verify ARCHIVE`.
+struct VerifiedArchive: Sendable {
+    /// As it was named.
+    let path: String
+
+    private struct Line: Encodable {
+        var archive: String
+        /// Whether the passphrase was there, so that a change on purpose would have been noticed.
+        var authenticated: Bool
+        var verified: VerificationRecord
+    }
+
+    /// - Throws: `ExitCode.failure` where something is wrong.
+    func run(_ invocation: Invocation) async throws {
+        for option in ["fix", "profile", "data"] where invocation.isGiven(option) {
+            throw UsageError("--\(option) is for a data directory: an archive is only read")
+        }
+        let passphraseIsGiven = invocation.isGiven(ArchivePassphrase.option.name)
+        let isForPrograms = invocation.has("json")
+        let (record, isAuthenticated) = try await ThreadPool.shared.run {
+            let file = try naming(path) { try OpenFile(path, flags: O_RDONLY) }
+            guard try naming(path, { try file.status() }).st_mode & S_IFMT == S_IFREG else {
+                throw UsageError(
+                    "\(path) is no file: 'verify' takes an archive; --data names another data directory")
+            }
+            let asks = passphraseIsGiven || Question.isPossible
+            return try look(into: file, asks ? { try ArchivePassphrase.read(invocation, isNew: false) } : nil)
+        }
+        if isForPrograms {
+            Terminal.print(
+                try JSONLine.encoded(
+                    Line(archive: path, authenticated: isAuthenticated, verified: record)))
+        } else {
+            for finding in record.findings { Terminal.print(PrintableText.escaping(finding.sentence)) }
+            Terminal.note(PrintableText.escaping("\(path): \(record.summary)"))
+            if !isAuthenticated, record.findings.isEmpty {
+                Terminal.note(
+                    "Without its passphrase nobody can tell whether it was changed on purpose: give --archive-passphrase-fd."
+                )
+            }
+        }
+        if record.unsettled > 0 { throw ExitCode.failure }
+    }
+
+    /// - Parameter passphrase: nil: nobody can be asked.
+    private func look(
+        into file: OpenFile, _ passphrase: (() throws -> SecretBytes)?
+    ) throws -> (VerificationRecord, isAuthenticated: Bool) {
+        let verification: ArchiveVerification
+        do throws(ArchiveError) {
+            verification = try ArchiveVerification(file)
+        } catch {
+            guard let problem = ArchiveVerification.problem(error) else { throw error }
+            return (record([problem]), false)
+        }
+        return try found(by: verification, passphrase)
+    }
+
+    private func found(
+        by verification: ArchiveVerification, _ passphrase: (() throws -> SecretBytes)?
+    ) throws -> (VerificationRecord, isAuthenticated: Bool) {
+        let secret = try passphrase?()
+        let display = ProgressDisplay("Reading the archive")
+        defer { display.finish() }
+        let result = try verification.run(passphrase: secret, scratch: Self.scratch()) {
+            display.update(done: $0, total: $1)
+        }
+        let isAuthentic = !result.problems.contains { $0.kind == .archive }
+        return (
+            record(
+                result.problems, databases: result.databases, files: result.files, bytes: result.bytes),
+            secret != nil && isAuthentic
+        )
+    }
+
+    private func record(
+        _ problems: [ArchiveVerification.Problem], databases: Int = 0, files: Int = 0, bytes: UInt64 = 0
+    ) -> VerificationRecord {
+        VerificationRecord(
+            time: SystemWallClock().now().seconds, databases: databases, files: files, bytes: bytes,
+            findings: problems.map { problem in
+                let kind: Verification.Finding.Kind =
+                    switch problem.kind {
+                    case .archive: .archive
+                    case .database: .database
+                    case .damaged: .damaged
+                    case .missing: .missing
+                    }
+                return Verification.Finding(
+                    kind, problem.path.isEmpty ? path : "\(path): \(problem.path)", size: problem.size,
+                    detail: problem.sentence, outcome: .elsewhere)
+            })
+    }
+
+    /// A place for the databases, which are encrypted; nothing is there.
+    private static func scratch() -> String {
+        let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        let mark = Hexadecimal.encode(SystemRandomSource().bytes(8))
+        return "\(AbsolutePath.of(folder))/chatfs-verify-\(mark)"
+    }
+}
