@@ -134,7 +134,9 @@ final class MemoryDrafts: DraftStore {
 
     func send(recovered draft: Int64, named name: [UInt8]) throws(OutboxError) -> Bool {
         try check(.retry)
-        guard let found = state.withLock({ $0.drafts[draft] }), found.state == .recovered else { return false }
+        guard let found = state.withLock({ $0.drafts[draft] }), found.state == .recovered else {
+            return false
+        }
         found.change { ($0.state, $0.name) = (.draft, name) }
         state.withLock { $0.retried.append(draft) }
         return true

@@ -56,9 +56,9 @@ struct OutboundTests {
     @Test("what the user chose is chosen by all its places, and looked at once more before it is refused")
     func chosen() {
         let places = Lock<Set<ServerPlace>>([Self.place("a")])
-        let policy = OutboundPolicy(look: { places.withLock { _ = $0.insert(Self.place("b")) } }) { place in
-            places.withLock { $0.contains(place) }
-        }
+        let policy = OutboundPolicy(
+            look: { places.withLock { _ = $0.insert(Self.place("b")) } },
+            isChosen: { place in places.withLock { $0.contains(place) } })
         #expect(policy.isChosen([Self.place("A")]) && !policy.isChosen([]))
         #expect(!policy.isChosen([Self.place("a"), Self.place("b")]))
         #expect(!policy.isChosen([Self.place("a", 1)]))
