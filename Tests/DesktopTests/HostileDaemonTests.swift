@@ -77,7 +77,8 @@ struct HostileDaemonTests {
     func refused(index: Int) async throws {
         let (name, _, ask) = Self.requests[index]
         let answer =
-            "{\"problem\":\"It is closed.\",\"isDone\":true,\"progress\":0,\"freed\":[],\"done\":0,\"total\":0,\"isOver\":true}"
+            "{\"problem\":\"It is closed.\",\"isDone\":true,\"progress\":0,\"freed\":[],\"done\":0,\"total\":0,\"isOver\":true,"
+            + "\"files\":0,\"bytes\":0}"
         let found = try await error(answer + "\n", ask)
         #expect(found?.code == .refused && found?.sentence == "It is closed.", "\(name)")
     }

@@ -31,22 +31,23 @@ struct AutoReceiveTests {
     func voice() async throws {
         let mounts = try await TwoMounts.start()
         #expect(try await send("memo.bin", as: "voice", mounts).succeeded)
-        try await mounts.waitForFile("bob/alice/memo.bin")
-        try await mounts.waitForState("stored", of: "bob/alice/memo.bin")
+        // An extension that nobody knows gets the one of its kind.
+        try await mounts.waitForFile("bob/alice/memo.bin.m4a")
+        try await mounts.waitForState("stored", of: "bob/alice/memo.bin.m4a")
         let log = String(decoding: try mounts.read("bob/.chatfs/messages/alice.jsonl"), as: UTF8.self)
         #expect(log.contains("\"type\":\"voice\""), "\(log)")
         let off = ["keep", "set", "--chat", "alice", "--auto-receive", "no", "--profile", "bob"]
         #expect(try await mounts.run(off).output.contains("--auto-receive no"))
         #expect(try await send("later.bin", as: "voice", mounts).succeeded)
-        try await mounts.waitForFile("bob/alice/later.bin")
+        try await mounts.waitForFile("bob/alice/later.bin.m4a")
         // The next mount, too.
         #expect(try await mounts.leave("bob") == .code(0))
         try await mounts.mount("bob")
-        try await mounts.waitForFile("bob/alice/later.bin")
+        try await mounts.waitForFile("bob/alice/later.bin.m4a")
         #expect(try await send("last.bin", as: "file", mounts).succeeded)
         try await mounts.waitForFile("bob/alice/last.bin")
-        #expect(try mounts.state("bob/alice/later.bin") == "remote")
-        #expect(try mounts.read("bob/alice/later.bin") == Self.recording)
+        #expect(try mounts.state("bob/alice/later.bin.m4a") == "remote")
+        #expect(try mounts.read("bob/alice/later.bin.m4a") == Self.recording)
     }
 
     @Test("a content that does not fit its form is refused, and nothing is sent")

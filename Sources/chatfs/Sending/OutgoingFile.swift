@@ -68,18 +68,19 @@ private struct Request: Sendable {
         mark = composed.mark(of: terms.chat)
         do throws(ChatError) {
             message = try await preparation.completed(composed.message)
-            // Only decoding tells a picture that is broken.
-            if file.form == .image, message.content.kind == .file {
-                throw ChatError(
-                    .invalidCommand,
-                    "This picture is damaged, too large, or cannot be decoded: send it as a file.")
-            }
         } catch {
             await pool.run { _ = unlink(composed.message.source.path) }
             throw error
         }
         if message.source.path != composed.message.source.path {
             await pool.run { _ = unlink(composed.message.source.path) }
+        }
+        // Only decoding tells a picture that is broken.
+        guard file.form != .image || message.content.kind != .file else {
+            await pool.run { [message] in _ = unlink(message.source.path) }
+            throw ChatError(
+                .invalidCommand,
+                "This picture is damaged, too large, or cannot be decoded: send it as a file.")
         }
     }
 
