@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Cryptography
+import Glibc
 import Posix
 
 /// The CryptoFile of a draft while it is made, in a folder of its own in the core's staging folder: in one
