@@ -20,7 +20,7 @@ import Testing
         let agent = couple.inviter.agent
         try await agent.requireSecurity("", of: couple.toJoiner)
         let number = try await Self.write("one", couple)
-        #expect(await agent.finishSending(until: .now + .milliseconds(300)))
+        #expect(await agent.finishSending(until: .now + .seconds(60)))
         #expect(try await !agent.isTried(number))
         try await agent.requireSecurity(Self.code(couple), of: couple.toJoiner)
         await couple.joiner.diary.waitForBodies(1)
@@ -43,7 +43,7 @@ import Testing
         }
         try await couple.inviter.restart()
         let number = try await Self.write("one", couple)
-        #expect(await couple.inviter.agent.finishSending(until: .now + .milliseconds(300)))
+        #expect(await couple.inviter.agent.finishSending(until: .now + .seconds(60)))
         #expect(try await !couple.inviter.agent.isTried(number))
         try await couple.inviter.agent.requireSecurity(nil, of: couple.toJoiner)
         await couple.joiner.diary.waitForBodies(1)
