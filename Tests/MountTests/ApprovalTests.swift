@@ -34,6 +34,27 @@ struct ApprovalTests {
         #expect(try await Shell.run("cat", [second]).errors.contains("Permission denied"))
     }
 
+    @Test("a server for messages is approved, listed and taken back beside relays for files")
+    func servers() async throws {
+        let folder = try TemporaryFolder()
+        func run(_ arguments: [String]) async throws -> Shell.Outcome {
+            try await ChatFSProcess.run(
+                arguments + (arguments[0] == "approve" ? ["--profile", "bob"] : [])
+                    + ["--data", folder.path("data")])
+        }
+        #expect(try await run(["profile", "create", "bob", "--no-encryption"]).succeeded)
+        let key = String(repeating: "A", count: 43) + "="
+        let (server, relay) = ("smp://\(key)@192.168.1.5:5223", "xftp://\(key)@192.168.1.5:443")
+        let approved = try await run(["approve", server, relay])
+        #expect(approved.succeeded, "\(approved.errors)")
+        #expect(try await run(["approve", "--list"]).output == "policy ask\n\(relay)\n\(server)\n")
+        #expect(try await run(["approve", "--revoke", server]).succeeded)
+        #expect(try await run(["approve", "--list"]).output == "policy ask\n\(relay)\n")
+        let again = try await run(["approve", "--revoke", server])
+        #expect(again.ending == .code(1) && again.errors.contains("was not approved"))
+        #expect(try await run(["approve", "smp://nonsense"]).ending == .code(64))
+    }
+
     @Test(
         "what makes no sense together is refused before anything is done",
         arguments: [

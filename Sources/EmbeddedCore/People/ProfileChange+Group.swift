@@ -12,6 +12,7 @@ extension ProfileChange {
         at time: Timestamp
     ) throws {
         guard try tables.groups.group(over: id) == nil else { return }
+        try tables.people.insert(id)
         let chat = try tables.chats.insertGroup(named: group.profile.displayName, of: profile, at: time)
         try tables.groups.insert(group, chat: chat, over: id)
         try tables.groups.keep(host, of: chat)

@@ -91,7 +91,8 @@ struct ProfileTable {
         }
         for table in [
             "file", "chat", "member", "news", "relay", "approval", "chunk_deletion", "connection", "outgoing",
-            "messaging_server", "contact_address", "contact_request", "network_group", "early_message",
+            "messaging_server", "refused_server", "contact_address", "contact_request", "network_group",
+            "early_message",
             "member_connection", "handed_message", "damaged_copy",
         ] {
             try connection.execute("DELETE FROM \(table) WHERE profile = ?", profile)

@@ -15,7 +15,7 @@ struct SelectionTable {
         try connection.execute("DELETE FROM item WHERE profile != ? OR chat NOT IN (\(kept))", profile)
         try connection.execute("DELETE FROM file WHERE item IS NULL OR profile != ?", profile)
         try connection.execute("UPDATE item SET origin = NULL")
-        for table in ["relay", "approval", "messaging_server"] {
+        for table in ["relay", "approval", "messaging_server", "refused_server"] {
             try connection.execute("DELETE FROM \(table) WHERE profile != ?", profile)
         }
         try connection.execute(

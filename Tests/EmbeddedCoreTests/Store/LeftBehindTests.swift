@@ -2,6 +2,7 @@ import Agent
 import Base
 import ChatCore
 import ChatProtocol
+import SMP
 import Store
 import TestSupport
 import Testing
@@ -21,6 +22,7 @@ struct LeftBehindTests {
     private static let ofProfiles: Set<String> = [
         "file", "news", "relay", "approval", "messaging_server", "chunk_deletion", "connection", "outgoing",
         "contact_address", "contact_request", "early_message", "handed_message", "damaged_copy", "member",
+        "refused_server",
         "chat",
     ]
     private static let others: Set<String> = ["profile", "chat_group"]
@@ -63,6 +65,9 @@ struct LeftBehindTests {
                 ContactRequestID(number), sameAs: nil, message: [1], at: StoreStage.now, .waiting)
             try tables.directory.messagingServers.add(["server"], to: profile)
             try tables.relays.add([RelayWithPassword(address: "relay", password: nil)], to: profile)
+            try tables.network.refusedServers.insert(
+                #require(ServerAddress("smp://\(String(repeating: "A", count: 43))=@10.0.0.1")),
+                at: StoreStage.now)
             try tables.inbox.post(.chatUpdated, to: ChatSide(profile: profile, chat: contact))
             try tables.chunkDeletions.add(
                 UploadRemains(senderDescription: "d", state: nil, linkDescription: nil), of: FileID(number),
