@@ -15,7 +15,7 @@ struct SelectionTable {
         try connection.execute("DELETE FROM item WHERE profile != ? OR chat NOT IN (\(kept))", profile)
         try connection.execute("DELETE FROM file WHERE item IS NULL OR profile != ?", profile)
         try connection.execute("UPDATE item SET origin = NULL")
-        for table in ["relay", "approval", "messaging_server", "refused_server"] {
+        for table in ["relay", "approval", "messaging_server"] {
             try connection.execute("DELETE FROM \(table) WHERE profile != ?", profile)
         }
         try connection.execute(
@@ -27,6 +27,7 @@ struct SelectionTable {
         // Connections belong to the profile that goes on: nobody else may take their messages.
         for table in [
             "news", "chunk_deletion", "connection", "shared_message", "outgoing", "contact_address",
+            "refused_server",
             "contact_request", "network_group", "network_member", "member_connection", "group_delivery",
             "held_outgoing", "early_message", "handed_message", "damaged_copy", "inline_transfer", "part",
         ] {
