@@ -144,5 +144,12 @@ import Testing
         let refused = try await run(
             stage, ["keep", "show", "--files-folder", stage.folder.path("files")] + core(stage))
         #expect(refused.ending == .code(1) && refused.errors.contains("keep.sqlite ("), "\(refused.errors)")
+        // With all of its folder.
+        #expect(rename(stage.folder.path("data/\(data)"), stage.folder.path("away")) == 0)
+        let gone = try await verify(stage)
+        #expect(gone.ending == .code(1) && gone.output.contains("approvals.sqlite"), "\(gone.output)")
+        let given = try await verify(stage, ["--fix"])
+        #expect(given.succeeded && given.output.contains("made anew"), "\(given.output)\(given.errors)")
+        #expect(try await verify(stage).succeeded)
     }
 }

@@ -65,8 +65,18 @@ enum VerifyCommand {
             let record =
                 try await invocation.has("fix") ? repair.fix(progress: report) : repair.look(progress: report)
             display.finish()
-            try show(record, of: place, isForPrograms)
+            try show(record, of: place.name, isForPrograms)
             isUnwell = isUnwell || record.unsettled > 0
+        }
+        if name == nil {
+            let isReplacing = invocation.has("fix")
+            let left = try await ThreadPool.shared.run { () throws(ChatError) in
+                try UnplacedParts.records(in: directory, besides: places, isReplacing: isReplacing)
+            }
+            for (name, record) in left {
+                try show(record, of: name, isForPrograms)
+                isUnwell = isUnwell || record.unsettled > 0
+            }
         }
         if isUnwell { throw ExitCode.failure }
     }
@@ -100,13 +110,13 @@ enum VerifyCommand {
     }
 
     private static func show(
-        _ record: VerificationRecord, of place: VerifiedPlace, _ isForPrograms: Bool
+        _ record: VerificationRecord, of name: String, _ isForPrograms: Bool
     ) throws {
         if isForPrograms {
-            return Terminal.print(try JSONLine.encoded(Line(profile: place.name, verified: record)))
+            return Terminal.print(try JSONLine.encoded(Line(profile: name, verified: record)))
         }
         for finding in record.findings { Terminal.print(PrintableText.escaping(finding.sentence)) }
-        Terminal.note(PrintableText.escaping("\(place.name): \(record.summary)"))
+        Terminal.note(PrintableText.escaping("\(name): \(record.summary)"))
     }
 }
 

@@ -1,0 +1,35 @@
+import Base
+import ChatCore
+import EmbeddedCore
+import Posix
+
+/// Databases that are missing with the whole folder of an official core: nothing is left there to be verified.
+public enum UnplacedParts {
+    /// Blocks.
+    /// - Parameters:
+    ///   - places: those that are verified by themselves.
+    ///   - isReplacing: goes on without the databases.
+    /// - Returns: by the names of the folders; empty when nothing is missing.
+    /// - Throws: `.storage`, `.file(.noSpace)`.
+    public static func records(
+        in directory: DataDirectory, besides places: [VerifiedPlace], isReplacing: Bool
+    ) throws(ChatError) -> [(name: String, record: VerificationRecord)] {
+        let parts = try directory.missingParts().filter { part in
+            !places.contains { $0.databases.contains(part) }
+        }
+        if isReplacing, !parts.isEmpty { try directory.giveUp(parts: parts) }
+        let time = SystemWallClock().now().seconds
+        return Dictionary(grouping: parts) { $0.pathNames.first ?? $0 }.sorted { $0.key < $1.key }.map {
+            name, parts in
+            let findings = parts.map { part in
+                Finding(
+                    .missing, part,
+                    detail: "It held \(DirectoryPart(at: part)?.content ?? "what nothing else has")",
+                    outcome: isReplacing ? .replaced : .replaceable)
+            }
+            return (
+                name, VerificationRecord(time: time, databases: 0, files: 0, bytes: 0, findings: findings)
+            )
+        }
+    }
+}
