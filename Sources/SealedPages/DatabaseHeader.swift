@@ -78,11 +78,3 @@ struct DatabaseHeader: Equatable {
             .withUnsafeBytes { Array($0) }
     }
 }
-
-/// Whether bytes are the beginning of a sealed database, which needs no key.
-public enum SealedBeginning {
-    /// Bytes to read; a shorter file is none.
-    public static let length = DatabaseHeader.magic.count
-
-    public static func isSealed(_ bytes: [UInt8]) -> Bool { bytes == DatabaseHeader.magic }
-}

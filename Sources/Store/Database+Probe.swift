@@ -1,7 +1,5 @@
 import Cryptography
 import Glibc
-import Posix
-import SealedPages
 
 extension Database {
     /// Whether a database opens with this key, which is found out without changing it. Nothing happens where there is
@@ -15,10 +13,13 @@ extension Database {
         _ = try connection.exists("SELECT 1 FROM sqlite_schema")
     }
 
-    /// Whether a file is a sealed database, by its beginning. False where there is none. Blocks.
-    /// - Throws: what the disk refuses.
-    public static func isSealed(path: String) throws(SystemError) -> Bool {
-        guard let file = try OpenFile.existing(path, flags: O_RDONLY) else { return false }
-        return SealedBeginning.isSealed(try file.read(count: SealedBeginning.length, at: 0))
+    /// Whether a file is a sealed database, by its beginning. False where there is none, and where it cannot be read.
+    /// SQLite opens it: to close a descriptor of one's own would drop the locks that this process has on it. Blocks.
+    public static func isSealed(path: String) -> Bool {
+        guard access(path, F_OK) == 0, let connection = try? Connection(path: path, key: nil) else {
+            return false
+        }
+        defer { connection.close() }
+        return connection.isSealed
     }
 }

@@ -37,17 +37,11 @@ public struct KeyedFolder: Sendable {
         get throws(UnlockingError) {
             if try isThere(file.path) { return .encrypted }
             guard try isThere(path + "/" + database) else { return .new }
-            guard try isSealed(path + "/" + database) else { return .plain }
+            guard Database.isSealed(path: path + "/" + database) else { return .plain }
             throw UnlockingError(
                 .keys,
                 "The file \(Self.keysFile) is missing in \(path): \(database) there is encrypted, and nothing else opens it. "
                     + "Put \(Self.keysFile) back from a backup.")
-        }
-    }
-
-    private func isSealed(_ file: String) throws(UnlockingError) -> Bool {
-        do throws(SystemError) { return try Database.isSealed(path: file) } catch {
-            throw UnlockingError(error)
         }
     }
 

@@ -1,4 +1,3 @@
-import Base
 import ChatCore
 import Glibc
 import Posix
@@ -45,18 +44,10 @@ extension DataDirectory {
             let known = Set(try store.read { try $0.parts.all() })
             let new = present.filter { !known.contains($0) }
             guard !new.isEmpty else { return }
-            // No power cut takes away what is on the list.
-            for place in new {
-                try OpenFile("\(path)/\(place)", flags: O_RDONLY | O_NOFOLLOW).synchronise()
-                var parent = place.parentPath
-                while !parent.isEmpty, parent != "." {
-                    try OpenFile("\(path)/\(parent)", flags: O_RDONLY | O_DIRECTORY).synchronise()
-                    parent = parent.contains("/") ? parent.parentPath : ""
-                }
-            }
+            // No power cut takes away what is on the list. Closing a database's file here would drop the locks that SQLite
+            // has on it in this process.
+            try folder.directory.synchroniseFilesystem()
             try store.change { tables in for place in new { try tables.parts.note(place) } }
-            // In the database itself: a lost log must not take the list along.
-            try store.emptyJournal()
         }
     }
 

@@ -69,6 +69,6 @@ struct DirectoryParts {
     }
 
     private func isSealed(_ place: String) -> Bool {
-        (try? Database.isSealed(path: "\(directory)/\(place)")) == true
+        Database.isSealed(path: "\(directory)/\(place)")
     }
 }
