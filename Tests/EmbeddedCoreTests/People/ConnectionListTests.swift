@@ -19,7 +19,7 @@ private final class Stranger: Sendable {
 
     init(at server: ServerAddress) async throws {
         folder = try TemporaryFolder()
-        connections = QueueConnections(ConnectionSettings())
+        connections = QueueConnections(ConnectionSettings(policy: OutboundPolicy(chosen: server.places)))
         let agent = try Agent(
             path: folder.path("agent.sqlite"), key: nil, servers: connections,
             settings: AgentSettings(servers: [server]))
