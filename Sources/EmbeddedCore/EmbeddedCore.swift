@@ -388,7 +388,7 @@ public final class EmbeddedCore: ChatCore {
 
     public func checkRelays(of description: String) async throws(ChatError) {
         try await blocking.run { [store, approvals] in
-            let described = ReceivedDescription(parsing: description)
+            let described = ReceivedDescription(parsing: description, size: nil)
             try store.read { try approvals.check(described, approvedNow: false, $0) }
         }
     }

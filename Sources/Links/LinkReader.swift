@@ -54,9 +54,8 @@ struct LinkReader: Sendable {
             throw ChatError(
                 .tooLarge, "The file is larger than \(ByteCount.rounded(FilePolicy.standaloneLimit)).")
         }
-        // Length, tag, and at least the length of the header.
-        guard described.size >= size, described.size - size >= 24 else {
-            throw ChatError(.file(.damaged), "The link says more bytes than its file can have.")
+        guard ChunkPlan.fits(streamSize: described.size, content: size) else {
+            throw ChatError(.file(.damaged), "The link says another size than its file can have.")
         }
         let direct = described.text
         return LinkTable.Addition(

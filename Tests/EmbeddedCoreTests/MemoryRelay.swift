@@ -112,7 +112,13 @@ final class MemoryRelay: FileTransfers {
             state.downloads += 1
             return state.downloadFailures.isEmpty ? nil : state.downloadFailures.removeFirst()
         }
-        if let failure { throw failure }
+        if let failure {
+            // As a real transfer does, it leaves a part.
+            if case .cryptoFile = order.destination {
+                try? OpenFile(order.path, flags: O_RDWR | O_CREAT).write([1, 2, 3], at: 0)
+            }
+            throw failure
+        }
         do {
             let text =
                 switch order.source {
@@ -152,18 +158,34 @@ final class MemoryRelay: FileTransfers {
         }
     }
 
-    private func description(of file: UInt64, _ party: FileDescription.Party, recipient: UInt64) -> String {
-        var id: [UInt8] = []
-        id.append(bigEndian: file)
-        id.append(bigEndian: recipient)
+    /// Puts a file there as somebody else has uploaded it. Returns a description for its recipient.
+    /// - Parameter size: of the file that is described; nil: that of the file.
+    func put(_ content: [UInt8], describing size: Int? = nil) -> String {
+        let file = state.withLock { state in
+            state.nextFile += 1
+            state.files[state.nextFile] = content
+            return state.nextFile
+        }
+        return description(of: file, .recipient, recipient: 0, size: size)
+    }
+
+    private func description(
+        of file: UInt64, _ party: FileDescription.Party, recipient: UInt64, size: Int? = nil
+    ) -> String {
         guard let relay = RelayAddress(relayInDescriptions) else { return "" }
         let key = SigningKey.generate().pkcs8
-        let chunk = FileDescription.Chunk(
-            number: 1, size: 65_536, digest: [UInt8](repeating: 1, count: 32),
-            replicas: [FileDescription.Replica(relay: relay, id: id, key: key)])
+        let size = size ?? state.withLock { $0.files[file]?.count ?? 0 }
+        let chunks = ChunkPlan.sizes(for: UInt64(size) + 2).enumerated().map { index, size in
+            var id: [UInt8] = []
+            id.append(bigEndian: file)
+            id.append(bigEndian: recipient << 32 | UInt64(index))
+            return FileDescription.Chunk(
+                number: index + 1, size: size, digest: [UInt8](repeating: 1, count: 32),
+                replicas: [FileDescription.Replica(relay: relay, id: id, key: key)])
+        }
         return FileDescription(
             party: party, digest: [UInt8](repeating: 2, count: 64), key: [UInt8](repeating: 3, count: 32),
-            nonce: [UInt8](repeating: 4, count: 24), chunks: [chunk]
+            nonce: [UInt8](repeating: 4, count: 24), chunks: chunks
         ).text
     }
 

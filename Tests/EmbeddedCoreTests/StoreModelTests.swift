@@ -520,7 +520,7 @@ struct StoreHistory {
             #expect(offer.isDescribed == (file.description != nil))
             #expect((offer.wish == .requested) == file.isRequested)
             #expect(offer.isApproved == file.isApproved)
-            #expect(try own.downloads.description(of: file.file) == file.description)
+            #expect(try own.downloads.description(of: file.file)?.text == file.description)
         }
     }
 }

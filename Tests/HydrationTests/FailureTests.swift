@@ -142,6 +142,16 @@ import XFTP
         }
     }
 
+    @Test func nothingIsFetchedOfADescriptionOfAnotherSize() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: 12 << 20, chunkSize: 4 << 20, headerSize: 1000)
+        let file = stage.hydrator.open(stage.offer(source, size: 1000))
+        await expectProblem(.damaged) { try await file.bytes(0..<10) }
+        #expect(source.fetches.isEmpty)
+        await stage.hydrator.shutDown()
+        #expect(stage.core.state.withLock { $0.abandoned[FileID(1)]?.first??.kind } == .damaged)
+    }
+
     @Test func aWholeThatIsNotTheDescribedOneIsDroppedEverywhere() async throws {
         let stage = try Stage()
         let source = MemorySource(size: Self.size)

@@ -28,6 +28,29 @@ import Testing
         #expect(ChunkPlan.singleSize(for: 4_194_281) == nil)
     }
 
+    @Test func everyFileOfAnOfficialWriterFitsItsDescription() {
+        var generator = SeededGenerator(state: 8)
+        let edges =
+            [65_536, 196_608, 262_144, 786_432, 1_048_576, 3_145_728, 4_194_304, 8_388_608] as [UInt64]
+        let near = edges.flatMap { edge in (0...600).map { edge - min(edge, 300) + $0 } }
+        let random = (0..<2_000).map { _ in UInt64.random(in: 0...1 << 33, using: &generator) }
+        for content in [0, 1] + near + random {
+            for fields: UInt64 in [2, 7, 257, 513] {
+                let size = ChunkPlan.sizes(for: fields + content).reduce(0) { $0 + UInt64($1) }
+                #expect(ChunkPlan.fits(streamSize: size, content: content))
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            (0, 0), (25, 0), (65_536, 65_511), (65_536, 65_537), (27 << 30, 1_000), (1_000, 27 << 30),
+            (UInt64.max, 0), (0, UInt64.max), (4_194_304 + 24 + 513 + 1, 0),
+        ] as [(UInt64, UInt64)])
+    func aDescriptionOfAnotherFileDoesNotFit(streamSize: UInt64, content: UInt64) {
+        #expect(!ChunkPlan.fits(streamSize: streamSize, content: content))
+    }
+
     @Test func thePlanAlwaysHoldsTheFileAndNeverMuchMore() {
         var generator = SeededGenerator(state: 7)
         for _ in 0..<2_000 {

@@ -23,9 +23,24 @@ import Testing
                 FileDescription.Chunk(
                     number: number, size: 4 << 20, digest: [UInt8](repeating: 1, count: 32),
                     replicas: addresses.map {
-                        .init(relay: $0, id: [UInt8](repeating: 2, count: 24), key: key)
+                        .init(
+                            relay: $0, id: [UInt8](repeating: 2, count: 22) + id(number), key: key)
                     })
             })
+    }
+
+    private static func id(_ chunk: Int) -> [UInt8] { [UInt8(chunk >> 8 & 255), UInt8(chunk & 255)] }
+
+    @Test func oneReplicaUnderTwoNumbersIsRefused() throws {
+        var text = Self.description(chunks: 3, relays: 0..<2)
+        for index in [0, 1] { text.chunks[2].replicas[index].id = text.chunks[0].replicas[index].id }
+        expectRefusal(of: text.text, because: "chunk 3 is another chunk too")
+        // The same ID on another relay is another chunk, and a replica may be named twice.
+        text = Self.description(chunks: 2, relays: 0..<2)
+        text.chunks[1].replicas = [text.chunks[1].replicas[0]]
+        text.chunks[0].replicas = [text.chunks[0].replicas[1], text.chunks[0].replicas[1]]
+        text.chunks[1].replicas[0].id = text.chunks[0].replicas[0].id
+        #expect(try FileDescription(parsing: text.text).chunks.count == 2)
     }
 
     /// The text of one chunk with so many replicas on one relay; the last one has the digest.

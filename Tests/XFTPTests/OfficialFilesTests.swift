@@ -45,6 +45,7 @@ import Testing
         #expect(Array(content) == (try Self.resource("\(file)/plain")))
         #expect(header.name == String(decoding: try Self.resource("\(file)/name"), as: UTF8.self))
         let fileSize = header.contentSize + header.contentOffset - 8
+        #expect(ChunkPlan.fits(streamSize: description.size, content: header.contentSize))
         #expect(ChunkPlan.sizes(for: fileSize) == description.chunks.map(\.size))
     }
 }

@@ -37,6 +37,24 @@ import Testing
         #expect(after == .relay(.authorization))
     }
 
+    @Test(arguments: [UInt64(0), 99_999, 100_001, 5 << 30])
+    func nothingIsWrittenOfAFileOfAnotherSize(announced: UInt64) async throws {
+        let relay = try LocalRelay()
+        let client = XFTPClient.forTests()
+        let uploaded = try await FileUpload.run(
+            MemorySource(bytes: someBytes(100_000)), fileName: "a", recipients: 1, relays: [relay.address],
+            client: client)
+        let destination = MemoryDestination()
+        let refused = await code {
+            _ = try await FileDownload.run(
+                uploaded.recipients[0], client: client, to: destination, contentSize: announced)
+        }
+        #expect(refused == .damaged && destination.bytes.isEmpty)
+        try await FileDownload.run(
+            uploaded.recipients[0], client: client, to: destination, contentSize: 100_000)
+        #expect(destination.bytes.count == 100_000)
+    }
+
     @Test func everyRecipientHasADescriptionOfTheirOwnAndMayAcknowledgeIt() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()

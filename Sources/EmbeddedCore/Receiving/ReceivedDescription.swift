@@ -9,24 +9,31 @@ struct ReceivedDescription: Sendable {
     private let outcome: Result<[RelayAddress], ChatError>
 
     /// Blocks for some ten milliseconds with the longest text.
-    init(parsing text: String) {
+    /// - Parameter size: bytes of content that the message says; nil if the user asks for the file of a link.
+    init(parsing text: String, size: UInt64?) {
         self.text = text
         do throws(XFTPError) {
             let parsed = try FileDescription(parsing: text)
             // Only links have such descriptions. Followed, it would lead to relays that nobody has approved.
-            outcome =
-                parsed.redirect == nil
-                ? .success(parsed.relays)
-                : .failure(
-                    ChatError(
-                        .file(.damaged),
-                        "The file's description only leads to that of another file: not followed."))
+            if parsed.redirect != nil {
+                outcome = Self.refused(
+                    "The file's description only leads to that of another file: not followed.")
+            } else if let size, !ChunkPlan.fits(streamSize: parsed.size, content: size) {
+                outcome = Self.refused(
+                    "The file's description is that of a file of another size: not fetched.")
+            } else {
+                outcome = .success(parsed.relays)
+            }
         } catch {
             outcome = .failure(ChatError(.file(.damaged), error.sentence, cause: error))
         }
     }
 
+    private static func refused(_ sentence: String) -> Result<[RelayAddress], ChatError> {
+        .failure(ChatError(.file(.damaged), sentence))
+    }
+
     /// The relays that hold the file.
-    /// - Throws: `.file(.damaged)` for a description that makes no sense.
+    /// - Throws: `.file(.damaged)` for a description that makes no sense, or is not of this file.
     func relays() throws(ChatError) -> [RelayAddress] { try outcome.get() }
 }

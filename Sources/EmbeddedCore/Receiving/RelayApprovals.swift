@@ -17,9 +17,9 @@ final class RelayApprovals: Sendable {
 
     /// The description of a received file, nil while there is none. Blocks; not inside a transaction.
     func description(of file: FileID) throws -> ReceivedDescription? {
-        guard let text = try store.read({ try $0.downloads.description(of: file) }) else { return nil }
+        guard let described = try store.read({ try $0.downloads.description(of: file) }) else { return nil }
         assert(!store.isInTransaction, "a description is parsed while everybody else waits")
-        return ReceivedDescription(parsing: text)
+        return ReceivedDescription(parsing: described.text, size: described.size)
     }
 
     /// Refuses a description that makes no sense or whose relays may not be contacted.

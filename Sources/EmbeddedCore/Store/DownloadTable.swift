@@ -74,11 +74,12 @@ struct DownloadTable {
         return offer.flatMap { $0.status.isSent ? nil : $0 }
     }
 
-    /// The text of the description as it arrived, nil while there is none.
-    func description(of file: FileID) throws -> String? {
-        try connection.first(
-            "SELECT description FROM file WHERE id = ? AND profile = ?", file.rawValue, profile
-        ) { $0.textOrNil("description") } ?? nil
+    /// The text of the description as it arrived, nil while there is none; and the bytes that the message says.
+    func description(of file: FileID) throws -> (text: String, size: UInt64)? {
+        let found = try connection.first(
+            "SELECT description, size FROM file WHERE id = ? AND profile = ?", file.rawValue, profile
+        ) { row in row.textOrNil("description").map { (text: $0, size: row.unsigned("size")) } }
+        return found ?? nil
     }
 
     /// Items of described files in one of these states that may be received without a further word.

@@ -50,6 +50,9 @@ final class Downloads: Sendable {
                 return false
             case .failure where Task.isCancelled:
                 return false
+            case .failure(let failure) where failure.problem.kind == .noSpace && !job.isAsked:
+                try await blocking.run { [self] in try giveUp(failure.problem, of: file) }
+                return false
             case .failure(let failure):
                 let isOver = store.clock.now() > job.created.advanced(by: FilePolicy.relayRetention)
                 let isFinal = isOver || !failure.isTemporary
@@ -83,10 +86,12 @@ final class Downloads: Sendable {
         var location: FileSourceLocation
         var item: ChatItem
         var created: Timestamp
+        /// Somebody asked for it.
+        var isAsked: Bool
 
         var order: DownloadOrder {
             DownloadOrder(
-                source: .description(description),
+                source: .description(description), size: item.file?.size,
                 destination: location.arguments.map { .cryptoFile($0) } ?? .plain, path: location.path)
         }
     }
@@ -107,7 +112,7 @@ final class Downloads: Sendable {
                 description: description.text,
                 location: FileSourceLocation(
                     path: store.folders.incomingPath(of: file), arguments: arguments),
-                item: item, created: offer.created)
+                item: item, created: offer.created, isAsked: offer.wish == .requested)
         }
     }
 
@@ -135,6 +140,18 @@ final class Downloads: Sendable {
         unlink(location.path)
         return FileSourceLocation(
             path: store.folders.filesPath + "/" + name, arguments: location.arguments)
+    }
+
+    /// Ends a download without a request after the disk was full: removes its part and makes it an offer again.
+    private func giveUp(_ problem: FileProblem, of file: FileID) throws {
+        try store.commit { change in
+            guard
+                try change.setStatus(
+                    .rcvAborted, of: file, from: StoredFileStatus.downloading, problem: problem)
+            else { return }
+            try change.tell({ .chatItemUpdated($0) }, of: file)
+        }
+        unlink(store.folders.incomingPath(of: file))
     }
 
     /// Notes why a download ended or waits.

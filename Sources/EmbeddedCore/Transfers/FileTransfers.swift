@@ -88,6 +88,8 @@ struct DownloadOrder: Sendable {
     }
 
     var source: Source
+    /// Bytes of content, as the file was announced: a file of any other size is `.damaged`. nil if nothing was said of it.
+    var size: UInt64?
     var destination: Destination
     /// Does not exist yet, or holds what an interrupted download left. Absolute.
     var path: String

@@ -61,7 +61,8 @@ final class XFTPTransfers: FileTransfers {
                 try Self.open(order.destination, path: order.path, for: description)
             }
             try await FileDownload.run(
-                description, client: self.client, to: destination, progress: progress)
+                description, client: self.client, to: destination, contentSize: order.size, progress: progress
+            )
         }
     }
 

@@ -144,6 +144,9 @@ struct FilePreparation: Sendable {
             guard let layout = ChunkLayout(source.chunks) else {
                 throw HydrationError(.damaged, "The file description names no chunks.")
             }
+            guard ChunkPlan.fits(streamSize: layout.streamSize, content: described.size) else {
+                throw HydrationError(.damaged, FileProblem.wrongLength.sentence)
+            }
             let download = try await makeDownload(claim, source, layout)
             if !end(.chunks(download, layout, isReceivedByCore: claim.isReceivedByCore)) {
                 await context.core.abandonClaim(file.id, problem: nil)

@@ -30,6 +30,20 @@ public enum ChunkPlan {
         return sizes
     }
 
+    /// Returns whether a description of `streamSize` bytes can be that of a file of `content` bytes, with any name in its
+    /// header.
+    ///
+    /// Official writers pad by less than one chunk of the big size. A larger description would fetch more than its message
+    /// announced.
+    public static func fits(streamSize: UInt64, content: UInt64) -> Bool {
+        guard streamSize >= content else { return false }
+        return (overhead + FileHeader.minFieldsLength...overhead + FileHeader.maxFieldsLength + maxPadding)
+            .contains(streamSize - content)
+    }
+
+    /// In bytes; no official writer reaches it.
+    private static let maxPadding = UInt64(chunkSizes[chunkSizes.count - 1])
+
     /// The one chunk of a redirect: the smallest size that holds the file, nil when none does.
     public static func singleSize(for fileSize: UInt64) -> UInt32? {
         chunkSizes.first { UInt64($0) >= fileSize + overhead }

@@ -16,7 +16,8 @@ extension FileDescription {
     ]
 
     /// Reads a description and checks all that can be checked without the file: lengths of keys and
-    /// digests, chunk numbers from 1 without gap, the sum of their sizes, at least one replica each.
+    /// digests, chunk numbers from 1 without gap, the sum of their sizes, at least one replica each, no replica
+    /// of two chunks.
     /// Key order, unknown keys, flow style, line ends and missing base64 padding do not matter.
     ///
     /// Takes time in proportion to the text, some ten milliseconds for the longest that is read (4 MiB):
@@ -115,20 +116,26 @@ extension FileDescription {
     private static func chunks(_ value: YAMLValue?, defaultSize: UInt32) throws(XFTPError) -> [Chunk] {
         guard let groups = value?.items else { throw malformed("the replicas are missing") }
         var partial: [Int: PartialChunk] = [:]
-        var relays: Set<RelayAddress> = []
+        // The chunk of each ID on a relay: one upload under many numbers would be a large file.
+        var numbers: [RelayAddress: [[UInt8]: Int]] = [:]
         for group in groups {
             guard let relay = group["server"]?.text.flatMap({ RelayAddress($0) }), relay.password == nil
             else { throw malformed("a relay's address is missing or wrong") }
-            relays.insert(relay)
-            guard relays.count <= maxRelays else {
+            // Taken out while it changes: in place of a copy for each group of the same relay.
+            var known = numbers.removeValue(forKey: relay) ?? [:]
+            guard numbers.count < maxRelays else {
                 throw malformed("it names more than \(maxRelays) relays")
             }
             guard let texts = group["chunks"]?.items else { throw malformed("a relay has no chunks") }
             for text in texts {
                 let entry = try ChunkEntry(text.text)
+                guard known.updateValue(entry.number, forKey: entry.id) ?? entry.number == entry.number else {
+                    throw malformed("chunk \(entry.number) is another chunk too")
+                }
                 // In place: a copy for each replica would make the whole quadratic.
                 try entry.add(to: &partial[entry.number, default: PartialChunk()], on: relay)
             }
+            numbers[relay] = known
         }
         guard !partial.isEmpty else { throw malformed("it has no chunks") }
         var chunks: [Chunk] = []

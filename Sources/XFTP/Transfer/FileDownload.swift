@@ -10,19 +10,30 @@ public enum FileDownload {
 
     /// Downloads what `description` describes, a redirect followed first, into `destination`.
     ///
-    /// - Parameter progress: encrypted bytes that are here, and in all. Called often, from any thread.
+    /// - Parameters:
+    ///   - contentSize: in bytes, as the file was announced; nil if nothing was said of it.
+    ///   - progress: encrypted bytes that are here, and in all. Called often, from any thread.
     /// - Returns: the header of the file.
     /// - Throws: as `followRedirect`, `ChunkwiseReader` and `XFTPClient.fetch`; `.damaged` when header or whole
-    ///   are not right; `.storage` when `destination` refuses, with its error as the cause.
+    ///   are not right, before anything is fetched or written if the size is another; `.storage` when `destination` refuses, with its error as the cause.
     @discardableResult
     public static func run(
         _ description: FileDescription, client: XFTPClient, to destination: any DownloadDestination,
+        contentSize: UInt64? = nil,
         progress: @escaping @Sendable (_ received: UInt64, _ total: UInt64) -> Void = { _, _ in }
     ) async throws(XFTPError) -> FileHeader {
         let resolved = try await followRedirect(description, client: client)
         let reader = try ChunkwiseReader(resolved, client: client)
-        return try await OrderedDownload(reader: reader, destination: destination, progress: progress).run()
+        if let contentSize, !ChunkPlan.fits(streamSize: reader.streamSize, content: contentSize) {
+            throw otherSize
+        }
+        return try await OrderedDownload(
+            reader: reader, destination: destination, contentSize: contentSize, progress: progress
+        ).run()
     }
+
+    fileprivate static let otherSize = XFTPError(
+        .damaged, "The file has another length than its message says; it is not received.")
 
     /// The description itself, or the one that it leads to, which must be of the announced size and
     /// digest.
@@ -51,6 +62,7 @@ public enum FileDownload {
 private final class OrderedDownload: Sendable {
     private let reader: ChunkwiseReader
     private let destination: any DownloadDestination
+    private let contentSize: UInt64?
     private let progress: @Sendable (UInt64, UInt64) -> Void
     private let pool: ChunkBufferPool
     /// Chunks under way at once: as many as there are buffers, or the next one in order might wait for
@@ -60,11 +72,12 @@ private final class OrderedDownload: Sendable {
     private let header = Lock<FileHeader?>(nil)
 
     init(
-        reader: ChunkwiseReader, destination: any DownloadDestination,
+        reader: ChunkwiseReader, destination: any DownloadDestination, contentSize: UInt64?,
         progress: @escaping @Sendable (UInt64, UInt64) -> Void
     ) {
         self.reader = reader
         self.destination = destination
+        self.contentSize = contentSize
         self.progress = progress
         window = max(1, min(reader.chunkCount, 6, FileDownload.memory / reader.largestChunk))
         pool = ChunkBufferPool(count: window, capacity: reader.largestChunk)
@@ -175,6 +188,7 @@ private final class OrderedDownload: Sendable {
     private func header(_ buffer: ChunkBuffer, chunk: Int) throws -> FileHeader {
         if let known = header.withLock({ $0 }) { return known }
         let header = try reader.header(inFirstChunk: buffer)
+        guard contentSize ?? header.contentSize == header.contentSize else { throw FileDownload.otherSize }
         try destination.begin(header)
         self.header.withLock { $0 = header }
         return header

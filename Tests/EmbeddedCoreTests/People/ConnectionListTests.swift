@@ -2,6 +2,7 @@ import Agent
 import Base
 import ChatCore
 import ChatProtocol
+import Network
 import Posix
 import SMP
 import SMPClient

@@ -45,8 +45,8 @@ struct ToldStage {
     }
 
     /// Bob says something.
-    func say(_ event: MessageEvent) async throws {
-        let message = ChatMessage(event, id: SharedMessageID(from: SystemRandomSource()))
+    func say(_ event: MessageEvent, as id: SharedMessageID? = nil) async throws {
+        let message = ChatMessage(event, id: id ?? SharedMessageID(from: SystemRandomSource()))
         let body = Array(message.json.utf8)
         try await tell(
             .received(ReceivedMessage(body: body, received: world.clock.now(), integrity: .complete)))

@@ -95,7 +95,7 @@ struct UploadTableTests {
             try stage.change { try $0.uploads.describe(file, "the description") }
             let isBack = try stage.change { try $0.uploads.withdraw(file) }
             #expect(isBack == ![.rcvComplete, .rcvError].contains(status), "\(status)")
-            let description = try stage.change(of: stage.bob) { try $0.downloads.description(of: file) }
+            let description = try stage.change(of: stage.bob) { try $0.downloads.description(of: file)?.text }
             #expect(description == (isBack ? nil : "the description"))
             let left = try #require(try stage.change(of: stage.bob) { try $0.downloads.offer(file) })
             #expect(left.status == (isBack ? .rcvCancelled : status))
@@ -192,8 +192,10 @@ struct DownloadTableTests {
         let offer = try stage.change { try $0.downloads.existingOffer(described.file) }
         #expect(offer.isDescribed && offer.wish == .requested && offer.isApproved && offer.size == 7)
         #expect(offer.problem.sentence == "Away." && offer.created == Timestamp(nanoseconds: 3))
-        #expect(try stage.change { try $0.downloads.description(of: described.file) } == "d")
-        #expect(try stage.change(of: stage.bob) { try $0.downloads.description(of: described.file) } == nil)
+        let description = try stage.change { try $0.downloads.description(of: described.file) }
+        #expect(description?.text == "d" && description?.size == 7)
+        #expect(
+            try stage.change(of: stage.bob) { try $0.downloads.description(of: described.file)?.text } == nil)
     }
 
     @Test("what can never be received is refused in its words")
