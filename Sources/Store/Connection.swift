@@ -21,6 +21,9 @@ public final class Connection {
 
     init(handle: OpaquePointer) { self.handle = handle }
 
+    /// The texts of statements that were run and can be run again.
+    var preparedTexts: [String] { idle.keys.sorted() }
+
     deinit { close() }
 
     private(set) var isClosed = false

@@ -1,16 +1,18 @@
-/// A description that comes in parts, as far as it is here. A secret.
+/// How far a description is here that comes in parts; whoever stores it has the parts. A secret.
 public struct PartialDescription: Hashable, Sendable {
-    /// All parts so far, in their order without a gap.
-    public private(set) var text: String
-    /// The number of the last of them; 0 for none.
+    /// Bytes of all parts so far.
+    public private(set) var length: Int
+    /// The number of the last of them, in their order without a gap; 0 for none.
     public private(set) var count: Int
     public private(set) var isComplete: Bool
+    /// The first part while it is the only one: it is known when it comes again.
+    public private(set) var first: String?
 
-    public init() { (text, count, isComplete) = ("", 0, false) }
+    public init() { (length, count, isComplete, first) = (0, 0, false, nil) }
 
     /// As it was stored.
-    public init(text: String, count: Int, isComplete: Bool) {
-        (self.text, self.count, self.isComplete) = (text, count, isComplete)
+    public init(length: Int, count: Int, isComplete: Bool, first: String?) {
+        (self.length, self.count, self.isComplete, self.first) = (length, count, isComplete, first)
     }
 
     public enum Outcome: Hashable, Sendable {
@@ -26,16 +28,16 @@ public struct PartialDescription: Hashable, Sendable {
     public mutating func take(_ part: DescriptionPart) -> Outcome {
         guard !isComplete, part.number > 0 else { return .known }
         if part.number == 1 {
-            if count == 1, text == part.text, !part.isLast { return .known }
-            (text, count) = ("", 0)
+            if count == 1, first == part.text, !part.isLast { return .known }
+            (length, count) = (0, 0)
         }
         guard part.number > count else { return .known }
-        guard part.number == count + 1,
-            text.utf8.count + part.text.utf8.count <= ProtocolLimits.description
-        else { return .refused }
-        text += part.text
+        let bytes = part.text.utf8.count
+        guard part.number == count + 1, length + bytes <= ProtocolLimits.description else { return .refused }
+        length += bytes
         count = part.number
         isComplete = part.isLast
+        first = count == 1 && !isComplete ? part.text : nil
         return isComplete ? .completed : .grew
     }
 }

@@ -12,8 +12,9 @@ public enum ConversationEffect: Hashable, Sendable {
     /// To be forgotten with its file, and never shown when it should come later.
     case deleted(MessageKey, at: Timestamp, DeletedBy)
     case reacted(MessageKey, emoji: String, by: Author, isAdded: Bool)
-    /// To be kept until the rest comes, also of a message that is not here yet. A secret.
-    case descriptionGrew(MessageKey, PartialDescription)
+    /// A part to be kept until the rest comes, also of a message that is not here yet. The first one takes the place of
+    /// what was there. A secret.
+    case descriptionGrew(MessageKey, PartialDescription, DescriptionPart)
     /// The file of a message can be fetched. A secret.
     case described(MessageKey, text: String)
     /// Its author has taken the file back.

@@ -15,6 +15,9 @@ public protocol ConversationRecords {
     /// As far as a description is here.
     func description(of key: MessageKey) throws(Failure) -> PartialDescription?
 
+    /// All parts of a description that are here, one after the other.
+    func descriptionText(of key: MessageKey) throws(Failure) -> String
+
     /// Descriptions, whole or not, of messages that are not here.
     /// - Parameter author: nil: of all.
     func waitingDescriptions(by author: Author?) throws(Failure) -> Int

@@ -45,13 +45,9 @@ struct MessageIntake<Records: ConversationRecords> {
     private func description(_ key: MessageKey, _ part: DescriptionPart) throws(Records.Failure)
         -> [ConversationEffect]
     {
-        var partial = try records.description(of: key) ?? PartialDescription()
-        if partial.isComplete { return [.described(key, text: partial.text)] }
-        switch partial.take(part) {
-        case .known, .refused: return []
-        case .grew: return [.descriptionGrew(key, partial)]
-        case .completed: return [.descriptionGrew(key, partial), .described(key, text: partial.text)]
-        }
+        let partial = try records.description(of: key) ?? PartialDescription()
+        if partial.isComplete { return [.described(key, text: try records.descriptionText(of: key))] }
+        return try take(part, of: key, after: partial, isWaiting: false)
     }
 
     func describe(_ id: SharedMessageID, _ part: DescriptionPart) throws(Records.Failure)
@@ -66,14 +62,24 @@ struct MessageIntake<Records: ConversationRecords> {
         case let known? where known.state == .deleted || !known.hasFile: return []
         case .some: isWaiting = false
         }
-        var partial = try records.description(of: key) ?? PartialDescription()
+        let partial = try records.description(of: key) ?? PartialDescription()
         if isWaiting, partial.count == 0, try !isSpaceForDescription() { return [] }
+        return try take(part, of: key, after: partial, isWaiting: isWaiting)
+    }
+
+    /// The whole text is looked at once, when all of it is here, so a part costs what it has itself.
+    private func take(
+        _ part: DescriptionPart, of key: MessageKey, after partial: PartialDescription, isWaiting: Bool
+    ) throws(Records.Failure) -> [ConversationEffect] {
+        var partial = partial
         switch partial.take(part) {
         case .known, .refused: return []
-        case .grew: return [.descriptionGrew(key, partial)]
+        case .grew: return [.descriptionGrew(key, partial, part)]
         case .completed:
-            let grown = ConversationEffect.descriptionGrew(key, partial)
-            return isWaiting ? [grown] : [grown, .described(key, text: partial.text)]
+            let grown = ConversationEffect.descriptionGrew(key, partial, part)
+            if isWaiting { return [grown] }
+            let earlier = part.number == 1 ? "" : try records.descriptionText(of: key)
+            return [grown, .described(key, text: earlier + part.text)]
         }
     }
 

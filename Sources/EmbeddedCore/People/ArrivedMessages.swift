@@ -45,8 +45,8 @@ struct ArrivedMessages {
             if isNew { line.disappears = try end(update.timeToLive) }
             try change.write(line, to: side)
         case .deleted(let key, let time, _): try delete(key, at: time)
-        case .descriptionGrew(let key, let description):
-            try messages.keep(description, of: key, in: side.chat)
+        case .descriptionGrew(let key, let description, let part):
+            try messages.keep(description, after: part, of: key, in: side.chat)
         case .described(let key, let text): try describe(key, text)
         case .fileCancelled(let key): try withdraw(key)
         case .profileChanged(let profile):

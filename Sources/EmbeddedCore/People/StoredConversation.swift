@@ -22,6 +22,10 @@ struct StoredConversation: ConversationRecords {
         try messages.description(of: key, in: chat)
     }
 
+    func descriptionText(of key: MessageKey) throws(any Error) -> String {
+        try messages.descriptionText(of: key, in: chat)
+    }
+
     func waitingDescriptions(by author: Author?) throws(any Error) -> Int {
         try messages.waitingDescriptions(by: author, in: chat)
     }

@@ -23,7 +23,9 @@ struct ChatTable {
     func chat(_ id: Int64, of profile: Int64) throws -> Chat? { try chats(of: profile, only: id).first }
 
     private func chats(of profile: Int64, only chat: Int64?) throws -> [Chat] {
-        try connection.query(
+        // Two statements: what may be either is looked for in all chats.
+        let isMeant = chat == nil ? "? IS NULL" : "c.id = ?"
+        return try connection.query(
             """
             SELECT c.id, c.kind, c.updated, coalesce(c.alias, p.name, g.name, c.contact_name, '') AS name,
                 c.alias IS NOT NULL AS is_named, c.ended, c.refused,
@@ -35,7 +37,7 @@ struct ChatTable {
                     WHERE n.profile = c.profile AND n.chat = c.id AND n.failure IS NOT NULL LIMIT 1) END AS failure
             FROM chat c
             LEFT JOIN profile p ON p.id = c.contact LEFT JOIN chat_group g ON g.id = c.chat_group
-            WHERE c.profile = ? AND c.id = coalesce(?, c.id) ORDER BY c.id
+            WHERE c.profile = ? AND \(isMeant) ORDER BY c.id
             """, profile, chat
         ) { row in
             let kind = try row.value("kind", as: StoredChatKind.self)

@@ -19,6 +19,11 @@ struct InlineTransferTable {
         FROM inline_transfer t JOIN file f ON f.id = t.file JOIN shared_message m ON m.item = f.item
         """
 
+    /// The same beginning with the transfers, of which there are few: an author may have any number of messages.
+    private static let fewTransfers = """
+        FROM inline_transfer t CROSS JOIN file f ON f.id = t.file CROSS JOIN shared_message m ON m.item = f.item
+        """
+
     /// nil where its chunks are not taken.
     func transfer(of key: MessageKey, in chat: Int64) throws -> InlineTransfer? {
         let found = try connection.first(
@@ -41,7 +46,7 @@ struct InlineTransferTable {
     func unasked(by author: Author, in chat: Int64) throws -> [MessageKey] {
         try connection.query(
             """
-            SELECT m.shared_id \(Self.transfers) WHERE m.chat = ? AND m.author = ? AND t.is_asked = 0
+            SELECT m.shared_id \(Self.fewTransfers) WHERE m.chat = ? AND m.author = ? AND t.is_asked = 0
             ORDER BY f.id
             """, chat, SharedMessageTable.word(author)
         ) { row in SharedMessageID(bytes: row.bytes("shared_id")).map { MessageKey($0, by: author) } }
@@ -51,7 +56,7 @@ struct InlineTransferTable {
     /// All of an author, asked for or not.
     func count(by author: Author, in chat: Int64) throws -> Int {
         try connection.first(
-            "SELECT count(*) AS count \(Self.transfers) WHERE m.chat = ? AND m.author = ?", chat,
+            "SELECT count(*) AS count \(Self.fewTransfers) WHERE m.chat = ? AND m.author = ?", chat,
             SharedMessageTable.word(author)
         ) { Int($0.integer("count")) } ?? 0
     }
@@ -94,15 +99,16 @@ struct InlineTransferTable {
     /// - Parameter author: nil: whoever of the chat.
     /// - Returns: the items of these files.
     func giveUp(in chat: Int64, by author: Author? = nil, _ problem: FileProblem) throws -> [ItemID] {
+        // From the files on, which are few: a chat or an author may have any number of messages.
         let lost = try connection.query(
             """
-            SELECT f.id, f.item FROM file f JOIN item i ON i.id = f.item JOIN shared_message m ON m.item = i.id
-            WHERE i.chat = ? AND f.transport = ? AND f.inline_content IS NULL AND m.author = coalesce(?, m.author)
-            AND f.status IN (\(StoredFileStatus.list(StoredFileStatus.offered + StoredFileStatus.downloading)))
-            ORDER BY i.id
-            """, chat, ChatFile.Transport.smp.rawValue, author.map(SharedMessageTable.word)
-        ) { (file: FileID($0.integer("id")), item: ItemID($0.integer("item"))) }
-        for (file, _) in lost {
+            SELECT f.id, f.item, m.author FROM file f CROSS JOIN item i ON i.id = f.item
+            CROSS JOIN shared_message m ON m.item = i.id
+            WHERE f.profile = ? AND \(Schema.isWithinMessages) AND i.chat = ? ORDER BY i.id
+            """, profile, chat
+        ) { (file: FileID($0.integer("id")), item: ItemID($0.integer("item")), author: $0.text("author")) }
+        .filter { lost in author.map { SharedMessageTable.word($0) == lost.author } ?? true }
+        for (file, _, _) in lost {
             try connection.execute(
                 "UPDATE file SET status = ?, problem = ?, problem_sentence = ? WHERE id = ?",
                 StoredFileStatus.rcvError, problem.kind.rawValue, problem.sentence, file.rawValue)

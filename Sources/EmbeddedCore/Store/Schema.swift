@@ -41,6 +41,7 @@ enum Schema {
         Migration("own clock", ownClock),
         // The databases beside this one that the data directory has.
         Migration("parts", "CREATE TABLE part (place TEXT PRIMARY KEY) STRICT, WITHOUT ROWID"),
+        Migration("description parts", descriptionParts),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in

@@ -73,27 +73,41 @@ struct SharedMessageTable {
 
     func description(of key: MessageKey, in chat: Int64) throws -> PartialDescription? {
         let found = try connection.first(
-            "SELECT description, parts, is_described FROM shared_message WHERE \(Self.isMeant)", chat,
+            "SELECT description_length, parts, is_described FROM shared_message WHERE \(Self.isMeant)", chat,
             Self.word(key.author), key.id.bytes
         ) { row in
-            row.textOrNil("description").map {
-                PartialDescription(
-                    text: $0, count: Int(row.integer("parts")), isComplete: row.bool("is_described"))
-            }
+            PartialDescription(
+                length: Int(row.integer("description_length")), count: Int(row.integer("parts")),
+                isComplete: row.bool("is_described"), first: nil)
         }
-        return found ?? nil
+        guard let found, found.count > 0 else { return nil }
+        guard found.count == 1, !found.isComplete else { return found }
+        return PartialDescription(
+            length: found.length, count: 1, isComplete: false, first: try descriptionText(of: key, in: chat))
+    }
+
+    func descriptionText(of key: MessageKey, in chat: Int64) throws -> String {
+        try connection.query(
+            "SELECT text FROM description_part WHERE \(Self.isMeant) ORDER BY number", chat,
+            Self.word(key.author), key.id.bytes
+        ) { $0.text("text") }
+        .joined()
     }
 
     /// Of messages that are not here.
     /// - Parameter author: nil: of all.
     func waitingDescriptions(by author: Author?, in chat: Int64) throws -> Int {
-        try connection.first(
+        // SQLite would look through the whole chat by the key.
+        let waiting = """
+            SELECT count(*) AS count FROM shared_message INDEXED BY shared_message_waiting
+            WHERE \(Schema.isWaiting) AND chat = ?
             """
-            SELECT count(*) AS count FROM shared_message WHERE chat = ? AND author = coalesce(?, author)
-            AND description IS NOT NULL AND has_file = 0 AND coalesce(state, 'changed') = 'changed'
-            """, chat, author.map(Self.word)
-        ) { Int($0.integer("count")) } ?? 0
+        guard let author else { return try connection.first(waiting, chat, row: Self.count) ?? 0 }
+        return try connection.first(waiting + " AND author = ?", chat, Self.word(author), row: Self.count)
+            ?? 0
     }
+
+    private static func count(_ row: borrowing Row) -> Int { Int(row.integer("count")) }
 
     func item(_ key: MessageKey, in chat: Int64) throws -> ItemID? {
         let found = try connection.first(
@@ -132,8 +146,10 @@ struct SharedMessageTable {
     /// What a member of a group wrote, as far as it has an item.
     func keys(by member: MemberID, in chat: Int64) throws -> [MessageKey] {
         try connection.query(
-            "SELECT shared_id FROM shared_message WHERE chat = ? AND author = ? AND item IS NOT NULL", chat,
-            Self.word(.member(member))
+            """
+            SELECT shared_id FROM shared_message INDEXED BY shared_message_shown
+            WHERE chat = ? AND author = ? AND item IS NOT NULL
+            """, chat, Self.word(.member(member))
         ) { SharedMessageID(bytes: $0.bytes("shared_id")).map { MessageKey($0, by: .member(member)) } }
         .compactMap { $0 }
     }
@@ -159,8 +175,15 @@ struct SharedMessageTable {
 
     private func forgetDescription(of key: MessageKey, in chat: Int64) throws {
         try connection.execute(
-            "UPDATE shared_message SET description = NULL, parts = 0, is_described = 0 WHERE \(Self.isMeant)",
-            chat, Self.word(key.author), key.id.bytes)
+            """
+            UPDATE shared_message SET description_length = 0, parts = 0, is_described = 0 WHERE \(Self.isMeant)
+            """, chat, Self.word(key.author), key.id.bytes)
+        try removeParts(of: key.id, by: Self.word(key.author), in: chat)
+    }
+
+    private func removeParts(of id: SharedMessageID, by author: String, in chat: Int64) throws {
+        try connection.execute(
+            "DELETE FROM description_part WHERE \(Self.isMeant)", chat, author, id.bytes)
     }
 
     /// It and its description go; that it was there stays.
@@ -170,21 +193,39 @@ struct SharedMessageTable {
     }
 
     /// The same of a text whose time is over, where anything is known of it: what still comes of it is passed over.
-    /// - Parameter author: the word for who wrote it; nil: whoever.
+    /// - Parameter author: the word for who wrote it; nil: whoever, of lines that are older than their authors' column.
     func forget(_ id: SharedMessageID, by author: String?, in chat: Int64) throws {
-        try connection.execute(
-            """
-            UPDATE shared_message SET state = ?, has_file = 0, description = NULL, parts = 0, is_described = 0
-            WHERE chat = ? AND shared_id = ? AND author = coalesce(?, author) AND item IS NULL
-            """, StoredState.deleted, chat, id.bytes, author)
+        for author in try author.map({ [$0] }) ?? authors(of: id, in: chat) {
+            let count = try connection.execute(
+                """
+                UPDATE shared_message SET state = ?, has_file = 0, description_length = 0, parts = 0,
+                    is_described = 0 WHERE \(Self.isMeant) AND item IS NULL
+                """, StoredState.deleted, chat, author, id.bytes)
+            if count > 0 { try removeParts(of: id, by: author, in: chat) }
+        }
     }
 
-    func keep(_ description: PartialDescription, of key: MessageKey, in chat: Int64) throws {
+    /// Looks at the whole chat.
+    private func authors(of id: SharedMessageID, in chat: Int64) throws -> [String] {
+        try connection.query(
+            "SELECT author FROM shared_message WHERE chat = ? AND shared_id = ?", chat, id.bytes
+        ) { $0.text("author") }
+    }
+
+    /// Keeps one more part, and how far the description is with it.
+    func keep(
+        _ description: PartialDescription, after part: DescriptionPart, of key: MessageKey, in chat: Int64
+    ) throws {
         try insert(key, in: chat)
+        if part.number == 1 { try removeParts(of: key.id, by: Self.word(key.author), in: chat) }
+        try connection.execute(
+            "INSERT INTO description_part (chat, author, shared_id, number, text) VALUES (?, ?, ?, ?, ?)",
+            chat,
+            Self.word(key.author), key.id.bytes, part.number, part.text)
         try connection.execute(
             """
-            UPDATE shared_message SET description = ?, parts = ?, is_described = ? WHERE \(Self.isMeant)
-            """, description.text, description.count, description.isComplete, chat,
+            UPDATE shared_message SET description_length = ?, parts = ?, is_described = ? WHERE \(Self.isMeant)
+            """, description.length, description.count, description.isComplete, chat,
             Self.word(key.author), key.id.bytes)
     }
 
@@ -198,10 +239,15 @@ struct SharedMessageTable {
     /// The item is gone. Of what others sent it stays that it was there: what still comes of it is passed over.
     func prune(_ item: ItemID) throws {
         try connection.execute(
+            """
+            DELETE FROM description_part WHERE (chat, author, shared_id) IN
+                (SELECT chat, author, shared_id FROM shared_message WHERE item = ?)
+            """, item.rawValue)
+        try connection.execute(
             "DELETE FROM shared_message WHERE item = ? AND author = ?", item.rawValue, Self.own)
         try connection.execute(
             """
-            UPDATE shared_message SET item = NULL, state = ?, has_file = 0, description = NULL, parts = 0,
+            UPDATE shared_message SET item = NULL, state = ?, has_file = 0, description_length = 0, parts = 0,
                 is_described = 0 WHERE item = ?
             """, StoredState.deleted, item.rawValue)
     }

@@ -23,6 +23,7 @@ struct MemoryRecords: ConversationRecords {
     var items: [MessageKey: Item] = [:]
     var seen: Set<MessageKey> = []
     var partial: [MessageKey: PartialDescription] = [:]
+    var parts: [MessageKey: [String]] = [:]
     var members: [MemberID: GroupMember] = [:]
     var profiles: [ContactProfile] = []
     var groupProfiles: [GroupProfile] = []
@@ -37,6 +38,7 @@ struct MemoryRecords: ConversationRecords {
     func message(_ key: MessageKey) -> MessageRecord? { items[key]?.record }
     func isSeen(_ key: MessageKey) -> Bool { seen.contains(key) }
     func description(of key: MessageKey) -> PartialDescription? { partial[key] }
+    func descriptionText(of key: MessageKey) -> String { parts[key, default: []].joined() }
     func transfer(of key: MessageKey) -> InlineTransfer? { items[key]?.transfer }
 
     func unaskedTransfers(by author: Author) -> [MessageKey] {
@@ -89,7 +91,10 @@ struct MemoryRecords: ConversationRecords {
             partial[key] = nil
         case .reacted(let key, let emoji, _, let isAdded):
             if isAdded { items[key]?.reactions.insert(emoji) } else { items[key]?.reactions.remove(emoji) }
-        case .descriptionGrew(let key, let description): partial[key] = description
+        case .descriptionGrew(let key, let description, let part):
+            partial[key] = description
+            parts[key] = part.number == 1 ? [part.text] : parts[key, default: []] + [part.text]
+            #expect(parts[key]?.count == description.count)
         case .described(let key, let text):
             #expect(items[key]?.description == nil, "a file is described once")
             items[key]?.description = text

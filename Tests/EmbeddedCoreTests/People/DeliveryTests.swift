@@ -115,7 +115,10 @@ struct DeliveryTests {
         try await bob.core.deleteItems([there.id], in: there.chat, mode: .internal)
         let (own, others) = (
             "SELECT 1 FROM shared_message",
-            "SELECT 1 FROM shared_message WHERE item IS NOT NULL OR description IS NOT NULL"
+            """
+            SELECT 1 FROM shared_message WHERE item IS NOT NULL OR parts > 0
+            UNION ALL SELECT 1 FROM description_part
+            """
         )
         #expect(try !alice.world.database().read { try $0.exists(own + " WHERE author = 'own'") })
         #expect(try !bob.world.database().read { try $0.exists(others) })

@@ -24,10 +24,11 @@ struct SharedMessageModelTests {
         var item: ItemID?
         var isSeen = false
         var description: PartialDescription?
+        var parts: [String] = []
 
         var record: MessageRecord? { state.map { MessageRecord(time: time, state: $0, hasFile: hasFile) } }
 
-        mutating func empty() { (state, hasFile, item, description) = (.deleted, false, nil, nil) }
+        mutating func empty() { (state, hasFile, item, description, parts) = (.deleted, false, nil, nil, []) }
     }
 
     private static let authors: [Author] = [
@@ -59,13 +60,21 @@ struct SharedMessageModelTests {
                 (entry.time, entry.state, entry.hasFile, entry.item) = (
                     record.time, record.state, record.hasFile, item
                 )
-                if record.state == .present, !record.hasFile { entry.description = nil }
+                if record.state == .present, !record.hasFile { (entry.description, entry.parts) = (nil, []) }
                 model[key] = entry
             case 3:
-                let description = PartialDescription(
-                    text: "part \(step)", count: step, isComplete: Bool.random(using: &random))
-                try stage.change { try $0.sharedMessages.keep(description, of: key.message, in: key.chat) }
-                model[key, default: Entry()].description = description
+                var entry = model[key] ?? Entry()
+                let number = Int.random(in: 1...entry.parts.count + 1, using: &random)
+                let part = DescriptionPart(
+                    text: "part \(step)", number: number, isLast: Int.random(in: 0..<4, using: &random) == 0)
+                var description = entry.description ?? PartialDescription()
+                guard [.grew, .completed].contains(description.take(part)) else { continue }
+                try stage.change {
+                    try $0.sharedMessages.keep(description, after: part, of: key.message, in: key.chat)
+                }
+                entry.description = description
+                entry.parts = number == 1 ? [part.text] : entry.parts + [part.text]
+                model[key] = entry
             case 4:
                 try stage.change { try $0.sharedMessages.noteSeen(key.message, in: key.chat) }
                 model[key, default: Entry()].isSeen = true
@@ -109,6 +118,8 @@ struct SharedMessageModelTests {
                         #expect(try table.record(of: key.message, in: chat) == entry?.record)
                         #expect(try table.isSeen(key.message, in: chat) == entry?.isSeen ?? false)
                         #expect(try table.description(of: key.message, in: chat) == entry?.description)
+                        let text = try table.descriptionText(of: key.message, in: chat)
+                        #expect(text == entry?.parts.joined() ?? "")
                         #expect(try table.item(key.message, in: chat) == entry?.item)
                     }
                 }

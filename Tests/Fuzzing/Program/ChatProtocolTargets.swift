@@ -83,6 +83,7 @@ private enum ChatFixture {
     struct Records: ConversationRecords {
         private var messages: [MessageKey: MessageRecord] = [:]
         private var partial: [MessageKey: PartialDescription] = [:]
+        private var texts: [MessageKey: String] = [:]
         private var members: [MemberID: GroupMember] = [:]
         private var connections: [MemberID: MemberConnection] = [:]
         private var transfers: [MessageKey: InlineTransfer] = [:]
@@ -93,6 +94,7 @@ private enum ChatFixture {
         func message(_ key: MessageKey) -> MessageRecord? { messages[key] }
         func isSeen(_ key: MessageKey) -> Bool { false }
         func description(of key: MessageKey) -> PartialDescription? { partial[key] }
+        func descriptionText(of key: MessageKey) -> String { texts[key, default: ""] }
         func member(_ id: MemberID) -> GroupMember? { members[id] }
         func connection(with id: MemberID) -> MemberConnection.Phase? { connections[id]?.phase }
         func transfer(of key: MessageKey) -> InlineTransfer? { transfers[key] }
@@ -151,7 +153,11 @@ private enum ChatFixture {
                 hold(transfers[key] != nil, "a file fails once")
                 end(key)
             case .fileCancelled(let key): end(key)
-            case .descriptionGrew(let key, let description): partial[key] = description
+            case .descriptionGrew(let key, let description, let part):
+                partial[key] = description
+                texts[key] = part.number == 1 ? part.text : texts[key, default: ""] + part.text
+                hold(
+                    texts[key]?.utf8.count == description.length, "a description has the length of its parts")
             case .memberChanged(let member): members[member.id] = member
             default: break
             }
