@@ -113,7 +113,7 @@ struct ArrivedMessages {
         }
         let record = MessageRecord(time: message.time, hasFile: item != nil)
         try messages.keep(record, of: message.key, in: side.chat, item: item)
-        try change.tables.chats.noteMessage(in: side.chat, at: message.time)
+        try change.tables.chats.noteMessage(in: side.chat, at: min(message.time, likely(message.time)))
         if message.isHidden { return }
         var line = try line(.message, of: message.key, at: message.time, content)
         line.quote = message.message.quote
@@ -138,11 +138,12 @@ struct ArrivedMessages {
         let time = incoming.time
         var message = ItemTable.NetworkMessage(
             sender: try name(of: incoming.key), time: time, content: MessageContent(content),
-            fileName: file.name, size: file.size, transport: file.isInline ? .smp : .xftp,
+            created: likely(time), fileName: file.name, size: file.size,
+            transport: file.isInline ? .smp : .xftp,
             disappears: try end(incoming.message.timeToLive))
         change.noteDisappearing(at: message.disappears)
         switch file.way {
-        case .described: message.expires = time.advanced(by: FilePolicy.relayRetention)
+        case .described: message.expires = message.created.advanced(by: FilePolicy.relayRetention)
         case .offeredInline, .sentInline:
             if file.transfer == nil { message.problem = .tooLargeForMessages }
         case .unsupported:
@@ -150,6 +151,15 @@ struct ArrivedMessages {
                 .other, "The sender's program sends this file in a way that ChatFS does not support.")
         }
         return message
+    }
+
+    /// The time of a message, limited to those at which it can have been sent. Forwarders and servers can claim any time.
+    /// Servers keep messages for three weeks; clocks differ.
+    private func likely(_ time: Timestamp) -> Timestamp {
+        let (earliest, latest) = (
+            change.time.advanced(by: .seconds(-22 * 86_400)), change.time.advanced(by: .seconds(3600))
+        )
+        return min(max(time, earliest), latest)
     }
 
     private func setContent(_ content: ChatContent, of key: MessageKey) throws {

@@ -282,8 +282,11 @@ struct ItemTable {
     /// A message with a file that somebody on the network sent.
     struct NetworkMessage {
         var sender: String
+        /// As its sender says it: shown, and nothing else.
         var time: Timestamp
         var content: MessageContent
+        /// From when on its file is tried and kept.
+        var created: Timestamp
         var fileName: String
         var size: UInt64
         var transport: ChatFile.Transport
@@ -300,7 +303,7 @@ struct ItemTable {
             """
             INSERT INTO item (profile, chat, direction, sender, time, created, kind, preview, seconds, text,
                 disappears) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """, profile, chat, StoredDirection.received, message.sender, message.time, message.time,
+            """, profile, chat, StoredDirection.received, message.sender, message.time, message.created,
             content.kind, content.preview, content.seconds, message.content.text, message.disappears)
         let item = ItemID(connection.lastInsertedID)
         let status: StoredFileStatus = message.problem == nil ? .rcvInvitation : .rcvError
@@ -309,7 +312,7 @@ struct ItemTable {
             INSERT INTO file (profile, item, name, size, transport, status, created, expires, problem,
                 problem_sentence, recipient) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
             """, profile, item.rawValue, message.fileName, message.size, message.transport.rawValue, status,
-            message.time, message.expires, message.problem?.kind.rawValue,
+            message.created, message.expires, message.problem?.kind.rawValue,
             message.problem?.sentence)
         return item
     }

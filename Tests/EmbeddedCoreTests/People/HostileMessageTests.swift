@@ -45,11 +45,13 @@ struct ToldStage {
     }
 
     /// Bob says something.
-    func say(_ event: MessageEvent, as id: SharedMessageID? = nil) async throws {
+    /// - Parameter time: that its server says; nil: now.
+    func say(_ event: MessageEvent, as id: SharedMessageID? = nil, at time: Timestamp? = nil) async throws {
         let message = ChatMessage(event, id: id ?? SharedMessageID(from: SystemRandomSource()))
         let body = Array(message.json.utf8)
         try await tell(
-            .received(ReceivedMessage(body: body, received: world.clock.now(), integrity: .complete)))
+            .received(
+                ReceivedMessage(body: body, received: time ?? world.clock.now(), integrity: .complete)))
     }
 
     func say(_ text: String) async throws {
@@ -79,6 +81,24 @@ struct HostileMessageTests {
         let items = try await stage.alice.core.items(of: stage.chat, before: nil, count: 9)
         #expect(items.count == 2 && items.allSatisfy { $0.file?.name.utf8.count ?? 0 <= 1024 })
         try await stage.end()
+    }
+
+    @Test(
+        "a time of another century does not decide how long a file is tried",
+        arguments: [Timestamp(nanoseconds: .min), Timestamp(seconds: 0), Timestamp(nanoseconds: .max)])
+    func times(time: Timestamp) async throws {
+        let stage = try await ToldStage()
+        let file = FileInvitation(name: "a.pdf", size: 10)
+        try await stage.say(.message(NewMessage(ChatContent(.file), file: file)), at: time)
+        let item = try #require(try await stage.items.first)
+        #expect(item.time == time)
+        let now = stage.world.clock.now()
+        let likely = now.advanced(by: .seconds(-22 * 86_400))...now.advanced(by: .seconds(3600))
+        let offer = try stage.core.store.read { try $0.downloads.existingOffer(#require(item.file).id) }
+        #expect(likely.contains(offer.created))
+        #expect(item.file?.expires == offer.created.advanced(by: FilePolicy.relayRetention))
+        #expect(try await stage.core.chats().allSatisfy { $0.updatedAt <= likely.upperBound })
+        await stage.core.shutDown()
     }
 
     @Test("an event that can never be stored is passed over, and what follows is taken in")
