@@ -13,6 +13,8 @@ public enum FilePolicy {
     /// Relays keep a file that long, counted from the moment at which its upload began (default of the official relay,
     /// which rounds that moment down to the full hour). Nothing in a message says what its relays really do.
     public static let relayRetention = Duration.seconds(48 * 3600)
+    /// Bytes of the disk that are left free by whatever nobody asked for.
+    public static let minimumFree: UInt64 = 256 << 20
     public static let maxVoiceSeconds = 300
     public static let maxPreviewCharacters = 14_000
 

@@ -1,3 +1,5 @@
+import ChatCore
+
 /// Bounds of what the hydrator does at once and keeps. The defaults keep the peak memory of a mount under
 /// 64 MiB while four chunks of 4 MiB a file keep the relays busy.
 public struct HydrationSettings: Sendable {
@@ -49,7 +51,7 @@ public struct HydrationSettings: Sendable {
     /// it; what then does not fit goes through `spareMemory`.
     public var cacheLimit: UInt64?
     /// Bytes of the disk that the cache leaves free.
-    public var minimumFree: UInt64 = 256 << 20
+    public var minimumFree: UInt64 = FilePolicy.minimumFree
     /// Memory for chunks that do not fit on the disk.
     public var spareMemory: UInt64 = 64 << 20
     /// Stored files that are kept open for reading; those unused for longest are closed.

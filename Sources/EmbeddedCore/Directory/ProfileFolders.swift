@@ -106,6 +106,9 @@ public struct ProfileFolders: Sendable {
     /// Of all files: also of those that no row names, which a crash or another process left.
     func names() throws(SystemError) -> [String] { try PrivateFolder.names(in: files) }
 
+    /// Bytes that are free for files; nil where the disk does not say.
+    var freeBytes: UInt64? { try? files.availableBytes() }
+
     /// Removes what interrupted downloads left, except of those that go on.
     func removeIncoming(except files: Set<FileID>) throws(SystemError) {
         let names = Set(files.map { "\($0.rawValue)" })

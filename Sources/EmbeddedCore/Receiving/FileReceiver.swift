@@ -101,11 +101,32 @@ final class FileReceiver: Sendable {
         guard offer.isDescribed, [.rcvInvitation, .rcvAccepted, .rcvAborted].contains(offer.status),
             !scheduler.isClaimed(file.id)
         else { return false }
+        if offer.wish == .none, try !isAffordable(item, file, tables) { return false }
         switch offer.wish {
         case .declined: return false
         case .none: return store.arrivals.receives(item)
         case .requested: return true
         }
+    }
+
+    /// Returns whether the author's budget and the disk allow a file without a request. Otherwise it stays an offer until
+    /// somebody reads it.
+    private func isAffordable(_ item: ChatItem, _ file: ChatFile, _ tables: ProfileTables) throws -> Bool {
+        let now = store.clock.now()
+        let sent = try tables.sharedMessages.received(item.id)
+        let budget = try sent.map {
+            try tables.network.unasked.budget(of: $0.key.author, in: $0.chat, at: now)
+        }
+        return (budget ?? UnaskedBudget(since: now)).allows(file.size, free: store.folders.freeBytes, at: now)
+    }
+
+    /// Charges the author's budget. Profiles of this data directory have none.
+    private func spend(_ file: ChatFile, of item: ItemID, _ tables: ProfileTables) throws {
+        guard let (key, chat) = try tables.sharedMessages.received(item) else { return }
+        let now = store.clock.now()
+        var budget = try tables.network.unasked.budget(of: key.author, in: chat, at: now)
+        budget.spend(file.size, at: now)
+        try tables.network.unasked.keep(budget, of: key.author, in: chat)
     }
 
     /// The descriptions of those of the items' files that would begin by themselves now. Blocks; not inside
@@ -147,6 +168,7 @@ final class FileReceiver: Sendable {
             return false
         }
         if try change.setStatus(.rcvAccepted, of: file.id, from: StoredFileStatus.offered) {
+            if offer.wish == .none { try spend(file, of: item.id, change.tables) }
             try change.tell({ .rcvFileAccepted($0) }, of: file.id)
         }
         return true

@@ -179,8 +179,10 @@ struct ChatTable {
             row.integerOrNil("chat_group")
         }
         try connection.execute("DELETE FROM chat WHERE id = ?", chat)
-        for table in ["shared_message", "network_group", "network_member", "group_delivery", "held_outgoing"]
-        {
+        for table in [
+            "shared_message", "network_group", "network_member", "group_delivery", "held_outgoing",
+            "unasked_budget",
+        ] {
             try connection.execute("DELETE FROM \(table) WHERE chat = ?", chat)
         }
         try connection.execute("DELETE FROM message_line WHERE chat = ?", chat)

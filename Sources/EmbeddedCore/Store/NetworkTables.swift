@@ -14,6 +14,7 @@ struct NetworkTables {
     let retention: RetentionTable
     let inlineTransfers: InlineTransferTable
     let refusedServers: RefusedServerTable
+    let unasked: UnaskedTable
 
     init(_ connection: Connection, of profile: Int64) {
         people = PeopleTable(connection, of: profile)
@@ -24,6 +25,7 @@ struct NetworkTables {
         retention = RetentionTable(connection, of: profile)
         inlineTransfers = InlineTransferTable(connection, of: profile)
         refusedServers = RefusedServerTable(connection, of: profile)
+        unasked = UnaskedTable(connection)
     }
 
     /// Whether a chat is with somebody on the network, also where nobody of a group can be reached.

@@ -42,6 +42,7 @@ enum Schema {
         // The databases beside this one that the data directory has.
         Migration("parts", "CREATE TABLE part (place TEXT PRIMARY KEY) STRICT, WITHOUT ROWID"),
         Migration("description parts", descriptionParts),
+        Migration("unasked files", unasked),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in

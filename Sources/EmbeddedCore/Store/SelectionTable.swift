@@ -30,6 +30,7 @@ struct SelectionTable {
             "refused_server",
             "contact_request", "network_group", "network_member", "member_connection", "group_delivery",
             "held_outgoing", "early_message", "handed_message", "damaged_copy", "inline_transfer", "part",
+            "unasked_budget",
         ] {
             try connection.execute("DELETE FROM \(table)")
         }

@@ -26,6 +26,35 @@ import Testing
         await stage.core.shutDown()
     }
 
+    @Test func picturesBeyondTheBudgetOfADayAreOffers() async throws {
+        let stage = try await ToldStage()
+        let (limit, more) = (UnaskedBudget.maxFiles, 3)
+        for number in 0..<limit + more {
+            try await stage.offer("\(number).jpg", size: 10, stage.world.relay.put(pattern(10)))
+        }
+        func counts(_ items: [ChatItem]) -> [Int] {
+            ([.rcvComplete, .rcvInvitation(described: true)] as [FileStatus]).map { status in
+                items.count { $0.file?.status == status }
+            }
+        }
+        try await wait(until: "as many are here as may be") {
+            try await counts(stage.items) == [limit, more]
+        }
+        // One that is asked for is received all the same.
+        let last = try #require(try await stage.items.first { $0.file?.name == "\(limit).jpg" }?.file)
+        try await stage.core.receiveFile(last.id, approvedRelays: false)
+        try await wait(until: "it is here") { try await stage.status(of: last.id) == .rcvComplete }
+        await stage.core.shutDown()
+
+        stage.world.clock.advance(by: UnaskedBudget.period)
+        let later = try await stage.world.open("alice", over: ToldAgent(isEarly: false) { _ in nil }.making)
+        try await wait(until: "the rest are here too") {
+            let items = try await later.items(of: later.chat(named: "bob"), before: nil, count: 1000)
+            return counts(items) == [limit + more, 0]
+        }
+        await later.shutDown()
+    }
+
     @Test func fullDiskMakesUnaskedDownloadsOffersAgain() async throws {
         let stage = try await ToldStage()
         let full = TransferFailure(problem: FileProblem(.noSpace, "It is full."), isTemporary: true)
@@ -44,6 +73,34 @@ import Testing
         try await wait(until: "it is here") { try await stage.status(of: file) == .rcvComplete }
         #expect(stage.world.relay.state.withLock { $0.downloads } == 4)
         await stage.core.shutDown()
+    }
+}
+
+@Suite struct UnaskedBudgetTests {
+    private static let now = Timestamp(seconds: 1_800_000_000)
+
+    @Test func bytesOfADayAreBounded() {
+        var budget = UnaskedBudget(since: Self.now)
+        var count: UInt64 = 0
+        let later = Self.now.advanced(by: .seconds(3600))
+        while budget.allows(FilePolicy.autoReceiveVideo, free: nil, at: later), count < 1000 {
+            budget.spend(FilePolicy.autoReceiveVideo, at: later)
+            count += 1
+        }
+        #expect(count == UnaskedBudget.maxBytes / FilePolicy.autoReceiveVideo)
+        #expect(budget.allows(1, free: nil, at: later) && !budget.allows(.max, free: nil, at: later))
+        for other in [Self.now.advanced(by: UnaskedBudget.period), Self.now.advanced(by: .seconds(-1))] {
+            #expect(budget.allows(FilePolicy.autoReceiveVideo, free: nil, at: other))
+        }
+    }
+
+    @Test(
+        arguments: [
+            (0, false), (FilePolicy.minimumFree + 9, false), (FilePolicy.minimumFree + 10, true),
+            (UInt64.max, true), (nil, true),
+        ] as [(UInt64?, Bool)])
+    func unaskedFilesLeaveSpaceOnTheDisk(free: UInt64?, isAllowed: Bool) {
+        #expect(UnaskedBudget(since: Self.now).allows(10, free: free, at: Self.now) == isAllowed)
     }
 }
 

@@ -16,7 +16,7 @@ struct LeftBehindTests {
     /// Of a chat, by the chat's number.
     private static let ofChats: Set<String> = [
         "item", "message_line", "shared_message", "network_group", "network_member", "group_delivery",
-        "held_outgoing", "member_connection", "description_part",
+        "held_outgoing", "member_connection", "description_part", "unasked_budget",
     ]
     /// Of a profile, by the profile's number, and of nothing smaller.
     private static let ofProfiles: Set<String> = [
@@ -45,6 +45,8 @@ struct LeftBehindTests {
                 try tables.sharedMessages.keep(
                     MessageRecord(time: StoreStage.now, hasFile: false), of: MessageKey(message, by: .own),
                     in: chat, item: nil)
+                try tables.network.unasked.keep(
+                    UnaskedBudget(since: StoreStage.now, files: 1, bytes: 1), of: .contact, in: chat)
                 let part = DescriptionPart(text: "a secret", number: 1, isLast: false)
                 try tables.sharedMessages.keep(
                     PartialDescription(length: 8, count: 1, isComplete: false, first: part.text), after: part,

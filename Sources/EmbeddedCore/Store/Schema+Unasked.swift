@@ -1,0 +1,13 @@
+extension Schema {
+    /// `UnaskedBudget`, for each author of a chat of whom anything was received unasked.
+    static let unasked = """
+        CREATE TABLE unasked_budget (
+            chat INTEGER NOT NULL,
+            author TEXT NOT NULL,
+            since INTEGER NOT NULL,
+            files INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            PRIMARY KEY (chat, author)
+        ) STRICT, WITHOUT ROWID;
+        """
+}

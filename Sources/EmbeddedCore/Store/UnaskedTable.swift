@@ -1,0 +1,27 @@
+import Base
+import ChatProtocol
+import Store
+
+/// The budget of each author of a chat for files that the core receives without a request.
+struct UnaskedTable {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    /// Returns an unspent budget for an unknown author.
+    func budget(of author: Author, in chat: Int64, at now: Timestamp) throws -> UnaskedBudget {
+        try connection.first(
+            "SELECT since, files, bytes FROM unasked_budget WHERE chat = ? AND author = ?", chat,
+            SharedMessageTable.word(author)
+        ) { row in
+            UnaskedBudget(
+                since: row.timestamp("since"), files: Int(row.integer("files")), bytes: row.unsigned("bytes"))
+        } ?? UnaskedBudget(since: now)
+    }
+
+    func keep(_ budget: UnaskedBudget, of author: Author, in chat: Int64) throws {
+        try connection.execute(
+            "INSERT OR REPLACE INTO unasked_budget (chat, author, since, files, bytes) VALUES (?, ?, ?, ?, ?)",
+            chat, SharedMessageTable.word(author), budget.since, budget.files, budget.bytes)
+    }
+}
