@@ -161,7 +161,7 @@ extension Namespace {
             try index.hand(kept.id, to: item.id, modified: modified, isCleaned: isCleaned)
             let updated = Node(
                 id: kept.id, folder: kept.folder, name: kept.name,
-                content: .item(item.withoutPreview), modified: modified, hasPreview: item.hasPreview,
+                content: .item(item.shortened), modified: modified, hasPreview: item.hasPreview,
                 isCleaned: isCleaned)
             if let node {
                 shown.forget(node.content)

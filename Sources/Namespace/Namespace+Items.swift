@@ -123,7 +123,7 @@ extension Namespace {
     ) throws -> NamespaceChange? {
         guard item.file != nil else { return nil }
         let hasPreview = item.hasPreview
-        let item = item.withoutPreview
+        let item = item.shortened
         if let node = shown.node(.item(item.id)) {
             if case .item(let old) = node.content, old == item { return nil }
             let updated = node.with(content: .item(item), hasPreview: hasPreview || node.hasPreview)

@@ -117,9 +117,21 @@ extension NamespaceError {
 }
 
 extension ChatItem {
-    /// This item without its preview picture (up to 14,000 characters).
-    var withoutPreview: ChatItem {
+    /// Bytes of a caption that an entry has at most. A message may hold 64 KiB, a folder any number of messages.
+    static let longestCaption = 1024
+
+    /// Whether this, the item of an entry, may have only the beginning of its caption; at worst it has all.
+    public var mayBeShortened: Bool { content.text.utf8.count > Self.longestCaption - 4 }
+
+    /// This item without its preview picture (up to 14,000 characters), and with the beginning of a long caption.
+    var shortened: ChatItem {
         var item = self
+        if content.text.utf8.count > Self.longestCaption {
+            // Between two characters: at most three bytes less.
+            let bytes = content.text.utf8
+            item.content.text =
+                (0..<4).lazy.compactMap { String(bytes.prefix(Self.longestCaption - $0)) }.first ?? ""
+        }
         switch content.kind {
         case .image: item.content.kind = .image(preview: "")
         case .video(_, let seconds): item.content.kind = .video(preview: "", seconds: seconds)

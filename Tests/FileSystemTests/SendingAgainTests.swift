@@ -12,7 +12,9 @@ struct SendingAgainTests {
     private typealias Fixture = FileSystemFixture
 
     /// A message of ours whose file lies at `path`.
-    private static func failed(at path: String, _ core: ScriptedCore) -> ChatItem {
+    private static func failed(
+        at path: String, _ core: ScriptedCore, caption: String = "Look"
+    ) -> ChatItem {
         core.state.withLock { state in
             state.nextID += 1
             let file = ChatFile(
@@ -21,7 +23,7 @@ struct SendingAgainTests {
                 source: FileSourceLocation(path: path, arguments: nil))
             let item = ChatItem(
                 id: ItemID(1), chat: Fixture.bob, direction: .sent, sender: "alice",
-                time: Timestamp(seconds: 1_700_000_000), content: MessageContent(kind: .file, text: "Look"),
+                time: Timestamp(seconds: 1_700_000_000), content: MessageContent(kind: .file, text: caption),
                 file: file)
             state.items.append(item)
             return item
@@ -34,11 +36,13 @@ struct SendingAgainTests {
         ).code()
     }
 
-    @Test("goes out in a new message with the same bytes, under the same name and number; the old one goes")
-    func again() async throws {
+    @Test(
+        "goes out in a new message with the same bytes, under the same name and number; the old one goes",
+        arguments: ["Look", String(repeating: "Löok ", count: 10_000)])
+    func again(caption: String) async throws {
         let files = try TemporaryFolder()
         let path = try files.write([1, 2, 3], to: "a.bin")
-        let fixture = try await Fixture.make { _ = Self.failed(at: path, $0) }
+        let fixture = try await Fixture.make { _ = Self.failed(at: path, $0, caption: caption) }
         let before = try fixture.attributes("bob/a.bin")
         #expect(try fixture.attribute("user.chatfs.state", of: "bob/a.bin") == "failed")
         #expect(try await retry(fixture) == 0)
@@ -49,7 +53,7 @@ struct SendingAgainTests {
             fixture.fileSystem.entries(try fixture.id("bob")).map(\.name.description)
                 == ["a.bin"])
         let (sent, deleted) = fixture.core.state.withLock { ($0.sent, $0.deleted) }
-        #expect(sent.map(\.content.text) == ["Look"])
+        #expect(sent.map(\.content.text) == [caption])
         #expect(try OpenFile(sent[0].source.path, flags: O_RDONLY).readAll(limit: 10) == [1, 2, 3])
         #expect(deleted.map(\.0) == [ItemID(1)] && deleted.map(\.1) == [.broadcast])
         // What is sent cannot be sent again.

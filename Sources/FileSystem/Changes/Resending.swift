@@ -36,12 +36,20 @@ final class Resending: Sendable {
         guard let location else {
             throw ChatError(.noSuchFile, "The file is not on this machine any more: copy it in again.")
         }
-        let sent = try await outbox.sendAgain(item, from: location)
+        let sent = try await outbox.sendAgain(try await whole(item), from: location)
         try await tree.change { [names] in try names.item(item, became: sent) }
         contents.remove(file.id, atOnce: false)
         await withdraw(item)
         // It may have moved on before its entry was known.
         try await tree.show([(try? await core.item(sent.id, in: sent.chat)) ?? sent])
+    }
+
+    /// With all of its caption, of which an entry may have the beginning.
+    private func whole(_ item: ChatItem) async throws(ChatError) -> ChatItem {
+        guard item.mayBeShortened else { return item }
+        var whole = item
+        whole.content.text = try await core.item(item.id, in: item.chat).content.text
+        return whole
     }
 
     /// Older than a day, or where that is not allowed, it is deleted for this user alone.

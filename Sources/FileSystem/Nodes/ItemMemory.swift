@@ -6,7 +6,8 @@ import Posix
 /// used longest ago when there are too many in memory. What was let go is loaded again when somebody looks, also by
 /// number, so this is never wrong, at worst slow. Folders with drafts or open files stay. Any thread, from memory.
 final class ItemMemory: Sendable {
-    /// Items in memory, beyond those of the folder used last: some 10 MiB.
+    /// Items in memory, beyond those of the folder used last: some 10 MiB, 26 MiB where all have
+    /// long captions.
     static let usualLimit = 16_384
 
     private let names: Namespace
