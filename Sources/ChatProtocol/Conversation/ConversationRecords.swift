@@ -76,16 +76,19 @@ public struct GroupMember: Hashable, Sendable {
     public var status: Status
     /// What it writes is not shown: those who look after the group want it so.
     public var isBlocked: Bool
+    /// Who announced a newcomer, and alone may pass on its link, once; nil of everybody else.
+    public var announcer: MemberID?
 
     public init(
         id: MemberID, role: MemberRole, profile: ContactProfile, status: Status = .joined,
-        isBlocked: Bool = false
+        isBlocked: Bool = false, announcer: MemberID? = nil
     ) {
         self.id = id
         self.role = role
         self.profile = profile
         self.status = status
         self.isBlocked = isBlocked
+        self.announcer = announcer
     }
 
     /// Who took this profile in, as the invitation names them: to be stored with the group.

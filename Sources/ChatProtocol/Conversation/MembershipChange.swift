@@ -17,7 +17,7 @@ struct MembershipChange<Records: ConversationRecords> {
         switch event {
         case .newMember(let member):
             guard role.mayForward, role >= member.reference.role else { return [] }
-            return try added(member)
+            return try added(member, announcer: author)
         case .introduction(let member): return try introduced(member)
         case .newcomer(let member, let link): return try invited(by: member, link)
         case .linkHost(let profile): return author == group.host ? try known(author, as: profile) : []
@@ -57,7 +57,10 @@ struct MembershipChange<Records: ConversationRecords> {
 
     /// Nothing of who is known already: nobody gets another role or name, or is let in again, by being introduced once
     /// more.
-    private func added(_ information: MemberInformation) throws(Records.Failure) -> [ConversationEffect] {
+    /// - Parameter announcer: who passes on the newcomer's link later; nil: nobody does.
+    private func added(
+        _ information: MemberInformation, announcer: MemberID? = nil
+    ) throws(Records.Failure) -> [ConversationEffect] {
         let id = information.reference.id
         guard id != group.own.id else { return [] }
         let known = try records.member(id)
@@ -66,7 +69,7 @@ struct MembershipChange<Records: ConversationRecords> {
             .memberChanged(
                 GroupMember(
                     id: id, role: information.reference.role, profile: information.profile,
-                    isBlocked: known?.isBlocked ?? information.isBlocked))
+                    isBlocked: known?.isBlocked ?? information.isBlocked, announcer: announcer))
         ]
     }
 
@@ -79,15 +82,22 @@ struct MembershipChange<Records: ConversationRecords> {
         return effects + [.memberIntroduced(id, by: author)]
     }
 
-    /// A connection that is there is never given up for another link: it could be somebody else's.
+    /// A link counts once, and of who is known only from who announced them: it could be somebody else's, who would
+    /// speak in their name from then on. A connection that is there is never given up for another link.
     private func invited(
         by member: MemberInformation, _ link: String
     ) throws(Records.Failure) -> [ConversationEffect] {
         let id = member.reference.id
         guard role.mayForward, role >= member.reference.role, id != group.own.id, id != group.host,
-            try records.member(id)?.status.isInside ?? true, try records.connection(with: id) == nil
+            try records.connection(with: id) == nil
         else { return [] }
-        return try added(member) + [.newcomerInvites(id, link: link, by: author)]
+        let invites = ConversationEffect.newcomerInvites(id, link: link, by: author)
+        guard var known = try records.member(id), known.status != .heardOf else {
+            return try added(member) + [invites]
+        }
+        guard known.status == .joined, known.announcer == author, role >= known.role else { return [] }
+        known.announcer = nil
+        return [.memberChanged(known), invites]
     }
 
     private func known(_ id: MemberID, as profile: ContactProfile) throws(Records.Failure)

@@ -198,8 +198,10 @@ struct GroupTable {
 
     func member(_ id: MemberID, of chat: Int64) throws -> GroupMember? {
         try connection.first(
-            "SELECT role, introduction, status, is_blocked FROM network_member WHERE chat = ? AND member = ?",
-            chat, id.bytes
+            """
+            SELECT role, introduction, status, is_blocked, announcer FROM network_member
+            WHERE chat = ? AND member = ?
+            """, chat, id.bytes
         ) { row in
             // Who cannot say who they are may not do more because of it.
             var profile = ContactProfile(displayName: "unknown member")
@@ -209,7 +211,8 @@ struct GroupTable {
             return GroupMember(
                 id: id, role: try row.value("role", as: MemberRole.self), profile: profile,
                 status: try row.value("status", as: StoredStatus.self).status,
-                isBlocked: row.bool("is_blocked"))
+                isBlocked: row.bool("is_blocked"),
+                announcer: row.bytesOrNil("announcer").flatMap { MemberID(bytes: $0) })
         }
     }
 
@@ -224,10 +227,10 @@ struct GroupTable {
         profile.image = nil
         try connection.execute(
             """
-            INSERT OR REPLACE INTO network_member (chat, member, role, introduction, status, is_blocked)
-            VALUES (?, ?, ?, ?, ?, ?)
+            INSERT OR REPLACE INTO network_member
+            (chat, member, role, introduction, status, is_blocked, announcer) VALUES (?, ?, ?, ?, ?, ?, ?)
             """, chat, member.id.bytes, member.role.rawValue,
             Array(ChatMessage(.information(profile), id: nil).json.utf8), StoredStatus(member.status),
-            member.isBlocked)
+            member.isBlocked, member.announcer?.bytes)
     }
 }

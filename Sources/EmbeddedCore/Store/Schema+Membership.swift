@@ -43,4 +43,9 @@ extension Schema {
         ALTER TABLE handed_message ADD COLUMN delivery INTEGER;
         ALTER TABLE contact_request ADD COLUMN problem TEXT;
         """
+
+    /// `announcer` passes on the link of a newcomer.
+    static let newcomers = """
+        ALTER TABLE network_member ADD COLUMN announcer BLOB;
+        """
 }

@@ -43,6 +43,7 @@ enum Schema {
         Migration("parts", "CREATE TABLE part (place TEXT PRIMARY KEY) STRICT, WITHOUT ROWID"),
         Migration("description parts", descriptionParts),
         Migration("unasked files", unasked),
+        Migration("newcomers", newcomers),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in

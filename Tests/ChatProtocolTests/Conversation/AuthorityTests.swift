@@ -178,7 +178,7 @@ struct AuthorityTests {
                         && (status == nil || status == .heardOf)
                     let expected = GroupMember(
                         id: id, role: role, profile: ContactProfile(displayName: "new"),
-                        isBlocked: status != nil)
+                        isBlocked: status != nil, announcer: table.author)
                     #expect(effects == (isAllowed ? [.memberChanged(expected)] : []), "\(author) \(role)")
                 }
             }

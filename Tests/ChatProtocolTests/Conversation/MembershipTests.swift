@@ -84,6 +84,40 @@ struct MembershipTests {
         #expect(chat.records.members[try Sample.member(4)]?.role == .member)
     }
 
+    @Test("an admin gives no link for an owner without a connection")
+    func impersonatedOwner() throws {
+        var chat = try GroupFixture()
+        for role in [MemberRole.member, .owner] {
+            try chat.receive(.group(.newcomer(information(3, role), link: Self.link)), 1)
+        }
+        #expect(chat.records.connections.isEmpty)
+        // Nor where the owner was a newcomer of the admin's once.
+        let six = try Sample.member(6)
+        try chat.receive(.group(.newMember(information(6))), 2)
+        try chat.receive(.group(.role(.init(id: six, role: .owner))), 3, over: 3)
+        try chat.receive(.group(.newcomer(information(6), link: Self.link)), 4)
+        #expect(chat.records.members[six]?.role == .owner && chat.records.connections.isEmpty)
+    }
+
+    @Test("only the announcer passes on a link, once")
+    func announcers() throws {
+        var chat = try GroupFixture()
+        let (four, six) = (try Sample.member(4), try Sample.member(6))
+        // Not of who was introduced or known before.
+        try chat.receive(.group(.newcomer(information(4), link: Self.link)), 1, over: 3)
+        #expect(chat.records.connections[four] == nil)
+        try chat.receive(.group(.newMember(information(6))), 2)
+        try chat.receive(.group(.newMember(information(6))), 3, over: 3)
+        try chat.receive(.group(.newcomer(information(6), link: Self.link)), 4, over: 3)
+        #expect(chat.records.connections[six] == nil, "another one announced them")
+        try chat.receive(.group(.newcomer(information(6), link: Self.link)), 5)
+        #expect(chat.records.connections[six]?.introducer == chat.group.host)
+        // The connection was lost.
+        chat.records.connections[six] = nil
+        try chat.receive(.group(.newcomer(information(6), link: Self.link)), 6)
+        #expect(chat.records.connections[six] == nil)
+    }
+
     @Test("an owner is not made a reader, nor removed, by an admin")
     func ownRole() throws {
         var chat = try GroupFixture(ownRole: .owner)

@@ -48,6 +48,7 @@ struct GroupTableTests {
         for (number, status) in [GroupMember.Status.heardOf, .joined, .left, .removed].enumerated() {
             var kept = member(UInt8(number + 10), status)
             kept.isBlocked = number % 2 == 0
+            kept.announcer = number % 2 == 0 ? nil : StoreStage.member(2)
             kept.profile.image = "data:image/jpg;base64,AA=="
             try stage.change { try $0.groups.keep(kept, of: chat) }
             kept.profile.image = nil
