@@ -1,3 +1,5 @@
+import Base
+
 /// Sizes and kinds that the SimpleX apps agree on (`docs/semantics.md`), in bytes.
 public enum FilePolicy {
     /// Largest file that travels inside the message, and the target of image compression.
@@ -27,4 +29,11 @@ public enum FilePolicy {
         case .text, .file: false
         }
     }
+}
+
+extension FileProblem {
+    /// For a file that says it is larger than any that can be sent.
+    public static let tooLargeToReceive = FileProblem(
+        .tooLarge,
+        "The file is larger than \(ByteCount.rounded(FilePolicy.standaloneLimit)), more than can be sent.")
 }

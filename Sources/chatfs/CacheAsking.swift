@@ -1,4 +1,5 @@
 import Base
+import ChatCore
 import CommandLineKit
 import Desktop
 import FileSystem
@@ -55,7 +56,7 @@ enum CacheAsking {
         var requests = CacheRequests(action)
         var done: UInt64 = 0
         // Sizes are what senders said.
-        let total = entries.reduce(0 as UInt64) { $0 &+ min($1.size, .max - $0) }
+        let total = entries.lazy.map(\.size).saturatingSum
         for entry in entries {
             let before = done
             do {
@@ -68,7 +69,7 @@ enum CacheAsking {
                 display.finish()
                 Terminal.complain("chatfs: \(PathError(entry.path, error).sentence)")
             }
-            done &+= min(entry.size, .max - done)
+            done.addSaturating(entry.size)
         }
         display.finish()
         guard failed > 0 else { return }

@@ -57,7 +57,7 @@ public struct PlainExport: Sendable {
 
     /// Bytes of those that are here.
     public var total: UInt64 {
-        candidates.reduce(0) { $0 + ($1.item.file?.source == nil ? 0 : $1.item.file?.size ?? 0) }
+        candidates.lazy.compactMap(\.item.file).filter { $0.source != nil }.map(\.size).saturatingSum
     }
 
     /// Puts them there, oldest first, so that a name goes to the same file whenever it is given.
@@ -74,7 +74,7 @@ public struct PlainExport: Sendable {
         var failure: ArchiveError?
         for candidate in candidates.reversed() {
             let before = done
-            if candidate.item.file?.source != nil { done += candidate.item.file?.size ?? 0 }
+            if let file = candidate.item.file, file.source != nil { done.addSaturating(file.size) }
             var position = before
             do throws(ArchiveError) {
                 let outcome = try folder.put(

@@ -120,7 +120,8 @@ struct ArrivedMessages {
         line.isForwarded = message.message.isForwarded
         line.isLive = message.message.isLive
         if let item, let file = message.message.file {
-            line.file = MessageLine.File(name: file.name, size: file.size, item: item)
+            line.file = MessageLine.File(
+                name: file.name, size: min(file.size, FilePolicy.standaloneLimit), item: item)
         } else {
             line.disappears = try end(message.message.timeToLive)
         }
@@ -138,11 +139,12 @@ struct ArrivedMessages {
         let time = incoming.time
         var message = ItemTable.NetworkMessage(
             sender: try name(of: incoming.key), time: time, content: MessageContent(content),
-            created: likely(time), fileName: file.name, size: file.size,
+            created: likely(time), fileName: file.name, size: min(file.size, FilePolicy.standaloneLimit),
             transport: file.isInline ? .smp : .xftp,
             disappears: try end(incoming.message.timeToLive))
         change.noteDisappearing(at: message.disappears)
         switch file.way {
+        case .described where file.size > FilePolicy.standaloneLimit: message.problem = .tooLargeToReceive
         case .described: message.expires = message.created.advanced(by: FilePolicy.relayRetention)
         case .offeredInline, .sentInline:
             if file.transfer == nil { message.problem = .tooLargeForMessages }

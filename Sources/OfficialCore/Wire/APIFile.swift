@@ -50,6 +50,10 @@ public struct APIFile: Hashable, Sendable {
         // 6.4 writes these names in lower case, some descriptions of 7.0 in upper case.
         transport = (json["fileProtocol"]?.string?.lowercased()).flatMap(ChatFile.Transport.init) ?? .xftp
         source = json["fileSource"].flatMap(APIFileSource.init)
+        // The core keeps whatever size the sender wrote.
+        if self.size > FilePolicy.standaloneLimit, !status.isReadable {
+            (self.size, status) = (FilePolicy.standaloneLimit, .rcvError(.tooLargeToReceive))
+        }
     }
 
     /// The file in the words of ChatFS.

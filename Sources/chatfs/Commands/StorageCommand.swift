@@ -93,7 +93,7 @@ enum StorageCommand {
         let now = SystemWallClock().now()
         let lost = files.filter { !$0.isOnRelay(at: now) }
         if !lost.isEmpty {
-            let bytes = lost.reduce(0) { $0 + ($1.item.file?.size ?? 0) }
+            let bytes = lost.compactMap(\.item.file?.size).saturatingSum
             try await Confirmation.ask(
                 "Delete \(lost.count) of \(files.count) files (\(ByteCount.rounded(bytes))) for good?",
                 invocation)

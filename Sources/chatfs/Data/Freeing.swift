@@ -30,7 +30,7 @@ struct Freeing: Sendable {
             answer = try await carryOut(requests)
         }
         let freed = Set(answer)
-        let bytes = files.filter { freed.contains($0.id) }.reduce(0) { $0 + $1.size }
+        let bytes = files.lazy.filter { freed.contains($0.id) }.map(\.size).saturatingSum
         return (freed.count, bytes)
     }
 

@@ -13,9 +13,15 @@ struct StorageUse: Encodable, Sendable {
         /// Bytes of plaintext where they are files of chats, on the disk elsewhere.
         var bytes: UInt64 = 0
 
+        /// Adds one file. Its size may be what a stranger wrote.
         mutating func add(_ count: UInt64) {
             files += 1
-            bytes += count
+            bytes.addSaturating(count)
+        }
+
+        mutating func add(_ other: Amount) {
+            files += other.files
+            bytes.addSaturating(other.bytes)
         }
     }
 
@@ -63,9 +69,7 @@ struct StorageUse: Encodable, Sendable {
         chats = all.compactMap { byReference[$0.reference] }
         drafts = Self.amount(in: own + "/outbox/spool")
         setAside = Self.amount(in: own + "/damaged")
-        let aside = Self.amount(in: own + "/set-aside")
-        setAside.files += aside.files
-        setAside.bytes += aside.bytes
+        setAside.add(Self.amount(in: own + "/set-aside"))
         databases = Amount()
         for name in ProfileFolders.databases {
             for suffix in ["", "-wal"] { Self.add("\(own)/\(name)\(suffix)", to: &databases) }
@@ -95,10 +99,7 @@ struct StorageUse: Encodable, Sendable {
     var remote: Amount { sum(\.remote) }
 
     private func sum(_ part: KeyPath<Chat, Amount>) -> Amount {
-        chats.reduce(into: Amount()) { sum, chat in
-            sum.files += chat[keyPath: part].files
-            sum.bytes += chat[keyPath: part].bytes
-        }
+        chats.reduce(into: Amount()) { sum, chat in sum.add(chat[keyPath: part]) }
     }
 }
 

@@ -101,6 +101,25 @@ struct HostileMessageTests {
         await stage.core.shutDown()
     }
 
+    @Test("a file larger than any other cannot be had")
+    func largestSize() async throws {
+        let stage = try await ToldStage()
+        let ways: [FileInvitation.Way] = [.described(.awaited), .offeredInline, .sentInline, .unsupported]
+        for way in ways {
+            let file = FileInvitation(name: "a", size: UInt64(Int64.max), way: way)
+            try await stage.say(.message(NewMessage(ChatContent(.image(preview: "")), file: file)))
+        }
+        let items = try await stage.core.items(of: stage.core.chat(named: "bob"), before: nil, count: 9)
+        #expect(items.count == ways.count && items.allSatisfy { $0.file?.size == FilePolicy.standaloneLimit })
+        #expect(items.allSatisfy { $0.file?.status.failure != nil })
+        #expect(items.last?.file?.status == .rcvError(.tooLargeToReceive))
+        // One that can be sent is an offer.
+        let file = FileInvitation(name: "b", size: FilePolicy.standaloneLimit)
+        try await stage.say(.message(NewMessage(ChatContent(.file), file: file)))
+        #expect(try await stage.core.newest(in: "bob").file?.status == .rcvInvitation(described: false))
+        await stage.core.shutDown()
+    }
+
     @Test("an event that can never be stored is passed over, and what follows is taken in")
     func neverStored() async throws {
         let stage = try await ToldStage()

@@ -7,6 +7,24 @@ import Testing
 
 @Suite("What 7.0 writes otherwise than 6.4 means the same")
 struct LaterVersionTests {
+    @Test("a size beyond every limit cannot be received")
+    func largestSize() {
+        func file(_ size: String, _ status: String) -> APIFile? {
+            JSONValue.parse(
+                Array(
+                    #"{"fileId":5,"fileName":"a","fileSize":\#(size),"fileStatus":{"type":"\#(status)"}}"#
+                        .utf8)
+            ).flatMap(APIFile.init)
+        }
+        for size in ["5368709121", "9223372036854775807"] {
+            let file = file(size, "rcvInvitation")
+            #expect(file?.size == 5 << 30 && file?.status == .rcvError(.tooLargeToReceive))
+        }
+        #expect(file("5368709120", "rcvInvitation")?.status == .rcvInvitation(described: false))
+        // One of the user's own notes, which is here.
+        #expect(file("9000000000", "sndStored")?.size == 9_000_000_000)
+    }
+
     private static func file(_ fields: String) -> APIFile? {
         JSONValue.parse(Array(#"{"fileId":5,"fileName":"a","fileSize":1,\#(fields)}"#.utf8))
             .flatMap(APIFile.init)
