@@ -120,10 +120,13 @@ extension ConnectionMachine {
         case .queueKeys(let keys): receiveQueueKeys(keys)
         case .useQueues(let queues): receiveUseQueues(queues)
         case .ratchetReady(let number):
+            let ready = state.synchronisation.takeReady()
+            // Without new keys nothing was lost with the old ones, whatever the other side says.
+            guard ready != .ignored else { return }
             // Said when it had our new keys, before which everything came that was sent with the old ones.
-            emit(.lost(after: number))
+            emit(.lost(after: max(0, number)))
             state.sequence.skip(to: number)
-            if state.synchronisation.takeReady() {
+            if ready == .answered {
                 // What came with the old keys: not this message, which came with the new ones.
                 send(.ratchetReady(lastReceived: lastBefore), isUrgent: true)
             }

@@ -11,22 +11,31 @@ struct Synchronisation: Sendable {
     private(set) var phase: SynchronisationPhase
     /// This side's new keys, until a message proves them.
     private(set) var keys: AgreementKeys?
-    /// Whether the other side speaks first, and is to be answered.
-    private(set) var answersReady: Bool
+    /// The other side's word that it is ready, once after both have given keys.
+    private(set) var ready: Ready
     /// Hashes of the other side's keys that were used, the newest last: each is used once.
     private(set) var usedKeys: [[UInt8]]
+
+    /// What follows from the other side's word that it is ready. The numbers are stored.
+    enum Ready: Int64, Hashable, Sendable {
+        /// Nothing: this side has not agreed on keys since the last one.
+        case ignored = 0
+        /// The other side speaks first, and is answered.
+        case answered = 1
+        case awaited = 2
+    }
 
     private static let rememberedKeys = 64
     /// After so long no server has new keys, or the answer to them, any more.
     static let keysAge = Duration.seconds(21 * 86_400)
 
     init(
-        phase: SynchronisationPhase = .synchronised, keys: AgreementKeys? = nil, answersReady: Bool = false,
+        phase: SynchronisationPhase = .synchronised, keys: AgreementKeys? = nil, ready: Ready = .ignored,
         usedKeys: [[UInt8]] = []
     ) {
         self.phase = phase
         self.keys = keys
-        self.answersReady = answersReady
+        self.ready = ready
         self.usedKeys = usedKeys
     }
 
@@ -53,10 +62,11 @@ struct Synchronisation: Sendable {
     func hasUsed(_ peer: AgreementParameters) -> Bool { usedKeys.contains(peer.hash) }
 
     /// Both have given keys.
+    /// - Parameter answersReady: whether the other side speaks first.
     mutating func agree(_ own: AgreementKeys, with peer: AgreementParameters, answersReady: Bool) {
         phase = .agreed
         keys = own
-        self.answersReady = answersReady
+        ready = answersReady ? .answered : .awaited
         usedKeys.append(peer.hash)
         if usedKeys.count > Self.rememberedKeys {
             usedKeys.removeFirst(usedKeys.count - Self.rememberedKeys)
@@ -69,9 +79,9 @@ struct Synchronisation: Sendable {
         (phase, keys) = (.synchronised, nil)
     }
 
-    /// The other side's word that it is ready. Whether this side is to say the same.
-    mutating func takeReady() -> Bool {
-        defer { answersReady = false }
-        return answersReady
+    /// The other side's word that it is ready, which counts once for each agreement. Returns what follows from it.
+    mutating func takeReady() -> Ready {
+        defer { ready = .ignored }
+        return ready
     }
 }

@@ -113,10 +113,13 @@ struct ConnectionTable {
             state.sequence = MessageSequence(
                 lastSent: row.integer("last_sent"), lastSentHash: row.bytes("last_sent_hash"),
                 lastReceived: row.integer("last_received"), lastReceivedHash: row.bytes("last_received_hash"))
+            let phase: SynchronisationPhase = try row.value("synchronisation")
+            // Earlier versions wrote 0 for `awaited` too.
+            let ready = Synchronisation.Ready(rawValue: row.integer("answers_ready")) ?? .ignored
             state.synchronisation = Synchronisation(
-                phase: try row.value("synchronisation"),
+                phase: phase,
                 keys: try row.bytesOrNil("synchronisation_keys").map { try AgreementKeys(stored: $0) },
-                answersReady: row.bool("answers_ready"),
+                ready: phase == .agreed && ready == .ignored ? .awaited : ready,
                 usedKeys: row.bytes("used_keys").pieces(of: SHA256.length))
             state.moves = RateLimit.moves.having(stored: row.bytes("moves"))
             state.requiredSecurity = row.bytesOrNil("required_security")
@@ -184,7 +187,7 @@ struct ConnectionTable {
             state.joinersParameters?.encoded, state.ratchet?.encoded.bytes, state.sequence.lastSent,
             state.sequence.lastSentHash, state.sequence.lastReceived, state.sequence.lastReceivedHash,
             state.synchronisation.phase, state.synchronisation.keys?.stored,
-            state.synchronisation.answersReady, Array(state.synchronisation.usedKeys.joined()),
+            state.synchronisation.ready.rawValue, Array(state.synchronisation.usedKeys.joined()),
             state.moves.stored, state.agreements.stored, state.requiredSecurity, id.number)
     }
 

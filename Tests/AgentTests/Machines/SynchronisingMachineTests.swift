@@ -318,6 +318,25 @@ import Testing
         #expect(!pair.inviter.bodies.contains("3"))
     }
 
+    @Test func withoutNewKeysNothingIsLost() throws {
+        var pair = try MachinePair.connected()
+        try pair.converse("before")
+        func say(_ number: Int64) throws {
+            pair.joiner.say(.ratchetReady(lastReceived: number))
+            try pair.exchange()
+        }
+        let last = pair.inviter.state.sequence.lastSent
+        for number: Int64 in [0, -1, .min, .max, last + 1000] { try say(number) }
+        #expect(pair.inviter.lostAfter.isEmpty && pair.inviter.state.sequence.lastSent == last)
+        try pair.inviter.step { try $0.synchronise(now: Self.now) }
+        try pair.exchange()
+        let told = pair.inviter.lostAfter
+        #expect(told.count == 1, "each side hears it once")
+        try say(0)
+        #expect(pair.inviter.lostAfter == told)
+        try pair.converse("after")
+    }
+
     @Test func aRestoredStateEncryptsNothingMore() throws {
         let pair = try MachinePair.connected()
         let expected: [(ConnectionCondition.Phase, [Effect])] = [

@@ -71,7 +71,7 @@ import Testing
             lastSent: 11, lastSentHash: random.bytes(32), lastReceived: 22, lastReceivedHash: random.bytes(32)
         )
         state.synchronisation = Synchronisation(
-            phase: .started, keys: .generate(random: random), answersReady: true,
+            phase: .started, keys: .generate(random: random), ready: .answered,
             usedKeys: [random.bytes(32), random.bytes(32)])
         _ = state.moves.take(now: ElapsedTime(seconds: 100))
         for time: Int64 in [200, 300] { _ = state.agreements.take(now: ElapsedTime(seconds: time)) }
@@ -92,7 +92,7 @@ import Testing
         #expect(read.sequence == state.sequence)
         #expect(read.synchronisation.phase == state.synchronisation.phase)
         #expect(read.synchronisation.keys?.stored == state.synchronisation.keys?.stored)
-        #expect(read.synchronisation.answersReady == state.synchronisation.answersReady)
+        #expect(read.synchronisation.ready == state.synchronisation.ready)
         #expect(read.synchronisation.usedKeys == state.synchronisation.usedKeys)
         #expect(read.moves == state.moves && read.agreements == state.agreements)
         #expect(read.sending == state.sending)
