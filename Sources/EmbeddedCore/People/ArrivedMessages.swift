@@ -71,6 +71,8 @@ struct ArrivedMessages {
                 MemberConnection(to: id, introducer: introducer, phase: .toJoin, link: link), in: side.chat)
         case .memberGone(let id): try change.endConnection(with: id, in: side)
         case .passedOnNeedlessly(let forwarder, let author):
+            guard try change.tables.memberConnections.noteTold(of: author, in: side.chat, at: change.time)
+            else { break }
             try change.tell(.memberConnected(author), to: forwarder, in: side.chat)
         case .messagesOfMemberDeleted(let id):
             for key in try messages.keys(by: id, in: side.chat) { try delete(key, at: change.time) }

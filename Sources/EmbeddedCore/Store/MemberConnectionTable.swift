@@ -133,6 +133,19 @@ struct MemberConnectionTable {
             row.state.phase.rawValue, row.state.link, row.number?.number, row.chat, row.state.member.bytes)
     }
 
+    /// How long nobody is told once more that a member's messages come directly.
+    private static let toldInterval = Duration.seconds(3600)
+
+    /// Notes that somebody is told now that a member's messages come directly. False if somebody was within the hour:
+    /// any number of messages may have been passed on needlessly.
+    func noteTold(of member: MemberID, in chat: Int64, at time: Timestamp) throws -> Bool {
+        try connection.execute(
+            """
+            UPDATE member_connection SET told = ? WHERE chat = ? AND member = ?
+            AND (told IS NULL OR told <= ? OR told > ?)
+            """, time, chat, member.bytes, time.advanced(by: .zero - Self.toldInterval), time) > 0
+    }
+
     func remove(_ member: MemberID, in chat: Int64) throws {
         try connection.execute(
             "DELETE FROM member_connection WHERE chat = ? AND member = ?", chat, member.bytes)

@@ -44,8 +44,10 @@ extension Schema {
         ALTER TABLE contact_request ADD COLUMN problem TEXT;
         """
 
-    /// `announcer` passes on the link of a newcomer.
+    /// `announcer` passes on the link of a newcomer. `told` is when somebody was told last that the member's messages
+    /// come directly.
     static let newcomers = """
         ALTER TABLE network_member ADD COLUMN announcer BLOB;
+        ALTER TABLE member_connection ADD COLUMN told INTEGER;
         """
 }
