@@ -138,7 +138,11 @@ public struct GroupConversation: Hashable, Sendable {
         // Of whom only is heard it is not known that they may not.
         let mayWrite = member.map { $0.role.mayWrite || $0.status == .heardOf } ?? true
         switch message.event {
-        case .message(let new): return mayWrite ? try intake.new(message.id, new) : []
+        case .message(var new):
+            guard mayWrite else { return [] }
+            // As official programs have it, such a file is not received; what was written with it is here.
+            if !maySendFile(with: new, member) { new.file = nil }
+            return try intake.new(message.id, new)
         case .description(let id, let part): return mayWrite ? try intake.describe(id, part) : []
         case .update(let update): return mayWrite ? try intake.update(update) : []
         case .deletion(let id, let author): return try delete(id, of: author, by: member, intake)
@@ -153,6 +157,15 @@ public struct GroupConversation: Hashable, Sendable {
             return [.memberChanged(member)]
         case .contactRequest, .nothingToSay, .contactDeleted, .group, .unknown: return []
         }
+    }
+
+    /// Whether the group lets a member send the file of a message. Of whom only is heard it is not known that they may
+    /// not where others may; what a member and those who look after the group write to each other may have any file.
+    private func maySendFile(with message: NewMessage, _ member: GroupMember?) -> Bool {
+        let role = member.map { $0.status == .heardOf ? .owner : $0.role } ?? .owner
+        if case .voice = message.content.kind { return profile.preferences.allow(.voice, to: role) }
+        if message.scope != nil, role.mayModerate || own.role.mayModerate { return true }
+        return profile.preferences.allow(.files, to: role)
     }
 
     private func delete<Records>(

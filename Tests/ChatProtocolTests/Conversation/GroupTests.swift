@@ -8,10 +8,17 @@ struct GroupFixture {
     var group: GroupConversation
     var records = MemoryRecords()
 
+    /// Of `Sample`, where everybody may send files.
+    static var profile: GroupProfile {
+        var profile = Sample.group
+        profile.preferences[.files] = nil
+        return profile
+    }
+
     init(hostRole: MemberRole = .admin, ownRole: MemberRole = .member, isWaiting: Bool = false) throws {
         let own = MemberReference(id: try Sample.member(2), role: ownRole)
         group = GroupConversation(
-            own: own, host: try Sample.member(1), profile: Sample.group,
+            own: own, host: try Sample.member(1), profile: Self.profile,
             membership: isWaiting ? .waiting : .joined)
         for (number, role) in [(1, hostRole), (3, .owner), (4, .member), (5, .observer)] {
             let id = try Sample.member(UInt8(number))
@@ -199,7 +206,7 @@ struct GroupTests {
         let other = GroupProfile(displayName: "Other")
         try chat.receive(.group(.profile(other)), 1)
         try chat.receive(.group(.deleted), 2)
-        #expect(chat.group.profile == Sample.group && chat.group.membership == .joined)
+        #expect(chat.group.profile == GroupFixture.profile && chat.group.membership == .joined)
         try chat.receive(.group(.profile(other)), 3, by: 3)
         #expect(chat.records.groupProfiles == [other])
         #expect(chat.group.maySendFiles)
@@ -211,6 +218,43 @@ struct GroupTests {
         #expect(chat.records.ends == [.groupDeleted] && chat.group.membership == .ended)
         try chat.receive(.message(Self.hello), 6)
         #expect(chat.records.shown.isEmpty)
+    }
+
+    @Test("a forbidden file is not taken, and its text is", arguments: [false, true])
+    func forbiddenFiles(isInline: Bool) throws {
+        var chat = try GroupFixture()
+        var profile = GroupFixture.profile
+        profile.preferences[.files] = .init(isOn: true, role: .admin)
+        profile.preferences[.voice] = .init(isOn: false)
+        chat.group.become(profile)
+        let part = DescriptionPart(text: "whole", number: 1, isLast: true)
+        let way: FileInvitation.Way = isInline ? .sentInline : .described(part)
+        func message(_ kind: ChatContent.Kind, _ scope: GroupScope? = nil) -> MessageEvent {
+            .message(
+                NewMessage(
+                    ChatContent(kind, text: "look"), file: FileInvitation(name: "a", size: 5, way: way),
+                    scope: scope))
+        }
+        func hasFile(_ id: UInt8, by author: UInt8) throws -> Bool? {
+            guard let item = chat.records.items[try chat.key(id, by: author)] else { return nil }
+            #expect(item.content.text == "look" && item.record.hasFile == (item.file != nil))
+            return item.file != nil && (isInline ? item.transfer != nil : item.description == "whole")
+        }
+        try chat.receive(message(.file), 1, over: 4)
+        #expect(try hasFile(1, by: 4) == false, "a member may not")
+        try chat.receive(.description(of: try Sample.id(1), part), 2, over: 4)
+        #expect(try hasFile(1, by: 4) == false)
+        try chat.receive(message(.file), 3, over: 3)
+        #expect(try hasFile(3, by: 3) == true, "an owner may")
+        try chat.receive(message(.voice(seconds: 2)), 4, over: 3)
+        #expect(try hasFile(4, by: 3) == false, "nobody sends voice messages")
+        try chat.receive(message(.file, GroupScope(member: nil)), 5)
+        #expect(try hasFile(5, by: 1) == true)
+        try chat.receive(message(.file, GroupScope(member: nil)), 6, over: 4)
+        #expect(try hasFile(6, by: 4) == false, "a member has no chat with this one")
+        chat.group.become(MemberRole.moderator)
+        try chat.receive(message(.file, GroupScope(member: nil)), 7, over: 4)
+        #expect(try hasFile(7, by: 4) == true, "but with those who look after the group")
     }
 
     @Test("this profile gets another role, and is removed by who may")
