@@ -8,9 +8,11 @@ extension ProfileChange {
     /// Files of one author that come and were not asked for by somebody; of more than these the next waits for that.
     private static let maxAskedByItself = 8
 
-    /// Asks for a file that has just been offered, where it is of a kind that is received without a further word.
+    /// Asks for a file that has just been offered, where it is of a kind that is received without a further word. Not where
+    /// no receipts are sent: the question would be one.
     func receiveByItself(_ item: ItemID, from author: Author, in chat: Int64) throws {
-        guard let item = try tables.items.item(item), let file = item.file, arrivals.receives(item),
+        guard try tables.directory.profiles.sendsReceipts(profile), let item = try tables.items.item(item),
+            let file = item.file, arrivals.receives(item),
             try tables.inlineTransfers.count(by: author, in: chat) < Self.maxAskedByItself
         else { return }
         // What cannot be had now is still on offer.

@@ -120,6 +120,20 @@ struct HostileMessageTests {
         await stage.core.shutDown()
     }
 
+    @Test("without receipts nothing is asked for at arrival")
+    func silentArrival() async throws {
+        let stage = try await ToldStage()
+        try stage.world.database().transaction { try $0.execute("UPDATE profile SET sends_receipts = 0") }
+        let file = FileInvitation(name: "a.jpg", size: 1000, way: .offeredInline)
+        try await stage.say(.message(NewMessage(ChatContent(.image(preview: "")), file: file)))
+        #expect(try stage.core.store.read { try $0.outgoing.first() == nil } && stage.agent.sent == 0)
+        let offer = try #require(try await stage.core.newest(in: "bob").file)
+        #expect(offer.status == .rcvInvitation(described: true))
+        try await stage.core.receiveFile(offer.id, approvedRelays: false)
+        try await wait(until: "a reader has it asked for") { stage.agent.sent == 1 }
+        await stage.core.shutDown()
+    }
+
     @Test("an event that can never be stored is passed over, and what follows is taken in")
     func neverStored() async throws {
         let stage = try await ToldStage()
