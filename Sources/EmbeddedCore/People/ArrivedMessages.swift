@@ -42,6 +42,7 @@ struct ArrivedMessages {
             }
             var line = try line(.edit, of: key, at: time, update.content)
             line.isLive = update.isLive
+            line.isForModerators = update.scope != nil
             if isNew { line.disappears = try end(update.timeToLive) }
             try change.write(line, to: side)
         case .deleted(let key, let time, _): try delete(key, at: time)
@@ -121,6 +122,7 @@ struct ArrivedMessages {
         line.quote = message.message.quote
         line.isForwarded = message.message.isForwarded
         line.isLive = message.message.isLive
+        line.isForModerators = message.message.scope != nil
         if let item, let file = message.message.file {
             line.file = MessageLine.File(
                 name: file.name, size: min(file.size, FilePolicy.standaloneLimit), item: item)

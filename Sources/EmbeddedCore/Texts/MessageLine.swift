@@ -41,6 +41,8 @@ struct MessageLine {
     var isForwarded = false
     /// Still being written: edits follow.
     var isLive = false
+    /// Only those who look after the group see it, and one member.
+    var isForModerators = false
     /// Of `state`: what became of a message of this profile, and why.
     var state: String?
     var error: String?
@@ -69,7 +71,8 @@ struct MessageLine {
             "sender": JSONText.string(sender), "type": content.map { JSONText.string($0.typeName) },
             "text": content.map { JSONText.string($0.text) }, "quote": quote.map(Self.json),
             "file": file.map(Self.json), "forwarded": isForwarded ? "true" : nil,
-            "live": isLive ? "true" : nil, "state": state.map { JSONText.string($0) },
+            "live": isLive ? "true" : nil, "scope": isForModerators ? JSONText.string("support") : nil,
+            "state": state.map { JSONText.string($0) },
             "error": error.map { JSONText.string($0) }, "ttl": timeToLive.map { String($0) },
         ])
         return Array(PrintableJSON.escaping(text).utf8) + [UInt8(ascii: "\n")]

@@ -57,6 +57,25 @@ struct HostileGroupTests {
         }
     }
 
+    @Test("the log marks messages that moderators alone see")
+    func scopes() async throws {
+        let stage = try await Stage()
+        let scopes = [nil, GroupScope(member: nil)]
+        for (number, scope) in scopes.enumerated() {
+            let id = SharedMessageID(bytes: [UInt8(number)])!
+            let content = ChatContent(.text, text: "your passport")
+            let new = ChatMessage(.message(NewMessage(content, scope: scope)), id: id)
+            let edit = ChatMessage(
+                .update(MessageUpdate(id, content: content, scope: scope)),
+                id: SharedMessageID(bytes: [9, UInt8(number)]))
+            try await stage.hear([new, edit], over: 1)
+        }
+        let log = String(decoding: try await stage.core.log(of: "club"), as: UTF8.self)
+        let lines = log.split(separator: "\n")
+        #expect(lines.map { $0.contains(#""scope":"support""#) } == [false, false, true, true])
+        await stage.core.shutDown()
+    }
+
     @Test("messages passed on needlessly are answered once an hour")
     func passedOn() async throws {
         let stage = try await Stage()
