@@ -37,9 +37,12 @@ public enum ChunkPlan {
     /// announced.
     public static func fits(streamSize: UInt64, content: UInt64) -> Bool {
         guard streamSize >= content else { return false }
-        return (overhead + FileHeader.minFieldsLength...overhead + FileHeader.maxFieldsLength + maxPadding)
+        return (overhead + headerFields.lowerBound...overhead + headerFields.upperBound + maxPadding)
             .contains(streamSize - content)
     }
+
+    /// Bytes of the header's name and extra field: an empty name without extra, to 255 bytes of each.
+    static let headerFields: ClosedRange<UInt64> = (1 + 1)...(1 + 255 + 1 + 1 + 255)
 
     /// In bytes; no official writer reaches it.
     private static let maxPadding = UInt64(chunkSizes[chunkSizes.count - 1])

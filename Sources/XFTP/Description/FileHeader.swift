@@ -12,10 +12,7 @@ public struct FileHeader: Hashable, Sendable {
     public let contentSize: UInt64
 
     /// So many bytes of the stream always hold the header.
-    public static let maxLength = 8 + Int(maxFieldsLength)
-    /// Bytes of name and extra field: an empty name and no extra, and 255 bytes of each.
-    static let minFieldsLength: UInt64 = 1 + 1
-    static let maxFieldsLength: UInt64 = 1 + 255 + 1 + 1 + 255
+    public static let maxLength = 8 + Int(ChunkPlan.headerFields.upperBound)
 
     /// The bytes in front of the content, the 8-byte length included.
     public static func encode(name: String, contentSize: UInt64) -> [UInt8] {
