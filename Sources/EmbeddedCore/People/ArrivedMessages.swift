@@ -72,7 +72,7 @@ struct ArrivedMessages {
                 MemberConnection(to: id, introducer: introducer, phase: .toJoin, link: link), in: side.chat)
         case .memberGone(let id): try change.endConnection(with: id, in: side)
         case .passedOnNeedlessly(let forwarder, let author):
-            guard try change.tables.memberConnections.noteTold(of: author, in: side.chat, at: change.time)
+            guard try change.tables.memberConnections.noteTold(of: author, in: side.chat, at: change.elapsed)
             else { break }
             try change.tell(.memberConnected(author), to: forwarder, in: side.chat)
         case .messagesOfMemberDeleted(let id):

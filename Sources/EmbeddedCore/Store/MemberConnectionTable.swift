@@ -138,12 +138,12 @@ struct MemberConnectionTable {
 
     /// Notes that somebody is told now that a member's messages come directly. False if somebody was within the hour:
     /// any number of messages may have been passed on needlessly.
-    func noteTold(of member: MemberID, in chat: Int64, at time: Timestamp) throws -> Bool {
+    func noteTold(of member: MemberID, in chat: Int64, at time: ElapsedTime) throws -> Bool {
         try connection.execute(
             """
             UPDATE member_connection SET told = ? WHERE chat = ? AND member = ?
-            AND (told IS NULL OR told <= ? OR told > ?)
-            """, time, chat, member.bytes, time.advanced(by: .zero - Self.toldInterval), time) > 0
+            AND (told IS NULL OR told <= ?)
+            """, time, chat, member.bytes, time.advanced(by: .zero - Self.toldInterval)) > 0
     }
 
     func remove(_ member: MemberID, in chat: Int64) throws {

@@ -34,7 +34,7 @@ struct HostileGroupTests {
                     GroupMember(id: carol, role: .member, profile: ContactProfile(displayName: "carol")),
                     of: chat)
                 let state = MemberConnection(to: carol, introducer: host, phase: .connected)
-                try change.tables.memberConnections.begin(state, in: chat, at: change.time)
+                try change.tables.memberConnections.begin(state, in: chat, at: change.elapsed)
                 try change.tables.people.insert(ConnectionID(2))
                 try change.tables.memberConnections.keep(
                     MemberConnectionTable.Stored(chat: chat, state: state, number: ConnectionID(2)))
