@@ -55,6 +55,10 @@ final class RecordedStage {
         try traceFile.send(DiskOperation.promiseRecord(Promise(kind, name).text))
     }
 
+    private var recording: [String: String?] {
+        ["LD_PRELOAD": recorder, "CHATFS_TRACE": path("trace"), "CHATFS_TRACE_ROOT": path("data")]
+    }
+
     // MARK: - What the people do
 
     func mount(_ name: String, quietTime: String) async throws -> RunningProcess {
@@ -63,9 +67,7 @@ final class RecordedStage {
                 "mount", path(name), "--profile", name, "--data", path("data"), "--cache-dir", path("cache"),
                 "--quiet-time", quietTime,
             ],
-            environment: [
-                "LD_PRELOAD": recorder, "CHATFS_TRACE": path("trace"), "CHATFS_TRACE_ROOT": path("data"),
-            ])
+            environment: recording)
         daemons.append(daemon)
         try await daemon.line("that it is mounted") { $0.contains("is mounted at") }
         return daemon
@@ -79,9 +81,10 @@ final class RecordedStage {
         }
     }
 
-    /// A command about what is mounted, to its end.
+    /// A command about what is mounted, to its end. It is recorded: every process that opens the data directory may
+    /// write to it.
     func chatfs(_ arguments: String...) async throws {
-        let outcome = try await ChatFSProcess.run(arguments)
+        let outcome = try await ChatFSProcess.run(arguments, environment: recording)
         guard outcome.succeeded else { throw WaitedInVain("\(arguments): \(outcome.errors)") }
     }
 

@@ -34,6 +34,7 @@ def parse_arguments():
     parser.add_argument("--filter", metavar="NAME", help="only tests whose name matches this regular expression")
     parser.add_argument("--jobs", type=int, default=2 * os.cpu_count(), metavar="N",
                         help="processes at a time (default: two for each processor)")
+    parser.add_argument("--build", action="store_true", help="run nothing, and print the folder of the products")
     arguments = parser.parse_args()
     if arguments.targets and arguments.changed:
         parser.error("give either targets or --changed")
@@ -70,7 +71,8 @@ def build(targets, package):
     command = ["swift", "build", "--build-tests", "--scratch-path", folder]
     for flag in FLAGS:
         command += ["-Xswiftc", flag]
-    if subprocess.run(command, cwd=ROOT, env=environment).returncode != 0:
+    # The output of contrib/test --build is the folder alone.
+    if subprocess.run(command, cwd=ROOT, env=environment, stdout=sys.stderr).returncode != 0:
         sys.exit("test: the build failed")
     return folder / "debug"
 
@@ -172,6 +174,9 @@ def main():
     built = build(targets, package)
     bundle = next(built.glob("*.xctest"))
     say(f"built in {time.monotonic() - began:.0f} s")
+    if arguments.build:
+        print(built)
+        return True
 
     if MOUNTING in targets and not os.path.exists("/dev/fuse"):
         sys.exit("test: no /dev/fuse, which the tests that mount need")
