@@ -48,11 +48,13 @@ struct OtherVersionTests {
             #expect(outcome.errors.contains(" version "), "\(outcome.errors)")
             #expect(try MountTable.mounts(below: mounts.folder.path).isEmpty)
         }
-        #expect(try await content(mounts) == before)
+        let changed = Set(try await content(mounts).split(separator: "\n"))
+            .symmetricDifference(before.split(separator: "\n"))
+        #expect(changed.isEmpty, "\(changed)")
     }
 
     /// Every file of the data directory but the locks, with its content. Databases as their rows: opening
-    /// one may tidy away its journal.
+    /// one may tidy away its journal. Not the time that has passed, which every opening counts.
     private func content(_ mounts: TwoMounts) async throws -> String {
         let script = """
             import hashlib, os, sqlite3, sys
@@ -62,7 +64,8 @@ struct OtherVersionTests {
                     if name.endswith(("-wal", "-shm", "lock")): continue
                     with open(path, "rb") as file: content = file.read()
                     if content.startswith(b"SQLite format 3"):
-                        content = "\\n".join(sqlite3.connect(path).iterdump()).encode()
+                        lines = sqlite3.connect(path).iterdump()
+                        content = "\\n".join(x for x in lines if "elapsed_time" not in x).encode()
                     print(hashlib.sha256(content).hexdigest(), path)
             """
         let outcome = try await Shell.run("python3", ["-c", script, mounts.data])

@@ -77,12 +77,11 @@ public struct DirectoryRemoval: Sendable {
 
     /// What ChatFS makes right in a data directory.
     private static func isOwn(_ name: String) -> Bool {
-        if [PrivateFolder.marker, DataDirectory.useFile, DataDirectory.keysFile, DataDirectory.databaseFile]
-            .contains(name)
+        if DirectoryPart.all.contains(where: { $0.place.pathNames.first == name })
+            || name == "encryption-offered"
         {
             return true
         }
-        if ["bell", "profiles", "version", "encryption-offered"].contains(name) { return true }
         // Beside databases and keys, copies before a migration, official cores, and what a kill left of writing a file.
         return ["chatfs.db", "chatfs-before-", "keys.", "official-", "."].contains(where: name.hasPrefix)
             && (!name.hasPrefix(".") || name.hasSuffix(".new"))
