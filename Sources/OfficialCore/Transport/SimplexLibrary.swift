@@ -52,8 +52,9 @@ final class SimplexLibrary: Sendable {
     }
 
     private init(_ path: String) throws(OfficialCoreError) {
-        // Global: the Haskell libraries find each other's symbols.
-        guard let handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL) else {
+        // Global: the Haskell libraries find each other's symbols. Theirs come first (RTLD_DEEPBIND): the SQLCipher among
+        // them has the names of this program's SQLite, and another layout of its objects.
+        guard let handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_DEEPBIND) else {
             throw OfficialCoreError(
                 .notInstalled, "The SimpleX library could not be loaded: \(Self.reason()).")
         }
