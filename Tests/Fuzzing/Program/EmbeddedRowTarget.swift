@@ -1,3 +1,4 @@
+import Base
 import ChatCore
 
 @testable import EmbeddedCore
@@ -5,7 +6,7 @@ import ChatCore
 extension Target {
     static let embeddedRow = Target("chat-row", "rows of the embedded core", longest: 512) { bytes in
         chats.with(bytes, in: chatFiles) { connection in
-            let tables = DirectoryTables(connection)
+            let tables = DirectoryTables(connection, elapsed: ElapsedTime(nanoseconds: 0))
             let item = try tables.tables(of: 1, .init(filesPath: "/files", progress: [:])).items.item(
                 ItemID(1))
             hold(item?.file != nil, "an item with a file is one")
