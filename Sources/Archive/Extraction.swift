@@ -163,7 +163,7 @@ public struct Extraction: Sendable {
             }
             var tag = tags[name].map { TagCheck($0, size: entry.size) }
             var position = done
-            let isAsSaid = try Self.isAsSaid(entry, reader) { (piece) throws(ArchiveError) in
+            let isAsSaid = try reader.has(entry, Self.pieceLength) { (piece) throws(ArchiveError) in
                 guard UInt64(piece.count) <= left else { throw .malformed("it unfolds to more than it is") }
                 left -= UInt64(piece.count)
                 tag??.take(piece)
@@ -188,33 +188,6 @@ public struct Extraction: Sendable {
         }
         for name in wanted.keys.sorted() { found.append((Failure(name: name, sentence: Self.absent), true)) }
         return found
-    }
-
-    /// Never reads more than a piece beyond what was said.
-    private static func isAsSaid(
-        _ entry: Manifest.Entry, _ reader: ArchiveReader,
-        take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
-    ) throws(ArchiveError) -> Bool {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: pieceLength, alignment: 4096)
-        defer { buffer.deallocate() }
-        var digest = SHA256()
-        var position: UInt64 = 0
-        while true {
-            let count: Int
-            do throws(ArchiveError) {
-                count = try reader.read(into: buffer)
-            } catch {
-                // What was changed in its bytes is one file's matter; a disk that fails is not.
-                guard error.code == .malformed else { throw error }
-                return false
-            }
-            if count == 0 { return position == entry.size && digest.finalize() == entry.digest }
-            guard UInt64(count) <= entry.size - position else { return false }
-            let piece = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            digest.update(piece)
-            try take(piece)
-            position += UInt64(count)
-        }
     }
 
     private static let absent = "It is not in the archive."
@@ -302,6 +275,26 @@ private struct Place {
         _ entry: Manifest.Entry, to file: OpenFile, _ pieceLength: Int, from reader: ArchiveReader,
         _ progress: (UInt64) -> Void
     ) throws(ArchiveError) -> Bool {
+        var position: UInt64 = 0
+        return try reader.has(entry, pieceLength) { (piece) throws(ArchiveError) in
+            try wrappingSystemError { () throws(SystemError) in try file.write(piece, at: position) }
+            position += UInt64(piece.count)
+            progress(UInt64(piece.count))
+        }
+    }
+}
+
+extension ArchiveReader {
+    /// Reads the present entry to its end. Returns false if it has another size or digest than the manifest says; `take`
+    /// has then had some of its bytes, and none beyond that size.
+    /// - Parameters:
+    ///   - pieceLength: bytes that are read at a time.
+    ///   - take: told of each piece, in order.
+    /// - Throws: what `take` throws; `.file`.
+    fileprivate func has(
+        _ entry: Manifest.Entry, _ pieceLength: Int,
+        take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
+    ) throws(ArchiveError) -> Bool {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: pieceLength, alignment: 4096)
         defer { buffer.deallocate() }
         var digest = SHA256()
@@ -309,7 +302,7 @@ private struct Place {
         while true {
             let count: Int
             do throws(ArchiveError) {
-                count = try reader.read(into: buffer)
+                count = try read(into: buffer)
             } catch {
                 // What was changed in its bytes is one file's matter; a disk that fails is not.
                 guard error.code == .malformed else { throw error }
@@ -319,9 +312,8 @@ private struct Place {
             guard UInt64(count) <= entry.size - position else { return false }
             let piece = UnsafeRawBufferPointer(rebasing: buffer[..<count])
             digest.update(piece)
-            try wrappingSystemError { () throws(SystemError) in try file.write(piece, at: position) }
+            try take(piece)
             position += UInt64(count)
-            progress(UInt64(count))
         }
     }
 }
