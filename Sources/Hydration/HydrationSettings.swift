@@ -8,6 +8,9 @@ public struct HydrationSettings: Sendable {
     /// Chunks of one file that are in flight or wait in memory for the check of the whole, as long as nobody needs
     /// another one: what comes long before it can be checked is only kept elsewhere and read back.
     static let chunksBeforeCheck = 5
+    /// The longest that a chunk waits in memory for the check while the check does nothing. Chunks side by side
+    /// complete within a shorter time; one that hangs must not hold the memory of the others.
+    var checkIdleTimeout: Duration = .milliseconds(250)
     /// Chunks in flight from one relay: a silent relay holds up its own files only.
     public var chunksPerRelay = 4
     /// Bytes of chunks in flight, or in memory on their way through the check, over all files.

@@ -94,11 +94,12 @@ import XFTP
         // Room for five chunks on their way, as for those of 4 MiB.
         settings.bytesInFlight = 6 * Self.chunk
         settings.bytesForDemand = Self.chunk
+        // Longer than a busy machine delays the check's thread.
+        settings.checkIdleTimeout = .seconds(30)
         let stage = try Stage(settings: settings)
         let size = 12 * Self.chunk
         let source = MemorySource(size: size)
-        // The last of five waits longer than one may that comes while the check rests.
-        source.behaviour.withLock { $0.checkPause = .milliseconds(80) }
+        source.behaviour.withLock { $0.checkPause = .milliseconds(20) }
         let file = stage.hydrator.open(stage.offer(source))
         #expect(try await file.bytes(0..<size) == Pattern.bytes(0..<size, seed: 1))
         try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }

@@ -43,7 +43,7 @@ struct SidecarTests {
         Deed(
             programs: ["nano", "script", "timeout"],
             line: """
-                (printf 'new words'; sleep 2) | TERM=xterm script -qc "timeout -s HUP 1 nano '$FOLDER/letter.txt'" /dev/null
+                (printf 'new words'; sleep 2) | TERM=xterm script -qc "timeout --foreground -s HUP 1 nano '$FOLDER/letter.txt'" /dev/null
                 """, names: ["letter.txt.save"], word: "was not saved"),
         Deed(
             programs: ["yt-dlp", "python3"],

@@ -58,8 +58,12 @@ class Result:
         return sorted({test.suite for test in self.tests if test.outcome == "failed"})
 
     def failure_lines(self):
-        lines = [line for line in self.output.splitlines() if "✘" in line or "error:" in line or line.startswith("Fatal")]
-        return lines or self.output.splitlines()[-40:]
+        output = self.output.splitlines()
+        lines = [
+            line for line in output
+            if "✘" in line or "error:" in line or line.startswith("Fatal") or ("↳" in line and "↳ ///" not in line)
+        ]
+        return lines if any("↳" not in line for line in lines) else output[-40:]
 
 
 def read_results(path):
@@ -79,6 +83,16 @@ def read_results(path):
             if mark in line and tests:
                 tests[-1] = dataclasses.replace(tests[-1], outcome=outcome)
     return tests
+
+
+def tests_environment(environment):
+    """The tests' variables: the same on every machine, but for paths and what is meant for ChatFS."""
+    kept = {
+        name: value for name, value in environment.items()
+        if name in ("HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR") or name.startswith("CHATFS_")
+    }
+    # The backtrace of a process that a test ends on purpose takes seconds.
+    return {**kept, "LANG": "C.UTF-8", "SHELL": "/bin/sh", "TERM": "xterm", "SWIFT_BACKTRACE": "enable=no"}
 
 
 class Runner:
@@ -122,10 +136,8 @@ class Runner:
         """Returns the exit status: 124 after the time limit, 130 when stopped."""
         if self._stopped:
             return 130
-        # The backtrace of a process that a test ends on purpose takes seconds.
-        environment = dict(os.environ, SWIFT_BACKTRACE="enable=no")
         process = subprocess.Popen(
-            command, cwd=self._root, env=environment, stdin=subprocess.DEVNULL, stdout=output,
+            command, cwd=self._root, env=tests_environment(os.environ), stdin=subprocess.DEVNULL, stdout=output,
             stderr=subprocess.STDOUT, start_new_session=True)
         self._running[job.title] = process
         try:

@@ -170,7 +170,8 @@ struct FilePreparation: Sendable {
             stream, source: source, contentSize: described.size,
             stagingFolder: claim.isReceivedByCore ? nil : context.core.stagingFolder,
             // A cache that is not sealed keeps all chunks: it goes on serving when the whole is complete.
-            servesReaders: context.settings.cacheMode != .plain
+            servesReaders: context.settings.cacheMode != .plain,
+            idleTimeout: context.settings.checkIdleTimeout
         ) { [weak file] pipeline, progress in
             guard let file, let download = file.download(of: pipeline) else { return }
             FileCompletion(of: file, download).noteProgress(progress)

@@ -76,10 +76,6 @@ final class StoragePipeline: Sendable {
     /// before, so that a download is never faster than its check for long. Sealing one into the cache and
     /// reading it back costs as much as storing it.
     private static let reach = HydrationSettings.chunksBeforeCheck
-    /// The longest that one of them waits while no work is done: several that come side by side are
-    /// complete one shortly after the other, in any order, but one that hangs must not hold the memory of
-    /// the others.
-    private static let idleTimeout = Duration.milliseconds(250)
     /// Of their own, few: who reads must not wait for what is only kept.
     private static let threads = ThreadPool(name: "storing", threads: StorageWork.threadCount)
 
@@ -87,19 +83,23 @@ final class StoragePipeline: Sendable {
     let servesReaders: Bool
     let stream: CachedStream
     private let work: StorageWork
+    private let idleTimeout: Duration
     private let report: @Sendable (StoragePipeline, Progress) -> Void
     private let state = Lock(State())
 
     /// - Parameters:
     ///   - stagingFolder: where the CryptoFile is written; nil: nothing is written, only checked.
+    ///   - idleTimeout: the longest that a chunk waits in memory while the worker does nothing.
     ///   - servesReaders: whether `stream` finds what is stored in the CryptoFile.
     ///   - report: called on the thread that works, with this object.
     init(
         _ stream: CachedStream, source: any ChunkSource, contentSize: UInt64, stagingFolder: String?,
-        servesReaders: Bool, report: @escaping @Sendable (StoragePipeline, Progress) -> Void
+        servesReaders: Bool, idleTimeout: Duration,
+        report: @escaping @Sendable (StoragePipeline, Progress) -> Void
     ) {
         self.stream = stream
         self.report = report
+        self.idleTimeout = idleTimeout
         self.servesReaders = servesReaders && stagingFolder != nil
         work = StorageWork(
             source: source, layout: stream.layout, contentSize: contentSize, folder: stagingFolder)
@@ -123,10 +123,10 @@ final class StoragePipeline: Sendable {
             }
             guard let id else { return continuation.resume(returning: false) }
             if isClaimed { Self.threads.submit { self.advance() } }
-            Task { [weak self] in
+            Task { [weak self, idleTimeout] in
                 var steps = steps
                 repeat {
-                    try? await Task.sleep(for: Self.idleTimeout)
+                    try? await Task.sleep(for: idleTimeout)
                 } while self?.waits(chunk, id, since: &steps) ?? false
             }
         }
