@@ -75,14 +75,13 @@ public final class BlockTags: Sendable {
         return key
     }
 
-    fileprivate func append(_ tag: SIMD16<UInt8>) {
+    /// Covers further whole blocks, and then a part of the next one or nothing of it.
+    fileprivate func append(_ full: [SIMD16<UInt8>], last: (tag: SIMD16<UInt8>, length: Int)?) {
         state.withLock { state in
-            state.full.append(tag)
-            state.last = nil
+            state.full += full
+            state.last = last
         }
     }
-
-    fileprivate func setLast(_ tag: SIMD16<UInt8>, length: Int) { state.withLock { $0.last = (tag, length) } }
 }
 
 /// Makes the tags of a file's blocks from its bytes, from front to end. Used by one thread at a time.
@@ -92,10 +91,12 @@ public struct BlockTagging: Sendable {
     /// Of the block that is not full.
     private var begun: Poly1305?
     private var length = 0
+    /// Tags of whole blocks since the last `publish`.
+    private var full: [SIMD16<UInt8>] = []
 
     public init() {}
 
-    /// The next bytes of the file. Blocks that they fill can be checked from now on, the rest after `publish`.
+    /// Adds the next bytes of the file. They are covered after `publish`.
     public mutating func add(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         while !rest.isEmpty {
@@ -105,15 +106,16 @@ public struct BlockTagging: Sendable {
             length += count
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             if length == BlockTags.blockSize, let tag = begun?.tag {
-                tags.append(tag)
+                full.append(tag)
                 (begun, length) = (nil, 0)
                 block += 1
             }
         }
     }
 
-    /// Lets what was added of the last block be checked too.
-    public func publish() {
-        if let begun { tags.setLast(begun.tag, length: length) }
+    /// Covers all bytes that were added. The file must hold them: a reader expects a covered block there.
+    public mutating func publish() {
+        tags.append(full, last: begun.map { ($0.tag, length) })
+        full.removeAll(keepingCapacity: true)
     }
 }

@@ -98,12 +98,12 @@ public final class CryptoFileWriter {
     public func finish() throws(CryptographyError) -> UInt64 {
         try flush()
         let tag = box.tag()
+        try wrappingSystemError { () throws(SystemError) in try file.write(tag, at: written) }
         if !isFinished {
             tag.withUnsafeBytes { tagging?.add($0) }
             tagging?.publish()
             isFinished = true
         }
-        try wrappingSystemError { () throws(SystemError) in try file.write(tag, at: written) }
         return box.position
     }
 

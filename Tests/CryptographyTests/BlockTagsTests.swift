@@ -55,6 +55,19 @@ import Testing
         }
     }
 
+    @Test func flushedBytesAreReadBeforeTheirBlockIsFull() throws {
+        let plain = Vectors.bytes(100_000)
+        let writer = try writer()
+        let unfinished = try unfinished(writer)
+        try writer.append(Array(plain[..<40_000]))
+        try writer.flush()
+        // The rest of the first block waits in the writer's buffer.
+        try writer.append(Array(plain[40_000...]))
+        #expect(try read(unfinished, 0..<40_000).elementsEqual(plain[..<40_000]))
+        try writer.flush()
+        #expect(try read(unfinished, 0..<100_000) == plain)
+    }
+
     @Test func aBitThatChangedIsNoticedWhereItIsAndNowhereElse() throws {
         let plain = Vectors.bytes(300_000)
         let writer = try writer()
