@@ -132,7 +132,8 @@ struct CostTests {
                 try RawClient.connected(to: place.relay.address),
                 try RawClient.connected(to: place.relay.address)
             )
-            // More than the buffers of both kernels hold.
+            slow.boundReceiveBuffer()
+            // 10 MB, more than the send buffer of the kernel and this receive buffer hold.
             let queues = try (0..<600).map { _ in try slow.queue() }
             for queue in queues {
                 let body = [UInt8](repeating: 1, count: 16_000)

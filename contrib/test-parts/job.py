@@ -61,9 +61,9 @@ class Result:
         output = self.output.splitlines()
         lines = [
             line for line in output
-            if "✘" in line or "error:" in line or line.startswith("Fatal") or ("↳" in line and "↳ ///" not in line)
+            if "✘" in line or re.match(r"(\S+: )?(error:|Fatal)", line) or re.match(r"\s*↳ (?!///|Testing|Target)", line)
         ]
-        return lines if any("↳" not in line for line in lines) else output[-40:]
+        return lines or output[-40:]
 
 
 def read_results(path):

@@ -8,7 +8,7 @@ import Posix
 /// What it keeps of the peer is one block that has not come to its end; what it keeps for the peer, what it was given:
 /// who gives looks at `hasUnsent` before.
 public final class BlockStream {
-    private let stream: TLSStream
+    let stream: TLSStream
     private let wakeUp: WakeUp
     private let size: Int
     private let incoming: ByteQueue
