@@ -44,6 +44,8 @@ let package = Package(
         library("COpenSSL", pkgConfig: "openssl", package: "libssl-dev"),
         library("CNghttp2", pkgConfig: "libnghttp2", package: "libnghttp2-dev"),
         .target(name: "CLinux"),
+        // toml++ of Debian is headers alone.
+        .target(name: "CToml"),
         .target(name: "CKeyMemory", dependencies: ["COpenSSL"]),
 
         module("Base", uses: []),
@@ -112,6 +114,7 @@ let package = Package(
         module("MessageBus", uses: ["Base", "Posix", "CLinux"]),
         module("Notifications", uses: ["Base", "Posix", "ChatCore", "MessageBus"]),
         module("CommandLineKit", uses: ["Base", "Posix", "CLinux"]),
+        module("Configuration", uses: ["Base", "Posix", "CommandLineKit", "CToml"]),
         module("ScriptedCore", uses: ["Base", "Posix"]),
         .executableTarget(
             name: "chatfs",
@@ -123,7 +126,7 @@ let package = Package(
                 "FileSystem",
                 "Fuse",
                 "Desktop", "Keeping", "MessageBus", "Notifications", "Verification", "QRCodes", "SMP",
-                "SMPClient", "CommandLineKit",
+                "SMPClient", "CommandLineKit", "Configuration",
             ],
             swiftSettings: settings),
         .executableTarget(
@@ -182,6 +185,7 @@ let package = Package(
                 "SMPRelay", "Agent", "ChatProtocol", "JSON", "GroupHosting", "InlineSending", "CoreContract",
                 "chatfs",
             ]),
+        tests(of: "Configuration", uses: ["CommandLineKit", "Posix"]),
         tests(of: "ScriptedCore", uses: ["JSON"]),
         tests(
             of: "OfficialCore",
@@ -233,7 +237,8 @@ let package = Package(
                 "Base", "Cryptography", "Network", "Posix", "ScriptedCore", "TestSupport", "chatfs",
             ],
             swiftSettings: settings),
-    ]
+    ],
+    cxxLanguageStandard: .cxx17
 )
 
 // Only for contrib/fuzz, which builds it with the sanitizers of the toolchain into a folder of its own.

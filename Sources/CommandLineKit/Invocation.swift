@@ -11,10 +11,19 @@ public struct Invocation: Sendable {
     /// Turned by SIGINT, SIGTERM, SIGHUP for commands that wait for it.
     public let stop: StopRequest
 
-    let options: [String: [String]]
+    private(set) var options: [String: [String]]
     let arguments: [String: [String]]
     /// What `--quiet` and `--verbose` ask for.
     public let verbosity: Verbosity
+
+    /// This command line with values for options that it does not name.
+    ///
+    /// - Parameter values: by names of options, "" for a flag. They fit the types of the options.
+    public func adding(_ values: [String: [String]]) -> Invocation {
+        var result = self
+        result.options = values.merging(options) { _, given in given }
+        return result
+    }
 
     /// True when the flag was given.
     public func has(_ flag: String) -> Bool {

@@ -1,7 +1,7 @@
 /// The known word nearest to a mistyped one.
-enum Suggestion {
+public enum Suggestion {
     /// `; did you mean 'mount'?`, or nothing when no word is near.
-    static func text(for word: String, among known: [String]) -> String {
+    public static func text(for word: String, among known: [String]) -> String {
         nearest(to: word, among: known).map { "; did you mean '\($0)'?" } ?? ""
     }
 

@@ -19,7 +19,7 @@ public enum ValueType: Sendable {
     case listed(String)
 
     /// What is wrong with `text`, or nil.
-    func complaint(about text: String) -> String? {
+    public func complaint(about text: String) -> String? {
         switch self {
         case .text, .listed: return nil
         case .file, .folder: return text.isEmpty ? "a path cannot be empty" : nil

@@ -48,6 +48,7 @@ enum ChatFS {
             FileCommand.command,
             LinkCommand.command,
             CryptoFileCommand.command,
+            ConfigCommand.command,
             StorageCommand.command,
             VerifyCommand.command,
             ExportCommand.command,

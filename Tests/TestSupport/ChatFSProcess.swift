@@ -19,10 +19,10 @@ public enum ChatFSProcess {
             + "/chatfs-test-cache-\(geteuid())"
     ]
 
-    /// Nor are their desktop and its runtime folder.
+    /// Nor are their desktop, its runtime folder and their configuration.
     private static let surroundings: [String: String?] = [
         "COLUMNS": "80", "SWIFT_BACKTRACE": "enable=no", "DBUS_SESSION_BUS_ADDRESS": nil,
-        "XDG_RUNTIME_DIR": nil,
+        "XDG_RUNTIME_DIR": nil, "XDG_CONFIG_HOME": "/nonexistent",
     ]
 
     /// Data that tests make is encrypted: a credential, as systemd gives one, unlocks it for every process.

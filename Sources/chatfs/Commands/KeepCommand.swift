@@ -34,25 +34,7 @@ enum KeepCommand {
                     Without --chat, for all chats that have nothing of their own; what is not named stays as it is. A \
                     mount acts on it at once.
                     """,
-                options: [
-                    chat,
-                    .value(
-                        "what", named: "KINDS", .choice(KeepRule.Kinds.allCases.map(\.rawValue)),
-                        "never (the default), media (pictures, videos, voice messages), all."),
-                    .value("max-size", named: "SIZE", .byteCount, "Larger files are left; else 1gb."),
-                    .value(
-                        "min-free", named: "SIZE", .byteCount,
-                        "What stays free on the disk of the data; else 1gb."),
-                    .value(
-                        "metered", named: "YES|NO", .choice(["yes", "no"]),
-                        "Whether connections that are paid by volume are used; else no."),
-                    .value(
-                        "when", named: "MOMENT", .choice(KeepRule.Moment.allCases.map(\.rawValue)),
-                        "arrival (the default), or expiring: in the last 24 hours."),
-                    .value(
-                        "auto-receive", named: "YES|NO", .choice(["yes", "no"]),
-                        "Whether small pictures, videos and voice messages are received at arrival, as in the SimpleX "
-                            + "apps; else yes."),
+                options: [chat] + rules + [
                     .flag("reset", "Forget all that was said before, of the chat or of all chats."), json,
                 ] + CommonOptions.access,
                 examples: [
@@ -63,6 +45,27 @@ enum KeepCommand {
                 ]
             ) { invocation in try await carryOut(try change(invocation), invocation) },
         ])
+
+    /// What a rule says, also in the configuration.
+    static let rules: [Option] = [
+        .value(
+            "what", named: "KINDS", .choice(KeepRule.Kinds.allCases.map(\.rawValue)),
+            "never (the default), media (pictures, videos, voice messages), all."),
+        .value("max-size", named: "SIZE", .byteCount, "Larger files are left; else 1gb."),
+        .value(
+            "min-free", named: "SIZE", .byteCount,
+            "What stays free on the disk of the data; else 1gb."),
+        .value(
+            "metered", named: "YES|NO", .choice(["yes", "no"]),
+            "Whether connections that are paid by volume are used; else no."),
+        .value(
+            "when", named: "MOMENT", .choice(KeepRule.Moment.allCases.map(\.rawValue)),
+            "arrival (the default), or expiring: in the last 24 hours."),
+        .value(
+            "auto-receive", named: "YES|NO", .choice(["yes", "no"]),
+            "Whether small pictures, videos and voice messages are received at arrival, as in the SimpleX "
+                + "apps; else yes."),
+    ]
 
     private static let json = Option.flag("json", "Print the rules as JSON, a line each.")
 

@@ -21,7 +21,10 @@ enum MountCommand {
             """,
         section: CommandSection.daily,
         arguments: [
-            Argument("MOUNTPOINT", .folder, "An empty folder; made when it is missing.")
+            Argument(
+                "MOUNTPOINT", .folder, count: .optional,
+                "An empty folder; made when it is missing. Or the name of a mount of the configuration, which is not needed "
+                    + "when it has only one.")
         ],
         options: [
             CommonOptions.profile,
@@ -100,6 +103,7 @@ enum MountCommand {
         ] + CommonOptions.directory,
         examples: [
             Example("chatfs mount ~/Chats", "The only profile there is."),
+            Example("chatfs mount home", "As the configuration says; see 'chatfs help config'."),
             Example(
                 "chatfs mount ~/Chats --profile alice --relay xftp://…@relay.example.org --background",
                 "Keep this relay for files that alice sends."),
@@ -111,7 +115,7 @@ enum MountCommand {
     ) { invocation in
         ProcessHardening.apply()
         ProcessHardening.allowManyOpenFiles()
-        var chosen = try MountSettings(invocation)
+        var chosen = try MountSettings.configured(invocation)
         if invocation.has("background") { chosen.directory = try chosen.directory.askedBeforehand() }
         let settings = chosen
         // Nothing but this may come before: the child has only the thread that forked.

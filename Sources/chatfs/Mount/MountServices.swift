@@ -95,7 +95,21 @@ struct MountServices: Sendable {
         notifications.withLock { $0 = told }
         Task { [cacheRequests] in await cacheRequests.resume() }
         keeping.begin()
+        applyConfiguredRules()
         suspension.begin(on: parts.fileSystem)
+    }
+
+    private func applyConfiguredRules() {
+        let rules = parts.settings.chats
+        guard !rules.isEmpty else { return }
+        let configured = ConfiguredChats(rules, keeping: keeping)
+        let (core, fileSystem, folder) = (parts.core.core, parts.fileSystem, parts.core.folder)
+        Task {
+            await configured.apply(
+                to: { () async throws(ChatError) in
+                    NamedChats(try await core.chats(), folders: fileSystem.lister.folderNames)
+                }, profileFolder: folder)
+        }
     }
 
     /// Hears nobody any longer.

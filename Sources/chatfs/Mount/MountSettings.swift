@@ -1,5 +1,6 @@
 import Base
 import CommandLineKit
+import Configuration
 import Cryptography
 import EmbeddedCore
 import FileSystem
@@ -48,12 +49,27 @@ struct MountSettings: Sendable {
     var relayPolicy: RelayApprovalPolicy?
     /// Where decrypted blocks lie, and how many of them.
     var hydration = HydrationSettings()
+    /// Rules of chats, from the configuration.
+    var chats: [Configuration.Chat] = []
     /// Nobody can be asked anything.
     var isInBackground: Bool
 
+    /// The command line with the options of the configuration that it does not name.
+    static func configured(_ invocation: Invocation) throws -> MountSettings {
+        let configuration = try ConfigurationAccess.read(options: invocation.command.options)
+        let (folder, mount) = try configuration.chosen(invocation.optionalArgument("MOUNTPOINT"))
+        var settings = try MountSettings(
+            invocation.adding(configuration.options(of: mount)),
+            mountpoint: try Mountpoint.absolutePath(of: folder))
+        settings.chats = mount?.chats ?? []
+        return settings
+    }
+
     /// Makes all paths absolute: in the background the current folder is another.
-    init(_ invocation: Invocation) throws {
-        mountpoint = try Mountpoint.absolutePath(of: invocation.argument("MOUNTPOINT"))
+    ///
+    /// - Parameter mountpoint: absolute, without symbolic links.
+    init(_ invocation: Invocation, mountpoint: String) throws {
+        self.mountpoint = mountpoint
         profile = invocation["profile"]
         directory = try DirectoryAccess(invocation)
         cachePath = AbsolutePath.of(invocation["cache-dir"] ?? Self.defaultCachePath())

@@ -1,0 +1,86 @@
+import Base
+import Glibc
+import Posix
+
+/// The file `$XDG_CONFIG_HOME/chatfs/config.toml`, else `~/.config/chatfs/config.toml`.
+public struct ConfigurationFile: Sendable {
+    /// Absolute.
+    public var path: String
+
+    private static let largest = 1 << 20
+
+    public init(path: String) {
+        self.path = path
+    }
+
+    /// - Parameters:
+    ///   - configHome: the value of `XDG_CONFIG_HOME`; a relative one does not count (XDG Base Directory
+    ///     Specification).
+    ///   - home: the home folder, absolute.
+    public static func usual(configHome: String?, home: String) -> ConfigurationFile {
+        let folder = configHome.flatMap { $0.hasPrefix("/") ? $0 : nil } ?? home + "/.config"
+        return ConfigurationFile(path: folder + "/chatfs/config.toml")
+    }
+
+    /// The configuration; an empty one if there is no file. Blocks.
+    ///
+    /// - Throws: `storage`, or `access` if other users can change the file: it selects folders and relays.
+    public func read(with reader: ConfigurationReader) throws(ConfigurationError) -> Configuration {
+        guard let text = try contents() else { return Configuration() }
+        do throws(ConfigurationError) {
+            return try reader.read(text)
+        } catch {
+            throw ConfigurationError(error.code, "\(path): \(error.sentence)", cause: error.cause)
+        }
+    }
+
+    /// Creates the file, readable for its user alone, with its folder. Blocks.
+    ///
+    /// - Throws: `storage`.
+    public func createIfMissing(example: String) throws(ConfigurationError) {
+        do throws(SystemError) {
+            var folder = try OpenFile("/", flags: O_RDONLY)
+            let names = path.split(separator: "/").map(String.init)
+            for name in names.dropLast() {
+                if mkdirat(folder.descriptor, name, 0o700) != 0, errno != EEXIST {
+                    throw SystemError(code: errno, operation: "make a folder")
+                }
+                folder = try OpenFile(name, flags: O_RDONLY, in: folder)
+            }
+            guard let name = names.last, faccessat(folder.descriptor, name, F_OK, 0) != 0 else { return }
+            try PrivateFolder.write(Array(example.utf8), to: name, in: folder)
+        } catch {
+            throw ConfigurationError(.storage, "Could not create \(path).", cause: error)
+        }
+    }
+
+    private func contents() throws(ConfigurationError) -> [UInt8]? {
+        let (file, status): (OpenFile, stat)
+        do throws(SystemError) {
+            file = try OpenFile(path, flags: O_RDONLY | O_NONBLOCK)
+            status = try file.status()
+        } catch {
+            if error.code == ENOENT || error.code == ENOTDIR { return nil }
+            throw unreadable(error)
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw ConfigurationError(.storage, "\(path) is not a file.")
+        }
+        guard [0, geteuid()].contains(status.st_uid), status.st_mode & 0o022 == 0 else {
+            throw ConfigurationError(
+                .access, "Other users can change \(path); 'chmod go-w' and 'chown' end that.")
+        }
+        guard status.st_size <= Self.largest else {
+            throw ConfigurationError(.storage, "\(path) is larger than 1 MiB.")
+        }
+        do throws(SystemError) {
+            return try file.readAll(limit: Self.largest)
+        } catch {
+            throw unreadable(error)
+        }
+    }
+
+    private func unreadable(_ error: SystemError) -> ConfigurationError {
+        ConfigurationError(.storage, "Could not read \(path).", cause: error)
+    }
+}

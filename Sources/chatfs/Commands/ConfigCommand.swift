@@ -1,0 +1,154 @@
+import Base
+import CommandLineKit
+import Configuration
+import Glibc
+import Posix
+
+/// `chatfs config`: the file with mounts and their options.
+enum ConfigCommand {
+    static let command = Command(
+        "config", "Check, show or edit the configuration.",
+        discussion: """
+            The file is ${XDG_CONFIG_HOME:-~/.config}/chatfs/config.toml. It has the options of 'chatfs mount' by their \
+            long names:
+
+                [mount]                  # of every mount
+                previews = "none"
+
+                [mounts.home]            # 'chatfs mount home'
+                mountpoint = "~/Chats"
+                relay = ["xftp://…@relay.example.org"]
+                folders = "archive"
+
+                [mounts.home.chats.Bob]  # of a chat, by the name of its folder
+                mute = true
+                keep = "all"
+
+            The options of a mount replace those of every mount, and those of the command line replace both. A change \
+            takes effect at the next mount.
+            """,
+        section: CommandSection.data,
+        subcommands: [
+            Command("path", "Print the path of the file.") { _ in
+                Terminal.print(ConfigurationAccess.file.path)
+            },
+            Command(
+                "check", "Read the file and report the first error with its line.",
+                examples: [Example("chatfs config check && chatfs mount home", "Mount only if it is right.")]
+            ) { _ in
+                let configuration = try await read()
+                let count = configuration.mounts.count
+                Terminal.print(
+                    "\(ConfigurationAccess.file.path) is valid: \(count) \(count == 1 ? "mount" : "mounts").")
+            },
+            Command(
+                "show", "Print the options of each mount after all places were combined.",
+                arguments: [
+                    Argument("NAME", .text, count: .optional, "A mount of the file; else all of them.")
+                ],
+                options: [.flag("json", "Print a JSON object for each mount, a line each.")]
+            ) { invocation in
+                let configuration = try await read()
+                for mount in try mounts(of: configuration, named: invocation.optionalArgument("NAME")) {
+                    let shown = ShownMount(mount, options: configuration.options(of: mount))
+                    let lines = invocation.has("json") ? [try JSONLine.encoded(shown)] : shown.lines
+                    for line in lines { Terminal.print(PrintableText.escaping(line)) }
+                }
+            },
+            Command(
+                "edit", "Open the file in $VISUAL or $EDITOR, and check it afterwards.",
+                discussion: "A missing file is created with an example in comments."
+            ) { _ in
+                try await edit()
+            },
+        ])
+
+    private static func read() async throws -> Configuration {
+        try await ThreadPool.shared.run { () throws(ConfigurationError) in
+            try ConfigurationAccess.read(options: MountCommand.command.options)
+        }
+    }
+
+    private static func mounts(
+        of configuration: Configuration, named name: String?
+    ) throws -> [Configuration.Mount] {
+        guard let name else { return configuration.mounts }
+        guard let mount = configuration.mount(named: name) else {
+            let names = configuration.mounts.map(\.name)
+            throw Refusal(
+                "The configuration has no mount '\(name)'" + Suggestion.text(for: name, among: names) + ".")
+        }
+        return [mount]
+    }
+
+    // MARK: - Edit
+
+    private static func edit() async throws {
+        let file = ConfigurationAccess.file
+        try await ThreadPool.shared.run { () throws(ConfigurationError) in
+            try file.createIfMissing(example: ConfigurationAccess.example)
+        }
+        // The variables may hold options, as in EDITOR="code --wait".
+        var settings = ChildProcess.Settings(
+            "/bin/sh", ["-c", "exec ${VISUAL:-${EDITOR:-sensible-editor}} \"$1\"", "sh", file.path])
+        settings.input = .inherited
+        let editor = try await ChildProcess.start(settings)
+        var ending = editor.endingIfEnded()
+        while ending == nil {
+            try await Task.sleep(for: .milliseconds(50))
+            ending = editor.endingIfEnded()
+        }
+        guard ending == .code(0) else {
+            throw Refusal("The editor failed; set $EDITOR to the one that you use.")
+        }
+        _ = try await read()
+    }
+}
+
+// MARK: - Show
+
+/// A mount with the options that `chatfs mount` would use.
+private struct ShownMount: Encodable {
+    var name: String
+    var mountpoint: String
+    var options: [String: [String]]
+    var chats: [String: [String: String]]
+
+    init(_ mount: Configuration.Mount, options: [String: [String]]) {
+        (name, mountpoint, self.options) = (mount.name, mount.mountpoint, options)
+        chats = Dictionary(mount.chats.map { ($0.name, $0.rules) }) { first, _ in first }
+    }
+
+    /// As the file would have it, in one table.
+    var lines: [String] {
+        var lines = ["[mounts.\(TOMLText.key(name))]", "mountpoint = \(TOMLText.string(mountpoint))"]
+        for (option, values) in options.sorted(by: { $0.key < $1.key }) {
+            lines.append("\(option) = \(Self.text(of: values, option: option))")
+        }
+        for (chat, rules) in chats.sorted(by: { $0.key < $1.key }) {
+            lines.append("[mounts.\(TOMLText.key(name)).chats.\(TOMLText.key(chat))]")
+            for (rule, value) in rules.sorted(by: { $0.key < $1.key }) {
+                lines.append("\(rule) = \(value)")
+            }
+        }
+        return lines
+    }
+
+    private static func text(of values: [String], option name: String) -> String {
+        guard let option = MountCommand.command.options.first(where: { $0.name == name }), option.type != nil
+        else { return "true" }
+        let values = values.map(TOMLText.string)
+        return option.repeats ? "[\(values.joined(separator: ", "))]" : values.joined()
+    }
+}
+
+extension Configuration.Chat {
+    /// The rules as text of the file, by their keys.
+    fileprivate var rules: [String: String] {
+        var rules = Dictionary(keep.map { ($0 == "what" ? "keep" : $0, TOMLText.string($1)) }) { first, _ in
+            first
+        }
+        if let isMuted { rules["mute"] = String(isMuted) }
+        return rules
+    }
+}

@@ -1,0 +1,64 @@
+import Base
+import CommandLineKit
+import Configuration
+import Fuse
+import Glibc
+
+/// The configuration of this user, and its meaning for `chatfs mount`.
+enum ConfigurationAccess {
+    static var file: ConfigurationFile {
+        let home = variable("HOME") ?? "/"
+        return .usual(configHome: variable("XDG_CONFIG_HOME"), home: home)
+    }
+
+    /// Reads the file. Blocks.
+    ///
+    /// - Parameter options: those of `chatfs mount`.
+    static func read(options: [Option]) throws(ConfigurationError) -> Configuration {
+        try file.read(
+            with: ConfigurationReader(
+                mountOptions: options.filter { !onlyOnCommandLine.contains($0.name) },
+                chatOptions: KeepCommand.rules, home: variable("HOME") ?? "/"))
+    }
+
+    static let example = """
+        # Options of 'chatfs mount', by their long names; 'chatfs help config' explains the tables.
+        #
+        # [mounts.home]                # 'chatfs mount home'
+        # mountpoint = "~/Chats"
+        # folders = "archive"
+        #
+        # [mounts.home.chats.Bob]      # a chat, by the name of its folder
+        # mute = true
+        # keep = "all"
+
+        """
+
+    /// A descriptor belongs to one process, and a confirmation to one moment.
+    private static let onlyOnCommandLine = [
+        "passphrase-fd", "key-fd", "recovery-code-fd", "database-passphrase-fd", "confirm-migration",
+        "background",
+    ]
+
+    private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+}
+
+extension Configuration {
+    /// The mount that a command line means by its argument MOUNTPOINT: a name, a folder, or, if it is missing, the only
+    /// mount of the file.
+    ///
+    /// - Returns: the absolute path of the folder, and the mount if the file has it.
+    /// - Throws: `UsageError` if the argument is missing and the file has none or several mounts.
+    func chosen(_ argument: String?) throws -> (mountpoint: String, mount: Mount?) {
+        guard let argument else {
+            guard mounts.count <= 1 else {
+                throw UsageError("name one of the mounts: \(mounts.map(\.name).joined(separator: ", "))")
+            }
+            guard let only = mounts.first else { throw UsageError("MOUNTPOINT is missing") }
+            return (only.mountpoint, only)
+        }
+        if !argument.contains("/"), let mount = mount(named: argument) { return (mount.mountpoint, mount) }
+        let path = try Mountpoint.absolutePath(of: argument)
+        return (path, mount(at: path))
+    }
+}

@@ -1,0 +1,64 @@
+import Base
+import ChatCore
+import CommandLineKit
+import Configuration
+import Desktop
+import FileSystem
+import Glibc
+import Notifications
+import Posix
+
+/// Applies the rules of the configuration's chats to a mount that has begun.
+struct ConfiguredChats: Sendable {
+    private let rules: [Configuration.Chat]
+    private let keeping: KeepWorker
+    private let log = Log("configuration")
+
+    init(_ rules: [Configuration.Chat], keeping: KeepWorker) {
+        self.rules = rules
+        self.keeping = keeping
+    }
+
+    /// - Parameters:
+    ///   - chats: gives all chats of the profile.
+    ///   - profileFolder: holds the list of muted chats.
+    func apply(to chats: () async throws(ChatError) -> NamedChats, profileFolder: String) async {
+        for rule in rules {
+            do {
+                try await apply(rule, to: try await chats(), profileFolder)
+            } catch {
+                // Names of chats stand in no log above debug.
+                log.warning("The rules of a chat in the configuration were not applied.")
+                log.debug("The rules of '\(rule.name)' were not applied: \(sentence(of: error))")
+            }
+        }
+    }
+
+    private func apply(
+        _ rule: Configuration.Chat, to chats: NamedChats, _ profileFolder: String
+    ) async throws {
+        let chat = try chats.chat(rule.name).reference
+        if let isMuted = rule.isMuted {
+            try await ThreadPool.shared.run { () throws(SystemError) in
+                let muted = MutedChats(in: try OpenFile(profileFolder, flags: O_RDONLY))
+                if isMuted { try muted.mute(chat) } else { try muted.unmute(chat) }
+            }
+        }
+        guard let request = KeepRequest(rule, chat: chat) else { return }
+        if let problem = await keeping.answer(request).problem { throw Refusal(problem) }
+    }
+}
+
+extension KeepRequest {
+    /// nil if the configuration has no rule of `chatfs keep set` for the chat.
+    fileprivate init?(_ rule: Configuration.Chat, chat: ChatReference) {
+        guard !rule.keep.isEmpty else { return nil }
+        self.init(.set, chat: chat.description)
+        what = rule.keep["what"]
+        largest = rule.keep["max-size"].flatMap { ByteCount.parse($0) }
+        minimumFree = rule.keep["min-free"].flatMap { ByteCount.parse($0) }
+        metered = rule.keep["metered"].map { $0 == "yes" }
+        when = rule.keep["when"]
+        autoReceive = rule.keep["auto-receive"].map { $0 == "yes" }
+    }
+}

@@ -1,0 +1,79 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("mounts of the configuration", .serialized)
+struct ConfiguredMountTests {
+    private static func configure(_ mounts: CopyStage, _ text: String) throws -> [String: String] {
+        _ = try mounts.folder.makeFolder("config/chatfs")
+        try mounts.folder.write(Array(text.utf8), to: "config/chatfs/config.toml")
+        return ["XDG_CONFIG_HOME": mounts.folder.path("config"), "HOME": mounts.folder.path("home")]
+    }
+
+    @Test("a mount has the folder, options and rules of the file")
+    func named() async throws {
+        let mounts = try await CopyStage.start()
+        let environment = try Self.configure(
+            mounts,
+            """
+            [mount]
+            cache-dir = "\(mounts.folder.path("cache"))"
+            data = "\(mounts.folder.path("data"))"
+            delete = "me"
+            [mounts.ours]
+            mountpoint = "\(mounts.folder.path("a"))"
+            profile = "alice"
+            [mounts.ours.chats.bob]
+            mute = true
+            keep = "all"
+            """)
+        let daemon = try await ChatFSProcess.start(
+            ["mount", "ours"], environment: environment)
+        defer { daemon.send(SIGKILL) }
+        try await daemon.line("that it is mounted", within: .seconds(60)) { $0.contains("is mounted at") }
+        try await wait(until: "the rule is kept") {
+            try mounts.folder.names(in: "data/profiles/1/muted").count == 1
+        }
+        try await wait(until: "bob's files are kept") {
+            try await mounts.chatfs(["keep", "show", "--chat", "bob", "--profile", "alice"]).contains(
+                "--what all")
+        }
+        #expect(try await daemon.terminate() == .code(0))
+        // The only mount of the file needs no name. The command line wins.
+        let again = try await ChatFSProcess.run(
+            ["mount", "--profile", "nobody"], environment: environment)
+        #expect(!again.succeeded && again.errors.contains("nobody"), "\(again.errors)")
+    }
+
+    @Test("a mistake ends with its line before anything is mounted")
+    func mistake() async throws {
+        let mounts = try await CopyStage.start(encrypted: false)
+        let environment = try Self.configure(
+            mounts, "[mounts.ours]\nmountpoint = \"/x\"\nquiettime = \"1s\"\n")
+        for command in [["mount", "ours"], ["config", "check"], ["config", "show"]] {
+            let outcome = try await ChatFSProcess.run(command, environment: environment)
+            #expect(!outcome.succeeded)
+            #expect(
+                outcome.errors.contains(
+                    "Line 3: unknown key mounts.ours.quiettime; did you mean 'quiet-time'?"),
+                "\(outcome.errors)")
+        }
+    }
+
+    @Test("edit creates the file, opens it and checks it")
+    func edit() async throws {
+        let folder = try TemporaryFolder()
+        var environment = ["XDG_CONFIG_HOME": folder.path("config"), "HOME": folder.path("home")]
+        environment["VISUAL"] = "cp \(folder.path("new"))"
+        try folder.write(Array("[mounts.a]\nmountpoint = \"/a\"\nfolders = \"archive\"\n".utf8), to: "new")
+        let edited = try await ChatFSProcess.run(["config", "edit"], environment: environment)
+        #expect(edited.succeeded, "\(edited.errors)")
+        let shown = try await ChatFSProcess.run(["config", "show", "a"], environment: environment)
+        #expect(shown.output == "[mounts.a]\nmountpoint = \"/a\"\nfolders = \"archive\"\n")
+        let path = try await ChatFSProcess.run(["config", "path"], environment: environment)
+        #expect(path.output == folder.path("config/chatfs/config.toml") + "\n")
+        environment["VISUAL"] = "false"
+        #expect(try await !ChatFSProcess.run(["config", "edit"], environment: environment).succeeded)
+    }
+}
