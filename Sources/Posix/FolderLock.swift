@@ -1,7 +1,6 @@
 import Glibc
 
-/// Keeps a folder to one user of it: an flock(2) on its file `lock`. Given back with the last reference too: closing
-/// the file alone does not while a child process that was just made still has a copy of the descriptor.
+/// Keeps a folder to one user of it: an flock(2) on its file `lock`. Given back with the last reference too.
 public final class FolderLock: Sendable {
     private let file: OpenFile
 
@@ -12,7 +11,5 @@ public final class FolderLock: Sendable {
         guard try file.tryLock() else { return nil }
     }
 
-    deinit { release() }
-
-    public func release() { flock(file.descriptor, LOCK_UN) }
+    public func release() { file.unlock() }
 }

@@ -1,11 +1,14 @@
 import Base
 import CLinux
 import Glibc
+import Synchronization
 
 /// An open file, closed when the last reference goes. Safe to share: every operation names its
 /// offset, the kernel serialises the rest. All calls block; none belongs on the cooperative pool.
 public final class OpenFile: Sendable {
     public let descriptor: Int32
+    /// A lock of this object, which goes with it.
+    private let hasLock = Atomic(false)
 
     /// Takes over an open descriptor.
     public init(adopting descriptor: Int32) { self.descriptor = descriptor }
@@ -52,7 +55,12 @@ public final class OpenFile: Sendable {
         }
     }
 
-    deinit { close(descriptor) }
+    /// A child that is being started has a copy of the descriptor until it runs its program, and closing this one would
+    /// leave the lock with it. No child is meant to keep a lock.
+    deinit {
+        if hasLock.load(ordering: .relaxed) { flock(descriptor, LOCK_UN) }
+        close(descriptor)
+    }
 
     /// Fills `buffer` from `offset` on; fewer bytes than asked only at the end of the file.
     /// - Throws: as pread(2).
@@ -163,8 +171,24 @@ extension OpenFile {
     /// - Parameter shared: others may have it shared too.
     /// - Throws: as flock(2), but for EWOULDBLOCK.
     public func tryLock(shared: Bool = false) throws(SystemError) -> Bool {
-        if flock(descriptor, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 { return true }
+        if flock(descriptor, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 {
+            hasLock.store(true, ordering: .relaxed)
+            return true
+        }
         if errno == EWOULDBLOCK { return false }
         throw SystemError(code: errno, operation: "lock a file")
+    }
+
+    /// The same exclusive lock; waits while another holds it.
+    /// - Throws: as flock(2).
+    public func lock() throws(SystemError) {
+        try check("lock a file") { flock(descriptor, LOCK_EX) }
+        hasLock.store(true, ordering: .relaxed)
+    }
+
+    /// Lets go of the lock before the object goes.
+    public func unlock() {
+        hasLock.store(false, ordering: .relaxed)
+        flock(descriptor, LOCK_UN)
     }
 }

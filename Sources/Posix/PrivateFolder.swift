@@ -102,7 +102,7 @@ public struct PrivateFolder: Sendable {
     private static func lockedFile(_ name: String, in directory: OpenFile) throws(SystemError) -> OpenFile {
         while true {
             let file = try OpenFile(name, flags: O_WRONLY | O_CREAT | chatfs_o_nofollow, in: directory)
-            try check("lock a file") { flock(file.descriptor, LOCK_EX) }
+            try file.lock()
             // Who had it before has given it its final name.
             var named = stat()
             if fstatat(directory.descriptor, name, &named, AT_SYMLINK_NOFOLLOW) == 0,

@@ -93,6 +93,7 @@ public final class ProcessLock: Sendable {
         }
         // Nobody shall take the next holder for this one.
         try? file?.truncate(to: 0)
+        file?.unlock()
     }
 
     /// At no moment the file says half of it, or nothing: the text with its end in one write, and only then what is
