@@ -1,6 +1,7 @@
 import Agent
 import Base
 import ChatCore
+import SMP
 
 /// What a profile waits for on the network: servers that cannot be reached, messages that no server has taken, and
 /// people who have not answered, or wait for an answer. A value.
@@ -14,6 +15,8 @@ public struct NetworkWaiting: Sendable, Hashable {
     }
 
     public var outages: [Outage] = []
+    /// Messaging servers inside this machine's own network that others named, and that wait for an approval.
+    public var refused: [ServerAddress] = []
     /// By chats, without those of which nothing waits.
     public var messages: [ChatReference: Int] = [:]
     /// Links for one person that nobody has used yet, or whose contact is not complete.
@@ -63,10 +66,13 @@ extension People {
                     guard let person = try tables.people.person(connection) else { return false }
                     return person.chat == nil && !person.isEnded
                 }
-                return (messages, invitations, try tables.requests.unanswered().count)
+                return (
+                    messages, invitations, try tables.requests.unanswered().count,
+                    try tables.network.refusedServers.all()
+                )
             }
         }
-        (waiting.messages, waiting.invitations, waiting.requests) = found
+        (waiting.messages, waiting.invitations, waiting.requests, waiting.refused) = found
         return waiting
     }
 }

@@ -85,6 +85,8 @@ public struct MountStatus: Codable, Sendable {
 
         public var servers: [Server] = []
         public var messages: [Messages] = []
+        /// Addresses of messaging servers inside the own network that others named, and that are not contacted.
+        public var refused: [String]?
         /// Own invitations that nobody has used yet.
         public var invitations = 0
         /// Requests and group invitations of others without an answer.
@@ -93,7 +95,7 @@ public struct MountStatus: Codable, Sendable {
         public init() {}
 
         public var isEmpty: Bool {
-            servers.isEmpty && messages.isEmpty && invitations == 0 && requests == 0
+            servers.isEmpty && messages.isEmpty && refused == nil && invitations == 0 && requests == 0
         }
     }
 

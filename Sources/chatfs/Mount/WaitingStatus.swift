@@ -53,6 +53,7 @@ extension MountStatus.Waiting {
         messages = waiting.messages.map { chat, count in
             Messages(chat: folderName(chat) ?? chat.description, reference: chat.description, count: count)
         }.sorted { $0.chat < $1.chat }
+        refused = waiting.refused.isEmpty ? nil : waiting.refused.map(\.text)
         (invitations, requests) = (waiting.invitations, waiting.requests)
     }
 }

@@ -8,6 +8,10 @@ enum WaitingWords {
     static func lines(_ waiting: MountStatus.Waiting?) -> [String] {
         guard let waiting else { return [] }
         var lines = waiting.servers.map { "  " + sentence($0) }
+        lines += (waiting.refused ?? []).map {
+            "  not connected to a messaging server inside your own network, which somebody named: approve it only if "
+                + "it is known to you, with 'chatfs approve \($0)'"
+        }
         lines += waiting.messages.map {
             "  \(count($0.count, "message")) of \($0.chat) \($0.count == 1 ? "waits" : "wait") for a messaging "
                 + "server; the texts are in .chatfs/messages/\($0.chat).jsonl"

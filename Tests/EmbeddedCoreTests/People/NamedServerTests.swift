@@ -33,6 +33,7 @@ struct NamedServerTests {
             try directory.refusedServers(of: profile) == [inside.server]
         }
         #expect(inside.connectionCount == 1, "the accomplice's")
+        #expect(try await alice.core.networkWaiting().refused == [inside.server])
         await accomplice.stop()
         await inside.stop()
         try await club.end()
