@@ -18,8 +18,8 @@ public enum RelayCheck {
         guard inward.isEmpty else {
             throw ChatError(
                 .file(.notApproved),
-                "The file is on a relay inside this machine's own network, which is not contacted "
-                    + "unless you allow it: chatfs approve \(list(inward))")
+                "The file is on a relay inside this machine's own network. Approve it only if it is known "
+                    + "to you: chatfs approve \(list(inward))")
         }
         guard allowsUnknown else {
             throw ChatError(

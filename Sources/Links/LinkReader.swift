@@ -24,7 +24,7 @@ struct LinkReader: Sendable {
 
     /// - Parameters:
     ///   - name: instead of that of the sender.
-    ///   - approving: relays are approved before they are asked, and those of the file.
+    ///   - approving: relays outside of the own network are approved before they are asked, and those of the file.
     func read(
         _ link: FileLink, named name: String?, approving: Bool
     ) async throws(ChatError) -> LinkTable.Addition {
@@ -108,8 +108,12 @@ struct LinkReader: Sendable {
         try await core.checkRelays(of: direct.text)
     }
 
+    /// Approves the relays that a link names. One inside the own network is approved by its address alone (`chatfs
+    /// approve`): who wrote the link chose it, and the user need not have seen it.
     private func allow(_ relays: [RelayAddress]) async throws(ChatError) {
-        try await blocking.run { [approve] in try approve(relays.map(\.withoutPassword)) }
+        let outside = relays.filter { !$0.leadsIntoOwnNetwork }
+        guard !outside.isEmpty else { return }
+        try await blocking.run { [approve] in try approve(outside.map(\.withoutPassword)) }
     }
 
     private static func mapped<Result: Sendable>(

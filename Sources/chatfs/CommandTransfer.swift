@@ -4,15 +4,14 @@ import XFTP
 
 /// What the commands that move files without a chat have in common.
 enum CommandTransfer {
-    /// A client for the user's own command: naming a relay approves it.
+    /// A client for relays that the user named, or that the user's own description names.
     static func client() -> XFTPClient { XFTPClient(settings: XFTPClientSettings(policy: .everything)) }
 
-    /// The same for a description, which approves its relays; not those inside the own network of another one to which it
-    /// leads.
-    static func client(for description: FileDescription) -> XFTPClient {
+    /// A client for the description or link of somebody else. Of relays inside this machine's own network it contacts
+    /// only the approved ones.
+    static func client(approving inward: InwardRelays) -> XFTPClient {
         XFTPClient(
-            settings: XFTPClientSettings(
-                policy: OutboundPolicy(chosen: description.relays.flatMap(\.places))))
+            settings: XFTPClientSettings(policy: OutboundPolicy(chosen: inward.approved.flatMap(\.places))))
     }
 
     /// Runs `work` until it ends or a stop signal comes; then it is cancelled, `advice` is said, and

@@ -53,8 +53,8 @@ struct RelayCheckTests {
         for allowsUnknown in [true, false] {
             #expect(
                 refusal([outside, inside], allowsUnknown: allowsUnknown)
-                    == "The file is on a relay inside this machine's own network, which is not contacted unless you "
-                    + "allow it: chatfs approve \(inside.text)")
+                    == "The file is on a relay inside this machine's own network. Approve it only if it is known "
+                    + "to you: chatfs approve \(inside.text)")
         }
         #expect(refusal([outside, inside], allowsUnknown: true, known: [inside]) == nil)
     }

@@ -98,6 +98,19 @@ struct LinkReaderTests {
         #expect(relays == link.fileDescription.relays.map(\.withoutPassword) && relays.count == 1)
     }
 
+    @Test("relays inside the own network are approved by name alone")
+    func inward() async throws {
+        let inside = try #require(
+            RelayAddress("xftp://\(Base64URL.encode([UInt8](repeating: 6, count: 32)))@192.168.1.1:22"))
+        let link = try link(LinkFacts(name: "a", size: 5, expires: nil)) { description in
+            var replica = description.chunks[0].replicas[0]
+            replica.relay = inside
+            description.chunks[0].replicas.append(replica)
+        }
+        _ = try await reader.read(link, named: nil, approving: true)
+        #expect(asked.withLock { $0 }.map(\.hosts) == [["203.0.113.1"]])
+    }
+
     @Test("relays that cannot be approved leave nothing behind")
     func approvalFails() async throws {
         let reader = LinkReader(

@@ -79,7 +79,7 @@ struct LinkStage {
     /// Of one chunk of 64 KiB on a relay that nobody reaches.
     static func description(_ number: UInt8 = 1) throws -> FileDescription {
         let relay = try #require(
-            RelayAddress("xftp://\(Base64URL.encode([UInt8](repeating: 5, count: 32)))@192.0.2.1:5443"))
+            RelayAddress("xftp://\(Base64URL.encode([UInt8](repeating: 5, count: 32)))@203.0.113.1:5443"))
         let replica = FileDescription.Replica(
             relay: relay, id: [UInt8](repeating: 9, count: 16),
             key: try SigningKey(seed: [UInt8](repeating: 2, count: 32)).pkcs8)

@@ -26,8 +26,7 @@ struct Lie {
         self.change = change
     }
 
-    /// Whether `chatfs file receive` must fail too. It approves every relay that it is given, and
-    /// knows no message to compare the length with.
+    /// Whether `chatfs file receive` must fail too. It knows no message to compare the length with.
     var concernsDescription: Bool {
         switch change {
         case .description, .flippedBytesOnRelay: true

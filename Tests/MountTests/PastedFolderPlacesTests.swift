@@ -61,7 +61,10 @@ struct PastedFolderPlacesTests {
         #expect(
             try mounts.folder.names(in: "alice/Links").sorted() == ["Holiday.zip", "Holiday.zip.url"])
         let received = try await ChatFSProcess.run(
-            ["file", "receive", link, "--out", mounts.path("received.zip")])
+            [
+                "file", "receive", link, "--out", mounts.path("received.zip"), "--approve",
+                mounts.relayAddress,
+            ])
         #expect(received.succeeded, "\(received.errors)")
         try await expectHoliday(in: "received.zip", mounts)
     }

@@ -30,22 +30,26 @@ import Testing
         #expect(!sent.errors.contains("Sending:"), "no progress in a pipe")
         #expect(!sent.errors.contains("\r"))
 
-        let received = try await Self.run(folder, "receive", "out/rcv1.xftp", "--out", "copy.mp4")
+        let received = try await Self.run(
+            folder, "receive", "out/rcv1.xftp", "--out", "copy.mp4", "--approve", address)
         #expect(received.succeeded, "\(received.errors)")
         #expect(received.output == "copy.mp4\n")
         #expect(try folder.read("copy.mp4") == bytes)
         // Into a folder it gets its sender's name, twice two names; the description stays.
         _ = try folder.makeFolder("in")
         for name in ["film über.mp4", "film über (2).mp4"] {
-            let again = try await Self.run(folder, "receive", "out/rcv1.xftp", "--out", "in")
+            let again = try await Self.run(
+                folder, "receive", "out/rcv1.xftp", "--out", "in", "--approve", address)
             #expect(again.output == "in/\(name)\n")
             #expect(try folder.read("in/\(name)") == bytes)
         }
         #expect(try folder.names(in: "in").count == 2)
-        let byLink = try await Self.run(folder, "receive", link, "--out", "linked", "--acknowledge")
+        let byLink = try await Self.run(
+            folder, "receive", link, "--out", "linked", "--acknowledge", "--approve", address)
         #expect(byLink.succeeded, "\(byLink.errors)")
         #expect(try folder.read("linked") == bytes)
-        let acknowledged = try await Self.run(folder, "receive", link, "--out", "linked2")
+        let acknowledged = try await Self.run(
+            folder, "receive", link, "--out", "linked2", "--approve", address)
         #expect(!acknowledged.succeeded)
         #expect(acknowledged.errors.contains("expired or deleted"))
 
@@ -56,12 +60,41 @@ import Testing
         let deleted = try await Self.run(folder, "delete", "out/snd.xftp.private")
         #expect(deleted.output == "Deleted 4 chunks.\n", "and what the link leads to")
         #expect(relay.relay.storedBytes == 0)
-        let gone = try await Self.run(folder, "receive", "out/rcv2.xftp", "--out", "late")
+        let gone = try await Self.run(
+            folder, "receive", "out/rcv2.xftp", "--out", "late", "--approve", address)
         #expect(gone.ending == .code(1))
         #expect(!(try folder.names().contains("late")))
         #expect(
             !(try folder.names().contains { $0.hasSuffix(".part") }),
             "no rest of a file that can never be had")
+    }
+
+    /// Whoever made the link chose its relays, and what they answer says which ports are open there.
+    @Test func relaysInsideTheOwnNetworkNeedTheirApproval() async throws {
+        let relay = try LocalRelay()
+        let folder = try TemporaryFolder()
+        try folder.write([1, 2, 3], to: "a")
+        let sent = try await Self.run(folder, "send", "a", "--relay", relay.address.text, "--out", "out")
+        let description = String(decoding: try folder.read("out/rcv1.xftp"), as: UTF8.self)
+        let named = description.replacing("@127.0.0.1", with: "@localhost")
+        try folder.write(Array(named.utf8), to: "named.xftp")
+        let other = "xftp://LcJUMfVhwD8yxjAiSaDzzGF3-kLG4Uh0Fl_ZIjrRwjI=@127.0.0.1"
+        for source in ["out/rcv1.xftp", sent.output.trimmingNewline, "named.xftp"] {
+            for approved in [[], ["--approve", other]] {
+                let refused = try await ChatFSProcess.run(
+                    ["file", "receive", source, "--out", "b"] + approved, folder: folder.path)
+                #expect(refused.ending == .code(1), "\(source)")
+                #expect(
+                    refused.errors.contains("Approve it only if it is known to you: --approve xftp://"),
+                    "\(refused.errors)")
+            }
+        }
+        #expect(!(try folder.names().contains("b")))
+        let address = relay.address.text.replacing("@127.0.0.1", with: "@localhost")
+        let received = try await Self.run(
+            folder, "receive", "named.xftp", "--out", "b", "--approve", address, "--approve", other)
+        #expect(received.succeeded, "\(received.errors)")
+        #expect(try folder.read("b") == [1, 2, 3])
     }
 
     @Test func aDescriptionFromStandardInputWorks() async throws {
@@ -72,7 +105,8 @@ import Testing
         #expect(
             try folder.names(in: "a.xftp") == ["rcv1.xftp", "snd.xftp.private"], "FILE.xftp when not told")
         let received = try await Shell.script(
-            "\(ChatFSProcess.path) file receive - --out b < a.xftp/rcv1.xftp", folder: folder.path)
+            "\(ChatFSProcess.path) file receive - --out b --approve '\(relay.address.text)' < a.xftp/rcv1.xftp",
+            folder: folder.path)
         #expect(received.succeeded, "\(received.errors)")
         #expect(try folder.read("b") == [1, 2, 3])
     }
@@ -88,7 +122,7 @@ import Testing
             (["send", ".", "--relay", "xftp://\(fingerprint)@127.0.0.1:1"], 1),
             (["send", "a", "--relay", "xftp://\(fingerprint)@127.0.0.1:1", "--recipients", "0"], 64),
             (["receive", "missing.xftp"], 1), (["receive", "bad.xftp"], 1),
-            (["receive", "simplex:/file#/?x=y"], 1),
+            (["receive", "simplex:/file#/?x=y"], 1), (["receive", "bad.xftp", "--approve", "127.0.0.1"], 1),
             (["receive", "bad.xftp", "--out", "a"], 1), (["info", "bad.xftp"], 1),
             (["delete", "bad.xftp"], 1),
         ]
@@ -135,7 +169,9 @@ import Testing
         #expect(relay.relay.storedBytes <= whole + 6 * 4_194_304 + 65_536)
         #expect(before < whole)
 
-        let receive = ["file", "receive", "out/rcv1.xftp", "--out", "copy"]
+        let receive = [
+            "file", "receive", "out/rcv1.xftp", "--out", "copy", "--approve", relay.address.text,
+        ]
         let receiving = try await ChatFSProcess.start(receive, folder: folder.path)
         await Self.send(SIGKILL, to: receiving) {
             let part = (try? folder.names())?.first { $0.hasSuffix(".part") }

@@ -420,7 +420,8 @@ public final class OfficialCore: ChatCore {
     }
 
     public func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID {
-        try await standaloneFiles.download(link, to: path)
+        try await receiver.checkOwnNetwork(of: link)
+        return try await standaloneFiles.download(link, to: path)
     }
 
     public func cancelStandaloneFile(_ file: FileID) async throws(ChatError) {

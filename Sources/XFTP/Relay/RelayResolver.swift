@@ -67,7 +67,7 @@ enum RelayResolver {
         XFTPError(
             .relayNotAllowed,
             "The relay \(relay.name) has an address inside this machine or its network. "
-                + "Configure it with --relay if it is yours.")
+                + "Approve \(relay.text) only if it is known to you.")
     }
 }
 

@@ -66,7 +66,11 @@ private struct TransferTimes: Sendable {
         try await stage.settle()
         let sent = ContinuousClock.now
         try await stage.run(
-            Stage.chatfs, ["file", "receive", folder + "/rcv1.xftp", "--out", stage.plain("got-" + name)])
+            Stage.chatfs,
+            [
+                "file", "receive", folder + "/rcv1.xftp", "--out", stage.plain("got-" + name), "--approve",
+                relay.address,
+            ])
         receive.append(FileWork.seconds(since: sent))
         try await stage.run(Stage.chatfs, ["file", "delete", folder + "/snd.xftp.private"])
     }

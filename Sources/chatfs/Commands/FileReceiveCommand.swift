@@ -16,7 +16,8 @@ enum FileReceiveCommand {
             download continues when the same command is given again. The description stays, and the file stays \
             on the relays unless you acknowledge it.
 
-            Giving this command approves the relays in the description: they see your address.
+            Giving this command approves the relays in the description: they see your address. A relay inside this \
+            machine's own network is contacted only with --approve RELAY, whoever names it.
 
             With --profile or --core the core of that profile receives it, through its mount when there is one; \
             --out then names the new file. Ctrl-C ends that and leaves nothing.
@@ -30,6 +31,7 @@ enum FileReceiveCommand {
             .flag(
                 "acknowledge",
                 "Acknowledge to the relays that this recipient has the file; it can be fetched once only."),
+            InwardRelays.option,
         ] + CommonOptions.access,
         examples: [
             Example("chatfs file receive rcv1.xftp", "Into the current folder."),
@@ -42,11 +44,14 @@ enum FileReceiveCommand {
             return try await receive(description, access, invocation)
         }
         let target = try await ThreadPool.shared.run { try Target(invocation["out"]) }
-        let client = CommandTransfer.client(for: description)
+        let inward = try InwardRelays(invocation)
+        try inward.require(description)
+        let client = CommandTransfer.client(approving: inward)
         let path = try await CommandTransfer.stoppable(
             invocation, advice: "The same command continues from here."
         ) {
             let direct = try await FileDownload.followRedirect(description, client: client)
+            try inward.require(direct)
             let destination = try await ThreadPool.shared.run { () throws(XFTPError) in
                 try PlainFileDestination(folder: target.folder, for: direct, naming: target.name)
             }
@@ -70,6 +75,9 @@ enum FileReceiveCommand {
         guard let path = invocation["out"], !invocation.has("acknowledge") else {
             throw UsageError(
                 "--profile and --core need --out, the path of a new file, and do not acknowledge")
+        }
+        guard try InwardRelays(invocation).approved.isEmpty else {
+            throw UsageError("with --profile and --core, 'chatfs approve RELAY' approves relays")
         }
         let absolute = try await ThreadPool.shared.run { () throws(PathError) in
             try naming(path) { () throws(SystemError) in try GivenPath.ofNewFile(path) }

@@ -25,7 +25,8 @@ enum LinkAddCommand {
             .value("name", named: "NAME", .text, "Another name than the sender's."),
             .flag(
                 "approve",
-                "Let files be received from the relays of this link: they see your network address."),
+                "Let files be received from the relays of this link: they see your network address. Those inside "
+                    + "your own network need 'chatfs approve'."),
         ] + CommonOptions.access,
         examples: [
             Example("chatfs link add - < link.txt", "A link that nobody sees."),

@@ -95,6 +95,16 @@ final class FileReceiver: Sendable {
         }
     }
 
+    /// Refuses a link that names relays inside the own network, unless they are known: the core would contact them. What is
+    /// no link is the core's to refuse.
+    /// - Throws: `.file(.notApproved)`, naming the relays.
+    func checkOwnNetwork(of link: String) async throws(ChatError) {
+        guard let relays = (try? await FileLink.parsed(link))?.fileDescription.relays else { return }
+        try await blocking.run { [trust] in
+            try RelayCheck.require(relays, allowsUnknown: true, isKnown: trust.holds)
+        }
+    }
+
     /// What holds for relays that nobody decided about: told to this mount, else kept by `chatfs approve`.
     private func unknownRelays() async -> OfficialCoreSettings.UnknownRelays {
         if let told = settings.unknownRelays { return told }
