@@ -18,12 +18,19 @@ public struct ChatItem: Hashable, Sendable {
     public var file: ChatFile?
     /// Whether its message carries a preview, also where `content` leaves it out (`ChatReading.preview`).
     public var hasPreview: Bool
+    /// Of a group: only its moderators and one member see it.
+    public var isForModerators: Bool
+    /// Its sender has deleted the message, and its file is here.
+    public var isDeletedBySender: Bool
 
     /// - Parameter hasPreview: nil where `content` leaves none out.
     public init(
         id: ItemID, chat: ChatReference, direction: Direction, sender: String, time: Timestamp,
-        content: MessageContent, file: ChatFile?, hasPreview: Bool? = nil
+        content: MessageContent, file: ChatFile?, hasPreview: Bool? = nil, isForModerators: Bool = false,
+        isDeletedBySender: Bool = false
     ) {
+        self.isForModerators = isForModerators
+        self.isDeletedBySender = isDeletedBySender
         self.hasPreview = hasPreview ?? !content.preview.isEmpty
         self.id = id
         self.chat = chat

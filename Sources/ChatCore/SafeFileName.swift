@@ -95,8 +95,11 @@ public enum SafeFileName {
     }
 
     /// `name` with ` (number)` before its extension: `report (2).pdf`, `a (2).tar.gz`.
-    public static func numbered(_ name: String, _ number: Int) -> String {
-        let mark = " (\(number))"
+    public static func numbered(_ name: String, _ number: Int) -> String { marked(name, "\(number)") }
+
+    /// `name` with a word in parentheses before its extension.
+    public static func marked(_ name: String, _ word: String) -> String {
+        let mark = " (\(word))"
         let (stem, suffix) = split(shortened(name, to: maxLength - mark.utf8.count))
         return String(stem) + mark + suffix
     }

@@ -36,7 +36,9 @@ extension EntryName {
     /// of the name is left. With the right extension no file manager opens a placeholder to sniff.
     init(of item: ChatItem) {
         let fallback = "file-\(item.id.rawValue)"
-        let name = SafeFileName.make(from: item.file?.name ?? "") ?? fallback
+        var name = SafeFileName.make(from: item.file?.name ?? "") ?? fallback
+        // In the group's folder it would look as if all members had it.
+        if item.isForModerators { name = SafeFileName.marked(name, "moderators") }
         guard let missing = Self.missingExtension(name, item.content.kind) else {
             self.init(name)
             return

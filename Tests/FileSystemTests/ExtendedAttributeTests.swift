@@ -67,6 +67,20 @@ struct ExtendedAttributeTests {
         await fixture.end()
     }
 
+    @Test func marksOfTheMessageAreAttributes() async throws {
+        let fixture = try await Fixture.make(drafts: MemoryDrafts()) { core in
+            _ = core.received("a.pdf", in: Fixture.bob, size: 10)
+            core.state.withLock { state in
+                state.items[0].isForModerators = true
+                state.items[0].isDeletedBySender = true
+            }
+        }
+        let path = "bob/a (moderators).pdf"
+        #expect(try fixture.attribute("user.chatfs.scope", of: path) == "support")
+        #expect(try fixture.attribute("user.chatfs.deleted", of: path) == "by-sender")
+        await fixture.end()
+    }
+
     @Test(
         "what is here, or was taken back, expires no more; what was tried in vain until then says so",
         arguments: [

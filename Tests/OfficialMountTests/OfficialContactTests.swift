@@ -32,7 +32,7 @@ struct OfficialContactTests {
         try await relays.stop()
     }
 
-    @Test("send each other files of any size, and what the sender deletes goes")
+    @Test("send each other files of any size; what is here stays when its sender deletes it")
     func files() async throws {
         let relays = try await OfficialRelays()
         let olga = try await OfficialPerson("olga", relays)
@@ -75,7 +75,9 @@ struct OfficialContactTests {
         let history = try await client.command("/_get chat @\(contact) count=1 search=a caption")
         let item = try OfficialClient.number("itemId", in: history)
         try await client.command("/_delete item @\(contact) \(item) broadcast")
-        try await wait(until: "the photo is gone") { access(chats + "/olga/photo.bin", F_OK) != 0 }
+        try await wait(until: "the photo, which is here, says so") {
+            (try? ExtendedAttribute.text("user.chatfs.deleted", of: chats + "/olga/photo.bin")) == "by-sender"
+        }
         try await client.command("/_delete @\(contact) full notify=on")
         try await wait(until: "nothing can be copied there") {
             let outcome = try await Shell.run("cp", [ChatFSProcess.path, chats + "/olga/late"])

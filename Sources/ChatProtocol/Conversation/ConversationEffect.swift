@@ -9,7 +9,8 @@ public enum ConversationEffect: Hashable, Sendable {
     case completed(IncomingMessage)
     /// Another content. Of a message that is not here (`isNew`) it is all that there will be.
     case changed(MessageKey, MessageUpdate, at: Timestamp, isNew: Bool)
-    /// To be forgotten with its file, and never shown when it should come later.
+    /// To be forgotten, and never shown when it should come later; its file too, except of one that is here where only
+    /// its author deletes it and the chat does not let them do so in full.
     case deleted(MessageKey, at: Timestamp, DeletedBy)
     case reacted(MessageKey, emoji: String, by: Author, isAdded: Bool)
     /// A part to be kept until the rest comes, also of a message that is not here yet. The first one takes the place of
@@ -53,7 +54,10 @@ public enum ConversationEffect: Hashable, Sendable {
 }
 
 public enum DeletedBy: Hashable, Sendable {
+    /// The others are to see that it was deleted, and keep what they have of it.
     case author
+    /// Where the chat allows full deletion.
+    case authorInFull
     case moderator
 }
 

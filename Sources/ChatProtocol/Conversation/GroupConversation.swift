@@ -124,6 +124,7 @@ public struct GroupConversation: Hashable, Sendable {
         }
         var intake = MessageIntake(author: .member(author), time: time, records: records)
         intake.isHidden = member?.isBlocked ?? false
+        intake.deletesInFull = profile.preferences.allow(.fullDelete, to: role(of: member, author))
         return try effects(of: message, by: member, intake) + remembered
     }
 

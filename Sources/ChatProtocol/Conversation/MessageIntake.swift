@@ -8,6 +8,8 @@ struct MessageIntake<Records: ConversationRecords> {
     let records: Records
     /// Kept, and not shown.
     var isHidden = false
+    /// The chat lets the author take back what others have of a message.
+    var deletesInFull = false
 
     /// Until when after a message its author may delete it: official senders stop after 30 h, official recipients
     /// take it for 78 h.
@@ -102,9 +104,10 @@ struct MessageIntake<Records: ConversationRecords> {
 
     func delete(_ id: SharedMessageID) throws(Records.Failure) -> [ConversationEffect] {
         let key = MessageKey(id, by: author)
-        guard let known = try records.message(key) else { return [.deleted(key, at: time, .author)] }
+        let deleted = ConversationEffect.deleted(key, at: time, deletesInFull ? .authorInFull : .author)
+        guard let known = try records.message(key) else { return [deleted] }
         guard known.state != .deleted, time <= known.time.advanced(by: Self.deletionWindow) else { return [] }
-        return [.deleted(key, at: time, .author)]
+        return [deleted]
     }
 
     func cancelFile(_ id: SharedMessageID) throws(Records.Failure) -> [ConversationEffect] {

@@ -45,7 +45,7 @@ struct ArrivedMessages {
             line.isForModerators = update.scope != nil
             if isNew { line.disappears = try end(update.timeToLive) }
             try change.write(line, to: side)
-        case .deleted(let key, let time, _): try delete(key, at: time)
+        case .deleted(let key, let time, let actor): try delete(key, at: time, keepsFile: actor == .author)
         case .descriptionGrew(let key, let description, let part):
             try messages.keep(description, after: part, of: key, in: side.chat)
         case .described(let key, let text): try describe(key, text)
@@ -145,7 +145,8 @@ struct ArrivedMessages {
             sender: try name(of: incoming.key), time: time, content: MessageContent(content),
             created: likely(time), fileName: file.name, size: min(file.size, FilePolicy.standaloneLimit),
             transport: file.isInline ? .smp : .xftp,
-            disappears: try end(incoming.message.timeToLive))
+            disappears: try end(incoming.message.timeToLive),
+            isForModerators: incoming.message.scope != nil)
         change.noteDisappearing(at: message.disappears)
         switch file.way {
         case .described where file.size > FilePolicy.standaloneLimit: message.problem = .tooLargeToReceive
@@ -174,7 +175,8 @@ struct ArrivedMessages {
         if let changed = try change.tables.items.item(item) { change.tell(.chatItemUpdated(changed)) }
     }
 
-    private func delete(_ key: MessageKey, at time: Timestamp) throws {
+    /// - Parameter keepsFile: an entry whose file is here stays, and says that its sender deleted it.
+    private func delete(_ key: MessageKey, at time: Timestamp, keepsFile: Bool = false) throws {
         let item = try messages.item(key, in: side.chat)
         if try messages.record(of: key, in: side.chat) != nil {
             try change.write(line(.deletion, of: key, at: time), to: side)
@@ -183,6 +185,11 @@ struct ArrivedMessages {
         guard let item, let found = try change.tables.items.deletable(item, in: side.chat) else { return }
         try change.tables.items.delete(item)
         try change.post(.deleted(item, storedName: found.storedName), to: side)
+        if keepsFile, found.status == .rcvComplete {
+            try change.tables.items.noteDeletedBySender(item)
+            if let kept = try change.tables.items.item(item) { change.tell(.chatItemUpdated(kept)) }
+            return
+        }
     }
 
     private func describe(_ key: MessageKey, _ text: String) throws {

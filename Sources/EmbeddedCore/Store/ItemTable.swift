@@ -32,7 +32,7 @@ struct ItemTable {
         SELECT i.id AS item, c.kind AS chat_kind, c.id AS chat, i.direction, i.sender, i.time,
             i.kind AS content_kind, i.preview, i.seconds, i.text,
             f.id AS file, f.name, f.size, f.status, f.transport, f.stored_name, f.key, f.nonce, f.expires,
-            f.problem, f.problem_sentence, i.is_delivered,
+            f.problem, f.problem_sentence, i.is_delivered, i.is_for_moderators, i.is_deleted_by_sender,
             (f.description IS NOT NULL OR f.transport IN ('inline', 'smp')) AS is_described,
             CASE f.transport WHEN 'smp' THEN (SELECT received FROM inline_transfer WHERE file = f.id) END AS received
         FROM item i JOIN chat c ON c.id = i.chat JOIN file f ON f.item = i.id
@@ -105,7 +105,8 @@ struct ItemTable {
             content: MessageContent(
                 kind: kind.kind(preview: row.text("preview"), seconds: Int(row.integer("seconds"))),
                 text: row.text("text")),
-            file: try file(row))
+            file: try file(row), isForModerators: row.bool("is_for_moderators"),
+            isDeletedBySender: row.bool("is_deleted_by_sender"))
     }
 
     private func file(_ row: borrowing Row) throws -> ChatFile {
@@ -164,6 +165,11 @@ struct ItemTable {
     func delete(_ item: ItemID) throws {
         try connection.execute("DELETE FROM item WHERE id = ?", item.rawValue)
         try SharedMessageTable(connection).prune(item)
+    }
+
+    /// A received item stays although its sender has deleted the message.
+    func noteDeletedBySender(_ item: ItemID) throws {
+        try connection.execute("UPDATE item SET is_deleted_by_sender = 1 WHERE id = ?", item.rawValue)
     }
 
     // MARK: - Disappearing
@@ -295,6 +301,8 @@ struct ItemTable {
         var problem: FileProblem?
         /// When it is gone again; nil: never.
         var disappears: Timestamp?
+        /// Of a group: only its moderators and one member see it.
+        var isForModerators = false
     }
 
     func insertReceived(_ message: NetworkMessage, in chat: Int64) throws -> ItemID {
@@ -302,9 +310,10 @@ struct ItemTable {
         try connection.execute(
             """
             INSERT INTO item (profile, chat, direction, sender, time, created, kind, preview, seconds, text,
-                disappears) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                disappears, is_for_moderators) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """, profile, chat, StoredDirection.received, message.sender, message.time, message.created,
-            content.kind, content.preview, content.seconds, message.content.text, message.disappears)
+            content.kind, content.preview, content.seconds, message.content.text, message.disappears,
+            message.isForModerators)
         let item = ItemID(connection.lastInsertedID)
         let status: StoredFileStatus = message.problem == nil ? .rcvInvitation : .rcvError
         try connection.execute(

@@ -44,6 +44,13 @@ enum Schema {
         Migration("description parts", descriptionParts),
         Migration("unasked files", unasked),
         Migration("newcomers", newcomers),
+        // What a received item says beside its content: who else sees it, and that its sender has deleted it.
+        Migration(
+            "marks of items",
+            """
+            ALTER TABLE item ADD COLUMN is_for_moderators INTEGER NOT NULL DEFAULT 0;
+            ALTER TABLE item ADD COLUMN is_deleted_by_sender INTEGER NOT NULL DEFAULT 0;
+            """),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in

@@ -52,6 +52,8 @@ struct ExtendedAttribute: Sendable {
                 let text = entry.draft?.caption ?? entry.item?.content.text ?? ""
                 return text.isEmpty ? nil : text
             }),
+        .init("user.chatfs.scope") { $0.item?.isForModerators == true ? "support" : nil },
+        .init("user.chatfs.deleted") { $0.item?.isDeletedBySender == true ? "by-sender" : nil },
         .init("user.chatfs.metadata") { $0.node.isCleaned ? "removed" : nil },
         // What is asked for by setting it.
         .init("user.chatfs.retry", set: { entry, _ in entry.sendOnceMore() }, value: { _ in nil }),

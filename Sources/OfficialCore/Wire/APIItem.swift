@@ -73,11 +73,15 @@ public struct APIItem: Hashable, Sendable {
     /// The item in the words of ChatFS; nil when it is no message or a stub. `own` is the name of the
     /// user's profile.
     public func chatItem(own: String, filesFolder: String) -> ChatItem? {
-        guard let content, deletion == nil else { return nil }
+        guard let content, deletion == nil || isDeletedBySender else { return nil }
         return ChatItem(
             id: id, chat: chat.reference.chat, direction: direction, sender: sender ?? own, time: time,
-            content: content, file: file?.chatFile(filesFolder: filesFolder, of: time))
+            content: content, file: file?.chatFile(filesFolder: filesFolder, of: time),
+            isDeletedBySender: isDeletedBySender)
     }
+
+    /// Its sender deleted it where no full deletion is agreed on: the core keeps its file, and shows both in the apps.
+    var isDeletedBySender: Bool { deletion == .deleted && direction == .received }
 }
 
 extension MessageContent {
@@ -110,6 +114,9 @@ public struct APIDeletion: Hashable, Sendable {
         replacement = json["toChatItem"].flatMap(APIItem.init(pair:))
         reason = isTimed ? .disappeared : replacement?.deletion?.reason ?? .deleted
     }
+
+    /// What its sender deleted, and the core keeps.
+    var kept: APIItem? { replacement?.isDeletedBySender == true && reason == .deleted ? replacement : nil }
 
     /// Those of `chatItemsDeleted`, which says of all together whether their time was over (`timed`). A
     /// moderator leaves a stub, also where the group deletes in full; a sender does only where it does not.

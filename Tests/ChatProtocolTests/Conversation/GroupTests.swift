@@ -155,6 +155,25 @@ struct GroupTests {
         #expect(chat.records.items[own]?.record.state == .deleted)
     }
 
+    @Test("only where the group allows it a deletion is in full", arguments: [nil, false, true])
+    func fullDeletion(isOn: Bool?) throws {
+        var chat = try GroupFixture()
+        if let isOn {
+            var preferences = GroupPreferences()
+            preferences[.fullDelete] = .init(isOn: isOn)
+            try chat.receive(.group(.preferences(preferences)), 1, by: 3)
+        }
+        let author = try Sample.member(4)
+        try chat.receive(.message(Self.hello), 2, by: 4)
+        let effects = try chat.group.receive(
+            .message(ChatMessage(.deletion(Sample.id(2), author: nil), id: Sample.id(3))), at: Sample.time,
+            over: author, from: chat.records)
+        let key = MessageKey(try Sample.id(2), by: .member(author))
+        #expect(
+            effects.contains(.deleted(key, at: Sample.time, isOn == true ? .authorInFull : .author)),
+            "\(effects)")
+    }
+
     @Test("nobody uses up what the descriptions of others wait in")
     func waitingDescriptions() throws {
         var chat = try GroupFixture()

@@ -218,6 +218,24 @@ struct EventIntakeTests {
             "a page that is under way does not bring it back")
     }
 
+    @Test func whatItsSenderDeletesStaysWhereItsFileIsHere() async throws {
+        var told: [String] = []
+        for (id, status) in [(Int64(1), "rcvComplete"), (2, "rcvInvitation")] {
+            var message = ScriptedMessage(id: id, chat: "@3", name: "\(id)")
+            message.status = #"{"type":"\#(status)"}"#
+            try await known(message)
+            let shown = place.simplex.pair(message)
+            message.deletion = "deleted"
+            let deletion =
+                #"{"deletedChatItem":\#(shown),"toChatItem":\#(place.simplex.pair(message))}"#
+            _ = try place.take(
+                json: #"{"type":"chatItemsDeleted","chatItemDeletions":[\#(deletion)],"timed":false}"#)
+            told += await place.told()
+        }
+        #expect(told == ["chatItemUpdated", "chatItemsDeleted deleted"])
+        #expect(try place.item(1)?.isDeletedBySender == true && place.item(2) == nil)
+    }
+
     @Test(
         "cancelled by this profile in another program: the state that its item has; without an item nothing")
     func cancelled() async throws {

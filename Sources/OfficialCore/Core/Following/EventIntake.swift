@@ -30,7 +30,11 @@ final class EventIntake: Sendable {
         case .chatItemUpdated(let item): return try takeUpdated(item, change)
         case .chatItemsDeleted(let deletions):
             recent.note(deletions.map(\.item.id))
-            for (reason, deletions) in Dictionary(grouping: deletions, by: \.reason) {
+            let (kept, gone) = (
+                deletions.compactMap(\.kept), deletions.filter { $0.kept == nil }
+            )
+            for item in kept { try change.take(item, .look) { .chatItemUpdated($0) } }
+            for (reason, deletions) in Dictionary(grouping: gone, by: \.reason) {
                 try change.remove(deletions.map(\.item.id), reason)
             }
         case .groupChatItemsDeleted(_, let items):

@@ -60,6 +60,10 @@ final class IndexChange {
         var file = told
         try correct(
             &file, before: before?.file?.status, isFirst: before == nil, occasion, isTold: event != nil)
+        if shown.isDeletedBySender, file.status != .rcvComplete {
+            if before != nil { try remove([item.id], .deleted) }
+            return nil
+        }
         try tables.items.put(
             shown, file, reference: item.chat.reference.description, isRead: item.isRead)
         if item.disappears { try tables.items.noteThatItDisappears(item.id) }

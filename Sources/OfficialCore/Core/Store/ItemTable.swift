@@ -12,7 +12,7 @@ struct ItemTable {
 
     private static let query = """
         SELECT id, chat, direction, sender, time, kind, seconds, text, file, name, size, transport, status, part, \
-        total, problem, sentence, described, path, sealed, preview FROM item
+        total, problem, sentence, described, path, sealed, preview, reference, deleted FROM item
         """
 
     func item(_ id: ItemID) throws -> ChatItem? {
@@ -88,7 +88,10 @@ struct ItemTable {
             sender: row.text("sender"), time: row.timestamp("time"),
             content: MessageContent(
                 kind: kind.kind(seconds: Int(row.integer("seconds"))), text: row.text("text")),
-            file: file, hasPreview: row.bool("preview"))
+            file: file, hasPreview: row.bool("preview"),
+            // Of a part of a group the reference names more than the group.
+            isForModerators: row.text("reference") != row.text("chat"),
+            isDeletedBySender: row.bool("deleted"))
     }
 
     // MARK: - Writing
@@ -101,9 +104,9 @@ struct ItemTable {
             """
             INSERT INTO item (id, chat, reference, seen, direction, sender, time, kind, seconds, text,
                 file, name, size, transport, status, part, total, problem, sentence, described, path, sealed,
-                read, preview)
+                read, preview, deleted)
             VALUES (?, ?, ?, coalesce((SELECT number FROM walk WHERE reference = ?), 0),
-                ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE SET
                 seen = excluded.seen, sender = excluded.sender, time = excluded.time, kind = excluded.kind,
                 seconds = excluded.seconds, text = excluded.text, file = excluded.file,
@@ -112,14 +115,14 @@ struct ItemTable {
                 problem = excluded.problem, sentence = excluded.sentence,
                 described = max(described, excluded.described), path = excluded.path,
                 sealed = excluded.sealed, read = max(read, excluded.read),
-                preview = excluded.preview
+                preview = excluded.preview, deleted = excluded.deleted
             """,
             item.id.rawValue, item.chat.description, reference, reference,
             StoredDirection(item.direction), item.sender, item.time, content.kind, content.seconds,
             item.content.text, file.id.rawValue, file.name, file.size, file.transport.rawValue,
             status.word, status.part, status.total, status.problem?.kind.rawValue, status.problem?.sentence,
             file.status == .rcvInvitation(described: true), file.source?.path,
-            file.source?.arguments != nil, isRead, item.hasPreview)
+            file.source?.arguments != nil, isRead, item.hasPreview, item.isDeletedBySender)
     }
 
     /// Where a file lies, and whether there is a key, which only the core has.

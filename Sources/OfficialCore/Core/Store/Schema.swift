@@ -98,6 +98,8 @@ enum Schema {
         Migration(
             "place",
             "CREATE TABLE place (only INTEGER PRIMARY KEY CHECK (only = 1), staging TEXT NOT NULL) STRICT"),
+        // Its sender deleted the message, and the core keeps its file.
+        Migration("deleted by sender", "ALTER TABLE item ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0"),
     ]
 
     /// The same for received items whose file is not here and that relays drop at some time.
