@@ -197,7 +197,10 @@ struct AgentTables {
         case .deliver(let message, let number, let hash):
             _ = try events.append(message, receipt: .init(number: number, hash: hash), of: id)
             outcome.hasEvents = true
-        case .send(let item): try send(item, isBody: false, to: id)
+        case .send(let item):
+            // Said twice it says nothing more, and a server decides how often: of an overfull queue it may tell at will.
+            if item.kind == .message, try outgoing.holds(item, to: id) { break }
+            try send(item, isBody: false, to: id)
         case .delivered(let receipt):
             if let item = try outgoing.unanswered(receipt, in: id) { try sent(item, to: id) }
             if let number = try outgoing.confirm(receipt, in: id) {

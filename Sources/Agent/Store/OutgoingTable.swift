@@ -47,6 +47,15 @@ struct OutgoingTable {
         return connection.lastInsertedID
     }
 
+    /// Whether the same message of the agent waits already, and is not encrypted yet.
+    func holds(_ outgoing: Outgoing, to id: ConnectionID) throws -> Bool {
+        try connection.exists(
+            """
+            SELECT 1 FROM outgoing WHERE connection = ? AND is_body = 0 AND kind = ? AND is_urgent = ?
+                AND content = ? AND message_number IS NULL
+            """, id.number, outgoing.kind, outgoing.isUrgent, outgoing.content)
+    }
+
     /// The connection stands: what was to be sent before waits from now on.
     func beginWaiting(_ id: ConnectionID, now: ElapsedTime) throws {
         try connection.execute(

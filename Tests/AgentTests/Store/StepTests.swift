@@ -62,6 +62,24 @@ import Testing
         #expect(state.receiving[0].status == .suspending && outcome.queues == [state.receiving[0].id])
     }
 
+    /// A server may tell as often as it likes that a queue was full.
+    @Test func messagesOfTheAgentWaitOnlyOnce() throws {
+        let id = try insert(.connected)
+        let location = QueueLocation(server: try Known.server(1), senderID: [1])
+        for _ in 0..<20 {
+            _ = try store.change { try $0.step(id) { $0.send(.roomAgain(location), isUrgent: false) } }
+        }
+        func waiting() throws -> [StoredOutgoing] {
+            try store.read {
+                try $0.outgoing.waiting(since: ElapsedTime(nanoseconds: .max), of: id)
+            }
+        }
+        #expect(try waiting().map(\.content) == [MessageContent.roomAgain(location).encoded])
+        // What the application sends is sent as often as it says.
+        for _ in 0..<2 { _ = try send(.message, isBody: true, to: id) }
+        #expect(try waiting().count == 3)
+    }
+
     @Test func aStepThatChangesNothingWakesNobody() throws {
         let id = try insert(.connected)
         let (_, outcome) = try store.change { try $0.step(id) { _ in } }
