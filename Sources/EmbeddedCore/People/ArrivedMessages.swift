@@ -80,7 +80,9 @@ struct ArrivedMessages {
         case .invitedToGroup(let invitation):
             try ArrivedRequests(change: change, time: change.time).take(invitation, in: side.chat)
         case .transferBegan(let key):
-            if let file = try file(of: key)?.id { try change.beginInline(file) }
+            if let (item, file) = try file(of: key) {
+                try change.beginInline(file, of: item, by: key.author, in: side)
+            }
         case .transferGrew(let key, let transfer, let bytes):
             if let file = try file(of: key)?.id { try change.keepInline(bytes, as: transfer, of: file) }
         case .transferFailed(let key, let failure):
@@ -183,13 +185,13 @@ struct ArrivedMessages {
         }
         try messages.forget(key, in: side.chat, at: time)
         guard let item, let found = try change.tables.items.deletable(item, in: side.chat) else { return }
-        try change.tables.items.delete(item)
-        try change.post(.deleted(item, storedName: found.storedName), to: side)
         if keepsFile, found.status == .rcvComplete {
             try change.tables.items.noteDeletedBySender(item)
             if let kept = try change.tables.items.item(item) { change.tell(.chatItemUpdated(kept)) }
             return
         }
+        try change.tables.items.delete(item)
+        try change.post(.deleted(item, storedName: found.storedName), to: side)
     }
 
     private func describe(_ key: MessageKey, _ text: String) throws {

@@ -13,10 +13,22 @@ extension ProfileChange {
     func receiveByItself(_ item: ItemID, from author: Author, in chat: Int64) throws {
         guard try tables.directory.profiles.sendsReceipts(profile), let item = try tables.items.item(item),
             let file = item.file, arrivals.receives(item),
-            try tables.inlineTransfers.count(by: author, in: chat) < Self.maxAskedByItself
+            try tables.inlineTransfers.count(by: author, in: chat) < Self.maxAskedByItself,
+            try tables.network.unasked.budget(of: author, in: chat, at: elapsed)
+                .allows(file.size, free: nil, at: elapsed)
         else { return }
         // What cannot be had now is still on offer.
-        _ = try receiveInline(file.id)
+        if try receiveInline(file.id) == nil { _ = try spendUnasked(file.size, of: author, in: chat) }
+    }
+
+    /// Charges an author's budget with a file that nobody asked for.
+    /// - Returns: false where the budget of the day does not allow it; nothing is charged then.
+    private func spendUnasked(_ size: UInt64, of author: Author, in chat: Int64) throws -> Bool {
+        var budget = try tables.network.unasked.budget(of: author, in: chat, at: elapsed)
+        guard budget.allows(size, free: nil, at: elapsed) else { return false }
+        budget.spend(size, at: elapsed)
+        try tables.network.unasked.keep(budget, of: author, in: chat)
+        return true
     }
 
     /// Has the sender of a file asked for it. What was asked for once comes to its end: nobody is told to stop, and nobody
@@ -68,8 +80,14 @@ extension ProfileChange {
 
     // MARK: - Chunks
 
-    /// Its chunks come without having been asked for.
-    func beginInline(_ file: FileID) throws {
+    /// Its chunks come without having been asked for. Beyond the author's budget they are passed over.
+    func beginInline(_ file: FileID, of item: ItemID, by author: Author, in side: ChatSide) throws {
+        let size = try tables.items.item(item)?.file?.size ?? 0
+        guard try spendUnasked(size, of: author, in: side.chat) else {
+            guard try setStatus(.rcvError, of: file, from: StoredFileStatus.offered, problem: .tooManyUnasked)
+            else { return }
+            return try post(.failed(item), to: side)
+        }
         try tables.inlineTransfers.begin(file, isAsked: false)
         try setStatus(.rcvAccepted, of: file, from: [.rcvInvitation])
     }
@@ -121,6 +139,9 @@ extension FileProblem {
     /// You have gone yourself.
     static let leftBeforeSent = FileProblem(
         .expired, "Only its sender had this file, and you have left the chat before it was sent.")
+    static let tooManyUnasked = FileProblem(
+        .neverUploaded,
+        "Its sender has sent more files within messages than are taken in a day: ask them to send it again.")
     static let tooLargeForMessages = FileProblem(
         .tooLarge,
         "Its sender's program sends this file within messages. There up to \(InlineTransfer.largestOffered) bytes are "

@@ -112,7 +112,7 @@ final class FileReceiver: Sendable {
     /// Returns whether the author's budget and the disk allow a file without a request. Otherwise it stays an offer until
     /// somebody reads it.
     private func isAffordable(_ item: ChatItem, _ file: ChatFile, _ tables: ProfileTables) throws -> Bool {
-        let now = store.clock.now()
+        let now = tables.directory.elapsed
         let sent = try tables.sharedMessages.received(item.id)
         let budget = try sent.map {
             try tables.network.unasked.budget(of: $0.key.author, in: $0.chat, at: now)
@@ -123,7 +123,7 @@ final class FileReceiver: Sendable {
     /// Charges the author's budget. Profiles of this data directory have none.
     private func spend(_ file: ChatFile, of item: ItemID, _ tables: ProfileTables) throws {
         guard let (key, chat) = try tables.sharedMessages.received(item) else { return }
-        let now = store.clock.now()
+        let now = tables.directory.elapsed
         var budget = try tables.network.unasked.budget(of: key.author, in: chat, at: now)
         budget.spend(file.size, at: now)
         try tables.network.unasked.keep(budget, of: key.author, in: chat)

@@ -9,13 +9,13 @@ struct UnaskedBudget: Hashable {
     static let maxBytes: UInt64 = 64 << 20
     static let period = Duration.seconds(24 * 3600)
 
-    /// When the period began in which these were received.
-    private(set) var since: Timestamp
+    /// When the period began in which these were received, by the clock of the database.
+    private(set) var since: ElapsedTime
     private(set) var files: Int
     /// Of content.
     private(set) var bytes: UInt64
 
-    init(since: Timestamp, files: Int = 0, bytes: UInt64 = 0) {
+    init(since: ElapsedTime, files: Int = 0, bytes: UInt64 = 0) {
         (self.since, self.files, self.bytes) = (since, files, bytes)
     }
 
@@ -23,7 +23,7 @@ struct UnaskedBudget: Hashable {
     /// - Parameters:
     ///   - size: bytes of content.
     ///   - free: bytes that are free on the disk; nil if unknown.
-    func allows(_ size: UInt64, free: UInt64?, at now: Timestamp) -> Bool {
+    func allows(_ size: UInt64, free: UInt64?, at now: ElapsedTime) -> Bool {
         if let free, free < FilePolicy.minimumFree || free - FilePolicy.minimumFree < size { return false }
         let present = present(at: now)
         return present.files < Self.maxFiles && present.bytes < Self.maxBytes
@@ -31,14 +31,14 @@ struct UnaskedBudget: Hashable {
     }
 
     /// Notes a file that `allows` has let through.
-    mutating func spend(_ size: UInt64, at now: Timestamp) {
+    mutating func spend(_ size: UInt64, at now: ElapsedTime) {
         self = present(at: now)
         files += 1
         bytes += min(size, Self.maxBytes)
     }
 
-    /// Begins anew after the period, and where the clock was set back.
-    private func present(at now: Timestamp) -> UnaskedBudget {
+    /// Begins anew after the period. The clock of the database is behind by some minutes at most, after a power cut.
+    private func present(at now: ElapsedTime) -> UnaskedBudget {
         now >= since && now < since.advanced(by: Self.period) ? self : UnaskedBudget(since: now)
     }
 }

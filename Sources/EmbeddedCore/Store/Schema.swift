@@ -44,6 +44,7 @@ enum Schema {
         Migration("description parts", descriptionParts),
         Migration("unasked files", unasked),
         Migration("newcomers", newcomers),
+        Migration("unasked files by the own clock", "DELETE FROM unasked_budget"),
         // What a received item says beside its content: who else sees it, and that its sender has deleted it.
         Migration(
             "marks of items",

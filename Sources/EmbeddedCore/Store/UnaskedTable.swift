@@ -9,13 +9,14 @@ struct UnaskedTable {
     init(_ connection: Connection) { self.connection = connection }
 
     /// Returns an unspent budget for an unknown author.
-    func budget(of author: Author, in chat: Int64, at now: Timestamp) throws -> UnaskedBudget {
+    func budget(of author: Author, in chat: Int64, at now: ElapsedTime) throws -> UnaskedBudget {
         try connection.first(
             "SELECT since, files, bytes FROM unasked_budget WHERE chat = ? AND author = ?", chat,
             SharedMessageTable.word(author)
         ) { row in
             UnaskedBudget(
-                since: row.timestamp("since"), files: Int(row.integer("files")), bytes: row.unsigned("bytes"))
+                since: ElapsedTime(nanoseconds: row.integer("since")), files: Int(row.integer("files")),
+                bytes: row.unsigned("bytes"))
         } ?? UnaskedBudget(since: now)
     }
 

@@ -40,6 +40,14 @@ import Testing
         try await wait(until: "as many are here as may be") {
             try await counts(stage.items) == [limit, more]
         }
+        // Whoever sets the wall clock gives nobody a new budget.
+        stage.world.clock.jump(by: UnaskedBudget.period)
+        let late = try await stage.offer("late.jpg", size: 10, stage.world.relay.put(pattern(10)))
+        #expect(try await stage.status(of: late) == .rcvInvitation(described: true))
+        stage.world.clock.jump(by: .zero - UnaskedBudget.period)
+        try await stage.core.deleteItems(
+            stage.items.filter { $0.file?.id == late }.map(\.id), in: stage.core.chat(named: "bob"),
+            mode: .internal)
         // One that is asked for is received all the same.
         let last = try #require(try await stage.items.first { $0.file?.name == "\(limit).jpg" }?.file)
         try await stage.core.receiveFile(last.id, approvedRelays: false)
@@ -53,6 +61,31 @@ import Testing
             return counts(items) == [limit + more, 0]
         }
         await later.shutDown()
+    }
+
+    @Test func filesWithinMessagesHaveTheSameBudget() async throws {
+        let stage = try await ToldStage()
+        let (author, chat) = (Author.contact, stage.chat)
+        try stage.core.store.commit { change in
+            let spent = UnaskedBudget(since: change.elapsed, files: UnaskedBudget.maxFiles - 1)
+            try change.tables.network.unasked.keep(spent, of: author, in: chat)
+        }
+        func send(_ name: String) async throws -> FileStatus? {
+            let id = SharedMessageID(from: SystemRandomSource())
+            try await stage.say(
+                .message(
+                    NewMessage(
+                        ChatContent(.file), file: FileInvitation(name: name, size: 20_000, way: .sentInline))),
+                as: id)
+            return try await stage.items.first { $0.file?.name == name }?.file?.status
+        }
+        #expect(try await send("a") == .rcvAccepted)
+        guard case .rcvError(let problem) = try await send("b") else {
+            Issue.record("it is taken")
+            return
+        }
+        #expect(problem.kind == .neverUploaded && problem.sentence.contains("in a day"))
+        await stage.core.shutDown()
     }
 
     @Test func fullDiskMakesUnaskedDownloadsOffersAgain() async throws {
@@ -77,7 +110,7 @@ import Testing
 }
 
 @Suite struct UnaskedBudgetTests {
-    private static let now = Timestamp(seconds: 1_800_000_000)
+    private static let now = ElapsedTime(seconds: 1_800_000)
 
     @Test func bytesOfADayAreBounded() {
         var budget = UnaskedBudget(since: Self.now)
@@ -89,9 +122,8 @@ import Testing
         }
         #expect(count == UnaskedBudget.maxBytes / FilePolicy.autoReceiveVideo)
         #expect(budget.allows(1, free: nil, at: later) && !budget.allows(.max, free: nil, at: later))
-        for other in [Self.now.advanced(by: UnaskedBudget.period), Self.now.advanced(by: .seconds(-1))] {
-            #expect(budget.allows(FilePolicy.autoReceiveVideo, free: nil, at: other))
-        }
+        let next = Self.now.advanced(by: UnaskedBudget.period)
+        #expect(budget.allows(FilePolicy.autoReceiveVideo, free: nil, at: next))
     }
 
     @Test(

@@ -46,7 +46,7 @@ struct LeftBehindTests {
                     MessageRecord(time: StoreStage.now, hasFile: false), of: MessageKey(message, by: .own),
                     in: chat, item: nil)
                 try tables.network.unasked.keep(
-                    UnaskedBudget(since: StoreStage.now, files: 1, bytes: 1), of: .contact, in: chat)
+                    UnaskedBudget(since: StoreStage.elapsed, files: 1, bytes: 1), of: .contact, in: chat)
                 let part = DescriptionPart(text: "a secret", number: 1, isLast: false)
                 try tables.sharedMessages.keep(
                     PartialDescription(length: 8, count: 1, isComplete: false, first: part.text), after: part,
