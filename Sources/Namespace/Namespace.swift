@@ -134,6 +134,8 @@ public final class Namespace: Sendable {
 
     // MARK: - Items that are not in memory
 
+    /// Bytes of the texts of items in memory: captions, senders, names of files.
+    public var textBytes: Int { table.withLock { $0.textBytes } }
     /// How many items are in memory, and those of one folder.
     public var itemCount: Int { table.withLock { $0.items.count } }
     public func itemCount(of folder: NodeID) -> Int {

@@ -21,6 +21,8 @@ struct NodeTable {
 
     private(set) var nodes: [NodeID: Node] = [:]
     private(set) var folders: [NodeID: Folder] = [:]
+    /// Of the texts that the items of nodes have.
+    private(set) var textBytes = 0
     var items: [ItemID: NodeID] = [:]
     var files: [FileID: NodeID] = [:]
     var drafts: [DraftID: NodeID] = [:]
@@ -71,6 +73,7 @@ struct NodeTable {
 
     /// Shows something else under the same number and name.
     mutating func replace(_ node: Node) {
+        textBytes += node.textBytes - (nodes[node.id]?.textBytes ?? 0)
         nodes[node.id] = node
         switch node.content {
         case .item(let item):
@@ -132,6 +135,7 @@ struct NodeTable {
         for id in nodes {
             guard let node = self.nodes[id], case .item = node.content else { continue }
             self.nodes[id] = nil
+            textBytes -= node.textBytes
             forget(node.content)
         }
     }
@@ -145,7 +149,7 @@ struct NodeTable {
     }
 
     mutating func remove(_ node: Node, at now: Timestamp) {
-        nodes[node.id] = nil
+        if let gone = nodes.removeValue(forKey: node.id) { textBytes -= gone.textBytes }
         if let folder = folders.removeValue(forKey: node.id) { letGo(of: folder.order) }
         folders[node.folder]?.remove(node, at: now)
         forget(node.content)
@@ -163,6 +167,14 @@ struct NodeTable {
             .thumbnail, .messages, .messageLog:
             break
         }
+    }
+}
+
+extension Node {
+    /// Of what others chose the length of.
+    fileprivate var textBytes: Int {
+        guard case .item(let item) = content else { return 0 }
+        return item.content.text.utf8.count + item.sender.utf8.count + (item.file?.name.utf8.count ?? 0)
     }
 }
 

@@ -168,4 +168,21 @@ struct ItemMemoryTests {
         #expect(fs.list(quiet, after: nil, count: 10) == nil)
         await fixture.end()
     }
+
+    @Test func itemsWithLongTextsCountForSeveral() async throws {
+        let fixture = try await Fixture.make(
+            readDeadline: .seconds(60), itemsInMemory: 8, showsEverything: false
+        ) { core in
+            let content = MessageContent(kind: .file, text: String(repeating: "x", count: 60_000))
+            for number in 0..<4 {
+                for chat in [Fixture.bob, Fixture.silent] {
+                    _ = core.received("\(number).bin", in: chat, size: 10, content: content)
+                }
+            }
+        }
+        try await fixture.fileSystem.prepare(fixture.id("bob")).value()
+        try await fixture.fileSystem.prepare(fixture.id("quiet")).value()
+        try await wait(until: "there are few in memory") { await inMemory(fixture) == 4 }
+        await fixture.end()
+    }
 }

@@ -26,6 +26,19 @@ import Testing
         #expect(kept.reduce(0) { $0 + $1.utf8.count } < 2 << 20)
     }
 
+    @Test func textsInMemoryAreCounted() throws {
+        let fixture = try Fixture()
+        var item = Fixture.item(1, "a.jpg")
+        item.content.text = "Look"
+        _ = try fixture.names.show([item, Fixture.item(2, "b.jpg")])
+        #expect(fixture.names.textBytes == 2 * ("Alice".utf8.count + "a.jpg".utf8.count) + 4)
+        item.content.text = ""
+        _ = try fixture.names.show([item])
+        #expect(fixture.names.textBytes == 20)
+        fixture.names.letGo(fixture.folder(Fixture.alice))
+        #expect(fixture.names.textBytes == 0)
+    }
+
     @Test(arguments: ["", "Look", String(repeating: "x", count: 1024)])
     func shortCaptionsStayWhole(text: String) throws {
         #expect(try captions([text]) == [text])

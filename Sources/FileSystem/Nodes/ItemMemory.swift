@@ -6,9 +6,10 @@ import Posix
 /// used longest ago when there are too many in memory. What was let go is loaded again when somebody looks, also by
 /// number, so this is never wrong, at worst slow. Folders with drafts or open files stay. Any thread, from memory.
 final class ItemMemory: Sendable {
-    /// Items in memory, beyond those of the folder used last: some 10 MiB, 26 MiB where all have
-    /// long captions.
+    /// Items in memory, beyond those of the folder used last: some 10 MiB.
     static let usualLimit = 16_384
+    /// Bytes of their texts for each item that may be in memory: usual ones have less.
+    static let textBytesPerItem = 256
 
     private let names: Namespace
     private let handles: HandleTable
@@ -25,7 +26,7 @@ final class ItemMemory: Sendable {
     /// Items of a folder came into memory, or somebody looks at all of them.
     func use(_ folder: NodeID) {
         residency.withLock { $0.use(folder) }
-        if names.itemCount > limit { ThreadPool.shared.submit { self.makeRoom() } }
+        if isFull { ThreadPool.shared.submit { self.makeRoom() } }
     }
 
     /// Items of a folder came into memory that nobody has asked for yet.
@@ -46,6 +47,10 @@ final class ItemMemory: Sendable {
 
     func remove(_ id: NodeID, in folder: NodeID) { residency.withLock { $0.remove(id, in: folder) } }
 
+    private var isFull: Bool {
+        names.itemCount > limit || names.textBytes > limit * Self.textBytesPerItem
+    }
+
     // MARK: - On a thread that may block
 
     private func letGoUnlessKnown(_ folder: NodeID) {
@@ -55,7 +60,7 @@ final class ItemMemory: Sendable {
 
     private func makeRoom() {
         for folder in residency.withLock({ $0.candidates }) {
-            guard names.itemCount > limit else { return }
+            guard isFull else { return }
             letGo(folder)
         }
     }
