@@ -39,6 +39,10 @@ public struct ArchiveVerification: Sendable {
     private let extraction: Extraction
     private let size: UInt64
 
+    /// How the name of a folder for the databases begins. What a killed verification left under such a name goes when
+    /// the next one uses the same parent folder.
+    public static let scratchPrefix = ScratchFolder.prefix
+
     /// Reads the manifest.
     /// - Parameter archive: open for reading; a file, no pipe.
     /// - Throws: `.noLibrary`, `.malformed`, `.newerVersion`, `.file`.
@@ -100,8 +104,9 @@ public struct ArchiveVerification: Sendable {
     private func lookIntoDatabases(
         _ key: SecretBytes, _ scratch: String, _ result: inout Result
     ) throws -> [EntryName: FileArguments] {
-        let folder = try PrivateFolder(scratch, purpose: "chatfs verify")
-        defer { try? folder.remove() }
+        let place = try ScratchFolder(scratch)
+        defer { place.remove() }
+        let folder = place.folder
         let databases = extraction.manifest.entries.filter { ArchivedFile.isDatabase($0.name) }
         let needed = databases.reduce(UInt64(0)) { $0 + $1.size }
         // Nothing in it is compressed.

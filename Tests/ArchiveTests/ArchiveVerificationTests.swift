@@ -61,6 +61,26 @@ import Testing
         return snapshot.missing
     }
 
+    @Test func leavingsOfKilledVerificationsGo() throws {
+        try export()
+        let path = folder.path("chatfs-verify-")
+        for name in ["killed", "running", "new"] {
+            let left = try PrivateFolder(path + name, purpose: "chatfs verify")
+            try left.write([1], to: "chatfs.db")
+            if name != "new" { _ = try FolderLock(left) }
+        }
+        let running = try #require(try FolderLock(PrivateFolder(path + "running", purpose: "chatfs verify")))
+        _ = try folder.makeFolder("chatfs-verify-foreign")
+        try folder.write([1], to: "chatfs-verify-foreign/own")
+        _ = try verify(passphrase: passphrase)
+        #expect(
+            try folder.names().filter { $0.hasPrefix("chatfs-verify-") }
+                == ["foreign", "new", "running"].map { "chatfs-verify-\($0)" })
+        running.release()
+        _ = try verify(passphrase: passphrase)
+        #expect(access(path + "running", F_OK) != 0)
+    }
+
     private func verify(
         _ name: String = "a.zip", passphrase: SecretBytes?
     ) throws -> ArchiveVerification.Result {

@@ -104,6 +104,6 @@ struct VerifiedArchive: Sendable {
     private static func scratch() -> String {
         let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         let mark = Hexadecimal.encode(SystemRandomSource().bytes(8))
-        return "\(AbsolutePath.of(folder))/chatfs-verify-\(mark)"
+        return "\(AbsolutePath.of(folder))/\(ArchiveVerification.scratchPrefix)\(mark)"
     }
 }
