@@ -193,8 +193,9 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         guard found.contains(where: { $0.chat != nil }) else { return found }
         let chats = try await naming.chats(of: core)
         for place in found.indices {
-            let chat = found[place].chat.flatMap { ChatReference($0) }.flatMap { chats[$0] }
-            if let chat { found[place].name = chat.name }
+            guard let reference = found[place].chat else { continue }
+            // Never a name that a peer chose.
+            found[place].name = ChatReference(reference).flatMap { chats[$0] }?.name ?? reference
         }
         return found
     }

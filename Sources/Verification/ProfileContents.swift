@@ -31,8 +31,9 @@ struct ProfileContents {
         let chats = try directory.chats(of: profile)
         var copies: [StoredCopy] = []
         for chat in chats {
+            let folder = try names.folder(of: chat.reference) ?? chat.ownName
             try Self.eachItem(of: chat.reference, of: profile, in: directory) { item in
-                if let copy = try Self.copy(item, chat.displayName, names) { copies.append(copy) }
+                if let copy = try Self.copy(item, folder, names) { copies.append(copy) }
             }
         }
         let beside = try Beside(
@@ -85,7 +86,9 @@ struct ProfileContents {
             }
             let outbox = try OutboxInventory(folder: own + "/outbox", key: key, stagingFolder: staging)
             for draft in outbox.drafts {
-                let folder = try names.folder(of: draft.chat) ?? chats.name(of: draft.chat)
+                let folder =
+                    try names.folder(of: draft.chat) ?? chats.first { $0.reference == draft.chat }?.ownName
+                    ?? "\(draft.chat)"
                 let path = "\(folder)/\(String(decoding: draft.name, as: UTF8.self))"
                 if draft.lacksBytes { emptyDrafts.append((path, draft.size)) }
                 if let spooled = draft.spooled { spooledDrafts.append((path, spooled)) }
@@ -129,8 +132,10 @@ struct ProfileContents {
     }
 }
 
-extension [Chat] {
-    fileprivate func name(of chat: ChatReference) -> String {
-        first { $0.reference == chat }?.displayName ?? "\(chat)"
+extension Chat {
+    /// A name that no peer chose, of a chat that has no folder.
+    fileprivate var ownName: String {
+        if case .notes = reference { return displayName }
+        return isNamedByUser ? displayName : "\(reference)"
     }
 }

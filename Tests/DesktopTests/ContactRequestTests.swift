@@ -69,6 +69,9 @@ private final class PeopleCore: ContactMaking, ConnectionListing, AddressKeeping
             // bob calls himself carol now.
             ListedConnection(
                 number: 5, purpose: .contact, chat: .direct(7), name: "carol", servers: ["smp://x@y"]),
+            // Nothing here calls this one mallory.
+            ListedConnection(
+                number: 6, purpose: .contact, chat: .direct(77), name: "mallory", servers: ["smp://x@y"]),
         ]
     }
     func deleteConnection(_ number: Int64) async throws(ChatError) { try note("end \(number)") }
@@ -187,6 +190,9 @@ struct ContactRequestTests {
         #expect(
             try await ContactRequest.acceptRequest(3).carryOut(on: core, naming: PeopleFolders())
                 == ContactAnswer(connection: 63))
+        #expect(
+            try await ContactRequest.connections(after: 3).carryOut(on: core, naming: PeopleFolders())
+                .connections?.map(\.name) == [nil, "bob", "@77"])
         #expect(await ContactRequest.showAddress.reply(from: core, naming: PeopleFolders()).link == nil)
     }
 
