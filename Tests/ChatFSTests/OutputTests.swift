@@ -14,7 +14,7 @@ struct OutputTests {
 
     @Test(
         "a full disk behind standard output is an error",
-        arguments: ["--version", "manual", "completion bash", "help", "status"])
+        arguments: ["--version", "manual", "completion bash", "help", "status --json"])
     func full(arguments: String) async throws {
         let outcome = try await run(arguments)
         #expect(outcome.ending == .code(1))

@@ -46,13 +46,14 @@ enum StatusCommand {
 
     @Sendable private static func show(_ path: String?, _ isForPrograms: Bool) async throws {
         let mounts = try path.map { [try Mounted.chosen($0)] } ?? Mounted.all()
-        if mounts.isEmpty, !isForPrograms { Terminal.print("Nothing is mounted.") }
         var objects: [String] = []
         var isUnwell = false
+        var isAnyShown = false
         for mounted in mounts {
             let answer = await mounted.answer()
             // Somebody else's: of no interest unless asked for.
             if answer == .foreign, path == nil { continue }
+            isAnyShown = true
             if let complaint = complaint(answer, mounted) {
                 isUnwell = true
                 Terminal.complain("chatfs: \(complaint)")
@@ -66,6 +67,8 @@ enum StatusCommand {
         if isForPrograms {
             // One that was named is an object, all there are an array.
             Terminal.print(path == nil ? "[" + objects.joined(separator: ",\n") + "]" : objects.joined())
+        } else if !isAnyShown {
+            Terminal.print("Nothing is mounted.")
         }
         if isUnwell { throw ExitCode.failure }
     }
