@@ -16,14 +16,10 @@ static inline struct fuse_session *chatfs_fuse_session_new(
     return fuse_session_new(arguments, operations, sizeof *operations, context);
 }
 
-// Reads and writes this connection through these two. What else the structure has, more with each version, is
-// left to libfuse. 0 or a negative errno.
-static inline int chatfs_fuse_session_read_write(
-    struct fuse_session *session, int connection,
-    ssize_t (*read)(int connection, void *buffer, size_t size, void *context),
-    ssize_t (*write)(int connection, struct iovec *parts, int count, void *context)) {
-    const struct fuse_custom_io calls = {.read = read, .writev = write};
-    return fuse_session_custom_io(session, &calls, connection);
+// Has libfuse perform a request that was read, and answer it through the connection of the session.
+static inline void chatfs_fuse_session_process(struct fuse_session *session, void *request, size_t size) {
+    const struct fuse_buf whole = {.size = size, .mem = request};
+    fuse_session_process_buf(session, &whole);
 }
 
 // Wants features (FUSE_CAP_…) of what the kernel offers. 3.17 keeps them in 64 bits of its own, and refuses the

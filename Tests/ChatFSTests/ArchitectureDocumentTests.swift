@@ -89,7 +89,7 @@ struct ArchitectureDocumentTests {
         // Those that have no name of ours.
         let others = cells.filter { !$0.contains("`") }
             .map { $0.prefix { $0 != "," }.split(separator: " ").joined(separator: " ") }
-        #expect(others == ["main", "libfuse", "Swift's cooperative pool"])
+        #expect(others == ["main", "Swift's cooperative pool"])
     }
 
     @Test("the table of mutexes has every rank in its order, and beside it the types that have it")

@@ -80,6 +80,13 @@ final class SimulatedKernel {
 
     /// The next answer, which must be that to request `unique`.
     func reply(to unique: UInt64) async throws -> Reply {
+        let (answered, reply) = try await nextReply()
+        guard answered == unique else { throw WaitedInVain("this is the answer to another request") }
+        return reply
+    }
+
+    /// The next answer, with the number of its request.
+    func nextReply() async throws -> (unique: UInt64, reply: Reply) {
         let connection = connection
         // Not on the cooperative pool, on which requests are answered late.
         let (count, buffer) = await Self.waiting.run {
@@ -88,10 +95,11 @@ final class SimulatedKernel {
         }
         guard count >= 16 else { throw WaitedInVain("there is no answer (\(count))") }
         let all = Reply(code: 0, bytes: Array(buffer[..<count]))
-        guard all.number(at: 8, as: UInt64.self) == unique,
-            all.number(at: 0, as: UInt32.self) == UInt32(count)
-        else { throw WaitedInVain("this is the answer to another request") }
-        return Reply(code: -all.number(at: 4, as: Int32.self), bytes: Array(buffer[16..<count]))
+        guard all.number(at: 0, as: UInt32.self) == UInt32(count) else {
+            throw WaitedInVain("an answer says another length than it has")
+        }
+        let reply = Reply(code: -all.number(at: 4, as: Int32.self), bytes: Array(buffer[16..<count]))
+        return (all.number(at: 8, as: UInt64.self), reply)
     }
 
     /// Whether an answer is there that nobody has asked for.

@@ -2,7 +2,12 @@ import CFuse3
 
 /// What libfuse agrees on with the kernel when the mount begins; `Handshake` adds what libfuse 3.14 has no names for.
 enum Agreement {
+    /// The most bytes of one write, which is as much as Linux sends with pages of 4 KiB.
+    static let maxWrite = 1 << 20
+
     static func make(_ connection: inout fuse_conn_info, passthrough: Bool) {
+        // Requests have to fit into the buffers of `RequestLoop`, however large pages are here.
+        connection.max_write = UInt32(maxWrite)
         // The default of 12 lets a dozen readers of files that are not here yet stop the reads of all
         // others: page-cache reads count against it until they are answered.
         connection.max_background = 4096

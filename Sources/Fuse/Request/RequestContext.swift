@@ -14,8 +14,6 @@ final class RequestContext: Sendable {
     let nextRequest = NextRequest()
     let passthrough: Passthrough
     let ownCalls = OwnCalls()
-    /// The first request of the kernel, until it is answered.
-    let handshake = Lock<Handshake?>(nil)
 
     /// - Parameter folder: where finished files lie as they are, which the kernel may then read itself; nil: there
     ///   are none.

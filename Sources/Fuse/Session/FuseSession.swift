@@ -5,7 +5,7 @@ import Posix
 
 /// One mounted file system: the mount, the server of its requests, and the notices to the kernel.
 ///
-/// `init` mounts, `run` answers requests on threads of libfuse's own until the end, which `unmountIfIdle` or
+/// `init` mounts, `run` answers requests on threads of its own until the end, which `unmountIfIdle` or
 /// `end` from any other thread brings.
 public final class FuseSession: Sendable {
     private let fileSystem: any FileOperations

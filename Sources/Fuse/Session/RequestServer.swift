@@ -5,16 +5,14 @@ import FileSystem
 import Glibc
 import Posix
 
-/// Answers the requests that come over one connection: libfuse's session with our operations, and its threads.
+/// Answers the requests that come over one connection: libfuse's session with our operations, and the threads of
+/// `RequestLoop`.
 ///
 /// libfuse's memory is not given back: late notices may still hold the session, and a process serves one mount.
 final class RequestServer: @unchecked Sendable {
     // Safe: libfuse's functions that are called on `session` from several threads (notices, exit) are made for that.
     private let session: OpaquePointer
     private let context: RequestContext
-
-    /// Threads that answer requests. Nothing they do waits for more than this machine's disk.
-    private static let threads: UInt32 = 8
 
     /// Nil when libfuse has no memory. Requests come after `mount` or `connect`.
     init?(_ context: RequestContext) {
@@ -42,31 +40,22 @@ final class RequestServer: @unchecked Sendable {
     func mount(at path: String) -> Bool {
         // fusermount3 gets its privileges from that thread alone.
         ChildProcess.onStartingThread { fuse_session_mount(self.session, path) } == 0
-            && connect(to: fuse_session_fd(session))
     }
 
-    /// Takes requests from there. False when libfuse refuses.
-    func connect(to connection: Int32) -> Bool { RequestContext.connect(session, to: connection) }
+    /// Takes requests from there instead of a mount. False when libfuse refuses.
+    /// - Parameter connection: to who takes the kernel's place in tests. It is libfuse's from then on.
+    func connect(to connection: Int32) -> Bool { fuse_session_mount(session, "/dev/fd/\(connection)") == 0 }
 
     func unmount() { ChildProcess.onStartingThread { fuse_session_unmount(self.session) } }
 
     /// Answers requests until the connection ends. Blocks.
-    func run() {
-        let configuration = fuse_loop_cfg_create()
-        defer { fuse_loop_cfg_destroy(configuration) }
-        fuse_loop_cfg_set_max_threads(configuration, Self.threads)
-        // As many may idle as there are: with fewer, threads are made and ended per burst, at a tenth
-        // of the speed.
-        fuse_loop_cfg_set_idle_threads(configuration, Self.threads)
-        fuse_session_loop_mt(session, configuration)
-    }
+    func run() { RequestLoop(session, context).run() }
 
     /// Each thread ends when it has answered its next request.
     func stopAfterNext() { fuse_session_exit(session) }
 
-    /// The threads wait in read(2) for a request and look at the exit mark after one: the kernel's
-    /// answer to this notice is one.
-    func provokeRequest() { fuse_lowlevel_notify_retrieve(session, fuse_ino_t(FUSE_ROOT_ID), 1, 0, nil) }
+    /// Wakes one of the threads that wait for a request.
+    func provokeRequest() { RequestLoop.provokeRequest(of: session) }
 
     /// One more descriptor of the connection. Blocks no longer than open(2) of a device.
     func another() throws(SystemError) -> OpenFile {
