@@ -60,9 +60,9 @@ public final class RecordCipher {
         let done =
             start(nonce: nonce, place: place, encrypt: 1)
             && EVP_CipherUpdate(
-                context, Self.bytes(sealed), &written, Self.bytes(plaintext.baseAddress),
+                context, Self.space(sealed), &written, Self.bytes(plaintext.baseAddress),
                 Int32(plaintext.count)) == 1
-            && EVP_CipherFinal_ex(context, Self.bytes(sealed) + Int(written), &written) == 1
+            && EVP_CipherFinal_ex(context, Self.space(sealed) + Int(written), &written) == 1
             && EVP_CIPHER_CTX_ctrl(
                 context, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagLength), nonce + Self.nonceLength) == 1
         sodium_memzero(subkey, Self.keyLength)
@@ -83,9 +83,9 @@ public final class RecordCipher {
         let done =
             self.start(nonce: nonce, place: place, encrypt: 0)
             && EVP_CipherUpdate(
-                context, Self.bytes(plaintext), &written, Self.bytes(start), Int32(count)) == 1
+                context, Self.space(plaintext), &written, Self.bytes(start), Int32(count)) == 1
             && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagLength), tag) == 1
-            && EVP_CipherFinal_ex(context, Self.bytes(plaintext) + Int(written), &written) == 1
+            && EVP_CipherFinal_ex(context, Self.space(plaintext) + Int(written), &written) == 1
         sodium_memzero(subkey, Self.keyLength)
         if !done { memset(plaintext, 0, count) }
         return done
@@ -94,7 +94,7 @@ public final class RecordCipher {
     private func start(nonce: UnsafeRawPointer, place: UnsafeRawBufferPointer, encrypt: Int32) -> Bool {
         let derived = key.withUnsafeBytes { key in
             crypto_core_hchacha20(
-                Self.bytes(subkey), Self.bytes(nonce)!, Self.bytes(key.baseAddress)!, nil)
+                Self.space(subkey), Self.bytes(nonce)!, Self.bytes(key.baseAddress)!, nil)
         }
         (shortNonce + 4).copyMemory(
             from: nonce + Self.subkeyNonceLength, byteCount: Self.nonceLength - Self.subkeyNonceLength)
@@ -107,7 +107,8 @@ public final class RecordCipher {
             context, nil, &written, Self.bytes(place.baseAddress), Int32(place.count)) == 1
     }
 
-    private static func bytes(_ pointer: UnsafeMutableRawPointer) -> UnsafeMutablePointer<UInt8> {
+    // Another name than `bytes`: Swift 6.2 cannot decide between both where a constant pointer is wanted.
+    private static func space(_ pointer: UnsafeMutableRawPointer) -> UnsafeMutablePointer<UInt8> {
         pointer.assumingMemoryBound(to: UInt8.self)
     }
 

@@ -28,4 +28,27 @@ struct OptimisedBuildTests {
     func typedCatchesInGroups() throws {
         #expect(try places(of: /group\.addTask \{[^\n]*\n\s*(?:let [^\n]*\n\s*)?do throws\([^\n]*/) == [])
     }
+
+    /// Of such a `do` whose last catch has a condition the compiler makes code that its own verifier refuses.
+    @Test func typedCatchesAreExhaustive() throws {
+        let files = try LayeringTests.swiftFiles(in: Self.sources)
+        #expect(try files.filter { Self.hasOpenCatch(try LayeringTests.text($0)) } == [])
+        let bad = "do throws(E) {\n    try a()\n} catch  where error.b {\n    c {}\n}\n"
+        #expect(Self.hasOpenCatch(bad))
+        #expect(!Self.hasOpenCatch(String(bad.dropLast()) + " catch {\n}\n"))
+        #expect(!Self.hasOpenCatch(bad.replacing(" throws(E)", with: "")))
+    }
+
+    private static func hasOpenCatch(_ text: String) -> Bool {
+        guard text.contains("do throws(") else { return false }
+        let lines = text.split(separator: "\n")
+        return lines.indices.contains { index in
+            guard let found = lines[index].prefixMatch(of: #/( *)\} catch +where /#) else { return false }
+            let indent = found.1
+            let opening = lines[..<index].last { $0.hasPrefix(indent + "do ") }
+            let closing = lines[(index + 1)...].first { $0.hasPrefix(indent + "}") }
+            return opening?.hasPrefix(indent + "do throws(") == true
+                && closing?.hasPrefix(indent + "} catch") != true
+        }
+    }
 }

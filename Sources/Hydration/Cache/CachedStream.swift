@@ -124,7 +124,8 @@ final class CachedStream: Sendable {
         case .sealed(let file):
             do throws(CryptographyError) {
                 return try file.read(into: buffer, at: offset) == buffer.count
-            } catch  where error.isDamage {
+            } catch {
+                guard error.isDamage else { throw error }
                 return false
             }
         case nil: return false

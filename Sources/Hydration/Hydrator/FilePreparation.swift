@@ -95,17 +95,19 @@ struct FilePreparation: Sendable {
         of path: String, _ arguments: FileArguments, _ progress: @escaping @Sendable () -> Void
     ) async throws -> PlainCopy? {
         let size = described.size
-        let cached = try await onPool { () throws(HydrationError) -> OpenFile? in
-            guard context.reserveCapacity(size, for: file) else { return nil }
-            do throws(SystemError) {
-                return try context.cache.makeFile()
-            } catch {
-                throw HydrationError(cacheFile: error)
-            }
-        }
-        guard let cached else { return nil }
+        guard let cached = try await onPool({ try makeFile(size) }) else { return nil }
         return try await PlainCopy.decrypting(
             path, arguments, size: size, into: cached, usage: context.cache.usage, progress: progress)
+    }
+
+    // Not within the closure that is run on the pool: Swift 6.2.3 crashes on a typed `do` in it.
+    private func makeFile(_ size: UInt64) throws(HydrationError) -> OpenFile? {
+        guard context.reserveCapacity(size, for: file) else { return nil }
+        do throws(SystemError) {
+            return try context.cache.makeFile()
+        } catch {
+            throw HydrationError(cacheFile: error)
+        }
     }
 
     /// The durable copy is not what was stored, or not there: the file is fetched once more where it can be.

@@ -54,7 +54,8 @@ enum FileDeleteCommand {
             do throws(SystemError) {
                 let file = try OpenFile(linkPath, flags: O_RDONLY)
                 return String(decoding: try file.readAll(limit: 1 << 20), as: UTF8.self)
-            } catch  where error.code == ENOENT {
+            } catch {
+                guard error.code == ENOENT else { throw error }
                 return nil
             }
         }
