@@ -31,6 +31,12 @@ func library(_ name: String, pkgConfig: String, package: String) -> Target {
     .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([package])])
 }
 
+/// What `chatfs --version --verbose` calls the commit. Only builds for others say it: each commit would otherwise
+/// link every test anew.
+let commit = (Context.environment["CHATFS_COMMIT"] ?? "").filter {
+    $0.isASCII && ($0.isHexDigit || $0 == "+")
+}
+
 let package = Package(
     name: "chatfs",
     products: [
@@ -47,6 +53,9 @@ let package = Package(
         // toml++ of Debian is headers alone.
         .target(name: "CToml"),
         .target(name: "CKeyMemory", dependencies: ["COpenSSL"]),
+        .target(
+            name: "CRelease", dependencies: ["CFuse3", "CSodium", "CSQLite", "COpenSSL", "CNghttp2"],
+            cSettings: commit.isEmpty ? [] : [.define("CHATFS_COMMIT", to: "\"\(commit)\"")]),
 
         module("Base", uses: []),
         module("Posix", uses: ["Base", "CLinux"]),
@@ -126,7 +135,7 @@ let package = Package(
                 "FileSystem",
                 "Fuse",
                 "Desktop", "Keeping", "MessageBus", "Notifications", "Verification", "QRCodes", "SMP",
-                "SMPClient", "CommandLineKit", "Configuration",
+                "SMPClient", "CommandLineKit", "Configuration", "CRelease",
             ],
             swiftSettings: settings),
         .executableTarget(

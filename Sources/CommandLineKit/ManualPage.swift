@@ -1,31 +1,92 @@
-/// The whole program as a page for man(1), from the same table as the help.
+/// Pages for man(1), from the same table as the help: the whole program in one, or one for each command.
 public enum ManualPage {
     /// A row of a table at the end of the page: a name, and what it is.
     public typealias Entry = (name: String, meaning: String)
 
-    /// roff source of section 1. Deterministic: no date, so that packages build reproducibly.
+    /// roff source of section 1, with every command. Deterministic: no date, so that packages build reproducibly.
     /// - Parameters:
     ///   - files: paths that the program reads and writes.
     ///   - environment: variables that it looks at.
     public static func text(
         for program: Command, version: String, files: [Entry] = [], environment: [Entry] = []
     ) -> String {
-        var page = [
-            ".TH \(escaped(program.name.uppercased())) 1 \"\" \"\(escaped(program.name)) \(escaped(version))\"",
-            ".SH NAME", escaped(program.name) + " \\- " + escaped(program.abstract),
-            ".SH SYNOPSIS", ".B \(escaped(program.name))", "COMMAND \\fR[\\fIoptions\\fR]",
-            ".SH DESCRIPTION",
-        ]
+        page(of: program, version, files, environment) { commands in
+            commands.flatMap { entries(for: [program, $0]) }
+        }
+    }
+
+    /// The same with a line for each command, whose page is `name(of:in:)`.
+    public static func overview(
+        of program: Command, version: String, files: [Entry] = [], environment: [Entry] = []
+    ) -> String {
+        page(of: program, version, files, environment) { commands in
+            commands.flatMap {
+                [".TP", ".BR \(escaped(name(of: $0, in: program))) (1)", escaped($0.abstract)]
+            }
+        }
+    }
+
+    /// The page of one command, with its subcommands.
+    public static func text(of command: Command, in program: Command, version: String) -> String {
+        let name = name(of: command, in: program)
+        var page = head(name, command.abstract, program, version)
+        page += [".SH SYNOPSIS"]
+        let leaves = leaves(of: [program, command])
+        for (number, leaf) in leaves.enumerated() {
+            page += (number > 0 ? [".br"] : []) + [escaped(Help.usage(of: leaf))]
+        }
+        page.append(".SH DESCRIPTION")
+        let discussion = Wrap.paragraphs(command.discussion)
+        page += body(discussion.isEmpty ? [command.abstract] : discussion)
+        if command.subcommands.isEmpty {
+            page += details(of: command, heading: ".SH")
+        } else {
+            page.append(".SH COMMANDS")
+            page += entries(for: [program, command])
+        }
+        page.append(".SH SEE ALSO")
+        page.append(".BR \(escaped(program.name)) (1)")
+        return page.joined(separator: "\n") + "\n"
+    }
+
+    /// What the page of a command is called, without its section.
+    public static func name(of command: Command, in program: Command) -> String {
+        "\(program.name)-\(command.name)"
+    }
+
+    private static func page(
+        of program: Command, _ version: String, _ files: [Entry], _ environment: [Entry],
+        commands: ([Command]) -> [String]
+    ) -> String {
+        var page = head(program.name, program.abstract, program, version)
+        page += [".SH SYNOPSIS", ".B \(escaped(program.name))", "COMMAND \\fR[\\fIoptions\\fR]"]
+        page.append(".SH DESCRIPTION")
         page += body(Wrap.paragraphs(program.discussion))
-        for (title, commands) in Help.sections(of: program) {
+        for (title, members) in Help.sections(of: program) {
             page.append(".SH " + escaped((title.isEmpty ? "Commands" : title).uppercased()))
-            for command in commands { page += entries(for: [program, command]) }
+            page += commands(members)
         }
         page.append(".SH OPTIONS OF EVERY COMMAND")
         for option in Verbosity.options + [Help.helpOption] { page += entry(for: option) }
         page += table("EXIT STATUS", ExitCode.meanings.map { (name: $0.code, meaning: $0.meaning) })
         page += table("ENVIRONMENT", environment) + table("FILES", files)
         return page.joined(separator: "\n") + "\n"
+    }
+
+    private static func head(
+        _ name: String, _ abstract: String, _ program: Command, _ version: String
+    ) -> [String] {
+        [
+            ".TH \(escaped(name.uppercased())) 1 \"\" \"\(escaped(program.name)) \(escaped(version))\"",
+            ".SH NAME", escaped(name) + " \\- " + escaped(abstract),
+        ]
+    }
+
+    /// What a path leads to that runs.
+    private static func leaves(of path: [Command]) -> [[Command]] {
+        let command = path[path.count - 1]
+        if command.subcommands.isEmpty { return [path] }
+        return command.subcommands.filter { !$0.isHidden }.flatMap { leaves(of: path + [$0]) }
     }
 
     private static func table(_ title: String, _ entries: [Entry]) -> [String] {
@@ -47,13 +108,21 @@ public enum ManualPage {
         guard command.subcommands.isEmpty else {
             return command.subcommands.flatMap { entries(for: path + [$0]) }
         }
-        var lines = [".SS " + escaped(Help.usage(of: Array(path)))]
-        lines += body([command.abstract] + Wrap.paragraphs(command.discussion))
+        return [".SS " + escaped(Help.usage(of: Array(path)))]
+            + body([command.abstract] + Wrap.paragraphs(command.discussion)) + details(of: command)
+    }
+
+    /// - Parameter heading: the request that begins a part of the page; nil: the parts have no headings.
+    private static func details(of command: Command, heading: String? = nil) -> [String] {
+        var lines: [String] = []
+        if let heading, !(command.arguments.isEmpty && command.options.isEmpty) {
+            lines.append(heading + " OPTIONS")
+        }
         for argument in command.arguments {
             lines += [".TP", ".I " + escaped(argument.name), escaped(Help.text(of: argument))]
         }
         for option in command.options { lines += entry(for: option) }
-        if !command.examples.isEmpty { lines += [".PP", "Examples:"] }
+        if !command.examples.isEmpty { lines += heading.map { [$0 + " EXAMPLES"] } ?? [".PP", "Examples:"] }
         for example in command.examples {
             lines += [
                 ".PP", ".nf", "$ " + escaped(example.line), ".fi", ".RS", escaped(example.meaning), ".RE",

@@ -10,7 +10,8 @@ public struct Parser {
         case run(Invocation)
         /// `--help`: for the command at the end of this path.
         case help([Command])
-        case version
+        /// `--version`; with details where `--verbose` stands beside it.
+        case version(isDetailed: Bool)
     }
 
     /// A wrong command line, with the path of the command whose help would explain it.
@@ -51,7 +52,9 @@ public struct Parser {
                 break
             }
             if word == "--help" || word == "-h" { return .help(commands) }
-            if word == "--version", commands.count == 1 { return .version }
+            if word == "--version", commands.count == 1 {
+                return .version(isDetailed: verbosity >= .verbose || rest.contains(where: Self.isVerbose))
+            }
             if word.hasPrefix("-"), word != "-", !Verbosity.isOption(word) { enterUnnamed() }
             if word.hasPrefix("--") {
                 try takeLong(word.dropFirst(2), &rest)
@@ -71,6 +74,8 @@ public struct Parser {
                 path: commands.map(\.name), command: command, program: program, stop: stop,
                 options: options, arguments: try assign(words, to: command.arguments), verbosity: verbosity))
     }
+
+    private static func isVerbose(_ word: String) -> Bool { ["-v", "-vv", "--verbose"].contains(word) }
 
     /// Options of a group are those of the subcommand that is meant without its name.
     private mutating func enterUnnamed() {

@@ -10,7 +10,11 @@ public enum Program {
     /// command may fork; then the stop signals are blocked, so that no thread started later meets
     /// one; only then is the first task made, which starts the threads of the Swift runtime. The main
     /// thread stays behind and waits for signals.
-    public static func main(_ program: Command, version: String) -> Never {
+    ///
+    /// - Parameter details: lines that `--version --verbose` adds.
+    public static func main(
+        _ program: Command, version: String, details: () -> [String] = { [] }
+    ) -> Never {
         // A reader that has gone is seen from EPIPE, the same in every command.
         signal(SIGPIPE, SIG_IGN)
         openStandardDescriptors()
@@ -18,7 +22,9 @@ public enum Program {
         do throws(Parser.Failure) {
             let words = Array(CommandLine.arguments.dropFirst())
             switch try Parser.parse(words, of: program, stop: stop) {
-            case .version: Terminal.print("\(program.name) \(version)")
+            case .version(let isDetailed):
+                let lines = ["\(program.name) \(version)"] + (isDetailed ? details() : [])
+                Terminal.print(lines.joined(separator: "\n"))
             case .help(let path): Terminal.print(Help.text(for: path, width: Terminal.width()))
             case .run(let invocation): run(invocation)
             }

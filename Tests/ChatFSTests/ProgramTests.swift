@@ -9,6 +9,11 @@ struct ProgramTests {
         let version = try await ChatFSProcess.run(["--version"])
         #expect(version.succeeded)
         #expect(version.output.wholeMatch(of: /chatfs \d+\.\d+\.\d+\n/) != nil)
+        let details = try await ChatFSProcess.run(["--version", "-v"])
+        #expect(details.output.hasPrefix(version.output + "commit "))
+        for name in ["Swift", "libfuse", "OpenSSL", "libsodium", "nghttp2", "SQLite", "glibc"] {
+            #expect(details.output.contains(try Regex("\n\(name) \\d+\\.\\d")), "\(name)")
+        }
         let help = try await ChatFSProcess.run(["--help"])
         #expect(help.succeeded && help.errors == "")
         #expect(help.output.contains("Usage: chatfs COMMAND"))

@@ -84,6 +84,17 @@ struct HelpTests {
         #expect(ManualPage.escaped(".it's a \\") == "\\&.it's a \\e")
     }
 
+    @Test func everyCommandHasAPageOfItsOwn() {
+        let overview = ManualPage.overview(of: Sample.program, version: "1.2")
+        #expect(overview.hasPrefix(".TH POST 1 ") && !overview.contains(".SS "))
+        #expect(overview.contains("\n.TP\n.BR post\\-box (1)\n"))
+        let box = Sample.program.subcommands.first { $0.name == "box" }!
+        let page = ManualPage.text(of: box, in: Sample.program, version: "1.2")
+        #expect(page.hasPrefix(".TH POST\\-BOX 1 \"\" \"post 1.2\"\n.SH NAME\npost\\-box \\- "))
+        #expect(page.contains("\n.SS post box open [FOLDER]\n.PP\nOpen it.\n.TP\n.I FOLDER\n"))
+        #expect(page.hasSuffix("\n.SH SEE ALSO\n.BR post (1)\n"))
+    }
+
     @Test("the manual ends with the files and variables that the program looks at")
     func manualTables() {
         let page = ManualPage.text(
