@@ -47,6 +47,41 @@ struct PrepareTests {
         #expect(asked.last?.hasSuffix("install libfuse3-dev libcurl libxml2") == true)
     }
 
+    /// Asks for the toolchain where `swift --version` prints `version`; nil: there is none.
+    private func findSwift(_ version: String?, candidate: String) async throws -> Shell.Outcome {
+        let folder = try TemporaryFolder()
+        func tool(_ name: String, _ output: String) throws {
+            try folder.write(Array("#!/bin/sh\ncat <<END\n\(output)\nEND\n".utf8), to: name)
+            chmod(folder.path(name), 0o755)
+        }
+        if let version { try tool("swift", "Swift version \(version) (swift-\(version)-RELEASE)") }
+        try tool("apt-cache", "swiftlang:\n  Candidate: \(candidate)")
+        return try await Shell.script(
+            """
+            for name in sed head cat dpkg uname; do ln -s $(command -v $name) \(folder.path)/ || true; done
+            PATH=\(folder.path); . \(Self.root)/contrib/prepare
+            say() { printf '%s\\n' "$*" >&2; }
+            find_swift
+            """)
+    }
+
+    @Test(arguments: ["6.2", "6.3.1", "7.0.2", "10.0"])
+    func fittingToolchainIsTaken(version: String) async throws {
+        let outcome = try await findSwift(version, candidate: "(none)")
+        #expect(outcome.succeeded && outcome.errors == "", "\(outcome.errors)")
+    }
+
+    @Test(arguments: ["5.10.1", "6.0.3", "6.1"])
+    func unfittingToolchainIsToldInOneSentence(version: String) async throws {
+        let outcome = try await findSwift(version, candidate: "6.0.3-2")
+        #expect(outcome.ending == .code(69))
+        #expect(outcome.errors.contains("this system has \(version)"), "\(outcome.errors)")
+        #expect(outcome.errors.contains("the package 'chatfs'"))
+        #expect(outcome.errors.split(separator: "\n").count == 1)
+        let newer = try await findSwift(version, candidate: "6.3.1-1")
+        #expect(newer.errors.contains("install the package 'swiftlang'"), "\(newer.errors)")
+    }
+
     @Test("a command for another system is asked for what it needs before anything is made")
     func on() async throws {
         let outcome = try await Shell.run(Self.root + "/contrib/on", ["trixie"])
