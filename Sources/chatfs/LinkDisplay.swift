@@ -17,22 +17,36 @@ struct LinkDisplay: Sendable {
             "Of the terminal in which the code is shown."),
     ]
 
-    init(_ invocation: Invocation) {
+    /// - Throws: where the picture's name is taken: before the link is made, which is shown once.
+    init(_ invocation: Invocation) throws(UsageError) {
         background = invocation["background"].flatMap(QRCode.Background.init) ?? .dark
         picture = invocation["png"].map(AbsolutePath.of)
+        if let picture, access(picture, F_OK) == 0 {
+            throw UsageError("--png takes the name of a new file: \(picture) is there already")
+        }
     }
 
     func show(_ text: String) async throws {
+        var failure: SystemError?
         if let code = QREncoder.installed?.code(of: text) {
-            if let picture {
-                try await ThreadPool.shared.run { () throws(SystemError) in
-                    try OpenFile(picture, flags: O_WRONLY | O_CREAT | O_EXCL).write(code.png(), at: 0)
-                }
-            }
+            if let picture { failure = await Self.write(code, to: picture) }
             if isatty(STDOUT_FILENO) == 1 { for line in code.lines(on: background) { Terminal.print(line) } }
         } else {
             Terminal.note("No code is shown: \(QREncoder.package) is not installed.")
         }
         try Terminal.deliver(text)
+        // The text counts more than its picture.
+        if let failure { throw failure }
+    }
+
+    private static func write(_ code: QRCode, to picture: String) async -> SystemError? {
+        await ThreadPool.shared.run {
+            do throws(SystemError) {
+                try OpenFile(picture, flags: O_WRONLY | O_CREAT | O_EXCL).write(code.png(), at: 0)
+                return nil
+            } catch {
+                return error
+            }
+        }
     }
 }

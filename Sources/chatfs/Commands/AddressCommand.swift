@@ -31,7 +31,7 @@ enum AddressCommand {
         ]
     ) { invocation in
         let acceptance = invocation["accept"].flatMap(RequestAcceptance.init)
-        let display = LinkDisplay(invocation)
+        let display = try LinkDisplay(invocation)
         let meeting = try await ContactMeeting(invocation)
         let answer = try await meeting.ask(.createAddress(acceptance))
         if let warning = meeting.warning { Terminal.note(warning) }
@@ -43,7 +43,7 @@ enum AddressCommand {
         options: LinkDisplay.options + CommonOptions.access,
         examples: [Example("chatfs address show --png card.png", "With a picture of the code.")]
     ) { invocation in
-        let display = LinkDisplay(invocation)
+        let display = try LinkDisplay(invocation)
         let answer = try await ProfileAccess(invocation).ask(.showAddress)
         try await display.show(answer.link ?? "")
         if let problem = answer.addressProblem { Terminal.note("chatfs: \(problem)") }

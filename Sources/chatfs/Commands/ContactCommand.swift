@@ -42,7 +42,7 @@ enum ContactCommand {
             ),
         ]
     ) { invocation in
-        let display = LinkDisplay(invocation)
+        let display = try LinkDisplay(invocation)
         let name = invocation.argument("CONTACT")
         let access = try ProfileAccess(invocation)
         let deeds = ["mark", "remove", "require", "no-require"].filter(invocation.has).count

@@ -18,7 +18,7 @@ enum PairCommand {
         ],
         waitsForStop: true
     ) { invocation in
-        let display = LinkDisplay(invocation)
+        let display = try LinkDisplay(invocation)
         let meeting = try await ContactMeeting(invocation)
         let met = try await invocation.stop.interrupting {
             try await meeting.meet(.invite) { answer in
