@@ -19,16 +19,20 @@ public final class FuseSession: Sendable {
     private let watchers: WatcherNotices?
 
     /// Mounts `fileSystem` at `mountpoint`. From then on requests wait until `run` answers them.
-    /// - Parameter folder: where finished files lie as they are, which the kernel may then read itself; nil:
-    ///   there are none.
+    /// - Parameters:
+    ///   - folder: where finished files lie as they are, which the kernel may then read itself; nil:
+    ///     there are none.
+    ///   - isListed: whether the lists of volumes that desktops make have it.
     /// - Throws: `.refused`.
     public init(
-        _ fileSystem: any FileOperations, at mountpoint: Mountpoint, plainFilesIn folder: OpenFile? = nil
+        _ fileSystem: any FileOperations, at mountpoint: Mountpoint, plainFilesIn folder: OpenFile? = nil,
+        isListed: Bool = true
     ) throws(FuseError) {
         self.fileSystem = fileSystem
         self.mountpoint = mountpoint.path
         let context = RequestContext(fileSystem, plainFilesIn: folder)
-        guard let server = RequestServer(context), server.mount(at: mountpoint.path) else {
+        guard let server = RequestServer(context, isListed: isListed), server.mount(at: mountpoint.path)
+        else {
             throw FuseError(
                 .refused,
                 "The folder could not be mounted: is FUSE there (package fuse3, /dev/fuse) and allowed?")

@@ -15,11 +15,15 @@ final class RequestServer: @unchecked Sendable {
     private let context: RequestContext
 
     /// Nil when libfuse has no memory. Requests come after `mount` or `connect`.
-    init?(_ context: RequestContext) {
+    /// - Parameter isListed: whether the lists of volumes that desktops make have the mount. GLib leaves out what is
+    ///   mounted from "none" (`g_unix_is_system_device_path`); x-gvfs-hide, which is for that, libfuse does not know.
+    init?(_ context: RequestContext, isListed: Bool = true) {
         self.context = context
         // No allow_other and no default_permissions: only the mounting user gets in, and the file
         // system decides. nosuid, nodev and noexec: what others sent is data.
-        let words = ["chatfs", "-o", "fsname=chatfs,subtype=chatfs,nosuid,nodev,noexec"]
+        let words = [
+            "chatfs", "-o", "fsname=\(isListed ? "chatfs" : "none"),subtype=chatfs,nosuid,nodev,noexec",
+        ]
         var pointers: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
         defer { for pointer in pointers { free(pointer) } }
         var operations = Operations.table()

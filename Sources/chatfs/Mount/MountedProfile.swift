@@ -77,7 +77,9 @@ final class MountedProfile: Sendable {
             let services = try await MountServices(parts)
             let session: FuseSession
             do throws(FuseError) {
-                session = try FuseSession(parts.fileSystem, at: mountpoint, plainFilesIn: parts.plainFiles)
+                session = try FuseSession(
+                    parts.fileSystem, at: mountpoint, plainFilesIn: parts.plainFiles,
+                    isListed: !SidebarEntry.isMade)
             } catch {
                 services.stopListening()
                 throw error
