@@ -161,7 +161,7 @@ struct ServiceTests {
         fixture.add(.sendingFailed(Fixture.file(1), why: "Nobody knows.", mayRetry: false))
         fixture.pass(.zero)
         let shown = fixture.shown()
-        #expect(shown.first?.text.button == nil && shown.first?.text.body.contains("chatfs retry") == true)
+        #expect(shown.first?.text.button == nil && shown.first?.text.body.contains("Send Again") == true)
     }
 
     @Test("a service without buttons and markup gets neither")

@@ -5,7 +5,7 @@ struct ExplainedRefusals: Sendable {
     private var times: [RefusedRequest: Instant] = [:]
 
     /// The same refusal is not explained again before that.
-    static let interval = Duration.seconds(3600)
+    static let interval = Duration.seconds(60)
     static let limit = 256
 
     /// Whether a refusal is to be explained, which then counts as done.

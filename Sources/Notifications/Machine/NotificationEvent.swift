@@ -78,7 +78,8 @@ public enum NotificationEvent: Hashable, Sendable {
     /// At `time` by the message.
     case arrived(NotifiedFile, time: Timestamp)
     /// Addresses of its relays, where they are known; a sentence about them that goes with these, or nothing.
-    case awaitsApproval(NotifiedFile, relays: [String], warning: String = "")
+    /// `isAttempt`: somebody has just tried to read it, so it is told again.
+    case awaitsApproval(NotifiedFile, relays: [String], warning: String = "", isAttempt: Bool = false)
     /// Why, a sentence. `mayRetry`: sending it once more cannot make two of it.
     case sendingFailed(NotifiedFile, why: String, mayRetry: Bool)
     /// It may be unfinished and is not sent by itself; why, a sentence.

@@ -27,6 +27,7 @@ public struct NotificationMachine: Sendable {
     private var schedule: NotificationSchedule
     private var shown = ShownNotifications()
     private var explained = ExplainedRefusals()
+    private var repeated = RepeatedApprovals()
     private var service: ServiceConnection
     private var unreadElsewhere = 0
     private var countTold = 0
@@ -56,8 +57,10 @@ public struct NotificationMachine: Sendable {
         guard mode != .off else { return }
         switch event {
         case .arrived(let file, let time): addArrival(file, time, at: now)
-        case .awaitsApproval(let file, let relays, let warning):
-            guard isFirst("approval", file) else { return }
+        case .awaitsApproval(let file, let relays, let warning, let isAttempt):
+            let isRepeated = repeated.isDue(file.entry, at: now)
+            guard isFirst("approval", file) || isAttempt && isRepeated else { return }
+            repeated.note(file.entry, at: now)
             wait(.init(chat: file.chat, subject: .approval), at: now) {
                 $0.add(file, relays: relays, why: warning)
             }
@@ -225,7 +228,7 @@ public struct NotificationMachine: Sendable {
         let isDue = Set(waiting.groups.filter { time(of: $0) <= now }.map(\.key))
         guard !isDue.isEmpty, !shown.isFull else { return tellCount() }
         var due = waiting.take(isDue)
-        for group in due { note(group, muted) }
+        for group in due { note(group, muted, inFront) }
         due = due.compactMap { Self.rest(of: $0, muted, inFront) }
         due = together(due)
         var shows: [NotificationEffect] = []
@@ -238,11 +241,14 @@ public struct NotificationMachine: Sendable {
     }
 
     /// What it tells of counts as told, shown or not.
-    private mutating func note(_ group: Group, _ muted: Set<ChatReference>) {
+    private mutating func note(
+        _ group: Group, _ muted: Set<ChatReference>, _ inFront: Set<ChatReference>
+    ) {
         if group.key.subject == .arrival {
             for item in group.items {
                 told.noteArrival(item.id, in: item.chat)
-                if !muted.contains(item.chat) { told.noteUnread(item.id) }
+                // What a window shows is seen.
+                if !muted.contains(item.chat), !inFront.contains(item.chat) { told.noteUnread(item.id) }
             }
         }
         if group.key.subject == .keys, let chat = group.key.chat { told.note(Self.keysWord(chat)) }

@@ -84,7 +84,8 @@ struct NotificationComposer: Sendable {
             if !group.why.isEmpty { text.body += " " + sentence(group.why) }
             text.namesRelays = true
         } else {
-            text.body += ": their relays would see your network address. 'chatfs approve' lets them."
+            text.body +=
+                ": their relays would see your network address. Choose Approve All Relays in the menu of the chat's folder."
         }
         return text
     }
@@ -92,7 +93,7 @@ struct NotificationComposer: Sendable {
     private func failure(_ group: NotificationGroup) -> NotificationText {
         var body = "\(subject(of: group)) could not be sent."
         if preview != .hidden, !group.why.isEmpty { body += " " + sentence(group.why) }
-        if !group.mayRetry { body += " 'chatfs retry' sends it once more." }
+        if !group.mayRetry { body += " Look into the chat first; Send Again in its menu sends it once more." }
         return NotificationText(summary: title(group), body: body, category: "transfer.error")
     }
 
@@ -181,7 +182,9 @@ struct NotificationComposer: Sendable {
         return named.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
     }
 
-    private func sentence(_ text: String) -> String { line(text, limit: Self.maxSentence).endingInFullStop }
+    private func sentence(_ text: String) -> String {
+        CommandText.removed(from: line(text, limit: Self.maxSentence).endingInFullStop)
+    }
 
     private func line(_ text: String, limit: Int) -> String { PlainText.line(text, limit: limit) }
 }
