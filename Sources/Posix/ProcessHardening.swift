@@ -4,9 +4,11 @@ import Glibc
 /// What the process does for the secrets in its memory.
 public enum ProcessHardening {
     /// For a process that stays: no dumps, and new files are closed to others whatever the caller's umask was.
-    public static func apply() {
+    /// - Returns: the umask before.
+    @discardableResult
+    public static func apply() -> mode_t {
         forbidDumps()
-        umask(0o077)
+        return umask(0o077)
     }
 
     /// No core dumps and no debugger of the same user: keys are in this memory.

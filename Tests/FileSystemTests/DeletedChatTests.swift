@@ -43,7 +43,7 @@ struct DeletedChatTests {
     /// Neither truncate(2) nor chmod(2) gets at it, and `stat` says so.
     private func expectUnchangeable(_ name: String, _ text: String, on stage: PastedStage) async throws {
         let id = try #require(await stage.node(name, below: .recovered))
-        #expect(try await stage.fileSystem.attributes(id).value().permissions == 0o400)
+        #expect(try await stage.fileSystem.attributes(id).value().permissions == 0o644)
         for size in [UInt64(0), 3, 100] {
             let cut = AttributeChange(permissions: nil, changesOwner: false, size: size, modified: nil)
             #expect(await stage.fileSystem.change(id, cut).code() == EPERM, "\(size)")

@@ -80,10 +80,10 @@ struct DraftStoreTests {
     }
 
     static let appearances: [(DraftState, word: String, permissions: UInt16, links: UInt32)] = [
-        (.draft, "draft", 0o600, 1), (.queued, "queued", 0o400, 1), (.sending, "sending", 0o400, 1),
+        (.draft, "draft", 0o600, 1), (.queued, "queued", 0o644, 1), (.sending, "sending", 0o644, 1),
         // Until the item has taken its place.
-        (.sent, "sending", 0o400, 1), (.failed, "failed", 0o400, 1), (.unsure, "unsure", 0o400, 1),
-        (.recovered, "recovered", 0o400, 1), (.removed, "cancelled", 0o600, 0),
+        (.sent, "sending", 0o644, 1), (.failed, "failed", 0o644, 1), (.unsure, "unsure", 0o644, 1),
+        (.recovered, "recovered", 0o644, 1), (.removed, "cancelled", 0o600, 0),
     ]
 
     @Test("each state shows in mode, links and attribute", arguments: appearances)

@@ -64,7 +64,7 @@ struct ItemMemoryTests {
         let (bob, nodes) = (try fixture.id("bob"), try tell(fixture))
         let operations: [() async -> Int32] = [
             { await fs.access(nodes[0].id, mask: R_OK).code() - 0 },
-            { await fs.access(nodes[0].id, mask: W_OK).code() - EACCES },
+            { await fs.access(nodes[0].id, mask: X_OK).code() - EACCES },
             { await fs.extendedAttribute("user.chatfs.state", of: nodes[0].id).code() },
             { await fs.setExtendedAttribute("user.x", [], of: nodes[0].id).code() - EPERM },
             { await fs.removeExtendedAttribute("user.x", of: nodes[0].id).code() - EPERM },

@@ -118,7 +118,7 @@ struct RemovedDraftTests {
         }
         fixture.fileSystem.forget(handle.id, 1)
         let entry = try await fixture.fileSystem.attributes(handle.id).value()
-        #expect(entry.links == 1 && entry.size == 1 && entry.permissions == 0o400)
+        #expect(entry.links == 1 && entry.size == 1 && entry.permissions == 0o644)
     }
 
     @Test("a draft that is removed while the core takes it is taken back when the core has it")

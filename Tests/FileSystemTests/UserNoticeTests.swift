@@ -57,7 +57,7 @@ struct UserNoticeTests {
         let (name, other) = (EntryName("a.bin"), EntryName("b.bin"))
         #expect(await files.rename(name, in: bob, to: other, in: bob, flags: 0).code() == EPERM)
         #expect(await files.unlink(name, in: bob).code() == EPERM)
-        #expect(await files.makeFolder(other, in: bob).code() == EPERM)
+        #expect(await files.makeFolder(EntryName(".b.bin"), in: bob).code() == EPERM)
         #expect(await files.makeFolder(other, in: .root).code() == EPERM)
         #expect(
             await files.open(try fixture.id("bob/a.bin"), flags: O_WRONLY | O_TRUNC, by: 1).code() == EPERM)
@@ -66,8 +66,11 @@ struct UserNoticeTests {
         #expect(await files.create(EntryName("a.bin.part"), in: bob, flags: O_WRONLY).code() == EPERM)
         #expect(
             listener.refusals() == [
-                "rename|a.bin|bob|-", "remove|a.bin|bob|Mounted without --delete: entries are kept.",
-                "makeFolder|b.bin|bob|-", "makeFolder|b.bin|-|-", "overwrite|a.bin|bob|-", "create|b.bin|-|-",
+                "rename|a.bin|bob|-",
+                "remove|a.bin|bob|What was sent or received stays in its chat. To free the space, use Free Up Space in the menu of "
+                    + "the file manager.",
+                "makeFolder|.b.bin|bob|A hidden folder is not sent: give it a name without a dot in front first.",
+                "makeFolder|b.bin|-|-", "overwrite|a.bin|bob|-", "create|b.bin|-|-",
                 "create|b.bin|quiet|This group takes no files.",
                 "create|a.bin.part|bob|The name that it is to get belongs to a file that cannot be replaced.",
             ])
@@ -84,7 +87,7 @@ struct UserNoticeTests {
         #expect(await files.create(EntryName("a.bin"), in: bob, flags: O_WRONLY | O_EXCL).code() == EEXIST)
         #expect(listener.take().isEmpty)
         files.tellUser(through: nil)
-        #expect(await files.makeFolder(EntryName("b"), in: bob).code() == EPERM)
+        #expect(await files.makeFolder(EntryName(".b"), in: bob).code() == EPERM)
         #expect(listener.take().isEmpty)
         await fixture.end()
     }

@@ -29,7 +29,7 @@ struct WritingTests {
             try fixture.attribute("user.chatfs.state", of: "bob/a.txt") == "sent"
         }
         let after = try fixture.attributes("bob/a.txt")
-        #expect(after.id == attributes.id && after.permissions == 0o400 && after.size == 5)
+        #expect(after.id == attributes.id && after.permissions == 0o644 && after.size == 5)
         #expect(after.modified == Timestamp(seconds: 1_500_000_000))
         // Late metadata of a copying tool succeeds and sends nothing.
         let later = AttributeChange(
@@ -72,7 +72,7 @@ struct WritingTests {
         #expect(await fs.extendedAttribute("user.nothing", of: received).code() == ENODATA)
         #expect(await fs.extendedAttribute("security.selinux", of: received).code() == EOPNOTSUPP)
         #expect(await fs.access(received, mask: R_OK).code() == 0)
-        #expect(await fs.access(received, mask: W_OK).code() == EACCES)
+        #expect(await fs.access(received, mask: W_OK).code() == 0, "no lock is on it")
         #expect(await fs.access(bob, mask: R_OK | W_OK | X_OK).code() == 0)
         let change = AttributeChange(permissions: nil, changesOwner: true, size: nil, modified: nil)
         #expect(await fs.change(received, change).code() == EPERM)

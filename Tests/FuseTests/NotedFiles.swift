@@ -167,7 +167,7 @@ final class NotedFiles: FileOperations {
         answer("makeFolder \(name) in \(folder.rawValue)", Self.attributes)
     }
 
-    func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
+    func unlink(_ name: EntryName, in folder: NodeID, by thread: pid_t) -> Answer<Void> {
         answer("unlink \(name) in \(folder.rawValue)", ())
     }
 

@@ -166,7 +166,7 @@ struct LinkFolderTests {
         #expect(throws: SystemError.self) {
             try OpenFile(mounts.path("alice/Links/last.bin"), flags: O_WRONLY | O_TRUNC)
         }
-        #expect(mkdir(mounts.path("alice/Links/folder"), 0o700) != 0 && errno == EPERM)
+        #expect(mkdir(mounts.path("alice/Links/.folder"), 0o700) != 0 && errno == EPERM)
     }
 
     @Test("links that make no sense, or lead to relays that nobody approved, add nothing")

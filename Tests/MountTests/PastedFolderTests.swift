@@ -3,11 +3,11 @@ import Posix
 import TestSupport
 import Testing
 
-/// Folders that are copied into a chat with `--folders archive`.
+/// Folders that are copied into a chat.
 @Suite("Pasted folders are sent as one archive", .serialized)
 struct PastedFolderTests {
     /// Quick enough for a test, and long enough for a tool between two files.
-    private static let archiving = ["--folders", "archive", "--quiet-time", "200ms"]
+    private static let archiving = ["--quiet-time", "200ms"]
 
     private func start() async throws -> TwoMounts {
         let mounts = try await TwoMounts.start(mounting: ["bob"])
@@ -217,13 +217,16 @@ struct PastedFolderTests {
 
     @Test("where nothing may be sent, and outside of chats, it is refused before its first file")
     func refused() async throws {
-        let mounts = try await start()
+        let mounts = try await TwoMounts.start(mounting: [])
+        try await mounts.mount("alice", Self.archiving)
+        try await mounts.mount("bob", ["--folders", "refuse"])
         #expect(mkdir(mounts.path("alice/folder"), 0o700) != 0 && errno == EPERM)
+        #expect(mkdir(mounts.path("alice/bob/.folder"), 0o700) != 0 && errno == EPERM)
         #expect(mkdir(mounts.path("alice/bob/.Trash-1000"), 0o700) != 0 && errno == EPERM)
         try mounts.write([1], to: "alice/bob/taken")
         #expect(mkdir(mounts.path("alice/bob/taken"), 0o700) != 0 && errno == EEXIST)
         #expect(rmdir(mounts.path("alice/bob")) != 0 && errno == EPERM)
-        #expect(mkdir(mounts.path("bob/alice/folder"), 0o700) != 0 && errno == EPERM, "not asked for")
+        #expect(mkdir(mounts.path("bob/alice/folder"), 0o700) != 0 && errno == EPERM, "not wanted")
         let deep = "alice/bob/" + (0..<32).map { "d\($0)" }.joined(separator: "/")
         try await shell("mkdir -p \(deep) && ! mkdir \(deep)/more 2>/dev/null && rm -r alice/bob/d0", mounts)
     }

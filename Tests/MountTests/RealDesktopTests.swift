@@ -33,7 +33,8 @@ struct RealDesktopTests {
         defer { daemon.send(SIGKILL) }
 
         let mounts = try await TwoMounts.start(mounting: ["bob"])
-        try await mounts.mount("alice", ["--quiet-time", "3s"], environment: environment)
+        try await mounts.mount(
+            "alice", ["--quiet-time", "3s", "--folders", "refuse"], environment: environment)
         try mounts.write([1], to: "bob/alice/<i>hello & you.txt")
         try await daemon.line("what arrived") {
             $0.contains("body: '&lt;i&gt;hello &amp; you.txt'") || $0.contains("body: '<i>hello & you.txt'")

@@ -61,7 +61,7 @@ struct Refusals {
             "remove a received file": { code { unlink(received) } },
             "create a file in the root": { create(stage.path("bob/new.txt")) },
             "create a file in the control folder": { create(stage.path("bob/.chatfs/new.txt")) },
-            "make a folder in a chat": { code { mkdir(chat + "/folder", 0o700) } },
+            "make a hidden folder in a chat": { code { mkdir(chat + "/.folder", 0o700) } },
             "make a folder in the root": { code { mkdir(stage.path("bob/folder"), 0o700) } },
             "make a symbolic link in a chat": { code { symlink("hello.txt", chat + "/link") } },
             "make a hard link in a chat": { code { link(received, chat + "/link") } },

@@ -44,7 +44,8 @@ final class AttributeWriter: Sendable {
             guard let file = nodes.draft(draft, at: id) else { return .refused(.gone) }
             return self.change(file, of: node, change, through: handle, by: thread)
         case .item(let item) where item.direction == .sent:
-            if change.size != nil || change.onlyMakesWritable { return .refused(.notPermitted) }
+            // A mode is one that a tool carries over from the file it has copied: accepted, not kept.
+            if change.size != nil { return .refused(.notPermitted) }
             guard let time = change.modified else { return .done(reader.attributes(of: node)) }
             return .blocking { [self] in
                 try names.setModified(timestamp(time), of: id)
@@ -101,7 +102,6 @@ final class AttributeWriter: Sendable {
 extension AttributeChange {
     fileprivate var makesWritable: Bool { permissions.map { $0 & 0o222 != 0 } ?? false }
 
-    /// `chmod u+w` of an entry that shows 0400. On own entries any other mode is one that a tool
-    /// carries over from the file it has copied (rsync at its second run too): accepted, not kept.
+    /// `chmod u+w` of what is not writable any more.
     fileprivate var onlyMakesWritable: Bool { permissions.map { $0 & 0o777 == 0o600 } ?? false }
 }

@@ -43,7 +43,10 @@ final class DeletionRule: Sendable {
         // Nobody else has it as a message: a link is withdrawn, or only forgotten.
         if item.chat == .links { return .success(.internal) }
         switch policy {
-        case .refused: return refusal("Mounted without --delete: entries are kept.")
+        case .refused:
+            return refusal(
+                "What was sent or received stays in its chat. To free the space, use Free Up Space in the menu of the file "
+                    + "manager.")
         case .own: return .success(.internal)
         case .everyone:
             guard item.direction == .sent,

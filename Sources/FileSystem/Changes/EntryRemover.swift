@@ -16,12 +16,16 @@ final class EntryRemover: Sendable {
     private let contents: any ContentStore
     private let notices: TreeNotices
     private let rule: DeletionRule
+    private let readers: LastReaders
+    private let user: UserConnection
 
     init(
         names: Namespace, nodes: NodeLookup, outbox: any DraftStore, drafts: DraftChanges,
         core: any ChatCore, contents: any ContentStore, notices: TreeNotices,
-        rule: DeletionRule
+        rule: DeletionRule, readers: LastReaders, user: UserConnection
     ) {
+        self.readers = readers
+        self.user = user
         self.names = names
         self.nodes = nodes
         self.outbox = outbox
@@ -32,7 +36,8 @@ final class EntryRemover: Sendable {
         self.rule = rule
     }
 
-    func remove(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
+    /// - Parameter thread: who removes, 0 when the kernel does not say.
+    func remove(_ name: EntryName, in folder: NodeID, by thread: pid_t = 0) -> Answer<Void> {
         guard let node = names.child(name, of: folder) else { return .refused(.notFound) }
         switch node.content {
         case .root, .control, .status, .transfers, .recovered, .marker, .chat, .pastedFolder, .thumbnails,
@@ -46,10 +51,19 @@ final class EntryRemover: Sendable {
                 return .waiting { [self] in try await takeBack(item, file) }
             }
             switch rule.mode(of: item) {
-            case .failure(let error): return .refused(error)
+            case .failure(let error):
+                return readers.isReader(thread, of: node.id) ? movedOut(node, error) : .refused(error)
             case .success(let mode): return .waiting { [self] in try await delete(item, mode: mode) }
             }
         }
+    }
+
+    /// A program has copied the file out, and removes it for that. An error now would say that the copy failed; the
+    /// message stays, so its file is there again at once.
+    private func movedOut(_ node: Node, _ error: FileSystemError) -> Answer<Void> {
+        user.refused(.moveOut, error, node.name, in: node.folder)
+        notices.reappeared(node)
+        return .done(())
     }
 
     /// Of a draft that stays here nothing is sent, and its entry goes, without a request of the kernel.

@@ -67,10 +67,12 @@ final class NameChanges: Sendable {
         outbox.note(.rename(draft: drafts.draft(name, in: folder)?.id), by: thread)
     }
 
-    func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
+    func unlink(_ name: EntryName, in folder: NodeID, by thread: pid_t) -> Answer<Void> {
         if isReadOnly(folder) { return .refused(.notPermitted) }
         if pasted.concerns(name, in: folder) { return pasted.unlink(name, in: folder) }
-        let answer = loader.whenLoaded(folder) { [remover] in remover.remove(name, in: folder) }
+        let answer = loader.whenLoaded(folder) { [remover] in
+            remover.remove(name, in: folder, by: thread)
+        }
         return answer.whenRefused { [user] in user.refused(.remove, $0, name, in: folder) }
     }
 

@@ -23,6 +23,12 @@ final class TreeNotices: Sendable {
         tellWatchers(of: [change])
     }
 
+    /// A request of the kernel removed a name that stays: those who watch were told that it is gone.
+    func reappeared(_ node: Node) {
+        kernel.notify(.entry(node.name, in: node.folder))
+        watchers.appeared(node)
+    }
+
     /// It happened without the kernel's doing.
     func happened(_ changes: [NamespaceChange]) {
         for change in changes {

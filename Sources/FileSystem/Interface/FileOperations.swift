@@ -78,7 +78,8 @@ public protocol FileOperations: Sendable {
         _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32,
         by thread: pid_t
     ) -> Answer<Void>
-    func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void>
+    /// - Parameter thread: who asks, 0 when the kernel does not say.
+    func unlink(_ name: EntryName, in folder: NodeID, by thread: pid_t) -> Answer<Void>
     /// Folders are chats, but for those that are sent as archives. The kernel knows it as after `lookup`.
     func makeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Attributes>
     func removeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Void>

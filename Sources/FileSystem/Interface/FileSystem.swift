@@ -42,6 +42,7 @@ public final class FileSystem: FileOperations {
     private let coreEvents: CoreEvents
     private let pump: EventPump
     private let offers: PreviewOffers
+    private let readers = LastReaders()
     private let thumbnails: ThumbnailFiles?
     private let messages: MessageFiles
     private let pastedFolders: PastedFolders
@@ -82,7 +83,8 @@ public final class FileSystem: FileOperations {
         messages = MessageFiles(names: names, core: core, kernel: kernel)
         attributes = AttributeReader(
             names: names, nodes: nodes, references: references, memory: memory, folders: folders,
-            contents: contents, control: control, messages: messages)
+            contents: contents, control: control, messages: messages,
+            entryPermissions: settings.entryPermissions)
         announcer = TreeAnnouncer(names: names)
         notices = TreeNotices(kernel: kernel, watchers: watchers, programs: announcer)
         pastedFolders = PastedFolders(
@@ -103,7 +105,8 @@ public final class FileSystem: FileOperations {
             names: names, nodes: nodes, reader: attributes, pasted: pasted, outbox: outbox, clock: clock)
         remover = EntryRemover(
             names: names, nodes: nodes, outbox: outbox, drafts: drafts, core: core, contents: contents,
-            notices: notices, rule: DeletionRule(settings.deletion, clock: clock))
+            notices: notices, rule: DeletionRule(settings.deletion, clock: clock), readers: readers,
+            user: user)
         changes = NameChanges(
             loader: loader, opener: opener, drafts: drafts, pasted: pasted, remover: remover,
             attributes: attributes, outbox: outbox, user: user)
@@ -314,8 +317,13 @@ extension FileSystem {
 
     public func open(_ id: NodeID, flags: Int32, by thread: pid_t) -> Answer<FileHandle> {
         let answer = loader.whenKnown(id) { [opener] in opener.open(id, flags: flags, by: thread) }
-        // Who opens for writing without emptying mostly goes on reading when that is refused.
-        guard flags & O_TRUNC != 0 else { return answer }
+        // Who opens for reading and writing mostly goes on reading when that is refused.
+        guard flags & O_TRUNC != 0 || flags & O_ACCMODE == O_WRONLY else {
+            return answer.map { [readers] handle in
+                if case .item = handle.node.content { readers.opened(id, flags: flags, by: thread) }
+                return .success(handle)
+            }
+        }
         return answer.whenRefused { [user, nodes] error in
             if let node = nodes.node(id) { user.refused(.overwrite, error, node.name, in: node.folder) }
         }
@@ -332,6 +340,10 @@ extension FileSystem {
     public func readFailed(_ handle: FileHandle, _ error: FileSystemError, by thread: pid_t) {
         // Who gave up has not met an error.
         if error.code != EINTR { outbox.note(.read, by: thread) }
+        // Others tell what failed. That somebody tries what was refused before nobody else knows.
+        if error.code == EACCES, error.isFailure, case .item(let item) = handle.node.content {
+            user.notify(.unreadable(item))
+        }
     }
 
     public func readWasAnswered(_ handle: FileHandle) { handle.source.readWasAnswered() }
@@ -357,6 +369,7 @@ extension FileSystem {
 
     public func release(_ handle: FileHandle) {
         handles.release(handle)
+        if case .item = handle.node.content { readers.closed(handle.id) }
         if handle.source.isForWriting, PastedTree.holds(handle.id) { pastedFolders.changed(handle.id) }
     }
 
@@ -373,8 +386,8 @@ extension FileSystem {
         changes.rename(name, in: folder, to: newName, in: newFolder, flags: flags, by: thread)
     }
 
-    public func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
-        changes.unlink(name, in: folder)
+    public func unlink(_ name: EntryName, in folder: NodeID, by thread: pid_t = 0) -> Answer<Void> {
+        changes.unlink(name, in: folder, by: thread)
     }
 
     public func makeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Attributes> {

@@ -31,8 +31,12 @@ public struct FileSystemSettings: Sendable {
     /// newest messages.
     public var itemsLoadedAhead = ItemMemory.usualLimit
 
+    /// Permission bits of what was sent or received. Nothing is ever written into it, but copies get them, so they are
+    /// those of a new file of the user.
+    public var entryPermissions: UInt16 = 0o644
+
     /// What becomes of folders that are pasted into chats.
-    public var folders = FolderPolicy.refuse
+    public var folders = FolderPolicy.archive
     /// Makes archives of them; nil: none can be made.
     public var folderArchiver: (any FolderArchiving)?
     /// How long nothing may change in such a folder before its archive is made.

@@ -8,6 +8,8 @@ public enum UserNotice: Hashable, Sendable {
     case refused(RefusalNotice)
     /// Somebody who wants to see it has opened a received file.
     case opened(ItemID)
+    /// A read of a received file was refused, once more or for the first time.
+    case unreadable(ChatItem)
 }
 
 /// A request that was refused because of what was asked for.
@@ -20,6 +22,8 @@ public struct RefusalNotice: Hashable, Sendable {
         case create
         case rename
         case remove
+        /// To remove a file that its program has just copied: the copy is there, and the file stays.
+        case moveOut
         case makeFolder
         /// To write past the largest size.
         case write

@@ -46,6 +46,9 @@ public final class EntryLister: Sendable {
         await ThreadPool.shared.run { [names] in (try? names.id(of: item)) ?? nil }
     }
 
+    /// The name of an item's entry; nil where it is not in memory.
+    public func knownName(of item: ItemID) -> String? { names.node(of: item)?.name.description }
+
     /// The number of a draft's entry.
     public func number(ofDraft id: Int64) -> NodeID? { names.node(of: DraftID(id))?.id }
 

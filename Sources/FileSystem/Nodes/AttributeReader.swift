@@ -14,12 +14,14 @@ final class AttributeReader: Sendable {
     private let contents: any ContentStore
     private let control: ControlFiles
     private let messages: MessageFiles
+    private let entryPermissions: UInt16
 
     init(
         names: Namespace, nodes: NodeLookup, references: KernelReferences, memory: ItemMemory,
         folders: KnownFolders, contents: any ContentStore, control: ControlFiles,
-        messages: MessageFiles
+        messages: MessageFiles, entryPermissions: UInt16
     ) {
+        self.entryPermissions = entryPermissions
         self.names = names
         self.nodes = nodes
         self.references = references
@@ -107,6 +109,7 @@ final class AttributeReader: Sendable {
         var attributes = file(
             node, size: item.file?.size ?? 0, blocks: blocks(of: item, condition),
             modified: node.modified ?? item.time)
+        attributes.permissions = entryPermissions
         if condition.stage == .receiving { attributes.keeping = .moment }
         return attributes
     }
@@ -121,7 +124,7 @@ final class AttributeReader: Sendable {
         var attributes = file(
             node, size: draft.size, blocks: (draft.size + 511) / 512, modified: draft.modified)
         let isEditable = draft.state.isEditable && node.folder != .recovered
-        attributes.permissions = isEditable ? 0o600 : 0o400
+        attributes.permissions = isEditable ? 0o600 : entryPermissions
         attributes.links = draft.state == .removed ? 0 : 1
         attributes.keeping = .moment
         return attributes

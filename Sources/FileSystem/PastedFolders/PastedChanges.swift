@@ -65,9 +65,19 @@ final class PastedChanges: Sendable {
     func wrote(_ id: NodeID) { folders.changed(id) }
 
     private func refusal(of name: EntryName, inChat folder: NodeID) -> FileSystemError? {
-        guard policy == .archive, !name.description.hasPrefix(".Trash"),
-            case .chat(let chat)? = names.node(folder)?.content
-        else { return .notPermitted }
+        guard !name.description.hasPrefix(".Trash"), case .chat(let chat)? = names.node(folder)?.content
+        else {
+            return .notPermitted
+        }
+        // Programs make such folders beside the files that they show.
+        if name.bytes.first == UInt8(ascii: ".") {
+            return FileSystemError(
+                EPERM, "A hidden folder is not sent: give it a name without a dot in front first.")
+        }
+        guard policy == .archive else {
+            return FileSystemError(
+                EPERM, "A folder cannot be sent from here: send its files, or a ZIP archive of it.")
+        }
         if names.child(name, of: folder) != nil || tree.child(name, of: folder) != nil {
             return FileSystemError(EEXIST)
         }

@@ -32,7 +32,7 @@ extension Operations {
 
     static func unlink(_ request: consuming Request, _ name: EntryName, in folder: NodeID) {
         if case .vanished? = request.context.ownCalls.notice(of: request.thread) { return request.succeed() }
-        request.answer(request.context.fileSystem.unlink(name, in: folder))
+        request.answer(request.context.fileSystem.unlink(name, in: folder, by: request.thread))
     }
 
     /// Devices, pipes and folders of others are refused. EPERM rather than ENOSYS: programs then say what happened,

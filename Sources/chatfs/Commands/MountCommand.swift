@@ -75,7 +75,7 @@ enum MountCommand {
                     + "the file, or from nowhere."),
             .value(
                 "folders", named: "WHAT", .choice(FolderPolicy.allCases.map(\.rawValue)),
-                default: FolderPolicy.refuse.rawValue,
+                default: FolderPolicy.archive.rawValue,
                 "What becomes of a folder that is copied into a chat: refused before its first file, or sent as one "
                     + "archive (a ZIP) when nothing changed in it for five times the quiet time."),
             .value(
@@ -113,9 +113,11 @@ enum MountCommand {
         ],
         waitsForStop: true
     ) { invocation in
-        ProcessHardening.apply()
+        let mask = ProcessHardening.apply()
         ProcessHardening.allowManyOpenFiles()
         var chosen = try MountSettings.configured(invocation)
+        // Their owner may always read them.
+        chosen.entryPermissions = UInt16(0o666 & ~mask) | 0o600
         if invocation.has("background") { chosen.directory = try chosen.directory.askedBeforehand() }
         let settings = chosen
         // Nothing but this may come before: the child has only the thread that forked.

@@ -66,6 +66,9 @@ final class MountNotifications: Sendable {
     /// What would be received no more soon: `entries` with their `user.chatfs.expires`.
     func expiring(_ entries: [EntryDescription]) { tell(entries.compactMap(source.expiry)) }
 
+    /// The user has seen what is in a chat.
+    func markRead(_ chat: ChatReference) async { tell(await source.seen(chat)) }
+
     /// Nothing is told any more.
     func stop() async {
         fileSystem.tellUser(through: nil)

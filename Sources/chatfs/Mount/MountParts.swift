@@ -53,7 +53,11 @@ struct MountParts: Sendable {
         files.callers = settings.callers
         files.desktop = traces?.desktop
         if settings.previews.offersThoseOfMessages { files.thumbnailMaker = ThumbnailMaker() }
-        files.folders = settings.folders
+        files.entryPermissions = settings.entryPermissions
+        files.folders = settings.folderArchiver == nil ? .refuse : settings.folders
+        if files.folders != settings.folders {
+            Log("mount").notice("Folders are not sent: libarchive is missing (package libarchive13).")
+        }
         files.folderArchiver = settings.folderArchiver
         files.folderQuietTime = max(settings.quietTime * 5, .seconds(1))
         files.programSocket = programSocket.path

@@ -33,6 +33,8 @@ struct MountSettings: Sendable {
     var folders: FolderPolicy
     /// Makes archives of them; nil: nothing does.
     var folderArchiver: FolderArchiver?
+    /// Permission bits of a new file of the user.
+    var entryPermissions: UInt16 = 0o644
     /// When users are told what happens, and how much of it.
     var notifications: NotificationMode
     var notificationPreviews: NotificationPreview
@@ -82,7 +84,7 @@ struct MountSettings: Sendable {
         preparation = try MessagePreparation(
             invocation["strip-metadata"].flatMap(MetadataPolicy.init) ?? .never)
         previews = invocation["previews"].flatMap(PreviewMode.init) ?? .message
-        folders = invocation["folders"].flatMap(FolderPolicy.init) ?? .refuse
+        folders = invocation["folders"].flatMap(FolderPolicy.init) ?? .archive
         notifications = invocation["notifications"].flatMap(NotificationMode.init) ?? .instant
         notificationPreviews =
             invocation["notification-previews"].flatMap(NotificationPreview.init) ?? .message
@@ -106,7 +108,8 @@ struct MountSettings: Sendable {
         }
         if folders == .archive {
             folderArchiver = FolderArchiver()
-            guard folderArchiver != nil else {
+            // Who did not ask for it gets the refusal, which says so.
+            guard folderArchiver != nil || invocation["folders"] == nil else {
                 throw UsageError("--folders archive needs libarchive (package libarchive13)")
             }
         }

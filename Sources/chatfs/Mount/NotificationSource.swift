@@ -61,18 +61,22 @@ struct NotificationSource: Sendable {
         }
     }
 
-    private func approval(_ file: NotifiedFile, _ problem: FileProblem) -> NotificationEvent {
+    private func approval(
+        _ file: NotifiedFile, _ problem: FileProblem, isAttempt: Bool = false
+    ) -> NotificationEvent {
         let relays = problem.sentence.split(separator: " ").compactMap { RelayAddress(String($0)) }
         let isInside = relays.contains(where: \.leadsIntoOwnNetwork)
         return .awaitsApproval(
             file, relays: relays.map(\.withoutPassword.text),
-            warning: isInside ? "It is inside your own network: approve it only if it is known to you." : "")
+            warning: isInside ? "It is inside your own network: approve it only if it is known to you." : "",
+            isAttempt: isAttempt)
     }
 
     private func file(_ item: ChatItem) -> NotifiedFile? {
         guard let file = item.file else { return nil }
         return NotifiedFile(
-            .item(item.id), in: item.chat, named: name(of: item.chat), name: file.name,
+            .item(item.id), in: item.chat, named: name(of: item.chat),
+            name: lister.knownName(of: item.id) ?? file.name,
             sender: item.direction == .received ? Self.shown(item.sender, in: item.chat) : "",
             caption: item.content.text)
     }
@@ -152,6 +156,13 @@ struct NotificationSource: Sendable {
         return found.sorted { $0.id < $1.id }.flatMap(arrival)
     }
 
+    /// What somebody has seen who has looked at a chat: the newest of it.
+    func seen(_ chat: ChatReference) async -> [NotificationEvent] {
+        await items(of: chat, count: Self.maxItems).filter { $0.direction == .received }.map {
+            .opened(.item($0.id))
+        }
+    }
+
     /// Contacts whose keys changed while nothing was mounted.
     func changedKeys() async -> [NotificationEvent] {
         // A core that does not answer tells its news as events later.
@@ -176,6 +187,7 @@ extension NotificationSource {
     func events(of notice: UserNotice) -> [NotificationEvent] {
         switch notice {
         case .opened(let item): [.opened(.item(item))]
+        case .unreadable(let item): attempt(item)
         case .refused(let notice):
             Self.sentence(notice).map { sentence in
                 [
@@ -187,11 +199,19 @@ extension NotificationSource {
         }
     }
 
+    /// Somebody tried to read a file that waits for approval.
+    private func attempt(_ item: ChatItem) -> [NotificationEvent] {
+        guard let file = item.file, let problem = contents.condition(of: file.id).problem,
+            problem.kind == .notApproved, let notified = self.file(item)
+        else { return [] }
+        return [approval(notified, problem, isAttempt: true)]
+    }
+
     /// One explanation for all files of a folder where the reason is the same for all.
     private static func subject(_ notice: RefusalNotice) -> String? {
         switch notice.request {
         case .fetch, .write: notice.name
-        case .overwrite, .create, .rename, .remove, .makeFolder: nil
+        case .overwrite, .create, .rename, .remove, .moveOut, .makeFolder: nil
         }
     }
 
@@ -203,11 +223,12 @@ extension NotificationSource {
             // They come by themselves whenever somebody looks around.
             case .thumbnailer, .indexer: nil
             case .scanner, .backup, .sniffer, .named:
-                "This program (\(kind.noun)) gets no files that are not here. 'chatfs mount --allow' lets it fetch "
-                    + "them."
+                "This program (\(kind.noun)) gets only files that are on this device. Receive the files first, in the "
+                    + "menu of the file manager."
             }
         case .overwrite:
-            "Files that were sent or received are never changed: give the new one another name."
+            "Files that were sent or received are never changed or replaced: give the new one another name, or choose "
+                + "Keep Both."
         case .create:
             notice.sentence
                 ?? (notice.folder == nil
@@ -215,12 +236,12 @@ extension NotificationSource {
         case .rename:
             "Only a file that was not sent yet gets another name, and only within its folder."
         case .remove: notice.sentence
+        case .moveOut:
+            "The file was copied, and it stays in the chat, too: it belongs to its message."
         case .makeFolder:
             notice.folder == nil
-                ? "A folder here is a chat: 'chatfs group create' makes one."
-                : notice.sentence
-                    ?? "A folder cannot be sent: send its files, or an archive of it, which 'chatfs mount --folders "
-                    + "archive' makes."
+                ? "A folder here is a chat with a person or a group. Make a new folder inside of one."
+                : notice.sentence ?? "A folder cannot be sent: send its files, or a ZIP archive of it."
         case .write: "The file is larger than can be sent; nothing of it was."
         }
     }
