@@ -33,8 +33,12 @@ public struct ProgramRequest: Codable, Hashable, Sendable {
         case getItem = "get_item"
         case getSyncStatus = "get_sync_status"
         case subscribe
-        case hydrate, dehydrate, pin, unpin, cancel, retry
+        case hydrate, dehydrate, pin, unpin, free, cancel, retry
         case upload
+        case sendText = "send_text"
+        case mute, unmute
+        case markRead = "mark_read"
+        case keep
         case approve
         case suspend, resume
     }
@@ -59,12 +63,22 @@ public struct ProgramRequest: Codable, Hashable, Sendable {
     public var relays: [String]?
     /// With SHA-256 of what is here and nobody has asked for yet.
     public var hash: Bool?
+    /// Of `free`: also what no relay has any more.
+    public var last: Bool?
+    /// Of `send_text`.
+    public var text: String?
+    /// Of `keep`: `never`, `media` or `all`.
+    public var what: String?
 
     public init(
         _ method: Method, id: Int64 = 1, path: String? = nil, chat: String? = nil, states: [String]? = nil,
         after: UInt64? = nil, count: Int? = nil, source: String? = nil, caption: String? = nil,
-        key: String? = nil, relays: [String]? = nil, hash: Bool? = nil
+        key: String? = nil, relays: [String]? = nil, hash: Bool? = nil, last: Bool? = nil,
+        text: String? = nil, what: String? = nil
     ) {
+        self.text = text
+        self.what = what
+        self.last = last
         self.hash = hash
         self.id = id
         self.method = method
@@ -114,11 +128,15 @@ public struct ProgramResult: Codable, Hashable, Sendable {
     public var status: ProgramStatus?
     /// Whether what was asked for is done, or goes on and is told by events.
     public var done: Bool?
+    /// Bytes that are free on the disk now.
+    public var freed: UInt64?
 
     public init(
         chats: [ProgramChat]? = nil, items: [ProgramItem]? = nil, next: UInt64? = nil,
-        item: ProgramItem? = nil, status: ProgramStatus? = nil, done: Bool? = nil
+        item: ProgramItem? = nil, status: ProgramStatus? = nil, done: Bool? = nil,
+        freed: UInt64? = nil
     ) {
+        self.freed = freed
         self.chats = chats
         self.items = items
         self.next = next
@@ -141,6 +159,8 @@ public struct ProgramChat: Codable, Hashable, Sendable {
     public var updated: Int64
     /// Why nothing can be sent into it at present.
     public var refused: String?
+    /// True where its notifications are off, else not there.
+    public var muted: Bool?
 
     public init(
         chat: String, kind: String, folder: String, name: String, updated: Int64, refused: String? = nil
@@ -285,6 +305,8 @@ public enum ProgramErrorCode: String, Codable, Hashable, Sendable, CaseIterable 
     case noSuchItem = "no_such_item"
     /// It is not to be done: the sentence says why.
     case refused
+    /// It would delete what cannot be received again: the same with `last` does.
+    case lastCopy = "last_copy"
     /// It failed here or elsewhere; the same may succeed later.
     case failed
 }

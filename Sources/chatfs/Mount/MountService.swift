@@ -12,6 +12,8 @@ import XFTP
 struct MountService: ProgramService {
     let fileSystem: FileSystem
     let cacheRequests: CacheRequestHandler
+    let copies: CopyFreeing
+    let chats: ChatActions
     let core: MountedCore
     let suspension: MountSuspension
     let preparation: MessagePreparation
@@ -31,7 +33,7 @@ struct MountService: ProgramService {
         switch request.method {
         // The conversation's own.
         case .subscribe: return ProgramResult(done: true)
-        case .listChats: return ProgramResult(chats: lister.chats().map(ProgramChat.init))
+        case .listChats: return await listChats()
         case .listItems: return try await items(request)
         case .getItem: return ProgramResult(item: ProgramItem(try await entry(request)))
         case .getSyncStatus: return ProgramResult(status: ProgramStatus(await fileSystem.status()))
@@ -39,9 +41,12 @@ struct MountService: ProgramService {
         case .dehydrate: return try await ask(.dehydrate, request)
         case .pin: return try await ask(.pin, request)
         case .unpin: return try await ask(.unpin, request)
+        case .free: return try await free(request)
         case .cancel: return try await ask(.cancel, request)
         case .retry: return try await retry(request)
         case .upload: return try await upload(request)
+        case .sendText, .mute, .unmute, .markRead, .keep:
+            return try await chats.carryOut(request, of: try folder(request))
         case .approve: return try await approve(request)
         case .suspend, .resume:
             await suspension.take(request.method == .suspend ? .suspended : .resumed)
@@ -50,6 +55,16 @@ struct MountService: ProgramService {
     }
 
     // MARK: - Looking
+
+    private func listChats() async -> ProgramResult {
+        let muted = await chats.muted()
+        return ProgramResult(
+            chats: lister.chats().map { folder in
+                var chat = ProgramChat(folder)
+                if muted.contains(folder.chat.reference) { chat.muted = true }
+                return chat
+            })
+    }
 
     private func items(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
         let folder = try folder(request)
@@ -109,6 +124,13 @@ struct MountService: ProgramService {
         }
         let now = await lister.entry(entry.id)
         return ProgramResult(item: now.map(ProgramItem.init), done: answer.isDone)
+    }
+
+    private func free(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
+        let entry = try await entry(request)
+        let freed = try await copies.free(entry.id, lastCopyToo: request.last ?? false)
+        return ProgramResult(
+            item: (await lister.entry(entry.id)).map(ProgramItem.init), done: true, freed: freed)
     }
 
     private func retry(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {

@@ -77,8 +77,13 @@ struct MountServices: Sendable {
         do throws(DesktopError) {
             programs = try ProgramServer(
                 MountService(
-                    fileSystem: fileSystem, cacheRequests: cacheRequests, core: opened,
-                    suspension: suspension, preparation: settings.preparation, mountpoint: settings.mountpoint
+                    fileSystem: fileSystem, cacheRequests: cacheRequests,
+                    copies: CopyFreeing(fileSystem: fileSystem, hydrator: parts.hydrator, core: opened),
+                    chats: ChatActions(
+                        core: core, keeping: keeping, folder: opened.folder,
+                        notifications: { notified.withLock { $0 } }),
+                    core: opened, suspension: suspension, preparation: settings.preparation,
+                    mountpoint: settings.mountpoint
                 ),
                 at: parts.programSocket)
         } catch {

@@ -38,6 +38,7 @@ void chatfs_entry_init(ChatfsEntry *entry, const char *state, const char *direct
     if (!state || strlen(state) >= sizeof entry->state) return;
     strcpy(entry->state, state);
     entry->is_sent = direction && !strcmp(direction, "sent");
+    entry->is_received = direction && !strcmp(direction, "received");
     entry->has_problem = error && *error;
     entry->has_relays = contains(error, "chatfs approve") && contains(error, "xftp://");
     entry->may_resend = entry->is_sent && (strcmp(state, "draft") || contains(error, "chatfs retry"));
@@ -61,6 +62,11 @@ static char *attribute(const char *path, const char *name, size_t limit) {
 
 void chatfs_entry_read(ChatfsEntry *entry, const char *path) {
     char *state = attribute(path, "user.chatfs.state", 64);
+    if (!state) {
+        char *chat = attribute(path, "user.chatfs." CHATFS_CHAT_ATTRIBUTE, 64);
+        if (chat) state = strdup(CHATFS_CHAT_STATE);
+        free(chat);
+    }
     char *direction = state ? attribute(path, "user.chatfs.direction", 64) : NULL;
     char *error = state ? attribute(path, "user.chatfs.error", 16384) : NULL;
     char *link = state ? attribute(path, "user.chatfs.link", 65536) : NULL;
@@ -93,6 +99,8 @@ bool chatfs_entry_allows(const ChatfsEntry *entry, const ChatfsAction *action) {
     if (!*entry->state || (*action->states && !is_among(entry->state, action->states))) return false;
     if (!strcmp(action->needs, "relays")) return entry->has_relays;
     if (!strcmp(action->needs, "no-relays")) return !entry->has_relays;
+    if (!strcmp(action->needs, "problem")) return entry->has_problem;
+    if (!strcmp(action->needs, "freeable")) return entry->is_received && !entry->is_pinned;
     if (!strcmp(action->needs, "pinned")) return entry->is_pinned;
     if (!strcmp(action->needs, "unpinned")) return !entry->has_relays && !entry->is_pinned;
     if (!strcmp(action->needs, "resend")) return entry->may_resend;

@@ -10,6 +10,9 @@
 extern "C" {
 #endif
 
+/* The state of the folder of a chat. */
+#define CHATFS_CHAT_STATE "chat"
+
 typedef struct {
     const char *name, *label, *icon;
     /* Each with a space on both sides; empty: any. */
@@ -28,7 +31,7 @@ typedef struct {
 /* An entry by its extended attributes; all zero where there is none. */
 typedef struct {
     char state[24];
-    bool is_sent, has_problem, has_relays, may_resend, is_pinned;
+    bool is_sent, is_received, has_problem, has_relays, may_resend, is_pinned;
     /* A relay that awaits approval is in the user's own network. */
     bool has_inner_relay;
     /* Of the heap, or NULL. */
@@ -40,7 +43,7 @@ typedef struct {
 /* Any of the texts may be NULL. */
 void chatfs_entry_init(ChatfsEntry *entry, const char *state, const char *direction, const char *error,
                        const char *link, const char *pinned);
-/* Reads the extended attributes: waits for the mount, so never in a main loop. */
+/* Reads the extended attributes; the folder of a chat has the state "chat". Waits for the mount, so never in a main loop. */
 void chatfs_entry_read(ChatfsEntry *entry, const char *path);
 void chatfs_entry_clear(ChatfsEntry *entry);
 

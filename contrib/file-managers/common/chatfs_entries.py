@@ -17,7 +17,7 @@ class Action:
     name: str
     label: str
     icon: str
-    # Of docs/semantics.md, "States"; none: any.
+    # Of docs/semantics.md, "States", or "chat", the folder of a chat; none: any.
     states: tuple = ()
     # A fact of an entry, see Entry.has.
     needs: str = ""
@@ -26,10 +26,11 @@ class Action:
 
 
 ACTIONS = (
+    Action("explain", "What Is Wrong?", "dialog-question", (), "problem"),
     Action("hydrate", "Receive Now", "folder-download", ("remote",), "no-relays"),
     Action("pin", "Keep on This Device", "emblem-favorite", ("remote", "receiving", "stored", "hydrated"), "unpinned"),
     Action("unpin", "Stop Keeping", "list-remove", (), "pinned"),
-    Action("dehydrate", "Free Up Space", "edit-clear", ("hydrated",)),
+    Action("free", "Free Up Space", "edit-clear", ("stored", "hydrated"), "freeable"),
     Action("approve", "Approve Relays…", "dialog-ok", ("remote", "receiving", "failed"), "relays",
            "The sender has chosen the relays on which a file lies, and whoever runs them sees your network address "
            "when you receive it. Approve the relays of what is selected?"),
@@ -37,10 +38,20 @@ ACTIONS = (
     Action("retry", "Send Again…", "view-refresh", ("failed", "unsure", "draft"), "resend",
            "Look into the chat first: what is there already may arrive twice. Send what is selected again?"),
     Action("copy-link", "Copy Link", "edit-copy", (), "link"),
+    Action("send-text", "Send a Text…", "mail-message-new", ("chat",)),
+    Action("show-messages", "Show Messages", "text-x-generic", ("chat",)),
+    Action("mark-read", "Mark as Read", "mail-mark-read", ("chat",)),
+    Action("mute", "Mute or Unmute", "notification-disabled", ("chat",)),
+    Action("approve-all", "Approve All Relays…", "dialog-ok", ("chat",)),
+    Action("keep-all", "Keep Everything", "emblem-favorite", ("chat",), "",
+           "Everything that comes in this chat is then received before it expires, however large it is. Keep "
+           "everything?"),
+    Action("save-all", "Save Everything", "document-save", ("chat",), "",
+           "All files of this chat are received and copied into your folder of downloads. Save everything?"),
 )
 
 # How an entry is marked: the first icon that the theme has. An entry with a problem is marked by that alone. The
-# themes have no good one for what is elsewhere, so that one is ours.
+# themes have no good ones for what is elsewhere and for what the user sent, so those are ours.
 PROBLEM = ("emblem-important", "emblem-important-symbolic")
 KEPT = ("emblem-favorite", "emblem-pinned", "emblem-favorite-symbolic", "starred-symbolic")
 EMBLEMS = (
@@ -50,10 +61,15 @@ EMBLEMS = (
     (("remote",), ("emblem-chatfs-remote", "emblem-downloads", "vcs-update-required", "folder-download-symbolic")),
     (("receiving", "draft", "queued", "sending"),
      ("emblem-synchronizing", "vcs-locally-modified", "emblem-synchronizing-symbolic")),
-    (("stored", "hydrated", "sent", "delivered"), ("emblem-default", "emblem-checked", "emblem-ok-symbolic")),
+    (("stored", "hydrated"), ("emblem-default", "emblem-checked", "emblem-ok-symbolic")),
+    (("sent",), ("emblem-chatfs-sent", "emblem-shared", "mail-sent-symbolic")),
+    (("delivered",), ("emblem-chatfs-delivered", "emblem-shared", "mail-sent-symbolic")),
 )
 
 ATTRIBUTES = ("state", "direction", "error", "link", "pinned")
+# Of the folder of a chat, which has no state.
+CHAT_ATTRIBUTE = "chat"
+CHAT = "chat"
 
 # In the sentence of an entry whose relays are not approved.
 RELAY = re.compile(r"xftp://[^\s,;()]+")
@@ -79,6 +95,10 @@ class Entry:
             return "chatfs approve" in self.error and "xftp://" in self.error
         if fact == "no-relays":
             return not self.has("relays")
+        if fact == "problem":
+            return self.error != ""
+        if fact == "freeable":
+            return self.direction == "received" and not self.has("pinned")
         if fact == "pinned":
             return self.pinned != ""
         if fact == "unpinned":
@@ -170,6 +190,7 @@ def header():
     icons = lambda names: "{" + ", ".join([text(name) for name in names] + ["NULL"]) + "}"
     lines = ["/* Made by chatfs_entries.py. */", "#define CHATFS_OWN_NETWORK " + text(OWN_NETWORK),
              "#define CHATFS_OWN_NETWORK_WARNING " + text(OWN_NETWORK_WARNING),
+             "#define CHATFS_CHAT_ATTRIBUTE " + text(CHAT_ATTRIBUTE),
              f"#define CHATFS_MOST_RELAYS {MOST_RELAYS}", "static const ChatfsAction chatfs_actions[] = {"]
     for action in ACTIONS:
         members = [text(action.name), text(action.label), text(action.icon), words(action.states), text(action.needs),

@@ -5,23 +5,24 @@
 #include <KMessageBox>
 #include <KPluginFactory>
 
+#include <QAbstractButton>
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
 #include <QIcon>
+#include <QInputDialog>
+#include <QMessageBox>
 #include <QPointer>
-#include <QProcess>
+#include <QPushButton>
 #include <QSemaphore>
 #include <QUrl>
 #include <QVector>
 #include <QWidget>
 
+#include "ActionProcess.h"
 #include "Entry.h"
 
 namespace {
-const auto program = QStringLiteral("chatfs-file-action");
-/// Characters of a problem that are shown.
-constexpr int shown = 4000;
 /// Milliseconds that the menu may come later: a mount answers from memory. One that does not gets no menu.
 constexpr int timeout = 100;
 /// More are not looked at.
@@ -100,6 +101,13 @@ private:
             QApplication::clipboard()->setText(links.join(QLatin1Char('\n')));
             return;
         }
+        if (!qstrcmp(action->name, "send-text")) {
+            bool isWanted = false;
+            const QString text = QInputDialog::getMultiLineText(
+                window, title, QStringLiteral("Send a text to %1:").arg(namesOf(paths)), QString(), &isWanted);
+            if (isWanted && !text.trimmed().isEmpty()) run(QString::fromLatin1(action->name), paths, text);
+            return;
+        }
         if (!question.isEmpty()
             && KMessageBox::warningContinueCancel(window, question, title)
                 != KMessageBox::Continue)
@@ -107,30 +115,34 @@ private:
         run(QString::fromLatin1(action->name), paths);
     }
 
-    void run(const QString &action, const QStringList &paths) {
-        // Of the application: the menu, and this plugin with it, may be gone before it ends.
-        auto process = new QProcess(qApp);
-        process->setStandardOutputFile(QProcess::nullDevice());
-        connect(process, &QProcess::errorOccurred, process, [process](QProcess::ProcessError error) {
-            if (error == QProcess::FailedToStart) tell(process, process->errorString());
+    /// What is said of it is shown in a window of the application: the menu, and this plugin with it, may be gone before.
+    static void run(const QString &action, const QStringList &paths, const QString &text = QString()) {
+        ActionProcess::start(action, paths, text, [paths](const ActionProcess::Outcome &outcome) {
+            if (outcome.isDone && outcome.text.isEmpty()) return;
+            // Not modal: a context menu elsewhere goes on.
+            QMetaObject::invokeMethod(qApp, [outcome, paths] { tell(outcome, paths); }, Qt::QueuedConnection);
         });
-        connect(process, qOverload<int, QProcess::ExitStatus>(&QProcess::finished), process,
-                [process](int code, QProcess::ExitStatus status) {
-                    if (code == 0 && status == QProcess::NormalExit) return process->deleteLater();
-                    const auto text = QString::fromUtf8(process->readAllStandardError().left(shown)).trimmed();
-                    tell(process, text.isEmpty() ? QStringLiteral("It did not work.") : text);
-                });
-        process->start(program, {action});
-        for (const QString &path : paths) process->write(QFile::encodeName(path).append('\0'));
-        process->closeWriteChannel();
     }
 
-    static void tell(QProcess *process, const QString &sentence) {
-        process->deleteLater();
-        // Not modal: a context menu elsewhere goes on.
-        QMetaObject::invokeMethod(
-            qApp, [sentence] { KMessageBox::error(QApplication::activeWindow(), sentence, QStringLiteral("ChatFS")); },
-            Qt::QueuedConnection);
+    static void tell(const ActionProcess::Outcome &outcome, const QStringList &paths) {
+        auto box = new QMessageBox(outcome.isDone ? QMessageBox::Information : QMessageBox::Warning,
+                                   QStringLiteral("ChatFS"), outcome.text, QMessageBox::Close,
+                                   QApplication::activeWindow());
+        box->setTextFormat(Qt::PlainText);
+        box->setAttribute(Qt::WA_DeleteOnClose);
+        box->setModal(false);
+        if (!outcome.action.isEmpty()) {
+            const auto button = box->addButton(outcome.label, QMessageBox::ActionRole);
+            QObject::connect(button, &QAbstractButton::clicked, qApp, [outcome, paths] { run(outcome.action, paths); });
+        }
+        box->show();
+    }
+
+    /// Names of the folders, for a title.
+    static QString namesOf(const QStringList &paths) {
+        QStringList names;
+        for (const QString &path : paths) names.append(path.section(QLatin1Char('/'), -1));
+        return names.join(QStringLiteral(", "));
     }
 };
 

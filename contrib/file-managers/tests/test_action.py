@@ -85,7 +85,7 @@ class Answers(unittest.TestCase):
 
     def test_a_refusal_is_told_in_the_words_of_the_mount(self):
         with self.assertRaisesRegex(self.module.Failure, "^It is pinned.$"):
-            self.carry_out("dehydrate", GREETING, b'{"id":1,"error":{"code":"refused","message":"It is pinned."}}\n')
+            self.carry_out("cancel", GREETING, b'{"id":1,"error":{"code":"refused","message":"It is pinned."}}\n')
 
     def test_what_is_no_conversation_ends_with_a_sentence(self):
         for lines in ([b"nonsense\n"], [b"[1]\n"], [b""], [b"x" * 5000], [GREETING, b"{\n"], [GREETING, b""],
@@ -120,7 +120,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(run("hydrate", paths=["relative"]).returncode, 0)
 
     def test_what_it_cannot_do_is_an_error_of_the_caller(self):
-        for words in ((), ("copy-link",), ("delete",), ("pin", "more")):
+        for words in ((), ("copy-link",), ("delete",), ("dehydrate",), ("pin", "more")):
             self.assertEqual(run(*words).returncode, 64)
 
 

@@ -10,7 +10,7 @@ import unittest
 
 COMMON = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "common")
 sys.path.insert(0, COMMON)
-from chatfs_entries import ACTIONS, Entry, Mounts, header, offers, points, question, relays  # noqa: E402
+from chatfs_entries import ACTIONS, CHAT, Entry, Mounts, header, offers, points, question, relays  # noqa: E402
 
 STATES = ("remote", "receiving", "stored", "hydrated", "draft", "queued", "sending", "sent", "delivered", "unsure",
           "expired", "cancelled", "blocked", "failed", "recovered")
@@ -100,24 +100,33 @@ class Offers(unittest.TestCase):
     def test_what_makes_sense_for_each_state(self):
         self.assertEqual(names(Entry("remote", "received")), ["hydrate", "pin"])
         self.assertEqual(names(Entry("receiving", "received")), ["pin", "cancel"])
-        self.assertEqual(names(Entry("stored", "received")), ["pin"])
-        self.assertEqual(names(Entry("hydrated", "received")), ["pin", "dehydrate"])
+        for state in ("stored", "hydrated"):
+            self.assertEqual(names(Entry(state, "received")), ["pin", "free"])
+            # Nobody keeps for users what they sent.
+            self.assertEqual(names(Entry(state, "sent")), ["pin"])
         self.assertEqual(names(Entry("sending", "sent")), ["cancel"])
-        self.assertEqual(names(Entry("failed", "sent", "Refused.")), ["retry"])
-        self.assertEqual(names(Entry("unsure", "sent", "Unsure.")), ["retry"])
+        self.assertEqual(names(Entry("failed", "sent", "Refused.")), ["explain", "retry"])
+        self.assertEqual(names(Entry("unsure", "sent", "Unsure.")), ["explain", "retry"])
         for state in ("queued", "sent", "expired", "cancelled", "blocked", "recovered"):
-            self.assertEqual(names(Entry(state, "received", "Gone.")), [])
+            self.assertEqual(names(Entry(state, "received", "Gone.")), ["explain"])
+
+    def test_the_folder_of_a_chat_has_a_menu_of_its_own(self):
+        self.assertEqual(names(Entry(CHAT)), ["send-text", "show-messages", "mark-read", "mute", "approve-all", "keep-all",
+                                              "save-all"])
+        self.assertEqual(Entry(CHAT).emblems, ())
+        self.assertEqual(names(Entry(CHAT, error="The keys have changed."))[0], "explain")
+        self.assertEqual(Entry(CHAT, error="The keys have changed.").emblems[0], "emblem-important")
 
     def test_a_file_whose_relays_are_not_approved_is_approved_before_it_is_received(self):
-        self.assertEqual(names(Entry("remote", "received", UNKNOWN_RELAY)), ["approve"])
+        self.assertEqual(names(Entry("remote", "received", UNKNOWN_RELAY)), ["explain", "approve"])
         self.assertEqual(relays(UNKNOWN_RELAY), ["xftp://key@relay.example:443"])
         self.assertEqual(relays("(xftp://a@one, xftp://b@two:1); no more (and 3 more)"), ["xftp://a@one", "xftp://b@two:1"])
 
     def test_only_what_cannot_be_sent_otherwise_is_sent_again(self):
         self.assertEqual(names(Entry("draft", "sent")), [])
-        self.assertEqual(names(Entry("draft", "sent", "It stays local.")), [])
-        self.assertEqual(names(Entry("draft", "sent", KILLED)), ["retry"])
-        self.assertEqual(names(Entry("failed", "received", "Damaged.")), [])
+        self.assertEqual(names(Entry("draft", "sent", "It stays local.")), ["explain"])
+        self.assertEqual(names(Entry("draft", "sent", KILLED)), ["explain", "retry"])
+        self.assertEqual(names(Entry("failed", "received", "Damaged.")), ["explain"])
 
     def test_a_link_is_copied_wherever_there_is_one(self):
         for state in STATES:
@@ -129,11 +138,12 @@ class Offers(unittest.TestCase):
 
     def test_of_a_selection_each_action_is_for_those_that_allow_it(self):
         found = {action.name: places for action, places in
-                 offers([Entry("remote"), Entry("hydrated"), Entry("sent"), Entry("remote"), Entry("stored", pinned="yes")])}
-        self.assertEqual(found, {"hydrate": [0, 3], "pin": [0, 1, 3], "unpin": [4], "dehydrate": [1]})
+                 offers([Entry("remote"), Entry("hydrated", "received"), Entry("sent"), Entry("remote"),
+                         Entry("stored", "received", pinned="yes")])}
+        self.assertEqual(found, {"hydrate": [0, 3], "pin": [0, 1, 3], "unpin": [4], "free": [1]})
 
     def test_what_is_pinned_is_marked_and_can_be_let_go(self):
-        self.assertEqual(names(Entry("hydrated", "received", pinned="yes")), ["unpin", "dehydrate"])
+        self.assertEqual(names(Entry("hydrated", "received", pinned="yes")), ["unpin"])
         self.assertEqual(Entry("stored", "received", pinned="yes").emblems[0], "emblem-favorite")
         # What it waits for, and what went wrong, matter more.
         self.assertEqual(Entry("remote", pinned="yes").emblems, Entry("remote").emblems)
@@ -143,7 +153,8 @@ class Offers(unittest.TestCase):
         for state in STATES:
             self.assertTrue(Entry(state).emblems, state)
         self.assertEqual(Entry("remote", "received", UNKNOWN_RELAY).emblems[0], "emblem-important")
-        self.assertNotEqual(Entry("remote").emblems, Entry("hydrated").emblems)
+        marks = [Entry(state).emblems for state in ("remote", "hydrated", "sent", "delivered")]
+        self.assertEqual(len(set(marks)), 4, "what others sent is told from what the user sent")
         self.assertEqual(Entry().emblems, ())
 
 
@@ -186,7 +197,7 @@ class Agreement(unittest.TestCase):
 
     def test_of_every_entry(self):
         entries = [Entry(*values) for values in itertools.product(
-            STATES + ("", "an-unknown-state", "a-state-much-longer-than-any-there-is"), ("", "sent", "received"),
+            STATES + ("", CHAT, "an-unknown-state", "a-state-much-longer-than-any-there-is"), ("", "sent", "received"),
             ("", "Failed.", UNKNOWN_RELAY, KILLED, "chatfs approve"), ("", LINK), ("", "yes"))]
         with tempfile.TemporaryDirectory() as folder:
             text = "".join("\t".join((entry.state, entry.direction, entry.error, entry.link, entry.pinned)) + "\n" for entry in entries)

@@ -1,4 +1,4 @@
-/* Emblems and a context menu for the entries of ChatFS mounts, for Thunar (a thunarx plugin).
+/* Emblems, properties and a context menu for the entries of ChatFS mounts, for Thunar (a thunarx plugin).
  *
  * Thunar's plugins have no interface for emblems. It shows those that "metadata::emblems" of a file's GFileInfo names,
  * so they are put there, in memory only: nothing of it is written to the user's metadata. Which files are shown is
@@ -171,28 +171,81 @@ static GtkWidget *message(GtkWindow *window, GtkMessageType type, GtkButtonsType
     return dialog;
 }
 
+/* A button under what an action says: another action for the same paths. */
+typedef struct {
+    char *action;
+    GBytes *paths;
+} Offer;
+
+static void run(const char *name, GBytes *paths);
+
+static void free_offer(gpointer data, GClosure *closure) {
+    (void)closure;
+    Offer *offer = data;
+    g_bytes_unref(offer->paths);
+    g_free(offer->action);
+    g_free(offer);
+}
+
+static void was_taken(GtkDialog *dialog, int answer, gpointer data) {
+    (void)dialog;
+    Offer *offer = data;
+    if (answer == GTK_RESPONSE_APPLY) run(offer->action, offer->paths);
+}
+
 static void tell(const char *problem) {
     message(NULL, GTK_MESSAGE_ERROR, GTK_BUTTONS_CLOSE, problem);
 }
 
-static void has_run(GObject *source, GAsyncResult *result, gpointer unused) {
-    (void)unused;
+/* Valid text of what a process wrote, without its last newline. Of the heap. */
+static char *text_of(GBytes *bytes) {
+    gsize length = 0;
+    const char *data = bytes ? g_bytes_get_data(bytes, &length) : NULL;
+    char *text = length ? g_utf8_make_valid(data, (gssize)MIN(length, SHOWN)) : g_strdup("");
+    return g_strchomp(text);
+}
+
+/* The first line of what is said may be "button", an action and a label, with tabs between. */
+static void show_outcome(char *said, const char *problem, GBytes *paths) {
+    char *rest = said;
+    char **button = NULL;
+    if (g_str_has_prefix(said, "button\t")) {
+        char *line = g_strndup(said, strcspn(said, "\n"));
+        rest += strlen(line) + (said[strlen(line)] == '\n');
+        button = g_strsplit(line, "\t", 3);
+        g_free(line);
+    }
+    const char *text = problem ? problem : rest;
+    if (*text) {
+        GtkWidget *dialog = message(NULL, problem ? GTK_MESSAGE_ERROR : GTK_MESSAGE_INFO, GTK_BUTTONS_CLOSE, text);
+        if (button && g_strv_length(button) == 3) {
+            gtk_dialog_add_button(GTK_DIALOG(dialog), button[2], GTK_RESPONSE_APPLY);
+            Offer *offer = g_new0(Offer, 1);
+            offer->action = g_strdup(button[1]);
+            offer->paths = g_bytes_ref(paths);
+            g_signal_connect_data(dialog, "response", G_CALLBACK(was_taken), offer, free_offer, 0);
+        }
+    }
+    g_strfreev(button);
+}
+
+static void has_run(GObject *source, GAsyncResult *result, gpointer data) {
+    GBytes *paths = data, *said = NULL, *problems = NULL;
     GSubprocess *process = G_SUBPROCESS(source);
-    GBytes *problems = NULL;
     GError *error = NULL;
-    if (!g_subprocess_communicate_finish(process, result, NULL, &problems, &error)) {
+    if (g_subprocess_communicate_finish(process, result, &said, &problems, &error)) {
+        char *text = text_of(said), *problem = text_of(problems);
+        bool is_done = g_subprocess_get_successful(process);
+        show_outcome(text, is_done ? NULL : *problem ? problem : "It did not work.", paths);
+        g_free(text);
+        g_free(problem);
+    } else {
         tell(error->message);
         g_error_free(error);
-        return;
     }
-    if (!g_subprocess_get_successful(process)) {
-        gsize length = 0;
-        const char *bytes = problems ? g_bytes_get_data(problems, &length) : NULL;
-        char *text = g_utf8_make_valid(length ? bytes : "It did not work.", length ? (gssize)MIN(length, SHOWN) : -1);
-        tell(g_strchomp(text));
-        g_free(text);
-    }
-    g_bytes_unref(problems);
+    g_clear_pointer(&said, g_bytes_unref);
+    g_clear_pointer(&problems, g_bytes_unref);
+    g_bytes_unref(paths);
 }
 
 /* An item of a menu that is shown: what it does, and to what. */
@@ -224,10 +277,10 @@ static GBytes *paths_of(GPtrArray *files) {
 static void run(const char *name, GBytes *paths) {
     GError *error = NULL;
     GSubprocess *process = g_subprocess_new(
-        G_SUBPROCESS_FLAGS_STDIN_PIPE | G_SUBPROCESS_FLAGS_STDOUT_SILENCE | G_SUBPROCESS_FLAGS_STDERR_PIPE, &error,
+        G_SUBPROCESS_FLAGS_STDIN_PIPE | G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDERR_PIPE, &error,
         PROGRAM, name, NULL);
     if (process) {
-        g_subprocess_communicate_async(process, paths, NULL, has_run, NULL);
+        g_subprocess_communicate_async(process, paths, NULL, has_run, g_bytes_ref(paths));
         g_object_unref(process);
     } else {
         tell(error->message);
@@ -276,6 +329,62 @@ static void ask(GtkWindow *window, const ChatfsAction *action, GBytes *paths, GP
     g_signal_connect_data(dialog, "response", G_CALLBACK(was_answered), question, free_question, 0);
 }
 
+/* A text that is being written, and the chats that it is for. */
+typedef struct {
+    GtkTextBuffer *text;
+    GBytes *paths;
+} Letter;
+
+static void free_letter(gpointer data, GClosure *closure) {
+    (void)closure;
+    Letter *letter = data;
+    g_object_unref(letter->text);
+    g_bytes_unref(letter->paths);
+    g_free(letter);
+}
+
+static void was_written(GtkDialog *dialog, int answer, gpointer data) {
+    (void)dialog;
+    Letter *letter = data;
+    if (answer != GTK_RESPONSE_OK) return;
+    GtkTextIter start, end;
+    gtk_text_buffer_get_bounds(letter->text, &start, &end);
+    char *text = gtk_text_buffer_get_text(letter->text, &start, &end, FALSE);
+    /* The paths end with NUL; another stands before the text. */
+    GByteArray *bytes = g_byte_array_new();
+    gsize length = 0;
+    const guint8 *paths = g_bytes_get_data(letter->paths, &length);
+    g_byte_array_append(bytes, paths, (guint)length);
+    g_byte_array_append(bytes, (const guint8 *)"", 1);
+    g_byte_array_append(bytes, (const guint8 *)text, (guint)strlen(text));
+    GBytes *input = g_byte_array_free_to_bytes(bytes);
+    if (*g_strstrip(text)) run("send-text", input);
+    g_bytes_unref(input);
+    g_free(text);
+}
+
+static void ask_text(GtkWindow *window, GBytes *paths, GPtrArray *files) {
+    GString *words = g_string_new("Send a text to");
+    for (guint index = 0; index < files->len; index++) {
+        char *name = thunarx_file_info_get_name(files->pdata[index]);
+        g_string_append_printf(words, "%s %s", index ? "," : "", name);
+        g_free(name);
+    }
+    GtkWidget *dialog = message(window, GTK_MESSAGE_OTHER, GTK_BUTTONS_OK_CANCEL, words->str);
+    g_string_free(words, TRUE);
+    GtkWidget *view = gtk_text_view_new(), *area = gtk_scrolled_window_new(NULL, NULL);
+    gtk_text_view_set_wrap_mode(GTK_TEXT_VIEW(view), GTK_WRAP_WORD_CHAR);
+    gtk_widget_set_size_request(area, 320, 120);
+    gtk_container_add(GTK_CONTAINER(area), view);
+    gtk_container_add(GTK_CONTAINER(gtk_message_dialog_get_message_area(GTK_MESSAGE_DIALOG(dialog))), area);
+    gtk_widget_show_all(area);
+    gtk_widget_grab_focus(view);
+    Letter *letter = g_new0(Letter, 1);
+    letter->text = g_object_ref(gtk_text_view_get_buffer(GTK_TEXT_VIEW(view)));
+    letter->paths = g_bytes_ref(paths);
+    g_signal_connect_data(dialog, "response", G_CALLBACK(was_written), letter, free_letter, 0);
+}
+
 static void copy_links(GPtrArray *files) {
     GString *links = g_string_new(NULL);
     for (guint index = 0; index < files->len; index++) {
@@ -293,6 +402,8 @@ static void was_chosen(ThunarxMenuItem *item, gpointer data) {
     GBytes *paths = paths_of(choice->files);
     if (!strcmp(choice->action->name, "copy-link"))
         copy_links(choice->files);
+    else if (!strcmp(choice->action->name, "send-text"))
+        ask_text(choice->window, paths, choice->files);
     else if (*choice->action->question)
         ask(choice->window, choice->action, paths, choice->files);
     else
@@ -330,6 +441,80 @@ static GList *file_menu_items(ThunarxMenuProvider *provider, GtkWidget *window, 
     return items;
 }
 
+/* The properties of one entry. */
+
+/* A label and its text, in the grid. */
+static void add_row(GtkGrid *grid, int row, const char *name, const char *value) {
+    GtkWidget *label = gtk_label_new(NULL), *text = gtk_label_new(value);
+    char *bold = g_markup_printf_escaped("<b>%s</b>", name);
+    gtk_label_set_markup(GTK_LABEL(label), bold);
+    g_free(bold);
+    gtk_label_set_xalign(GTK_LABEL(label), 1);
+    gtk_label_set_yalign(GTK_LABEL(label), 0);
+    gtk_label_set_xalign(GTK_LABEL(text), 0);
+    gtk_label_set_line_wrap(GTK_LABEL(text), TRUE);
+    gtk_label_set_max_width_chars(GTK_LABEL(text), 50);
+    gtk_label_set_selectable(GTK_LABEL(text), TRUE);
+    gtk_grid_attach(grid, label, 0, row, 1, 1);
+    gtk_grid_attach(grid, text, 1, row, 1, 1);
+}
+
+/* Lines of a label and its text with a tab between; a line that begins with a tab continues the text. */
+static void has_described(GObject *source, GAsyncResult *result, gpointer data) {
+    GtkGrid *grid = data;
+    GBytes *said = NULL;
+    GError *error = NULL;
+    if (g_subprocess_communicate_finish(G_SUBPROCESS(source), result, &said, NULL, &error)) {
+        char *text = text_of(said);
+        char **lines = g_strsplit(text, "\n", -1);
+        int row = 0;
+        for (char **line = lines; *line; line++) {
+            const char *name = *line;
+            char *value = strchr(*line, '\t');
+            if (!value || value == name) continue;
+            *value++ = 0;
+            GString *whole = g_string_new(value);
+            for (; line[1] && line[1][0] == '\t'; line++) g_string_append_printf(whole, "\n%s", line[1] + 1);
+            add_row(grid, row++, name, whole->str);
+            g_string_free(whole, TRUE);
+        }
+        gtk_widget_show_all(GTK_WIDGET(grid));
+        g_strfreev(lines);
+        g_free(text);
+    } else {
+        add_row(grid, 0, "", error->message);
+        gtk_widget_show_all(GTK_WIDGET(grid));
+        g_error_free(error);
+    }
+    g_clear_pointer(&said, g_bytes_unref);
+    g_object_unref(grid);
+}
+
+static GList *property_pages(ThunarxPropertyPageProvider *provider, GList *files) {
+    (void)provider;
+    if (!files || files->next) return NULL;
+    const ChatfsEntry *entry = entry_of(files->data);
+    if (!entry || !strcmp(entry->state, CHATFS_CHAT_STATE)) return NULL;
+    GSubprocess *process = g_subprocess_new(
+        G_SUBPROCESS_FLAGS_STDIN_PIPE | G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDERR_SILENCE, NULL,
+        PROGRAM, "describe", NULL);
+    if (!process) return NULL;
+    GtkWidget *page = thunarx_property_page_new("Chat"), *grid = gtk_grid_new();
+    gtk_container_set_border_width(GTK_CONTAINER(grid), 12);
+    gtk_grid_set_column_spacing(GTK_GRID(grid), 12);
+    gtk_grid_set_row_spacing(GTK_GRID(grid), 6);
+    gtk_container_add(GTK_CONTAINER(page), grid);
+    gtk_widget_show_all(page);
+    GPtrArray *chosen = g_ptr_array_new();
+    g_ptr_array_add(chosen, files->data);
+    GBytes *paths = paths_of(chosen);
+    g_subprocess_communicate_async(process, paths, NULL, has_described, g_object_ref(grid));
+    g_bytes_unref(paths);
+    g_ptr_array_unref(chosen);
+    g_object_unref(process);
+    return g_list_append(NULL, page);
+}
+
 /* The plugin. */
 
 typedef struct {
@@ -343,9 +528,14 @@ static void init_menus(ThunarxMenuProviderIface *interface) {
     interface->get_file_menu_items = file_menu_items;
 }
 
+static void init_pages(ThunarxPropertyPageProviderIface *interface) {
+    interface->get_pages = property_pages;
+}
+
 static GType chatfs_provider_get_type(void);
 THUNARX_DEFINE_TYPE_WITH_CODE(ChatfsProvider, chatfs_provider, G_TYPE_OBJECT,
-                              THUNARX_IMPLEMENT_INTERFACE(THUNARX_TYPE_MENU_PROVIDER, init_menus))
+                              THUNARX_IMPLEMENT_INTERFACE(THUNARX_TYPE_MENU_PROVIDER, init_menus)
+                              THUNARX_IMPLEMENT_INTERFACE(THUNARX_TYPE_PROPERTY_PAGE_PROVIDER, init_pages))
 
 static void chatfs_provider_class_init(ChatfsProviderClass *class) {
     (void)class;

@@ -1,0 +1,70 @@
+import Base
+import ChatCore
+import Desktop
+import FileSystem
+import Glibc
+import Notifications
+import Posix
+
+/// What programs ask for a chat as a whole, as the commands do: `chatfs mute`, `keep set`, `send --text`. Has no state of
+/// its own.
+struct ChatActions: Sendable {
+    let core: any ChatCore
+    let keeping: KeepWorker
+    /// That of the profile.
+    let folder: String
+    let notifications: @Sendable () -> MountNotifications?
+
+    /// None where they cannot be read.
+    func muted() async -> Set<ChatReference> {
+        (try? await ThreadPool.shared.run { [folder] () throws(SystemError) in
+            try MutedChats(in: OpenFile(folder, flags: O_RDONLY)).all()
+        }) ?? []
+    }
+
+    func carryOut(
+        _ request: ProgramRequest, of folder: FolderDescription
+    ) async throws(ProgramError) -> ProgramResult {
+        let chat = folder.chat.reference
+        switch request.method {
+        case .mute: try await setMuted(true, chat)
+        case .unmute: try await setMuted(false, chat)
+        case .markRead: await notifications()?.markRead(chat)
+        case .sendText: try await send(request.text ?? "", to: folder.chat)
+        default: try await keep(request.what, folder)
+        }
+        return ProgramResult(done: true)
+    }
+
+    private func setMuted(_ isMuted: Bool, _ chat: ChatReference) async throws(ProgramError) {
+        do {
+            try await ThreadPool.shared.run { [folder] () throws(SystemError) in
+                let chats = MutedChats(in: try OpenFile(folder, flags: O_RDONLY))
+                if isMuted { try chats.mute(chat) } else { try chats.unmute(chat) }
+            }
+        } catch {
+            throw ProgramError(error)
+        }
+    }
+
+    private func send(_ text: String, to chat: Chat) async throws(ProgramError) {
+        if let refused = chat.sendingRefused { throw ProgramError(.refused, refused) }
+        let id = "program-text-" + Hexadecimal.encode(SystemRandomSource().bytes(16))
+        do throws(ChatError) {
+            let composed = ComposedText(id: id, text: text)
+            try composed.check()
+            try await core.send(composed, to: chat.reference)
+        } catch {
+            throw ProgramError(error)
+        }
+    }
+
+    private func keep(_ what: String?, _ folder: FolderDescription) async throws(ProgramError) {
+        var request = KeepRequest(.set, chat: folder.chat.reference.description)
+        guard let what else {
+            throw ProgramError(.invalidParameter, "The request does not say what to keep.")
+        }
+        request.what = what
+        if let problem = await keeping.answer(request).problem { throw ProgramError(.refused, problem) }
+    }
+}

@@ -1,0 +1,116 @@
+"""What file managers say of an entry to people: its state, what is wrong with it, and what helps."""
+
+import json
+import re
+import time
+
+from chatfs_entries import ACTIONS, MOST_RELAYS, OWN_NETWORK, OWN_NETWORK_WARNING, relays
+
+# Of docs/semantics.md, "States".
+STATES = {
+    "remote": "Not on this device", "receiving": "Being received", "stored": "On this device, encrypted",
+    "hydrated": "On this device", "draft": "Not sent yet", "queued": "Waiting to be sent", "sending": "Being sent",
+    "sent": "Sent", "delivered": "Sent and delivered", "unsure": "Perhaps sent", "expired": "No longer available",
+    "cancelled": "Cancelled", "blocked": "Blocked by the relay", "failed": "Failed", "recovered": "Left unfinished",
+}
+# What a command line would do is no help in a window.
+COMMAND = re.compile(r"chatfs [a-z]|--[a-z]")
+SENTENCE = re.compile(r"(?<=[.!?])\s+")
+
+
+def state(entry):
+    return STATES.get(entry.state, entry.state)
+
+
+def reason(entry):
+    """The sentences of the error that are not about commands; empty where none is."""
+    return " ".join(words for words in SENTENCE.split(entry.error) if not COMMAND.search(words))
+
+
+def hosts(addresses):
+    """Names of relays, at most so many."""
+    found = list(dict.fromkeys(address.partition("@")[2] or address for address in addresses))
+    return found[:MOST_RELAYS] + ["…"] * (len(found) > MOST_RELAYS)
+
+
+def remedy(entry):
+    """The name of the action that helps, and the label of its button; nothing where nothing here helps."""
+    allowed = {action.name for action in ACTIONS if entry.allows(action)}
+    if "approve" in allowed:
+        return "approve", "Approve Relays"
+    if "retry" in allowed:
+        return "retry", "Send As It Is" if entry.state == "draft" else "Send Again"
+    if entry.error and entry.state in ("remote", "receiving"):
+        return "hydrate", "Try Again"
+    return None
+
+
+def explanation(entry):
+    """What is wrong with an entry, in sentences."""
+    if not entry.error:
+        return "Nothing is wrong with it."
+    if entry.has("relays"):
+        text = ("The sender has put the file on relays that you have not approved. Whoever runs them sees your network "
+                "address when you receive it.\n\n" + "\n".join(hosts(relays(entry.error))))
+        return text + ("\n\n" + OWN_NETWORK_WARNING if OWN_NETWORK in entry.error else "")
+    text = reason(entry) or state(entry) + "."
+    if entry.state == "unsure":
+        text += " It may have arrived: look into the chat before you send it again."
+    if entry.state in ("expired", "cancelled", "failed") and entry.direction == "received":
+        text += " Ask for the file once more in the chat."
+    return text
+
+
+def amount(count):
+    """Bytes as file managers write them."""
+    if count < 1000:
+        return "1 byte" if count == 1 else f"{count} bytes"
+    for unit in ("kB", "MB", "GB", "TB"):
+        count /= 1000
+        if count < 999.95:
+            break
+    return f"{count:.1f} {unit}"
+
+
+def files(count):
+    return "1 file" if count == 1 else f"{count} files"
+
+
+def rows(entry, item, here):
+    """The property page of an entry: pairs of a label and a text. 'item' is what the mount says of it
+    (docs/control.md), 'here' what it takes on this disk, in bytes."""
+    found = [("State", state(entry))]
+    if entry.direction == "sent":
+        found.append(("Sent by", "You"))
+    elif item.get("sender"):
+        found.append(("Sent by", str(item["sender"])))
+    found.append(("On this device", amount(here) if here else "Nothing"))
+    if entry.has("pinned"):
+        found.append(("Kept", "Until you stop keeping it"))
+    if isinstance(item.get("expires"), int):
+        found.append(("Relays keep it until", time.strftime("%c", time.localtime(item["expires"]))))
+    if entry.error:
+        found.append(("Reason", explanation(entry)))
+    addresses = relays(entry.error) or [address for address in item.get("relays", []) if isinstance(address, str)]
+    if addresses and not entry.has("relays"):
+        found.append(("Relays", "\n".join(hosts(addresses))))
+    return found
+
+
+def log(lines):
+    """The messages of a chat's log (docs/semantics.md, "Texts") as a text for people."""
+    said = []
+    for line in lines:
+        try:
+            message = json.loads(line)
+        except ValueError:
+            continue
+        if not isinstance(message, dict) or message.get("event") not in ("message", "edit"):
+            continue
+        moment = str(message.get("time", "")).replace("T", " ").partition(".")[0].rstrip("Z")
+        who = "You" if message.get("direction") == "sent" else str(message.get("sender", ""))
+        attached = message.get("file")
+        name = f"[{attached.get('name', '')}] " if isinstance(attached, dict) else ""
+        words = name + str(message.get("text", ""))
+        said.append(f"{moment}  {who}{' (edited)' if message['event'] == 'edit' else ''}: {words.strip()}")
+    return "\n".join(said) + "\n" if said else "There are no messages yet.\n"

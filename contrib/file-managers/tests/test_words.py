@@ -1,0 +1,95 @@
+"""What people read of an entry: no command line, and a button where something here helps."""
+
+import importlib.machinery
+import importlib.util
+import json
+import os
+import sys
+import unittest
+
+COMMON = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "common")
+sys.path.insert(0, COMMON)
+import chatfs_words as words  # noqa: E402
+from chatfs_entries import Entry  # noqa: E402
+
+RELAYS = ("It is on relays that would see your address. To allow them: chatfs approve xftp://key@relay.example:443 "
+          "xftp://key@192.168.1.2:443, inside this machine's own network.")
+KILLED = "The program that wrote it was killed. Write it again, or use chatfs retry to send it as it is."
+
+
+def program():
+    loader = importlib.machinery.SourceFileLoader("file_action", COMMON + "/chatfs-file-action")
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("file_action", loader))
+    loader.exec_module(module)
+    return module
+
+
+class Explanations(unittest.TestCase):
+    def test_relays_are_named_with_what_they_see(self):
+        text = words.explanation(Entry("remote", "received", RELAYS))
+        self.assertIn("relay.example:443\n192.168.1.2:443\n\nA relay here is inside your own network.", text)
+        self.assertIn("see", text)
+        self.assertEqual(words.remedy(Entry("remote", "received", RELAYS)), ("approve", "Approve Relays"))
+
+    def test_no_sentence_is_about_a_command(self):
+        for error in (RELAYS, KILLED, "Run chatfs approve.", "Mounted without --delete: entries are kept."):
+            for state in words.STATES:
+                self.assertNotRegex(words.explanation(Entry(state, "received", error)), "chatfs |--")
+                self.assertTrue(words.explanation(Entry(state, "sent", error)).strip())
+        self.assertTrue(words.explanation(Entry("draft", "sent", KILLED)).startswith("The program that wrote it was killed."))
+
+    def test_the_button_is_what_helps(self):
+        self.assertEqual(words.remedy(Entry("draft", "sent", KILLED)), ("retry", "Send As It Is"))
+        self.assertEqual(words.remedy(Entry("failed", "sent", "Refused.")), ("retry", "Send Again"))
+        self.assertEqual(words.remedy(Entry("remote", "received", "The relay is silent.")), ("hydrate", "Try Again"))
+        for state in ("expired", "cancelled", "blocked", "stored"):
+            self.assertIsNone(words.remedy(Entry(state, "received", "Gone.")))
+        self.assertIn("once more", words.explanation(Entry("expired", "received", "Gone.")))
+
+
+class Outcomes(unittest.TestCase):
+    def setUp(self):
+        self.module = program()
+
+    def test_what_was_freed_is_one_sum(self):
+        outcome = self.module.Outcome("free", 3)
+        for size in (1000, 0, 2500):
+            outcome.add("a", size)
+        self.assertEqual(outcome.text, "3.5 kB freed (2 files).")
+
+    def test_a_button_is_offered_only_where_it_helps_all(self):
+        outcome = self.module.Outcome("explain", 2)
+        outcome.add("a", ("Wrong.", ("approve", "Approve Relays")))
+        self.assertEqual(outcome.button, ("approve", "Approve Relays"))
+        outcome.add("b", ("Gone.", None))
+        self.assertIsNone(outcome.button)
+        self.assertEqual(outcome.text, "a: Wrong.\n\nb: Gone.")
+
+
+class Texts(unittest.TestCase):
+    def test_amounts_are_written_as_in_file_managers(self):
+        for count, text in ((0, "0 bytes"), (1, "1 byte"), (999, "999 bytes"), (1000, "1.0 kB"), (999960, "1.0 MB"),
+                            (5 * 10 ** 9, "5.0 GB"), (7 * 10 ** 15, "7000.0 TB")):
+            self.assertEqual(words.amount(count), text)
+
+    def test_properties_are_rows_of_words(self):
+        found = dict(words.rows(Entry("remote", "received", RELAYS), {"sender": "Bob", "expires": 1795387898}, 0))
+        self.assertEqual((found["State"], found["Sent by"], found["On this device"]), ("Not on this device", "Bob", "Nothing"))
+        self.assertIn("relay.example:443", found["Reason"])
+        self.assertIn("2026", found["Relays keep it until"])
+        own = dict(words.rows(Entry("sent", "sent"), {"sender": "Ann"}, 1000))
+        self.assertEqual(own, {"State": "Sent", "Sent by": "You", "On this device": "1.0 kB"})
+
+    def test_a_log_is_lines_of_who_said_what(self):
+        lines = [json.dumps(line) for line in (
+            {"event": "message", "time": "2026-11-28T10:00:00.5Z", "direction": "received", "sender": "Bob", "text": "Hi"},
+            {"event": "edit", "time": "2026-11-28T10:01:00Z", "direction": "sent", "text": "Hello"},
+            {"event": "state", "state": "delivered"},
+            {"event": "message", "time": "", "direction": "sent", "text": "", "file": {"name": "a.jpg"}})]
+        self.assertEqual(words.log([*lines, "nonsense", "[]"]),
+                         "2026-11-28 10:00:00  Bob: Hi\n2026-11-28 10:01:00  You (edited): Hello\n  You: [a.jpg]\n")
+        self.assertIn("no messages", words.log([]))
+
+
+if __name__ == "__main__":
+    unittest.main()
