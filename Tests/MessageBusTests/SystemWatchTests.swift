@@ -119,6 +119,34 @@ struct SystemWatchTests {
         watch.stop()
     }
 
+    @Test("a bus that dies while the machine sleeps is found again, and its next sleep is heard")
+    func busReturns() async throws {
+        let services = try await SystemServices.start(metered: 0)
+        let watch = try watch(services)
+        let heard = listen(to: watch)
+        await ThreadPool.shared.run { watch.start() }
+        try await wait(until: "it is kept awake") { services.asked.contains("inhibit") }
+        try services.say("sleep")
+        try await wait(until: "it is heard") { heard.withLock { $0 } == [.sleeping] }
+        try await services.stopBus()
+        try await wait(until: "nobody would say that it is awake") {
+            heard.withLock { $0 } == [.sleeping, .awake]
+        }
+        try await services.stopServices()
+        try await services.startBus()
+        try await services.startServices(metered: 1)
+        // Nobody starts the watch again.
+        try await wait(until: "it is kept awake again", within: .seconds(60)) {
+            services.asked.contains("inhibit")
+        }
+        try await wait(until: "its cost is known") { watch.isMetered }
+        try services.say("sleep")
+        try await wait(until: "the next sleep is heard") { heard.withLock { $0.last } == .sleeping }
+        watch.readyToSleep()
+        try await wait(until: "it may sleep") { services.asked.contains("released") }
+        watch.stop()
+    }
+
     @Test("somebody else on the bus cannot say that the machine sleeps")
     func forged() async throws {
         let services = try await SystemServices.start(metered: 0)

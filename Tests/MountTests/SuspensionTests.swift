@@ -114,6 +114,30 @@ struct SuspensionTests {
         #expect(try await tail.ending() == .code(0), "\(tail.errors)")
     }
 
+    @Test(
+        "a system bus that dies while the machine sleeps ends no mount's transfers, and is heard when it returns"
+    )
+    func busReturns() async throws {
+        let services = try await SystemServices.start(metered: 0)
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        try await mounts.mount("bob", environment: ["DBUS_SYSTEM_BUS_ADDRESS": services.address])
+        try await wait(until: "the mount keeps the machine awake") { services.asked.contains("inhibit") }
+        try services.say("sleep")
+        try await wait(until: "it sleeps") { try await suspended(mounts).contains("sleep") }
+        try await services.stopBus()
+        try await wait(until: "it is awake") { try await suspended(mounts) == "" }
+        try await services.stopServices()
+        try await services.startBus()
+        try await services.startServices(metered: 0)
+        try await wait(until: "the machine is kept awake again", within: .seconds(60)) {
+            services.asked.contains("inhibit")
+        }
+        try services.say("sleep")
+        try await wait(until: "it sleeps again") { try await suspended(mounts).contains("sleep") }
+        try services.say("wake")
+        try await wait(until: "it is awake again") { try await suspended(mounts) == "" }
+    }
+
     @Test("reasons to suspend: whichever comes and goes, connections are closed while there is one")
     func reasons() {
         // Every sequence of six events.

@@ -3,13 +3,16 @@ import Glibc
 import Posix
 
 /// What services of the system say, through a process on the system bus (`SystemBusProcess`). Where there is no bus,
-/// or no such service, nothing is said, and the connection counts as not metered.
+/// or no such service, nothing is said, and the connection counts as not metered. A bus that has gone is looked for
+/// again, after a second at first and five minutes at last; whoever it would have told of has woken.
 ///
 /// One thread, from `start` on, which sleeps until something is said. Any thread may ask.
 public final class SystemWatch: Sendable {
     private struct State {
         var isMetered = false
         var isRunning = false
+        /// It was said that the machine is about to sleep, and not yet that it is awake.
+        var isSleeping = false
         /// Sent by the thread.
         var isReady = false
         var isStopped = false
@@ -38,7 +41,9 @@ public final class SystemWatch: Sendable {
     /// What changes from now on, `metered` only when it is another. Ends with `stop`.
     public func notices() -> AsyncStream<SystemNotice> { broadcaster.subscribe() }
 
-    /// Listens from now on, unless it does already. Where there is no bus nothing happens, and it may be tried again.
+    private static let retry = RetryPolicy(first: .seconds(1), maxDelay: .seconds(300), tries: .max)
+
+    /// Listens from now on, unless it does already. Where no system has a bus nothing happens, and it may be tried again.
     /// Returns when the first answer is there, or after a second. Blocks.
     public func start() {
         guard let address else { return }
@@ -49,13 +54,27 @@ public final class SystemWatch: Sendable {
         }
         guard begins else { return }
         do throws(SystemError) {
-            let child = try BusChild(
-                SystemBusProcess.word, of: executable, environment: ["DBUS_SYSTEM_BUS_ADDRESS": address])
-            guard hearFirst(child) else { return take(nil) }
-            try Thread.begin("system-watch") { [weak self, wakeUp] in Self.listen(child, wakeUp) { self } }
+            let first = connect(to: address)
+            if first == nil { take(nil) }
+            try Thread.begin("system-watch") { [weak self, wakeUp] in
+                Self.follow(address, first, wakeUp) { self }
+            }
         } catch {
             Log("system").debug("what the system says is not heard: \(error.sentence)")
+            state.withLock { $0.isRunning = false }
             take(nil)
+        }
+    }
+
+    /// Nil where nobody is there. Blocks for a second at most, and for the start of a process.
+    private func connect(to address: String) -> BusChild? {
+        do throws(SystemError) {
+            let child = try BusChild(
+                SystemBusProcess.word, of: executable, environment: ["DBUS_SYSTEM_BUS_ADDRESS": address])
+            return hearFirst(child) ? child : nil
+        } catch {
+            Log("system").debug("what the system says is not heard: \(error.sentence)")
+            return nil
         }
     }
 
@@ -94,16 +113,42 @@ public final class SystemWatch: Sendable {
         return true
     }
 
-    /// - Parameter watch: nil when nobody has it any more.
-    private static func listen(_ child: BusChild, _ wakeUp: WakeUp, _ watch: () -> SystemWatch?) {
+    /// Until nobody has the watch any more, or it is stopped.
+    private static func follow(
+        _ address: String, _ first: BusChild?, _ wakeUp: WakeUp, _ watch: () -> SystemWatch?
+    ) {
+        var (child, tries) = (first, 1)
+        while true {
+            if let present = child {
+                tries = 1
+                guard listen(present, wakeUp, watch) else { return }
+                child = nil
+            }
+            tries += 1
+            let delay = retry.delay(beforeTry: tries, jitter: 0) ?? retry.maxDelay
+            var requests = [pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)]
+            poll(&requests, milliseconds: Int32(clamping: Int(delay / .milliseconds(1))))
+            wakeUp.clear()
+            guard let watch = watch(), !watch.state.withLock({ $0.isStopped }) else { return }
+            child = watch.connect(to: address)
+        }
+    }
+
+    /// Until the process ends. False when nobody wants to hear of the system any more.
+    private static func listen(
+        _ child: BusChild, _ wakeUp: WakeUp, _ watch: () -> SystemWatch?
+    ) -> Bool {
         while true {
             var requests = [
                 pollfd(fd: child.output.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
             ]
             poll(&requests, milliseconds: -1)
-            guard let watch = watch(), !watch.state.withLock({ $0.isStopped }) else { return }
-            guard watch.exchange(child) else { return watch.take(nil) }
+            guard let watch = watch(), !watch.state.withLock({ $0.isStopped }) else { return false }
+            guard watch.exchange(child) else {
+                watch.take(nil)
+                return true
+            }
         }
     }
 
@@ -128,17 +173,20 @@ public final class SystemWatch: Sendable {
 
     /// - Parameter notice: nil when nobody says anything any more.
     private func take(_ notice: SystemNotice?) {
-        let isNews = state.withLock { state in
-            if notice == nil { state.isRunning = false }
-            let isMetered: Bool
+        let told = state.withLock { state -> [SystemNotice] in
             switch notice {
-            case .sleeping, .awake: return true
-            case .metered(let says): isMetered = says
-            case nil: isMetered = false
+            case .sleeping, .awake:
+                state.isSleeping = notice == .sleeping
+                return notice.map { [$0] } ?? []
+            case .metered(let says):
+                defer { state.isMetered = says }
+                return state.isMetered == says ? [] : [.metered(says)]
+            case nil:
+                let missed: [SystemNotice] = state.isSleeping ? [.awake] : []
+                defer { (state.isMetered, state.isSleeping) = (false, false) }
+                return missed + (state.isMetered ? [.metered(false)] : [])
             }
-            defer { state.isMetered = isMetered }
-            return state.isMetered != isMetered
         }
-        if isNews { broadcaster.send(notice ?? .metered(false)) }
+        for notice in told { broadcaster.send(notice) }
     }
 }
