@@ -44,6 +44,10 @@ public enum ChatEvent: Sendable {
     /// A messaging server inside this machine's own network, by its address, was not connected to: somebody else named it,
     /// and what goes to them waits until the user approves it.
     case serverRefused(String)
+    /// Somebody asks to become a contact or invites into a group, or one who did was answered (`AddressKeeping.requests`).
+    case requestsChanged
+    /// A text without a file has arrived, at a core that keeps no logs (`TextKeeping`).
+    case textArrived(ChatItem)
 }
 
 /// Why items are gone.

@@ -28,6 +28,7 @@ struct ArrivedRequests {
         let message = Array(ChatMessage(.contactRequest(request), id: nil).json.utf8)
         if let id = request.requestID?.bytes, let known = try table.waiting(sameAs: id) {
             try table.replace(known.number, by: asked, message: message, at: time)
+            change.tell(.requestsChanged)
             return try turnAway(known.asked)
         }
         if address.acceptance == .automatically, try isFewAccepted() {
@@ -49,12 +50,14 @@ struct ArrivedRequests {
         let mark = Array("\(chat) \(invitation.profile.displayName)".utf8)
         let none = ContactRequestID(0)
         if let known = try table.waiting(sameAs: mark, in: chat) {
-            return try table.replace(known.number, by: none, message: message, at: time)
+            try table.replace(known.number, by: none, message: message, at: time)
+            return change.tell(.requestsChanged)
         }
         guard try table.waitingCount(in: chat) < Self.maxWaiting else {
             return log.notice("An invitation was passed over: \(Self.maxWaiting) others of the contact wait.")
         }
         try table.insert(none, sameAs: mark, message: message, at: time, .waiting, chat: chat)
+        change.tell(.requestsChanged)
     }
 
     private func add(
@@ -64,6 +67,7 @@ struct ArrivedRequests {
         try table.insert(
             asked, sameAs: request.requestID?.bytes, message: message, at: time, state,
             acceptedAt: state == .accepted ? change.elapsed : nil)
+        change.tell(.requestsChanged)
         change.haveAgentWork()
     }
 

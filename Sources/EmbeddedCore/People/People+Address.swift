@@ -50,6 +50,7 @@ extension People {
             try store.commit { change in
                 guard let address = try change.tables.requests.address() else { throw ChatError.noAddress }
                 try change.tables.requests.removeAddress()
+                change.tell(.requestsChanged)
                 try change.tables.people.end(address.connection)
                 return address.connection
             }
@@ -94,6 +95,7 @@ extension People {
                 guard let request = try change.tables.requests.request(number), request.state != .rejected
                 else { throw ChatError.noSuchRequest(number) }
                 if request.state == .waiting { try change.tables.requests.setState(.accepted, of: number) }
+                change.tell(.requestsChanged)
                 return request
             }
         }
@@ -112,6 +114,7 @@ extension People {
                     throw ChatError.noSuchRequest(number)
                 }
                 try change.tables.requests.setState(.rejected, of: number)
+                change.tell(.requestsChanged)
                 change.haveAgentWork()
             }
         }

@@ -173,8 +173,8 @@ extension ChatEvent {
         case .chatRemoved(let chat), .messageLogGrew(let chat, _): return [(chat, self)]
         case .rcvFileProgressXFTP(let progress), .sndFileProgressXFTP(let progress):
             return [(progress.chat, self)]
-        case .coreUnreachable, .coreReachable, .serverRefused, .sndStandaloneFileComplete,
-            .rcvStandaloneFileComplete,
+        case .coreUnreachable, .coreReachable, .serverRefused, .requestsChanged, .textArrived,
+            .sndStandaloneFileComplete, .rcvStandaloneFileComplete,
             .sndStandaloneFileError, .rcvStandaloneFileError, .standaloneFileProgress, .standaloneFileWarning:
             return [(nil, self)]
         default:
@@ -193,7 +193,8 @@ extension ChatEvent {
             item
         case .newChatItems, .chatItemsDeleted, .chatUpdated, .chatRemoved, .messageLogGrew,
             .rcvFileProgressXFTP, .sndFileProgressXFTP, .coreUnreachable, .coreReachable,
-            .serverRefused, .sndStandaloneFileComplete, .rcvStandaloneFileComplete, .sndStandaloneFileError,
+            .serverRefused, .requestsChanged, .textArrived, .sndStandaloneFileComplete,
+            .rcvStandaloneFileComplete, .sndStandaloneFileError,
             .rcvStandaloneFileError, .standaloneFileProgress, .standaloneFileWarning:
             nil
         }

@@ -41,6 +41,8 @@ public struct APIEvent: Hashable, Sendable {
         /// A contact or group is new, renamed, ready, or changed otherwise.
         case chatUpdated(APIChatInfo)
         case chatRemoved(ChatReference)
+        /// Somebody asks to become a contact, or a contact invites into a group, which is there then.
+        case requestsChanged(APIChatInfo?)
         /// The core rests, as it was told to.
         case chatSuspended
         /// Failures that belong to no command; for the log.
@@ -147,6 +149,9 @@ public struct APIEvent: Hashable, Sendable {
         let chat = APIChatInfo(changed: json)
         switch type {
         case "contactDeleted", "groupDeletedUser": return chat.map { .chatRemoved($0.reference.chat) }
+        case "receivedContactRequest", "receivedGroupInvitation", "contactRequestRejected",
+            "acceptingContactRequest":
+            return .requestsChanged(chat)
         case "chatSuspended": return .chatSuspended
         default: return chat.map(Kind.chatUpdated)
         }

@@ -71,6 +71,25 @@ struct ArrivedRequestTests {
         await core.shutDown()
     }
 
+    @Test("listeners hear of each who asks or invites, and of an answer")
+    func told() async throws {
+        let heard = Lock(0)
+        let events = core.events()
+        Task {
+            for await event in events { if case .requestsChanged = event { heard.withLock { $0 += 1 } } }
+        }
+        try take { try $0.take(ContactRequestID(1), Self.information("eve"), over: ConnectionID(4)) }
+        try await wait(until: "the request is heard of") { heard.withLock { $0 } == 1 }
+        try take { try $0.take(Self.invitation, in: chats[0]) }
+        try await wait(until: "the invitation is heard of") { heard.withLock { $0 } == 2 }
+        // Again, in other words.
+        try take { try $0.take(Self.invitation, in: chats[0]) }
+        try await wait(until: "that is heard of") { heard.withLock { $0 } == 3 }
+        try await core.rejectRequest(try #require(all(.waiting).first).number)
+        try await wait(until: "the answer is heard of") { heard.withLock { $0 } == 4 }
+        await core.shutDown()
+    }
+
     @Test("a contact who invites into very many groups takes no place from others")
     func manyGroups() async throws {
         try take { requests in

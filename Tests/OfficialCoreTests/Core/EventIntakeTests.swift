@@ -294,6 +294,35 @@ struct EventIntakeTests {
         #expect(place.recent.contains(ChatReference.direct(1), since: place.began))
     }
 
+    @Test("who asks, and who invites into a group, is told of")
+    func requests() async throws {
+        _ = try place.take(
+            json: #"{"type":"receivedContactRequest","contactRequest":{"contactRequestId":3}}"#)
+        #expect(await place.told() == ["requestsChanged"])
+        let group =
+            #""groupInfo":{"groupId":5,"localDisplayName":"club","membership":{"memberStatus":"invited"}}"#
+        _ = try place.take(json: #"{"type":"receivedGroupInvitation","# + group + "}")
+        #expect(await place.told().last == "requestsChanged")
+    }
+
+    @Test("a text without a file is told, and kept nowhere")
+    func textWithoutFile() async throws {
+        let chat = #""chatInfo":{"type":"direct","contact":{"contactId":1,"localDisplayName":"bob"}}"#
+        func message(_ id: Int, _ direction: String) -> String {
+            let meta =
+                #""meta":{"itemId":\#(id),"itemTs":"2026-11-01T10:00:00Z","createdAt":"2026-11-01T10:00:00Z"}"#
+            let content = #""content":{"type":"rcvMsgContent","msgContent":{"type":"text","text":"Hello"}}"#
+            return
+                #"{"type":"newChatItems","chatItems":[{\#(chat),"chatItem":{"chatDir":{"type":"\#(direction)"},\#(meta),\#(content)}}]}"#
+        }
+        for (id, direction) in [(8, "directRcv"), (9, "directSnd")] {
+            _ = try place.take(json: message(id, direction))
+        }
+        let told = await place.told()
+        #expect(told.filter { $0 == "textArrived" }.count == 1)
+        #expect(try place.item(8) == nil)
+    }
+
     @Test("what is no business of files changes nothing: errors, later events, a core that rests")
     func others() async throws {
         try await known()

@@ -43,6 +43,12 @@ final class EventIntake: Sendable {
         case .chatUpdated(let info):
             recent.note(info.reference.chat)
             try change.take(info)
+        case .requestsChanged(let info):
+            if let info {
+                recent.note(info.reference.chat)
+                try change.take(info)
+            }
+            change.tell(.requestsChanged)
         case .chatRemoved(let chat):
             recent.note(chat)
             try change.removeChat(chat)
@@ -65,7 +71,10 @@ final class EventIntake: Sendable {
         var wanted: [FileID] = []
         for item in items {
             try change.take(item.chat)
-            guard let shown = try change.take(item, .arrival), let file = shown.file else { continue }
+            guard let shown = try change.take(item, .arrival), let file = shown.file else {
+                change.tellText(item)
+                continue
+            }
             if case .rcvInvitation = file.status, shown.direction == .received,
                 arrivals.receives(shown)
             {

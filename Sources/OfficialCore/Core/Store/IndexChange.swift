@@ -26,6 +26,14 @@ final class IndexChange {
 
     func tell(_ event: ChatEvent) { events.append(event) }
 
+    /// A message without a file, which is not kept: only that it has come is told.
+    func tellText(_ item: APIItem) {
+        guard item.direction == .received, item.file == nil,
+            let text = item.chatItem(own: owner, filesFolder: filesFolder), !text.content.text.isEmpty
+        else { return }
+        tell(.textArrived(text))
+    }
+
     // MARK: - Items
 
     /// How the core came to speak of an item.
