@@ -2,7 +2,7 @@
 /// that messages carry. They are decoded by processes of their own, which may do nothing else (`PictureProcess`); of
 /// what these write only the pixels are taken (`PNGFile`).
 public struct ThumbnailMaker: Sendable {
-    private let pictures: PictureDecoder
+    let pictures: PictureDecoder
 
     /// Larger ones do not come of 1024 pixels.
     private static let maxBytes = 8 << 20

@@ -43,6 +43,22 @@ import Testing
             preview: preview, side: side, uri: "file:///mnt/a%20b.jpg", modified: 1_700_000_000)
     }
 
+    @Test("a preview becomes pixels of at most that size, and nothing else does")
+    func pixels() async throws {
+        let studio = try Studio()
+        let picture = try await studio.draw(PreviewTests.halves(320, 160), "a.jpg")
+        let pixels = try #require(await maker().pixels(ofPreview: uri(picture), side: 96))
+        #expect(pixels.width == 96 && pixels.height == 48 && pixels.bytes.count == 3 * 96 * 48)
+        #expect(await maker().pixels(ofPreview: uri(Array(picture.prefix(300))), side: 96) == nil)
+        #expect(await maker().pixels(ofPreview: "data:text/plain,x", side: 96) == nil)
+        let output = try #require(PreviewPixels.output(width: 2, height: 1, [1, 2, 3, 4, 5, 6]))
+        #expect(PreviewPixels(output, side: 2)?.bytes == [1, 2, 3, 4, 5, 6])
+        for wrong in [Array(output.dropLast()), output + [0], [], [0, 0, 0, 1]] {
+            #expect(PreviewPixels(wrong, side: 2) == nil)
+        }
+        #expect(PreviewPixels(output, side: 1) == nil)
+    }
+
     @Test(arguments: [
         ("jpg", 128, 128, 64), ("jpeg", 256, 256, 128), ("png", 512, 512, 256), ("jpg", 1024, 320, 160),
     ])

@@ -42,7 +42,7 @@ struct PictureDecoder: Sendable {
         let outcome = await process.run { try StagedContent.send(content, size: size, to: $0) }
         switch outcome {
         case .ended(0, let output):
-            let wanted: PictureFormat = product == .preview ? .jpeg : .png
+            guard let wanted = product.format else { return .preview(output) }
             return PictureFormat(start: output) == wanted ? .preview(output) : .broken
         case .ended(PictureProcess.Ending.brokenPicture.rawValue, _), .crashed: return .broken
         case .ended, .notFinished: return .unavailable

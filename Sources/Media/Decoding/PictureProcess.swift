@@ -18,10 +18,22 @@ public enum PictureProcess {
         case preview
         /// A PNG with this longer side, in pixels.
         case thumbnail(side: Int)
+        /// Its pixels (`PreviewPixels`), with this longer side at most.
+        case pixels(side: Int)
+
+        /// Of what is written; nil for what has a form of its own.
+        var format: PictureFormat? {
+            switch self {
+            case .preview: .jpeg
+            case .thumbnail: .png
+            case .pixels: nil
+            }
+        }
 
         var words: [String] {
             switch self {
             case .preview: ["preview"]
+            case .pixels(let side): ["pixels", String(side)]
             case .thumbnail(let side): ["thumbnail", String(side)]
             }
         }
@@ -32,6 +44,9 @@ public enum PictureProcess {
             case "thumbnail" where words.count == 2:
                 guard let side = Int(words[1]), (1...4096).contains(side) else { return nil }
                 self = .thumbnail(side: side)
+            case "pixels" where words.count == 2:
+                guard let side = Int(words[1]), (1...4096).contains(side) else { return nil }
+                self = .pixels(side: side)
             default: return nil
             }
         }
@@ -40,7 +55,7 @@ public enum PictureProcess {
         var longerSide: Int {
             switch self {
             case .preview: 2 * (sides.max() ?? 1)
-            case .thumbnail(let side): 2 * side
+            case .thumbnail(let side), .pixels(let side): 2 * side
             }
         }
     }
@@ -102,6 +117,11 @@ public enum PictureProcess {
             let size = library.size(of: picture).filling(side, growing: growth(to: side))
             let png = library.scaled(picture, to: size).flatMap { library.png($0) }
             return png.flatMap { $0.count <= maxBytes ? $0 : nil }
+        case .pixels(let side):
+            let size = library.size(of: picture).fitting(side)
+            return library.scaled(picture, to: size).flatMap { library.pixels(of: $0) }.flatMap {
+                PreviewPixels.output(width: size.width, height: size.height, $0)
+            }
         }
     }
 

@@ -29,6 +29,7 @@ struct PixbufLibrary {
     private typealias SetSize = @convention(c) (Loader, Int32, Int32) -> Void
     private typealias Write = @convention(c) (Loader, UnsafeRawPointer, Int, Problem) -> Int32
     private typealias Close = @convention(c) (Loader, Problem) -> Int32
+    private typealias Pixels = @convention(c) (Picture) -> UnsafePointer<UInt8>?
     private typealias Orient = @convention(c) (Picture) -> Picture?
 
     private let connect: Connect
@@ -43,6 +44,9 @@ struct PixbufLibrary {
     private let write: Write
     private let close: Close
     private let orient: Orient
+    private let channelsOf: Measure
+    private let strideOf: Measure
+    private let pixelsOf: Pixels
 
     /// nil when it is not installed, or is another one than it should be.
     init?() {
@@ -62,7 +66,10 @@ struct PixbufLibrary {
             let setSize: SetSize = symbol("gdk_pixbuf_loader_set_size"),
             let write: Write = symbol("gdk_pixbuf_loader_write"),
             let close: Close = symbol("gdk_pixbuf_loader_close"),
-            let orient: Orient = symbol("gdk_pixbuf_apply_embedded_orientation")
+            let orient: Orient = symbol("gdk_pixbuf_apply_embedded_orientation"),
+            let channelsOf: Measure = symbol("gdk_pixbuf_get_n_channels"),
+            let strideOf: Measure = symbol("gdk_pixbuf_get_rowstride"),
+            let pixelsOf: Pixels = symbol("gdk_pixbuf_get_pixels")
         else { return nil }
         self.connect = connect
         self.make = make
@@ -76,6 +83,9 @@ struct PixbufLibrary {
         self.write = write
         self.close = close
         self.orient = orient
+        self.channelsOf = channelsOf
+        self.strideOf = strideOf
+        self.pixelsOf = pixelsOf
     }
 
     // MARK: - Reading
@@ -109,6 +119,17 @@ struct PixbufLibrary {
 
     func size(of picture: Picture) -> PictureSize {
         PictureSize(width: Int(widthOf(picture)), height: Int(heightOf(picture)))
+    }
+
+    /// Bytes of red, green and blue, row by row; nil where it has fewer than three of a pixel.
+    func pixels(of picture: Picture) -> [UInt8]? {
+        let (size, channels, stride) = (size(of: picture), Int(channelsOf(picture)), Int(strideOf(picture)))
+        guard channels >= 3, let bytes = pixelsOf(picture) else { return nil }
+        return (0..<size.height).flatMap { row in
+            (0..<size.width).flatMap { column in
+                (0..<3).map { bytes[row * stride + column * channels + $0] }
+            }
+        }
     }
 
     /// In another size; on white, where it is transparent.
