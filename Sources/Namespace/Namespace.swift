@@ -165,6 +165,13 @@ public final class Namespace: Sendable {
         return try read { try $0.record(of: .item(item))?.id }
     }
 
+    /// The name of an item that was shown once, in memory or not. Blocks.
+    /// - Throws: `.damaged`, `.storage`.
+    public func name(of item: ItemID) throws(NamespaceError) -> EntryName? {
+        if let node = node(of: item) { return node.name }
+        return try read { try $0.record(of: .item(item))?.name }
+    }
+
     /// Lets go of the items of a chat, which stay in the index: the folder is as it was when the mount began, until
     /// `complete`. Blocks.
     public func letGo(_ folder: NodeID) {

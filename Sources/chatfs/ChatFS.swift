@@ -20,6 +20,7 @@ enum ChatFS {
             EventsCommand.command,
             MuteCommand.command,
             UnmuteCommand.command,
+            ReadCommand.command,
             RetryCommand.command,
             CancelCommand.command,
             DeleteCommand.command,

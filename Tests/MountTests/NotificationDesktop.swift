@@ -12,12 +12,23 @@ final class NotificationDesktop {
         var replaces: Int
         var summary: String
         var body: String
-        var button: String
+        /// The first one; empty for none.
+        var button: String { buttons.first ?? "" }
+        var buttons: [String]
+        /// What a click does has a name of its own.
+        var isClickable: Bool
+        var icon: String
+        /// Width, height, and the mean of its bytes; empty for none.
+        var picture: String
     }
 
     /// How the service behaves.
     enum Service: String {
         case answering, plain, silent, refusing
+        /// A file manager and a portal, and no notifications: those are another program's.
+        case programs
+        /// There is no portal, only a file manager.
+        case withoutPortal = "without-portal"
         /// Answers what no service does.
         case wrong
     }
@@ -84,12 +95,14 @@ final class NotificationDesktop {
     var shown: [Shown] {
         (service?.lines ?? []).compactMap { line in
             let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
-            guard fields.count == 6, fields[0] == "notify", let number = Int(fields[1]),
+            guard fields.count == 9, fields[0] == "notify", let number = Int(fields[1]),
                 let replaces = Int(fields[2])
             else { return nil }
             return Shown(
                 number: number, replaces: replaces, summary: fields[3],
-                body: fields[4].replacing("\\n", with: "\n"), button: fields[5])
+                body: fields[4].replacing("\\n", with: "\n"),
+                buttons: fields[5].split(separator: "|").map(String.init), isClickable: fields[6] == "click",
+                icon: fields[7], picture: fields[8])
         }
     }
 
@@ -115,8 +128,19 @@ final class NotificationDesktop {
         }
     }
 
-    func press(_ shown: Shown) throws { try say("press \(shown.number)") }
-    func dismiss(_ shown: Shown) throws { try say("dismiss \(shown.number)") }
+    /// What programs of the desktop were asked to show: `select URI…` or `open PATH`.
+    var revealed: [String] {
+        (service?.lines ?? []).filter { $0.hasPrefix("select\t") || $0.hasPrefix("open\t") }.map {
+            $0.replacing("\t", with: " ")
+        }
+    }
+
+    /// - Parameter number: of the button, from 1 on; 0 clicks the notification.
+    func press(_ shown: Shown, _ number: Int = 1) throws {
+        let key = number == 0 ? "default" : number == 1 ? "act" : "act-\(number)"
+        try say("press \(shown.number) \(key)")
+    }
+    func dismiss(_ shown: Shown) throws { try say("dismiss \(shown.number) -") }
     /// Another program says that the button was pressed.
     func forgePress(_ shown: Shown) async throws {
         let outcome = try await Shell.run(
@@ -163,7 +187,14 @@ final class NotificationDesktop {
                 if not number:
                     Service.last += 1
                     number = Service.last
-                say("notify", number, int(replaces), summary, body, actions[1] if actions else "")
+                pairs = list(zip(actions[::2], actions[1::2]))
+                picture = ""
+                if "image-data" in hints:
+                    width, height, stride, alpha, bits, channels, data = hints["image-data"]
+                    assert (stride, alpha, bits, channels) == (3 * width, False, 8, 3) and len(data) == stride * height
+                    picture = "%dx%d %d" % (width, height, sum(int(b) for b in data) // len(data))
+                say("notify", number, int(replaces), summary, body, "|".join(t for k, t in pairs if k != "default"),
+                    "click" if any(k == "default" for k, t in pairs) else "", icon, picture)
                 if kind == "silent": return
                 if kind == "refusing": return fail(dbus.DBusException("no", name=name + ".Excess"))
                 answer("wrong" if kind == "wrong" else dbus.UInt32(number))
@@ -187,14 +218,34 @@ final class NotificationDesktop {
             say("count", int(properties["count"]) if properties["count-visible"] else 0)
 
         bus.add_signal_receiver(launcher, "Update", "com.canonical.Unity.LauncherEntry")
-        service = Service(bus, "/org/freedesktop/Notifications")
-        owned = dbus.service.BusName(name, bus)
+        if kind != "programs":
+            service = Service(bus, "/org/freedesktop/Notifications")
+            owned = dbus.service.BusName(name, bus)
+
+        class FileManager(dbus.service.Object):
+            @dbus.service.method("org.freedesktop.FileManager1", in_signature="ass")
+            def ShowItems(self, uris, startup): say("select", *uris)
+
+        class Portal(dbus.service.Object):
+            @dbus.service.method("org.freedesktop.portal.OpenURI", in_signature="sha{sv}", out_signature="o")
+            def OpenFile(self, window, fd, options):
+                descriptor = fd.take()
+                say("open", os.readlink("/proc/self/fd/%d" % descriptor))
+                os.close(descriptor)
+                return "/org/freedesktop/portal/desktop/request/1"
+
+        if kind != "plain":
+            manager = FileManager(bus, "/org/freedesktop/FileManager1")
+            managed = dbus.service.BusName("org.freedesktop.FileManager1", bus)
+        if kind in ("answering", "programs"):
+            portal = Portal(bus, "/org/freedesktop/portal/desktop")
+            portalled = dbus.service.BusName("org.freedesktop.portal.Desktop", bus)
 
         def command(source, condition):
             line = sys.stdin.readline()
             if not line: os._exit(0)
-            word, number = line.split()
-            if word == "press": service.ActionInvoked(dbus.UInt32(number), "act")
+            word, number, key = line.split()
+            if word == "press": service.ActionInvoked(dbus.UInt32(number), key)
             service.NotificationClosed(dbus.UInt32(number), dbus.UInt32(2))
             return True
 

@@ -25,9 +25,12 @@ struct TwoMachines {
         return (process, try await process.line("a link") { $0.hasPrefix("https://") })
     }
 
-    func mount(_ name: String) async throws -> RunningProcess {
+    func mount(
+        _ name: String, environment: [String: String?] = [:]
+    ) async throws -> RunningProcess {
         let process = try await ChatFSProcess.start(
-            ["mount", chats(name), "--cache-dir", folder.path("\(name) cache")] + data(name))
+            ["mount", chats(name), "--cache-dir", folder.path("\(name) cache")] + data(name),
+            environment: environment)
         try await wait(until: "\(name)'s mount is there") {
             access(chats(name) + "/.chatfs/status.json", F_OK) == 0
         }

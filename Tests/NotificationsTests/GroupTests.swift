@@ -21,7 +21,7 @@ struct GroupTests {
         var group = Self.group(.arrival, 1, 2)
         group.add(MachineFixture.file(1))
         #expect(group.count == 2 && group.files.map(\.entry) == [.item(ItemID(1)), .item(ItemID(2))])
-        #expect(group.items.map(\.id) == [ItemID(1), ItemID(2)])
+        #expect(group.items.map(\.entry) == [.item(ItemID(1)), .item(ItemID(2))])
     }
 
     @Test("texts and buttons know the latest 64, the count all; a draft is no item")
@@ -57,7 +57,7 @@ struct GroupTests {
     func removed() {
         var group = Self.group(.arrival, 1, 2)
         #expect(group.remove(.item(ItemID(9))) && group.count == 2)
-        #expect(group.remove(.item(ItemID(1))) && group.items.map(\.id) == [ItemID(2)])
+        #expect(group.remove(.item(ItemID(1))) && group.items.map(\.entry) == [.item(ItemID(2))])
         #expect(group.remove(.item(ItemID(2))) == false)
     }
 
@@ -67,7 +67,7 @@ struct GroupTests {
         for id in Int64(1)...4 { group.add(MachineFixture.file(id, in: .direct(id % 2))) }
         #expect(group.chats == [.direct(0), .direct(1)])
         let rest = group.without([.direct(1)])
-        #expect(rest?.count == 2 && rest?.items.map(\.id) == [ItemID(2), ItemID(4)])
+        #expect(rest?.count == 2 && rest?.items.map(\.entry) == [.item(ItemID(2)), .item(ItemID(4))])
         #expect(rest?.files.allSatisfy { $0.chat == .direct(0) } == true)
         #expect(group.without([.direct(0), .direct(1)]) == nil)
         #expect(group.without([.group(7)]) == group && group.without([]) == group)
@@ -86,23 +86,24 @@ struct GroupTests {
             return group
         }
         let four = ["a", "b", "c", "d"]
-        #expect(group([["a"]]).action(namesRelays: true) == .approve(["a"]))
-        #expect(group([["a"]]).action(namesRelays: false) == nil)
-        #expect(group([four]).action(namesRelays: true) == .approve(four))
-        #expect(group([four + ["e"]]).action(namesRelays: true) == nil)
-        #expect(group([[]]).action(namesRelays: true) == nil)
+        #expect(group([["a"]]).actions(namesRelays: true).buttons.first == .approve(["a"]))
+        #expect(group([["a"]]).actions(namesRelays: false).buttons.first == nil)
+        #expect(group([four]).actions(namesRelays: true).buttons.first == .approve(four))
+        #expect(group([four + ["e"]]).actions(namesRelays: true).buttons.first == nil)
+        #expect(group([[]]).actions(namesRelays: true).buttons.first == nil)
         // The same in another order is the same; another one is not.
-        #expect(group([["a", "b"], ["b", "a"]]).action(namesRelays: true) == .approve(["a", "b"]))
-        #expect(group([["a"], ["b"]]).action(namesRelays: true) == nil)
-        #expect(group([["a"], ["b"], ["a"]]).action(namesRelays: true) == nil)
+        #expect(
+            group([["a", "b"], ["b", "a"]]).actions(namesRelays: true).buttons.first == .approve(["a", "b"]))
+        #expect(group([["a"], ["b"]]).actions(namesRelays: true).buttons.first == nil)
+        #expect(group([["a"], ["b"], ["a"]]).actions(namesRelays: true).buttons.first == nil)
         var both = group([["a"]])
         var other = Group(.init(chat: .direct(1), subject: .approval), since: .now)
         other.add(MachineFixture.file(8), relays: ["a"])
         both.add(other)
-        #expect(both.action(namesRelays: true) == .approve(["a"]))
+        #expect(both.actions(namesRelays: true).buttons.first == .approve(["a"]))
         other.add(MachineFixture.file(9), relays: ["x"])
         both.add(other)
-        #expect(both.action(namesRelays: true) == nil)
+        #expect(both.actions(namesRelays: true).buttons.first == nil)
     }
 
     @Test(
@@ -112,14 +113,15 @@ struct GroupTests {
         var group = Group(.init(chat: .direct(1), subject: .failure), since: .now)
         group.add(MachineFixture.file(1), why: "The disk is full.")
         #expect(
-            group.why == "The disk is full." && group.action(namesRelays: false) == .retry([.item(ItemID(1))])
+            group.why == "The disk is full."
+                && group.actions(namesRelays: false).buttons.first == .retry([.item(ItemID(1))])
         )
         group.add(MachineFixture.file(2), why: "The disk is full.")
         #expect(group.why == "The disk is full.")
         group.add(MachineFixture.file(3), why: "It is too large.")
         #expect(group.why == "" && group.mayRetry)
         group.add(MachineFixture.file(4), why: "The disk is full.", mayRetry: false)
-        #expect(group.why == "" && !group.mayRetry && group.action(namesRelays: false) == nil)
+        #expect(group.why == "" && !group.mayRetry && group.actions(namesRelays: false).buttons.first == nil)
         group.add(MachineFixture.file(5), mayRetry: true)
         #expect(!group.mayRetry, "one is enough")
     }
@@ -131,8 +133,10 @@ struct GroupTests {
             group.add(MachineFixture.file(id), expires: Timestamp(seconds: time))
         }
         #expect(group.expires == Timestamp(seconds: 20))
-        #expect(group.action(namesRelays: false) == .keep((1...3).map { .item(ItemID($0)) }))
-        #expect(Self.group(.arrival, 1).action(namesRelays: true) == nil)
+        #expect(group.actions(namesRelays: false).buttons.first == .keep((1...3).map { .item(ItemID($0)) }))
+        #expect(
+            Self.group(.arrival, 1).actions(namesRelays: true).buttons
+                == [.open(.item(ItemID(1))), .show([.item(ItemID(1))])])
     }
 
     @Test("as many groups wait as may; of those beyond, arrivals are told together and the rest not")
@@ -178,7 +182,9 @@ struct GroupTests {
         let text = NotificationComposer(preview: preview, escapesMarkup: false).text(of: group)
         let isNamed = preview != .hidden
         #expect(text.namesRelays == isNamed && text.body.contains(server) == isNamed)
-        #expect(group.action(namesRelays: text.namesRelays) == (isNamed ? .approve([server]) : nil))
+        #expect(
+            group.actions(namesRelays: text.namesRelays).buttons.first == (isNamed ? .approve([server]) : nil)
+        )
     }
 
     @Test("the same refusal is due again after an hour, and no sooner; of 256 the next is not")

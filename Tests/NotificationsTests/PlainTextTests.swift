@@ -52,9 +52,9 @@ struct PlainTextTests {
 
     @Test("buttons say what they do, to one relay or to several")
     func buttons() {
-        #expect(NotificationComposer.button(.approve(["a"])) == "Approve relay")
-        #expect(NotificationComposer.button(.approve(["a", "b"])) == "Approve relays")
-        #expect(NotificationComposer.button(.retry([])) == "Try again")
+        #expect(NotificationComposer.button(.approve(["a"])) == "Approve Relay")
+        #expect(NotificationComposer.button(.approve(["a", "b"])) == "Approve Relays")
+        #expect(NotificationComposer.button(.retry([])) == "Try Again")
         #expect(NotificationComposer.button(.keep([])) == "Keep")
         #expect(NotificationComposer.button(.send([])) == "Send")
         #expect(NotificationComposer.button(.discard([])) == "Discard")
@@ -63,7 +63,7 @@ struct PlainTextTests {
     @Test("a request or an answer of which a byte is missing, or one too many there, is none")
     func frames() {
         let requests: [BusRequest] = [
-            .show(token: 7, NotificationText(summary: "s", body: "b", button: "x", urgency: .critical)),
+            .show(token: 7, NotificationText(summary: "s", body: "b", buttons: ["x"], urgency: .critical)),
             .show(token: .max, NotificationText(summary: "", body: "", urgency: .low, category: "")),
             .close(token: 0), .count(.max),
         ]
@@ -94,9 +94,13 @@ struct PlainTextTests {
         var bytes = BusRequest.show(token: 7, NotificationText(summary: "s", body: "b")).encoded
         bytes[9] = 3
         #expect(BusRequest(encoded: bytes) == nil)
-        (bytes[9], bytes[10]) = (0, 1)
-        #expect(BusRequest(encoded: bytes) == nil, "256 is not 0")
-        for kind in UInt8(3)...255 { #expect(BusRequest(encoded: [kind] + BusFrame.bytes(1)) == nil) }
+        // Neither true nor false, and more buttons than follow.
+        for (place, byte) in [(10, 2), (11, 255), (12, 1)] as [(Int, UInt8)] {
+            bytes = BusRequest.show(token: 7, NotificationText(summary: "s", body: "b")).encoded
+            bytes[place] = byte
+            #expect(BusRequest(encoded: bytes) == nil)
+        }
+        for kind in UInt8(6)...255 { #expect(BusRequest(encoded: [kind] + BusFrame.bytes(1)) == nil) }
         for kind in UInt8(6)...255 {
             #expect(NotificationAnswer(encoded: [kind] + BusFrame.bytes(1)) == nil)
         }

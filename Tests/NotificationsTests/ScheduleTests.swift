@@ -84,7 +84,7 @@ struct ScheduleTests {
             fixture.pass(.seconds(1))
         }
         let last = fixture.shown()
-        #expect(last.map(\.text.body) == ["3 new files: 3.txt, 2.txt, 1.txt"])
+        #expect(last.map(\.text.body) == ["3.txt, 2.txt, 1.txt"])
         _ = fixture.machine.hear(.failed(token: try #require(last.first).token), at: fixture.now)
         fixture.pass(.seconds(1000))
         #expect(fixture.shown().isEmpty && fixture.machine.wake == nil)
@@ -101,11 +101,11 @@ struct ScheduleTests {
                 == [.perform(.retry([.item(ItemID(1))])), .close(token: token)])
         #expect(fixture.machine.hear(.acted(token: token), at: fixture.now).isEmpty)
         #expect(fixture.machine.hear(.acted(token: 999), at: fixture.now).isEmpty)
-        // One without a button does nothing.
+        // One without such a button does nothing.
         fixture.arrive(2...2)
         fixture.pass(.seconds(5))
         let other = try #require(fixture.shown().first).token
-        #expect(fixture.machine.hear(.acted(token: other), at: fixture.now).isEmpty)
+        #expect(fixture.machine.hear(.acted(token: other, 3), at: fixture.now).isEmpty)
     }
 
     @Test("a new service is told the count and nothing of what the old one had on show")
@@ -125,7 +125,7 @@ struct ScheduleTests {
         let shown = effects.compactMap {
             if case .show(let token, let text) = $0 { (token, text) } else { nil }
         }
-        #expect(shown.map(\.1.body) == ["someone: 3.txt"] && shown.first?.0 != first)
+        #expect(shown.map(\.1.body) == ["3.txt"] && shown.first?.0 != first)
         #expect(fixture.machine.hear(.acted(token: first), at: fixture.now).isEmpty)
     }
 

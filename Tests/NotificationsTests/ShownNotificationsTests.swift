@@ -15,7 +15,7 @@ struct ShownNotificationsTests {
 
     private static func show(_ added: NotificationGroup, on shown: inout ShownNotifications) -> UInt64 {
         let (token, group) = shown.place(for: added)
-        _ = shown.show(token, group, nil, added: added, at: beginning)
+        _ = shown.show(token, group, .none, added: added, at: beginning)
         return token
     }
 
@@ -65,7 +65,7 @@ struct ShownNotificationsTests {
         for chat in 1...Int64(ShownNotifications.limit + 3) {
             let added = Self.group(chat, in: chat)
             let (token, group) = shown.place(for: added)
-            if let oldest = shown.show(token, group, nil, added: added, at: Self.beginning) {
+            if let oldest = shown.show(token, group, .none, added: added, at: Self.beginning) {
                 dropped.append(oldest)
             }
         }

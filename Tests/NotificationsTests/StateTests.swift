@@ -17,7 +17,11 @@ struct StateTests {
         told.noteArrival(ItemID(12), in: .group(3))
         told.noteArrival(ItemID(13), in: .notes(1))
         for word in ["failure-9", "approval-draft-4"] { told.note(word) }
-        for id in [9, 12] { told.noteUnread(ItemID(Int64(id))) }
+        for id in [9, 12] { told.noteUnread(ItemID(Int64(id)), in: .direct(1)) }
+        told.noteUnreadTexts(3, in: .group(3))
+        told.begin(logEnds: [.direct(1): 77], contacts: [.direct(1)])
+        _ = told.noteContact(.direct(4))
+        _ = told.beginProcess(in: "boot")
         return told
     }
 
@@ -41,7 +45,11 @@ struct StateTests {
         }
         #expect(ToldNotifications("") == nil)
         #expect(ToldNotifications(text.replacing("notifications 1", with: "notifications 2")) == nil)
-        #expect(ToldNotifications(text + "arrived nonsense\narrived @1 x\nunread\ntold\n\n") == Self.filled())
+        #expect(
+            ToldNotifications(
+                text
+                    + "arrived nonsense\narrived @1 x\nunread\ntold\ntexts\ntexts @1\nlog @1\ncontact\nrunning\n\n"
+            ) == Self.filled())
     }
 
     @Test("a carriage return, which nobody wrote, ends no line and eats none")
@@ -147,7 +155,8 @@ struct StateTests {
 struct FrameTests {
     private static let answers: [NotificationAnswer] = [
         .ready(capabilities: []), .ready(capabilities: ["actions", "body-markup"]), .noService,
-        .shown(token: 1), .failed(token: .max), .closed(token: 0), .acted(token: 7),
+        .shown(token: 1), .failed(token: .max), .closed(token: 0), .acted(token: 7), .acted(token: 8, 0),
+        .notShown,
     ]
 
     @Test("answers are the same at the other end, in whatever pieces they come")
@@ -171,8 +180,8 @@ struct FrameTests {
         #expect(frames.next() == [])
         #expect(BusFrame.framed([UInt8](repeating: 1, count: BusFrame.maxLength)) == nil)
         var generator = SeededGenerator(state: 3)
-        var text = NotificationText(summary: "a", body: "b", button: "c")
-        text.secondButton = "d"
+        var text = NotificationText(summary: "a", body: "b", buttons: ["c", "d"])
+        text.isClickable = true
         let request = BusRequest.show(token: 3, text)
         for _ in 0..<5000 {
             var bytes = request.encoded

@@ -49,19 +49,20 @@ struct WordsTests {
         }
         #expect(
             said == [
-                "Book club: Bob: photo.jpg\nLook!", "Book club: New file", "ChatFS: New file",
-                "Book club: 5 new files: 5.jpg, 4.jpg, 3.jpg and 2 more", "Book club: 5 new files",
+                "Bob sent a file to Book club: photo.jpg\nLook!", "New file in Book club: ",
+                "ChatFS: New file",
+                "Bob sent 5 files to Book club: 5.jpg, 4.jpg, 3.jpg and 2 more", "5 new files in Book club: ",
                 "ChatFS: 5 new files",
-                "ChatFS: 8 new files in 8 chats: Chat 8, Chat 7, Chat 6, Chat 5, Chat 4 and 3 more",
-                "ChatFS: 8 new files in 8 chats: Chat 8, Chat 7, Chat 6, Chat 5, Chat 4 and 3 more",
+                "8 new files in 8 chats: Chat 8, Chat 7, Chat 6, Chat 5, Chat 4 and 3 more",
+                "8 new files in 8 chats: Chat 8, Chat 7, Chat 6, Chat 5, Chat 4 and 3 more",
                 "ChatFS: 8 new files in 8 chats",
             ])
     }
 
     @Test("the sender is said where it is not the chat itself")
     func sender() {
-        let own = Self.group(.arrival, [Self.file(1, chat: "Bob")])
-        #expect(Self.text(own, .message).body == "photo.jpg")
+        let own = Self.text(Self.group(.arrival, [Self.file(1, chat: "Bob")]), .message)
+        #expect(own.summary == "Bob sent a file" && own.body == "photo.jpg")
     }
 
     @Test("approvals, failures, expiries and refusals say what, why and what helps, as far as they may")
@@ -153,7 +154,7 @@ struct WordsTests {
         }
         // It goes through the pipe in one piece.
         var sent = text
-        (sent.button, sent.namesRelays) = ("Approve relays", false)
+        (sent.buttons, sent.namesRelays) = (["Approve Relays", "Show in Folder", "Mark as Read"], false)
         let frame = try #require(BusFrame.framed(BusRequest.show(token: .max, sent).encoded))
         #expect(BusRequest(encoded: Array(frame[4...])) == .show(token: .max, sent))
     }

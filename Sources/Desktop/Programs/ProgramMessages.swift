@@ -161,6 +161,8 @@ public struct ProgramChat: Codable, Hashable, Sendable {
     public var refused: String?
     /// True where its notifications are off, else not there.
     public var muted: Bool?
+    /// How much nobody has seen of what arrived; nil for nothing.
+    public var unread: Int?
 
     public init(
         chat: String, kind: String, folder: String, name: String, updated: Int64, refused: String? = nil

@@ -62,6 +62,7 @@ final class FileOpener: Sendable {
             }
         case .messageLog(let chat):
             guard !writes else { return .refused(.notPermitted) }
+            callers.whenSeen(by: thread) { [user] in user.notify(.openedLog(chat)) }
             return .done(handles.add(node, MessageLogSource(chat, in: core)))
         case .marker:
             guard !writes else { return .refused(.notPermitted) }

@@ -306,6 +306,7 @@ extension FileSystem {
         if folder == .messages { return messages.list(after: last, count: count) }
         if PastedTree.holds(folder) { return nodes.pasted.children(of: folder, after: last, count: count) }
         guard let listed = names.list(folder, after: last, count: count) else { return nil }
+        if last == nil { user.listed(folder) }
         // Their numbers are above all others.
         let rest = count - listed.count
         return rest <= 0 ? listed : listed + nodes.pasted.children(of: folder, after: last, count: rest)

@@ -10,6 +10,10 @@ public enum UserNotice: Hashable, Sendable {
     case opened(ItemID)
     /// A read of a received file was refused, once more or for the first time.
     case unreadable(ChatItem)
+    /// Somebody who wants to see it has opened the log of a chat.
+    case openedLog(ChatReference)
+    /// Somebody has listed the folder of a chat; what the kernel has kept of an earlier listing is not asked for again.
+    case listed(ChatReference)
 }
 
 /// A request that was refused because of what was asked for.
@@ -54,6 +58,13 @@ final class UserConnection: Sendable {
     func tell(through send: (@Sendable (UserNotice) -> Void)?) { listener.withLock { $0.send = send } }
 
     func notify(_ notice: UserNotice) { listener.withLock { $0.send }?(notice) }
+
+    /// Tells of a listing from its beginning.
+    func listed(_ folder: NodeID) {
+        guard let send = listener.withLock({ $0.send }), case .chat(let chat)? = names.node(folder)?.content
+        else { return }
+        send(.listed(chat.reference))
+    }
 
     /// Tells of an answer that is a refusal; of one that says that something failed others tell.
     func refused(

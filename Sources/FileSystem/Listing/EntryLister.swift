@@ -49,6 +49,16 @@ public final class EntryLister: Sendable {
     /// The name of an item's entry; nil where it is not in memory.
     public func knownName(of item: ItemID) -> String? { names.node(of: item)?.name.description }
 
+    /// How the entry of an item is called; nil where it has none, or none yet.
+    public func name(of item: ItemID) async -> String? {
+        if let node = names.node(of: item) { return node.name.description }
+        // Where the index cannot be read, none is known.
+        return await ThreadPool.shared.run { [names] in ((try? names.name(of: item)) ?? nil)?.description }
+    }
+
+    /// The path of an entry below the mountpoint, in memory or not; nil where it has gone.
+    public func path(of id: NodeID) async -> String? { await entry(id)?.path }
+
     /// The number of a draft's entry.
     public func number(ofDraft id: Int64) -> NodeID? { names.node(of: DraftID(id))?.id }
 

@@ -218,6 +218,17 @@ public struct BusLibrary {
                     }
                 }
             }
+        case .picture(let width, let height, let pixels):
+            nested(BusValue.structureType, nil, iterator) { inner in
+                for number in [width, height, 3 * width] { append(.integer(number), inner) }
+                append(.flag(false), inner)
+                for number in [8, 3] as [Int32] { append(.integer(number), inner) }
+                nested(BusValue.arrayType, "y", inner) { bytes in
+                    for byte in pixels { append(.byte(byte), bytes) }
+                }
+            }
+        case .descriptor(let descriptor):
+            withUnsafePointer(to: descriptor) { _ = appendBasic(iterator, BusValue.descriptorType, $0) }
         }
     }
 

@@ -8,6 +8,10 @@ public enum BusValue: Hashable, Sendable {
     case flag(Bool)
     case texts([String])
     case hints([String: BusValue])
+    /// 8 bits each of red, green and blue, row by row without space between: `image-data` of notifications.
+    case picture(width: Int32, height: Int32, pixels: [UInt8])
+    /// An open file; the message keeps one of its own.
+    case descriptor(Int32)
 
     static let textType = Int32(UInt8(ascii: "s"))
     static let numberType = Int32(UInt8(ascii: "u"))
@@ -18,6 +22,7 @@ public enum BusValue: Hashable, Sendable {
     static let arrayType = Int32(UInt8(ascii: "a"))
     static let entryType = Int32(UInt8(ascii: "e"))
     static let descriptorType = Int32(UInt8(ascii: "h"))
+    static let structureType = Int32(UInt8(ascii: "r"))
     static let variantType = Int32(UInt8(ascii: "v"))
 
     var signature: String {
@@ -30,6 +35,8 @@ public enum BusValue: Hashable, Sendable {
         case .flag: "b"
         case .texts: "as"
         case .hints: "a{sv}"
+        case .picture: "(iiibiiay)"
+        case .descriptor: "h"
         }
     }
 }

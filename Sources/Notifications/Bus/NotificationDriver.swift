@@ -18,7 +18,7 @@ struct NotificationDriver {
         self.settings = settings
         self.totals = totals
         machine = NotificationMachine(
-            mode: settings.mode, preview: settings.preview, told: told, at: .now)
+            mode: settings.mode, preview: settings.preview, silenced: settings.silenced, told: told, at: .now)
     }
 
     /// Takes in what happened, and does what is due.
@@ -35,6 +35,16 @@ struct NotificationDriver {
         let silent = due.isEmpty ? SilentChats() : settings.silent(due)
         perform(machine.step(at: .now, muted: silent.muted, inFront: silent.inFront))
         totals?.set(machine.told.unread.count)
+    }
+
+    /// How much nobody has seen, by chats.
+    var unread: [ChatReference: Int] { machine.told.unread.byChat }
+
+    /// Has a program of the desktop show files.
+    mutating func reveal(_ location: FileLocation) {
+        guard let frame = location.request, bus?.send(frame) == true else {
+            return perform(machine.hear(.notShown, at: .now))
+        }
     }
 
     /// Until something happens or is due.
@@ -77,6 +87,7 @@ struct NotificationDriver {
                 bus = nil
             case .record(let told): record(told)
             case .show(let token, let text):
+                if let file = text.pictureOf { send(settings.picture(file), of: token) }
                 if bus?.send(BusRequest.show(token: token, text).encoded) != true {
                     perform(machine.hear(.failed(token: token), at: .now))
                 }
@@ -84,6 +95,18 @@ struct NotificationDriver {
             case .count(let count): _ = bus?.send(BusRequest.count(UInt64(max(0, count))).encoded)
             case .perform(let action): settings.perform(action)
             }
+        }
+    }
+
+    /// Without one, or where the pipe is full, the notification is shown all the same.
+    private func send(_ picture: NotificationPicture?, of token: UInt64) {
+        guard let picture, let bus else { return }
+        let head = BusRequest.picture(
+            token: token, width: UInt64(picture.width), height: UInt64(picture.height))
+        guard bus.send(head.encoded) else { return }
+        for start in stride(from: 0, to: picture.pixels.count, by: ArrivingPicture.piece) {
+            let piece = picture.pixels[start..<min(start + ArrivingPicture.piece, picture.pixels.count)]
+            guard bus.send(BusRequest.pixels(token: token, Array(piece)).encoded) else { return }
         }
     }
 

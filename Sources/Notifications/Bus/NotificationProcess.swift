@@ -20,6 +20,8 @@ struct NotificationConversation: BusConversation {
     private enum Call {
         case capabilities
         case notify(token: UInt64)
+        /// Of `FileRevealing`: what is tried when it fails.
+        case reveal([String], FileRevealing.Way)
     }
 
     private var calls: [UInt32: Call] = [:]
@@ -27,13 +29,17 @@ struct NotificationConversation: BusConversation {
     private var service: String?
     /// Its numbers of what is on show.
     private var numbers: [UInt64: UInt32] = [:]
+    /// Those that will be shown.
+    private var pictures: [UInt64: ArrivingPicture] = [:]
+    /// What the desktop said last of a window that may come to the front because of a click.
+    private var activation = ""
 
     private static let name = "org.freedesktop.Notifications"
     private static let path = "/org/freedesktop/Notifications"
     private static let busName = "org.freedesktop.DBus"
     private static let launcher = "com.canonical.Unity.LauncherEntry"
-    /// Two buttons at most.
-    private static let (button, secondButton) = ("act", "act-2")
+    /// The ids of actions by their numbers: the first is that of a click (Desktop Notifications Specification).
+    private static let actions = ["default", "act", "act-2", "act-3"]
 
     init(library: BusLibrary, connection: BusLibrary.Connection) {
         (self.library, self.connection) = (library, connection)
@@ -58,17 +64,19 @@ struct NotificationConversation: BusConversation {
     private mutating func carryOut(_ request: BusRequest) {
         switch request {
         case .show(let token, let text):
-            let hints: [String: BusValue] = [
+            var hints: [String: BusValue] = [
                 "urgency": .byte(text.urgency.rawValue), "category": .text(text.category),
                 "desktop-entry": .text("chatfs"),
             ]
+            if let picture = pictures.removeValue(forKey: token)?.value { hints["image-data"] = picture }
+            if text.isQuiet { hints["suppress-sound"] = .flag(true) }
             let actions =
-                (text.button.map { [Self.button, $0] } ?? [])
-                + (text.secondButton.map { [Self.secondButton, $0] } ?? [])
+                (text.isClickable ? [Self.actions[0], "Show"] : [])
+                + zip(Self.actions.dropFirst(), text.buttons).flatMap { [$0, $1] }
             let serial = call(
                 "Notify",
                 [
-                    .text("ChatFS"), .number(numbers[token] ?? 0), .text("folder-remote"),
+                    .text("ChatFS"), .number(numbers[token] ?? 0), .text("chatfs"),
                     .text(text.summary),
                     .text(text.body), .texts(actions), .hints(hints), .integer(-1),
                 ])
@@ -88,6 +96,22 @@ struct NotificationConversation: BusConversation {
                 ])
             _ = library.send(signal, over: connection)
             library.release(signal)
+        case .picture(let token, let width, let height):
+            pictures[token] = ArrivingPicture(width: width, height: height)
+        case .pixels(let token, let bytes): pictures[token]?.add(bytes)
+        case .reveal(let paths, let opens):
+            reveal(paths, opens && paths.count == 1 ? .opening : .selecting)
+        }
+    }
+
+    private mutating func reveal(_ paths: [String], _ way: FileRevealing.Way) {
+        let revealing = FileRevealing(library: library, connection: connection, activation: activation)
+        if let serial = revealing.ask(paths, way) {
+            calls[serial] = .reveal(paths, way)
+        } else if let next = way.next {
+            reveal(paths, next)
+        } else {
+            _ = say(.notShown)
         }
     }
 
@@ -121,11 +145,12 @@ struct NotificationConversation: BusConversation {
             numbers[token] = nil
             return say(.closed(token: token))
         }
+        guard case .text(let word)? = arguments.dropFirst().first else { return true }
+        if library.isSignal(message, Self.name, "ActivationToken") { activation = word }
         if library.isSignal(message, Self.name, "ActionInvoked"),
-            case .text(let word)? = arguments.dropFirst().first,
-            [Self.button, Self.secondButton].contains(word)
+            let number = Self.actions.firstIndex(of: word)
         {
-            return say(.acted(token: token, isSecond: word == Self.secondButton))
+            return say(.acted(token: token, number))
         }
         return true
     }
@@ -146,6 +171,11 @@ struct NotificationConversation: BusConversation {
             }
             numbers[token] = number
             return say(.shown(token: token))
+        case .reveal(let paths, let way):
+            guard isError else { return true }
+            guard let next = way.next else { return say(.notShown) }
+            reveal(paths, next)
+            return true
         }
     }
 
@@ -160,7 +190,7 @@ struct NotificationConversation: BusConversation {
             return true
         }
         numbers = [:]
-        calls = [:]
+        calls = calls.filter { if case .reveal = $0.value { true } else { false } }
         service = nil
         guard owner.isEmpty else {
             askCapabilities()

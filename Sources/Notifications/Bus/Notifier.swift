@@ -8,6 +8,7 @@ import Posix
 public final class Notifier: Sendable {
     private struct Inbox {
         var events: [NotificationEvent] = []
+        var locations: [FileLocation] = []
         var isStopped = false
     }
 
@@ -16,6 +17,7 @@ public final class Notifier: Sendable {
     private let hasEnded = Monitor(false)
     private let wakeUp: WakeUp
     private let totals: UnreadTotals?
+    private let unreadNow = Lock<[ChatReference: Int]>([:])
 
     /// - Parameter told: as an earlier mount left it.
     /// - Throws: where there is no descriptor or thread for it.
@@ -39,6 +41,15 @@ public final class Notifier: Sendable {
         if isFirst { wakeUp.notify() }
     }
 
+    /// Has a program of the desktop show files. Never waits.
+    public func reveal(_ location: FileLocation) {
+        inbox.withLock { if !$0.isStopped { $0.locations.append(location) } }
+        wakeUp.notify()
+    }
+
+    /// How much nobody has seen, by chats.
+    public var unread: [ChatReference: Int] { unreadNow.withLock { $0 } }
+
     /// Nothing is told any more; what was not is told by the next mount. Blocks for a moment.
     public func stop() {
         inbox.withLock { $0 = Inbox(isStopped: true) }
@@ -50,11 +61,15 @@ public final class Notifier: Sendable {
 
     private func run(_ told: ToldNotifications) {
         var driver = NotificationDriver(settings, told, totals)
-        while let events = inbox.withLock({ inbox -> [NotificationEvent]? in
-            defer { inbox.events = [] }
-            return inbox.isStopped ? nil : inbox.events
+        unreadNow.withLock { $0 = told.unread.byChat }
+        while let new = inbox.withLock({ inbox -> Inbox? in
+            defer { if !inbox.isStopped { inbox = Inbox() } }
+            return inbox.isStopped ? nil : inbox
         }) {
-            driver.process(events)
+            driver.process(new.events)
+            for location in new.locations { driver.reveal(location) }
+            let unread = driver.unread
+            unreadNow.withLock { $0 = unread }
             driver.sleep(wakeUp)
         }
         driver.finish()

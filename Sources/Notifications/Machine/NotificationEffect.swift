@@ -9,7 +9,7 @@ public enum NotificationEffect: Hashable, Sendable {
     /// Shown, in the place of what has the same token.
     case show(token: UInt64, NotificationText)
     case close(token: UInt64)
-    /// How many files nobody has opened.
+    /// How much nobody has read.
     case count(Int)
     case perform(NotificationAction)
 }
@@ -23,8 +23,10 @@ public enum NotificationAnswer: Hashable, Sendable {
     case shown(token: UInt64)
     case failed(token: UInt64)
     case closed(token: UInt64)
-    /// A button of it was pressed.
-    case acted(token: UInt64, isSecond: Bool = false)
+    /// It was clicked (0), or a button of it, by its number from 1 on.
+    case acted(token: UInt64, Int = 1)
+    /// Nothing on this desktop shows files or folders.
+    case notShown
     /// There is no bus, or none any more.
     case ended
 }

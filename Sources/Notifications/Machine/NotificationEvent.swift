@@ -21,37 +21,6 @@ public enum NotificationPreview: String, CaseIterable, Sendable {
     case hidden
 }
 
-/// What is told of: a message with a file, or a file that is being sent.
-public enum NotifiedEntry: Hashable, Sendable {
-    case item(ItemID)
-    case draft(Int64)
-}
-
-/// A file that users are told of. Texts are those of others, of any length and with any characters.
-public struct NotifiedFile: Hashable, Sendable {
-    public var entry: NotifiedEntry
-    public var chat: ChatReference
-    /// As the folder is called.
-    public var chatName: String
-    public var name: String
-    /// Who sent it; empty for own files.
-    public var sender: String
-    /// What was written with it.
-    public var caption: String
-
-    public init(
-        _ entry: NotifiedEntry, in chat: ChatReference, named chatName: String, name: String,
-        sender: String = "", caption: String = ""
-    ) {
-        self.entry = entry
-        self.chat = chat
-        self.chatName = chatName
-        self.name = name
-        self.sender = sender
-        self.caption = caption
-    }
-}
-
 /// What users were refused by ChatFS, where an errno does not say why.
 public struct RefusedRequest: Hashable, Sendable {
     /// A sentence without names: why, and what helps.
@@ -73,10 +42,30 @@ public struct RefusedRequest: Hashable, Sendable {
     }
 }
 
+extension RefusedRequest {
+    /// What is told of a mount whose process has ended by itself.
+    static let stopped = RefusedRequest(
+        "It ended without unmounting and runs again now. A file that was being copied in may be in .chatfs/recovered."
+    )
+
+    static let notShown = RefusedRequest(
+        "Nothing on this desktop opens files for ChatFS: look in the folder of the chat.")
+}
+
 /// Something that happened.
 public enum NotificationEvent: Hashable, Sendable {
     /// At `time` by the message.
     case arrived(NotifiedFile, time: Timestamp)
+    /// A text without a file. `end`: where its line ends in the log of its chat, in bytes.
+    case wrote(NotifiedFile, end: UInt64)
+    /// A contact has become connected.
+    case connected(ChatReference, named: String)
+    /// Somebody asks to become a contact, or a contact invites into a group (`NotifiedFile.name`).
+    case asked(NotifiedFile)
+    /// The numbers of all requests that still wait: the others were answered.
+    case waitingRequests(Set<Int64>)
+    /// An earlier process of this mount has ended without unmounting, and this one goes on.
+    case stopped
     /// Addresses of its relays, where they are known; a sentence about them that goes with these, or nothing.
     /// `isAttempt`: somebody has just tried to read it, so it is told again.
     case awaitsApproval(NotifiedFile, relays: [String], warning: String = "", isAttempt: Bool = false)
@@ -93,27 +82,16 @@ public enum NotificationEvent: Hashable, Sendable {
     case keysKnown(ChatReference)
     /// Somebody has opened it.
     case opened(NotifiedEntry)
+    /// Somebody has read all that came to a chat, or says so.
+    case seen(ChatReference)
+    /// Somebody has read the texts of a chat.
+    case readTexts(ChatReference)
+    /// A program has listed the folder of a chat; it may be the window of a file manager.
+    case listed(ChatReference)
     /// What was wrong with it is no more: it may be told of anew.
     case recovered(NotifiedEntry)
     /// It is there no more.
     case gone(NotifiedEntry)
     /// Files that nobody has opened, in the other mounts of this user.
     case unreadElsewhere(Int)
-}
-
-/// What a notification is about.
-public enum NotificationSubject: Int, Hashable, Sendable, CaseIterable {
-    case arrival, approval, failure, expiry, refusal, hold, keys
-}
-
-/// What the user wants by a button.
-public enum NotificationAction: Hashable, Sendable {
-    /// Receive from these relays.
-    case approve([String])
-    case retry([NotifiedEntry])
-    /// What is held back goes out as it is.
-    case send([NotifiedEntry])
-    /// What is held back goes.
-    case discard([NotifiedEntry])
-    case keep([NotifiedEntry])
 }

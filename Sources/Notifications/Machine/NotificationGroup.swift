@@ -13,20 +13,25 @@ struct NotificationGroup: Hashable, Sendable {
         var subject: NotificationSubject
         /// Which refusal, or warning.
         var refusal: RefusedRequest?
+        /// Whose request: each has its own buttons.
+        var request: Int64?
     }
 
+    /// What counts as unread until somebody has seen it.
     struct Item: Hashable, Sendable {
-        var id: ItemID
+        var entry: NotifiedEntry
         var chat: ChatReference
     }
 
     let key: Key
     /// When the first of it happened.
     let since: Instant
-    /// The latest of them, as many as buttons act on and texts name.
+    /// The latest of them, as many as buttons act on and notifications name.
     private(set) var files: [NotifiedFile] = []
-    /// All that are items, as many as are remembered.
+    /// All that are items or texts, as many as are remembered.
     private(set) var items: [Item] = []
+    /// How far the logs of chats were told, in bytes.
+    private(set) var logEnds: [ChatReference: UInt64] = [:]
     private(set) var count = 0
     private(set) var relays: [String] = []
     /// Whether all wait for the same relays.
@@ -48,19 +53,24 @@ struct NotificationGroup: Hashable, Sendable {
 
     mutating func add(
         _ file: NotifiedFile, relays: [String] = [], why: String = "", mayRetry: Bool = true,
-        expires: Timestamp? = nil
+        expires: Timestamp? = nil, logEnd: UInt64? = nil
     ) {
+        if let chat = file.chat, let logEnd { logEnds[chat] = max(logEnds[chat] ?? 0, logEnd) }
         guard !files.contains(where: { $0.entry == file.entry }) else { return }
         combine(relays, sharesRelays: true, why, mayRetry, expires)
         count += 1
         append(file)
-        if case .item(let id) = file.entry { append([Item(id: id, chat: file.chat)]) }
+        switch file.entry {
+        case .item, .text: append(file.chat.map { [Item(entry: file.entry, chat: $0)] } ?? [])
+        case .draft, .request, .contact: break
+        }
     }
 
     /// Takes in what another one tells of.
     mutating func add(_ other: NotificationGroup) {
         guard other.count > 0 else { return }
         combine(other.relays, sharesRelays: other.sharesRelays, other.why, other.mayRetry, other.expires)
+        logEnds.merge(other.logEnds) { max($0, $1) }
         let known = Set(files.map(\.entry))
         count += other.count
         for file in other.files {
@@ -88,14 +98,14 @@ struct NotificationGroup: Hashable, Sendable {
     }
 
     private mutating func append(_ more: [Item]) {
-        items += more.prefix(max(0, ToldNotifications.maxUnread - items.count))
+        items += more.prefix(max(0, UnreadMessages.maxFiles - items.count))
     }
 
     /// False when nothing is left to tell.
     mutating func remove(_ entry: NotifiedEntry) -> Bool {
         // Of many only the latest are among the files.
         let file = files.firstIndex { $0.entry == entry }
-        let item = items.firstIndex { .item($0.id) == entry }
+        let item = items.firstIndex { $0.entry == entry }
         guard file != nil || item != nil else { return true }
         if let file { files.remove(at: file) }
         if let item { items.remove(at: item) }
@@ -110,30 +120,14 @@ struct NotificationGroup: Hashable, Sendable {
         }
         var rest = self
         rest.items.removeAll { chats.contains($0.chat) }
-        rest.files.removeAll { chats.contains($0.chat) }
+        rest.files.removeAll { $0.chat.map(chats.contains) == true }
         rest.count -= items.count - rest.items.count
         return rest.files.isEmpty ? nil : rest
     }
 
+    /// Nothing is left of what is told again because something of it has gone.
+    var tellsSomething: Bool { count > 0 || key.refusal != nil }
+
     /// The chats of which it tells.
     var chats: Set<ChatReference> { Set(items.map(\.chat) + [key.chat].compactMap(\.self)) }
-
-    /// What its button does; nil for none.
-    /// - Parameter namesRelays: whether the text says what would be approved.
-    func action(namesRelays: Bool) -> NotificationAction? {
-        switch key.subject {
-        case .arrival, .keys: nil
-        case .refusal: namesRelays ? key.refusal?.server.map { .approve([$0]) } : nil
-        case .approval:
-            namesRelays && sharesRelays && 1...Self.maxRelays ~= relays.count ? .approve(relays) : nil
-        case .failure: mayRetry ? .retry(files.map(\.entry)) : nil
-        case .expiry: .keep(files.map(\.entry))
-        case .hold: .send(files.map(\.entry))
-        }
-    }
-
-    /// What its second button does; nil for none.
-    var secondAction: NotificationAction? {
-        key.subject == .hold ? .discard(files.map(\.entry)) : nil
-    }
 }

@@ -13,6 +13,8 @@ public struct NotificationMachine: Sendable {
 
     private let mode: NotificationMode
     private let preview: NotificationPreview
+    /// Of these nothing is shown.
+    private let silenced: Set<NotificationSubject>
     private let beginning: Instant
     public private(set) var told: ToldNotifications
     /// As it was when this mount began: a history may come from its end.
@@ -28,6 +30,9 @@ public struct NotificationMachine: Sendable {
     private var shown = ShownNotifications()
     private var explained = ExplainedRefusals()
     private var repeated = RepeatedApprovals()
+    private var looks = ExpectedLooks()
+    /// When notifications were changed last because they tell of less.
+    private var lastChange: Instant?
     private var service: ServiceConnection
     private var unreadElsewhere = 0
     private var countTold = 0
@@ -40,8 +45,10 @@ public struct NotificationMachine: Sendable {
     private static let maxOpenedEarly = 256
 
     public init(
-        mode: NotificationMode, preview: NotificationPreview, told: ToldNotifications, at now: Instant
+        mode: NotificationMode, preview: NotificationPreview, silenced: Set<NotificationSubject> = [],
+        told: ToldNotifications, at now: Instant
     ) {
+        self.silenced = silenced
         self.mode = mode
         self.preview = preview
         self.told = told
@@ -57,6 +64,13 @@ public struct NotificationMachine: Sendable {
         guard mode != .off else { return }
         switch event {
         case .arrived(let file, let time): addArrival(file, time, at: now)
+        case .wrote(let file, let end): addText(file, end, at: now)
+        case .connected(let chat, let name): addContact(chat, name, at: now)
+        case .asked(let request): addRequest(request, at: now)
+        case .waitingRequests(let numbers):
+            waiting.removeRequests(except: numbers)
+            shown.removeRequests(except: numbers)
+        case .stopped: wait(.init(chat: nil, subject: .stop, refusal: .stopped), at: now) { _ in }
         case .awaitsApproval(let file, let relays, let warning, let isAttempt):
             let isRepeated = repeated.isDue(file.entry, at: now)
             guard isFirst("approval", file) || isAttempt && isRepeated else { return }
@@ -88,13 +102,18 @@ public struct NotificationMachine: Sendable {
                 isRecorded = false
             }
         case .gone(let entry): settle(entry, NotificationSubject.allCases)
+        case .seen(let chat): markSeen(chat)
+        case .readTexts(let chat):
+            if told.noteTextsRead(in: chat) { isRecorded = false }
+            shown.removeArrivals(in: chat, [.text])
+        case .listed(let chat): if told.unread.holds(chat) { looks.expect(chat, at: now) }
         case .unreadElsewhere(let count): unreadElsewhere = max(0, count)
         }
     }
 
     private mutating func addArrival(_ file: NotifiedFile, _ time: Timestamp, at now: Instant) {
-        guard case .item(let id) = file.entry, toldBefore.isNews(id, in: file.chat, at: time),
-            arrived.insert(id).inserted, isFirst("opened", file)
+        guard case .item(let id) = file.entry, let chat = file.chat,
+            toldBefore.isNews(id, in: chat, at: time), arrived.insert(id).inserted, isFirst("opened", file)
         else { return }
         if let index = openedEarly.firstIndex(of: id) {
             openedEarly.remove(at: index)
@@ -102,7 +121,36 @@ public struct NotificationMachine: Sendable {
             isRecorded = false
             return
         }
-        wait(.init(chat: file.chat, subject: .arrival), at: now) { $0.add(file) }
+        wait(.init(chat: chat, subject: .arrival), at: now) { $0.add(file) }
+    }
+
+    private mutating func addText(_ text: NotifiedFile, _ end: UInt64, at now: Instant) {
+        guard let chat = text.chat, told.isNews(logEnd: end, in: chat) else { return }
+        wait(.init(chat: chat, subject: .text), at: now) { $0.add(text, logEnd: end) }
+    }
+
+    /// Once for each contact, also over mounts.
+    private mutating func addContact(_ chat: ChatReference, _ name: String, at now: Instant) {
+        guard told.noteContact(chat) else { return }
+        isRecorded = false
+        let contact = NotifiedFile(.contact(chat), in: chat, named: name, name: "")
+        wait(.init(chat: chat, subject: .connection), at: now) { $0.add(contact) }
+    }
+
+    /// Once, also over mounts.
+    private mutating func addRequest(_ request: NotifiedFile, at now: Instant) {
+        guard case .request(let number) = request.entry, isFirst("asked", request) else { return }
+        let subject: NotificationSubject = request.name.isEmpty ? .request : .invitation
+        wait(.init(chat: request.chat, subject: subject, request: number), at: now) { $0.add(request) }
+    }
+
+    /// Nothing that came to a chat so far is told or counted any more.
+    private mutating func markSeen(_ chat: ChatReference) {
+        for group in waiting.take(waiting.arrivals(in: chat)) { note(group, [chat]) }
+        shown.removeArrivals(in: chat, [.arrival, .text, .connection])
+        _ = told.noteSeen(chat)
+        looks.forget(chat)
+        isRecorded = false
     }
 
     /// Of what was opened before it could be told that it arrived nothing is told, also not by the next mount.
@@ -123,10 +171,7 @@ public struct NotificationMachine: Sendable {
     }
 
     private static func word(_ subject: String, _ entry: NotifiedEntry) -> String {
-        switch entry {
-        case .item(let id): "\(subject)-\(id.rawValue)"
-        case .draft(let id): "\(subject)-draft-\(id)"
-        }
+        "\(subject)-\(entry.word)"
     }
 
     private mutating func explain(_ request: RefusedRequest, at now: Instant) {
@@ -160,8 +205,13 @@ public struct NotificationMachine: Sendable {
 
     /// Chats of which something may be shown now, for who knows which of them are silent.
     public func chatsDue(at now: Instant) -> Set<ChatReference> {
-        guard service.isReady else { return [] }
-        return waiting.groups.filter { time(of: $0) <= now }.reduce(into: []) { $0.formUnion($1.chats) }
+        let looked = looks.due(at: now)
+        guard service.isReady else { return looked }
+        return looked.union(chatsToTell(at: now))
+    }
+
+    private func chatsToTell(at now: Instant) -> Set<ChatReference> {
+        waiting.groups.filter { time(of: $0) <= now }.reduce(into: []) { $0.formUnion($1.chats) }
     }
 
     /// Not before that is a group told.
@@ -173,10 +223,16 @@ public struct NotificationMachine: Sendable {
     public var wake: Instant? {
         var times: [Instant] = []
         if shown.hasObsolete { times.append(beginning) }
+        if shown.hasChanged, service.isReady { times.append(nextChange) }
         if !isRecorded { times.append((lastRecord ?? beginning) + Self.recordInterval) }
         let first = shown.isFull && service.isReady ? nil : waiting.groups.map(time).min()
-        let others = [shown.nextTimeout, service.wake(toTellAt: first, tellsCount: count > 0)]
+        let others = [shown.nextTimeout, looks.next, service.wake(toTellAt: first, tellsCount: count > 0)]
         return (times + others.compactMap(\.self)).min()
+    }
+
+    /// Opened one after the other, they do not change what is on show for each.
+    private var nextChange: Instant {
+        lastChange.map { $0 + NotificationSchedule.interval } ?? beginning
     }
 
     private var count: Int { told.unread.count + unreadElsewhere }
@@ -191,6 +247,9 @@ public struct NotificationMachine: Sendable {
         at now: Instant, muted: Set<ChatReference> = [], inFront: Set<ChatReference> = []
     ) -> [NotificationEffect] {
         shown.giveUp(at: now)
+        let due = looks.due(at: now)
+        for chat in due.intersection(inFront) { markSeen(chat) }
+        looks.done(due, at: now)
         var effects: [NotificationEffect] = shown.takeObsolete().map { .close(token: $0) }
         let isDue = waiting.groups.contains { time(of: $0) <= now }
         effects += service.step(at: now, isWanted: isDue, tellsCount: count > 0).map { [$0] } ?? []
@@ -198,6 +257,7 @@ public struct NotificationMachine: Sendable {
         case .absent, .starting: break
         case .waiting: effects += tellCount()
         case .ready(let markup, let actions):
+            effects += change(at: now, showsMarkup: markup, showsActions: actions)
             effects += tell(at: now, muted, inFront, showsMarkup: markup, showsActions: actions)
         }
         if !isRecorded, (lastRecord ?? beginning) + Self.recordInterval <= now {
@@ -212,8 +272,29 @@ public struct NotificationMachine: Sendable {
         return [.record(told)]
     }
 
-    /// What is not recorded yet, at the end.
-    public mutating func finish(at now: Instant) -> [NotificationEffect] { record(at: now) }
+    /// What is not recorded yet, at the end, and that it has come.
+    public mutating func finish(at now: Instant) -> [NotificationEffect] {
+        if told.runningBoot != nil {
+            told.endProcess()
+            isRecorded = false
+        }
+        return record(at: now)
+    }
+
+    /// What is on show says that it tells of less.
+    private mutating func change(
+        at now: Instant, showsMarkup: Bool, showsActions: Bool
+    ) -> [NotificationEffect] {
+        guard shown.hasChanged, nextChange <= now else { return [] }
+        lastChange = now
+        return shown.takeChanged().flatMap { token, group -> [NotificationEffect] in
+            // Told once more by nobody if that fails: it was told before.
+            let nothing = Group(group.key, since: group.since)
+            return show(
+                (token, group), added: nothing, isQuiet: true, at: now, showsMarkup: showsMarkup,
+                showsActions: showsActions)
+        }
+    }
 
     private mutating func tellCount() -> [NotificationEffect] {
         guard count != countTold else { return [] }
@@ -228,38 +309,48 @@ public struct NotificationMachine: Sendable {
         let isDue = Set(waiting.groups.filter { time(of: $0) <= now }.map(\.key))
         guard !isDue.isEmpty, !shown.isFull else { return tellCount() }
         var due = waiting.take(isDue)
-        for group in due { note(group, muted, inFront) }
+        for group in due { note(group, muted.union(inFront)) }
+        due = due.filter { !silenced.contains($0.key.subject) }
         due = due.compactMap { Self.rest(of: $0, muted, inFront) }
         due = together(due)
         var shows: [NotificationEffect] = []
         for group in due {
             schedule.told(group, at: now)
-            shows += show(group, at: now, showsMarkup: showsMarkup, showsActions: showsActions)
+            shows += show(
+                shown.place(for: group), added: group, at: now, showsMarkup: showsMarkup,
+                showsActions: showsActions)
         }
         isRecorded = false
         return record(at: now) + shows + tellCount()
     }
 
     /// What it tells of counts as told, shown or not.
-    private mutating func note(
-        _ group: Group, _ muted: Set<ChatReference>, _ inFront: Set<ChatReference>
-    ) {
-        if group.key.subject == .arrival {
-            for item in group.items {
-                told.noteArrival(item.id, in: item.chat)
-                // What a window shows is seen.
-                if !muted.contains(item.chat), !inFront.contains(item.chat) { told.noteUnread(item.id) }
-            }
+    /// - Parameter silent: chats of which nothing counts as unread.
+    private mutating func note(_ group: Group, _ silent: Set<ChatReference>) {
+        for item in group.items where group.key.subject.isArrival {
+            guard case .item(let id) = item.entry else { continue }
+            told.noteArrival(id, in: item.chat)
+            if !silent.contains(item.chat) { told.noteUnread(id, in: item.chat) }
+        }
+        for (chat, end) in group.logEnds {
+            told.noteLog(end, of: chat)
+            let count = group.items.count { $0.chat == chat }
+            if !silent.contains(chat) { told.noteUnreadTexts(count, in: chat) }
         }
         if group.key.subject == .keys, let chat = group.key.chat { told.note(Self.keysWord(chat)) }
-        for file in group.files {
-            switch group.key.subject {
-            case .approval: told.note(Self.word("approval", file.entry))
-            case .failure: told.note(Self.word("failure", file.entry))
-            case .expiry: told.note(Self.word("expiry", file.entry))
-            case .hold: told.note(Self.word("hold", file.entry))
-            case .arrival, .refusal, .keys: break
-            }
+        guard let word = Self.word(of: group.key.subject) else { return }
+        for file in group.files { told.note(Self.word(word, file.entry)) }
+    }
+
+    /// Under which it is noted that something was told; nil where something else says it.
+    private static func word(of subject: NotificationSubject) -> String? {
+        switch subject {
+        case .approval: "approval"
+        case .failure: "failure"
+        case .expiry: "expiry"
+        case .hold: "hold"
+        case .request, .invitation: "asked"
+        case .arrival, .refusal, .keys, .text, .connection, .stop: nil
         }
     }
 
@@ -268,32 +359,36 @@ public struct NotificationMachine: Sendable {
         of group: Group, _ muted: Set<ChatReference>, _ inFront: Set<ChatReference>
     ) -> Group? {
         switch group.key.subject {
-        case .arrival: group.without(muted.union(inFront))
+        case .arrival, .text: group.without(muted.union(inFront))
         case .approval, .expiry: group.without(muted)
-        case .failure, .refusal, .hold, .keys: group
+        case .invitation, .connection: group.key.chat.map(muted.contains) == true ? nil : group
+        case .failure, .refusal, .hold, .keys, .request, .stop: group
         }
     }
 
-    /// What arrived in many chats at once becomes one.
+    /// What arrived in many chats at once becomes one, and so do many who ask at once.
     private func together(_ due: [Group]) -> [Group] {
-        let arrivals = due.filter { $0.key.subject == .arrival }
-        guard arrivals.count > Self.maxAtOnce else { return due }
-        var all = Group(Group.Key(chat: nil, subject: .arrival), since: beginning)
-        for group in arrivals { all.add(group) }
-        return [all] + due.filter { $0.key.subject != .arrival }
+        [NotificationSubject.arrival, .text, .request, .invitation].reduce(due) { due, subject in
+            let found = due.filter { $0.key.subject == subject }
+            guard found.count > Self.maxAtOnce else { return due }
+            var all = Group(Group.Key(chat: nil, subject: subject), since: beginning)
+            for group in found { all.add(group) }
+            return [all] + due.filter { $0.key.subject != subject }
+        }
     }
 
     private mutating func show(
-        _ added: Group, at now: Instant, showsMarkup: Bool, showsActions: Bool
+        _ place: (token: UInt64, group: Group), added: Group, isQuiet: Bool = false, at now: Instant,
+        showsMarkup: Bool, showsActions: Bool
     ) -> [NotificationEffect] {
-        let (token, group) = shown.place(for: added)
+        let (token, group) = place
         let composer = NotificationComposer(preview: preview, escapesMarkup: showsMarkup)
         var text = composer.text(of: group)
-        let action = showsActions ? group.action(namesRelays: text.namesRelays) : nil
-        let second = showsActions ? group.secondAction : nil
-        text.button = action.map(NotificationComposer.button)
-        text.secondButton = second.map(NotificationComposer.button)
-        let dropped = shown.show(token, group, action, second, added: added, at: now)
+        text.isQuiet = isQuiet
+        let actions = showsActions ? group.actions(namesRelays: text.namesRelays) : .none
+        text.buttons = actions.buttons.map(NotificationComposer.button)
+        text.isClickable = actions.click != nil
+        let dropped = shown.show(token, group, actions, added: added, at: now)
         return (dropped.map { [.close(token: $0)] } ?? []) + [.show(token: token, text)]
     }
 
@@ -313,11 +408,16 @@ public struct NotificationMachine: Sendable {
             shown.answered(token)
             schedule.succeeded()
         case .failed(let token):
-            if let group = shown.failed(token), schedule.failed(at: now) { waiting.add(group) }
+            if let group = shown.failed(token), group.tellsSomething, schedule.failed(at: now) {
+                waiting.add(group)
+            }
         case .closed(let token): shown.closed(token)
-        case .acted(let token, let isSecond):
-            guard let action = shown.acted(token, isSecond: isSecond) else { return [] }
-            return [.perform(action), .close(token: token)]
+        case .acted(let token, let number):
+            guard let action = shown.acted(token, number) else { return [] }
+            guard case .markRead(let chat) = action else { return [.perform(action), .close(token: token)] }
+            markSeen(chat)
+            return [.close(token: token)]
+        case .notShown: explain(.notShown, at: now)
         case .ended:
             shown.forgetAll()
             service.ended(at: now)

@@ -28,7 +28,7 @@ struct NotificationSchedule: Sendable {
         var time = lastTold[group.key.chat].map { $0 + Self.interval } ?? beginning
         if let pausedUntil { time = max(time, pausedUntil) }
         if let answerDue { time = max(time, answerDue) }
-        guard mode == .periodic, ![.refusal, .keys].contains(group.key.subject) else { return time }
+        guard mode == .periodic, ![.refusal, .keys, .stop].contains(group.key.subject) else { return time }
         return max(time, report(after: group.since))
     }
 

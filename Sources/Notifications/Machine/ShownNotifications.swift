@@ -1,3 +1,5 @@
+import ChatCore
+
 /// What is on show, by the tokens under which the service knows it, and what it was asked and has not answered.
 struct ShownNotifications: Sendable {
     typealias Group = NotificationGroup
@@ -5,8 +7,7 @@ struct ShownNotifications: Sendable {
 
     private struct Shown: Sendable {
         var group: Group
-        var action: NotificationAction?
-        var secondAction: NotificationAction?
+        var actions: OfferedActions
     }
 
     private struct Question: Sendable {
@@ -18,6 +19,8 @@ struct ShownNotifications: Sendable {
     private var shown: [UInt64: Shown] = [:]
     /// On show, and of nothing any more.
     private var obsolete: [UInt64] = []
+    /// On show, and of less than it says.
+    private var changed: Set<UInt64> = []
     private var unanswered: [UInt64: Question] = [:]
     private var nextToken: UInt64 = 1
 
@@ -53,16 +56,16 @@ struct ShownNotifications: Sendable {
     ///   - token, group: from `place(for: added)`.
     /// - Returns: the oldest, where it has to go for this one.
     mutating func show(
-        _ token: UInt64, _ group: Group, _ action: NotificationAction?,
-        _ secondAction: NotificationAction? = nil,
-        added: Group, at now: Instant
+        _ token: UInt64, _ group: Group, _ actions: OfferedActions, added: Group, at now: Instant
     ) -> UInt64? {
         var dropped: UInt64?
         if shown.count >= Self.limit, shown[token] == nil, let oldest = shown.keys.min() {
             shown[oldest] = nil
+            changed.remove(oldest)
             dropped = oldest
         }
-        shown[token] = Shown(group: group, action: action, secondAction: secondAction)
+        shown[token] = Shown(group: group, actions: actions)
+        changed.remove(token)
         unanswered[token] = Question(since: now, added: added)
         return dropped
     }
@@ -74,7 +77,40 @@ struct ShownNotifications: Sendable {
             if shown[token]?.group.remove(entry) == false {
                 closed(token)
                 obsolete.append(token)
+            } else if shown[token]?.group.count != notification.group.count {
+                changed.insert(token)
             }
+        }
+    }
+
+    /// What came to a chat, and that somebody has become its contact, is not on show any more.
+    mutating func removeArrivals(in chat: ChatReference, _ subjects: [NotificationSubject]) {
+        for (token, notification) in shown where notification.group.key.chat == chat {
+            guard subjects.contains(notification.group.key.subject) else { continue }
+            closed(token)
+            obsolete.append(token)
+        }
+    }
+
+    /// What some notifications say now that they tell of less. Those that are not answered yet wait.
+    mutating func takeChanged() -> [(token: UInt64, group: Group)] {
+        let due = changed.filter { unanswered[$0] == nil }.sorted()
+        changed.subtract(due)
+        return due.compactMap { token in shown[token].map { (token, $0.group) } }
+    }
+
+    /// Whether `takeChanged` has something.
+    var hasChanged: Bool { changed.contains { unanswered[$0] == nil } }
+
+    /// Those whose requests do not wait any more are of nothing.
+    mutating func removeRequests(except waiting: Set<Int64>) {
+        for (token, notification) in shown {
+            guard [.request, .invitation].contains(notification.group.key.subject) else { continue }
+            for case .request(let number) in notification.group.files.map(\.entry)
+            where !waiting.contains(number) {
+                remove(.request(number), of: [.request, .invitation])
+            }
+            if shown[token] == nil { changed.remove(token) }
         }
     }
 
@@ -95,13 +131,17 @@ struct ShownNotifications: Sendable {
 
     mutating func closed(_ token: UInt64) {
         shown[token] = nil
+        changed.remove(token)
         unanswered[token] = nil
     }
 
-    /// A button of it was pressed.
-    mutating func acted(_ token: UInt64, isSecond: Bool = false) -> NotificationAction? {
-        let notification = shown.removeValue(forKey: token)
-        return isSecond ? notification?.secondAction : notification?.action
+    /// It was clicked, or a button of it: then it goes.
+    /// - Parameter number: 0 is the click, 1 the first button.
+    mutating func acted(_ token: UInt64, _ number: Int = 1) -> NotificationAction? {
+        guard let action = shown[token]?.actions[number] else { return nil }
+        shown[token] = nil
+        changed.remove(token)
+        return action
     }
 
     /// It was not shown.
@@ -114,6 +154,7 @@ struct ShownNotifications: Sendable {
     /// The service is another one, or gone, and with it what it had on show.
     mutating func forgetAll() {
         shown = [:]
+        changed = []
         unanswered = [:]
     }
 }

@@ -21,7 +21,7 @@ struct WaitingGroups: Sendable {
     /// Whether that an item arrived waits to be told.
     func holdsArrival(of item: ItemID) -> Bool {
         groups.contains { group in
-            group.key.subject == .arrival && group.items.contains { $0.id == item }
+            group.key.subject == .arrival && group.items.contains { $0.entry == .item(item) }
         }
     }
 
@@ -32,8 +32,8 @@ struct WaitingGroups: Sendable {
 
     /// What comes when too much waits is told together, or not at all.
     private mutating func merge(_ group: Group) {
-        guard group.key.subject == .arrival else { return }
-        var all = Group(Group.Key(chat: nil, subject: .arrival), since: group.since)
+        guard group.key.subject.isArrival else { return }
+        var all = Group(Group.Key(chat: nil, subject: group.key.subject), since: group.since)
         all.add(group)
         add(all)
     }
@@ -44,6 +44,20 @@ struct WaitingGroups: Sendable {
             guard groups[index].key.refusal == nil else { continue }
             if !groups[index].remove(entry) { groups.remove(at: index) }
         }
+    }
+
+    /// Requests that were answered before they were told.
+    mutating func removeRequests(except waiting: Set<Int64>) {
+        for group in groups where [.request, .invitation].contains(group.key.subject) {
+            for case .request(let number) in group.files.map(\.entry) where !waiting.contains(number) {
+                remove(.request(number), of: [.request, .invitation])
+            }
+        }
+    }
+
+    /// The keys of what came to a chat.
+    func arrivals(in chat: ChatReference) -> Set<Group.Key> {
+        Set(groups.map(\.key).filter { $0.chat == chat && $0.subject.isArrival })
     }
 
     /// Those of these keys, which wait no more.

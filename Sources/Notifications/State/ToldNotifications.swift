@@ -3,8 +3,8 @@ import ChatCore
 
 /// What users were told of, over mounts: kept so that nobody is told twice. A value without input and output.
 ///
-/// Of what arrived the highest number in each chat: numbers of items only grow. What was there before the first mount
-/// is history.
+/// Of what arrived the highest number in each chat: numbers of items only grow. Of texts how far the log of each chat
+/// was told. What was there before the first mount is history.
 public struct ToldNotifications: Hashable, Sendable {
     /// When there was nothing to tell yet: the first mount with notifications.
     public let beginning: Timestamp
@@ -13,11 +13,17 @@ public struct ToldNotifications: Hashable, Sendable {
     private(set) var arrivals: [ChatReference: ItemID] = [:]
     /// What else was told, in short words, oldest first.
     private(set) var others: [String] = []
-    /// What arrived and nobody has opened, oldest first.
-    public private(set) var unread: [ItemID] = []
+    /// What arrived and nobody has seen.
+    public private(set) var unread = UnreadMessages()
+    /// How far the logs of chats were told, in bytes.
+    public private(set) var logEnds: [ChatReference: UInt64] = [:]
+    /// Contacts that are no news. Nil: kept by a version that told of no texts and no contacts.
+    public private(set) var contacts: Set<ChatReference>?
+    /// The boot of the machine in which a mount began that has not ended.
+    public private(set) var runningBoot: String?
 
     static let maxOthers = 1024
-    static let maxUnread = 9999
+    static let maxContacts = 100_000
     /// The clocks of two machines differ: a message that came this long before the beginning may have been sent after.
     private static let tolerance = Duration.seconds(600)
 
@@ -51,16 +57,48 @@ public struct ToldNotifications: Hashable, Sendable {
         return true
     }
 
-    mutating func noteUnread(_ item: ItemID) {
-        if !unread.contains(item), unread.count < Self.maxUnread { unread.append(item) }
+    mutating func noteUnread(_ item: ItemID, in chat: ChatReference) { unread.add(item, in: chat) }
+
+    mutating func noteUnreadTexts(_ count: Int, in chat: ChatReference) { unread.addTexts(count, in: chat) }
+
+    /// Whether it was among what is unread.
+    mutating func noteRead(_ item: ItemID) -> Bool { unread.remove(item) }
+
+    /// Whether something of the chat was unread.
+    mutating func noteSeen(_ chat: ChatReference) -> Bool { unread.removeAll(in: chat) }
+
+    mutating func noteTextsRead(in chat: ChatReference) -> Bool { unread.removeTexts(in: chat) }
+
+    // MARK: - Texts, contacts and the process
+
+    /// Whether a line of a chat's log that ends there was not told.
+    func isNews(logEnd: UInt64, in chat: ChatReference) -> Bool { logEnd > logEnds[chat] ?? 0 }
+
+    mutating func noteLog(_ end: UInt64, of chat: ChatReference) {
+        logEnds[chat] = max(logEnds[chat] ?? 0, end)
     }
 
-    /// Whether it was among them.
-    mutating func noteRead(_ item: ItemID) -> Bool {
-        guard let index = unread.firstIndex(of: item) else { return false }
-        unread.remove(at: index)
-        return true
+    /// What is there now is no news: to be called by the first mount that tells of texts and contacts.
+    public mutating func begin(logEnds: [ChatReference: UInt64], contacts: Set<ChatReference>) {
+        guard self.contacts == nil else { return }
+        self.logEnds = logEnds
+        self.contacts = contacts
     }
+
+    /// Whether it was not known.
+    mutating func noteContact(_ chat: ChatReference) -> Bool {
+        guard (contacts?.count ?? 0) < Self.maxContacts else { return false }
+        return contacts?.insert(chat).inserted ?? false
+    }
+
+    /// A mount begins.
+    /// - Returns: whether another one has not ended since the machine was started.
+    public mutating func beginProcess(in boot: String) -> Bool {
+        defer { runningBoot = boot }
+        return runningBoot == boot
+    }
+
+    mutating func endProcess() { runningBoot = nil }
 }
 
 extension ToldNotifications {
@@ -71,7 +109,10 @@ extension ToldNotifications {
         var lines = [Self.head, "beginning \(beginning.nanoseconds)", "history \(history.rawValue)"]
         lines += arrivals.map { "arrived \($0.key) \($0.value.rawValue)" }.sorted()
         lines += others.map { "told \($0)" }
-        lines += unread.map { "unread \($0.rawValue)" }
+        lines += unread.lines
+        lines += logEnds.map { "log \($0.key) \($0.value)" }.sorted()
+        if let contacts { lines += ["contacts"] + contacts.map { "contact \($0)" }.sorted() }
+        if let runningBoot { lines.append("running \(runningBoot)") }
         return lines.joined(separator: "\n") + "\n"
     }
 
@@ -84,9 +125,10 @@ extension ToldNotifications {
             let history = Self.number("history", lines[2])
         else { return nil }
         self.init(beginning: Timestamp(nanoseconds: beginning), history: ItemID(history))
-        var (told, unopened): (Set<String>, Set<ItemID>) = ([], [])
+        var told: Set<String> = []
         for line in lines.dropFirst(3) {
             let words = line.split(separator: " ", maxSplits: 2)
+            if words == ["contacts"], contacts == nil { contacts = [] }
             guard words.count >= 2 else { continue }
             switch words[0] {
             case "arrived":
@@ -98,12 +140,16 @@ extension ToldNotifications {
                 if words.count == 2, others.count < Self.maxOthers, told.insert(String(words[1])).inserted {
                     others.append(String(words[1]))
                 }
-            case "unread":
-                if words.count == 2, let id = Int64(words[1]), unread.count < Self.maxUnread,
-                    unopened.insert(ItemID(id)).inserted
-                {
-                    unread.append(ItemID(id))
+            case "unread", "texts": unread.read(words.map(String.init))
+            case "log":
+                guard words.count == 3, let chat = ChatReference(words[1]), let end = UInt64(words[2]) else {
+                    continue
                 }
+                noteLog(end, of: chat)
+            case "contact":
+                guard words.count == 2, let chat = ChatReference(words[1]) else { continue }
+                contacts = (contacts ?? []).union([chat])
+            case "running": if words.count == 2 { runningBoot = String(words[1]) }
             default: break
             }
         }

@@ -8,23 +8,28 @@ struct NotificationComposer: Sendable {
     /// The service reads markup in bodies.
     let escapesMarkup: Bool
 
-    static let application = "ChatFS"
+    private static let application = NotificationText.application
     private static let maxName = 120
     private static let maxCaption = 240
     private static let maxSentence = 400
-    private static let namedFiles = 3
     private static let namedChats = 5
 
     func text(of group: NotificationGroup) -> NotificationText {
         var text: NotificationText
         switch group.key.subject {
-        case .arrival: text = arrival(group)
+        case .arrival, .text: text = ArrivalWords(preview: preview).text(of: group)
+        case .connection: text = connection(group)
+        case .request, .invitation: text = request(group)
         case .approval: text = approval(group)
         case .failure: text = failure(group)
         case .expiry: text = expiry(group)
         case .refusal: text = refusal(group.key.refusal)
         case .hold: text = hold(group)
         case .keys: text = keys(group.key.refusal)
+        case .stop:
+            text = NotificationText(
+                summary: "\(Self.application) had stopped", body: sentence(group.key.refusal?.sentence ?? ""),
+                category: "device.error")
         }
         text.summary = PlainText.line(text.summary, limit: NotificationText.maxSummary)
         // By lines: each was made one.
@@ -35,36 +40,59 @@ struct NotificationComposer: Sendable {
 
     static func button(_ action: NotificationAction) -> String {
         switch action {
-        case .approve(let relays): relays.count == 1 ? "Approve relay" : "Approve relays"
-        case .retry: "Try again"
+        case .approve(let relays): relays.count == 1 ? "Approve Relay" : "Approve Relays"
+        case .retry: "Try Again"
         case .keep: "Keep"
         case .send: "Send"
         case .discard: "Discard"
+        case .open: "Open"
+        case .show, .showFolder: "Show in Folder"
+        case .accept: "Accept"
+        case .reject: "Reject"
+        case .markRead: "Mark as Read"
         }
     }
 
     // MARK: - Subjects
 
-    private func arrival(_ group: NotificationGroup) -> NotificationText {
-        let count = group.count
-        if group.key.chat == nil {
-            let chats = group.chats.count
-            var body = "\(Self.files(count, "new")) in \(chats == 1 ? "a chat" : "\(chats) chats")"
-            if preview != .hidden {
-                body += ": " + listed(chatNames(of: group), of: chats, limit: Self.namedChats)
+    private func connection(_ group: NotificationGroup) -> NotificationText {
+        let name = preview == .hidden ? "" : line(group.files.last?.chatName ?? "", limit: Self.maxName)
+        guard !name.isEmpty else {
+            return NotificationText(
+                summary: Self.application, body: "A new contact is connected.", category: "presence.online")
+        }
+        return NotificationText(
+            summary: "\(name) is connected",
+            body: "What you copy into the folder \(name) is sent to this contact.",
+            category: "presence.online")
+    }
+
+    private func request(_ group: NotificationGroup) -> NotificationText {
+        let isInvitation = group.key.subject == .invitation
+        let names = preview == .hidden ? [] : group.files.map { line($0.sender, limit: Self.maxName) }
+        var text = NotificationText(summary: Self.application, body: "", category: "presence")
+        if group.count > 1 {
+            text.body =
+                isInvitation
+                ? "\(group.count) contacts invite you into groups"
+                : "\(group.count) people ask to be your contacts"
+            let named = names.filter { !$0.isEmpty }
+            if !named.isEmpty {
+                text.body += ": " + listed(named.reversed(), of: group.count, limit: Self.namedChats)
             }
-            return NotificationText(summary: Self.application, body: body, category: "transfer.complete")
+            text.body += ". 'chatfs requests' lists them, 'chatfs accept' answers."
+            return text
         }
-        var text = NotificationText(
-            summary: title(group), body: Self.files(count, "new"), category: "transfer.complete")
-        guard preview == .message, let latest = group.files.last else { return text }
-        if count == 1 {
-            text.body = named(latest)
-            let caption = PlainText.line(SecretText.hiding(latest.caption), limit: Self.maxCaption)
-            if !caption.isEmpty { text.body += "\n" + caption }
-        } else {
-            text.body += ": " + listed(group.files.reversed().map(name), of: count, limit: Self.namedFiles)
+        guard let file = group.files.last, let name = names.first else {
+            text.body =
+                isInvitation ? "A contact invites you into a group." : "Somebody asks to be your contact."
+            return text
         }
+        let who = name.isEmpty ? "Somebody" : name
+        text.summary = isInvitation ? "\(who) invites you into a group" : "\(who) asks to be your contact"
+        guard preview == .message else { return text }
+        let words = isInvitation ? file.name : SecretText.hiding(file.caption)
+        text.body = line(words, limit: Self.maxCaption)
         return text
     }
 
@@ -152,28 +180,9 @@ struct NotificationComposer: Sendable {
         return name(file)
     }
 
-    private static func files(_ count: Int, _ word: String) -> String {
-        count == 1 ? "\(word.prefix(1).uppercased() + word.dropFirst()) file" : "\(count) \(word) files"
-    }
-
-    private func named(_ file: NotifiedFile) -> String {
-        let sender = line(file.sender, limit: Self.maxName)
-        let isSaid = sender.isEmpty || sender == line(file.chatName, limit: Self.maxName)
-        return isSaid ? name(file) : "\(sender): \(name(file))"
-    }
-
     private func name(_ file: NotifiedFile) -> String {
         let name = line(SafeFileName.make(from: file.name) ?? "", limit: Self.maxName)
         return name.isEmpty ? "A file" : name
-    }
-
-    private func chatNames(of group: NotificationGroup) -> [String] {
-        var names: [String] = []
-        for file in group.files.reversed() {
-            let name = line(file.chatName, limit: Self.maxName)
-            if !name.isEmpty, !names.contains(name) { names.append(name) }
-        }
-        return names
     }
 
     private func listed(_ names: [String], of count: Int, limit: Int) -> String {

@@ -25,10 +25,11 @@ enum ChatsCommand {
                 Terminal.print(try ProgramAsking.json(chat))
                 continue
             }
+            let unread = chat.unread.map { ", \($0) unread" } ?? ""
             let refused = chat.refused.map { " — \($0)" } ?? ""
             let label = chat.name == chat.folder ? "" : ", display name: \(chat.name)"
             let line =
-                "\(Timestamp(seconds: chat.updated).text)  \(chat.folder)  (\(chat.chat)\(label))\(refused)"
+                "\(Timestamp(seconds: chat.updated).text)  \(chat.folder)  (\(chat.chat)\(label)\(unread))\(refused)"
             Terminal.print(PrintableText.escaping(line))
         }
     }

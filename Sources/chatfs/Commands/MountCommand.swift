@@ -98,6 +98,10 @@ enum MountCommand {
                 "notification-previews", named: "WHAT", .choice(NotificationPreview.allCases.map(\.rawValue)),
                 default: NotificationPreview.message.rawValue,
                 "What it says: names of files and what was written with them, only the chat, or neither."),
+            .value(
+                "silence", named: "KIND", .choice(NotificationSubject.allCases.map(\.rawValue)),
+                repeats: true,
+                "A kind of notification that is not shown; what arrived is counted all the same."),
             .flag("background", "Return when the folder is ready, and stay mounted."),
             CommonOptions.noEncryption,
         ] + CommonOptions.directory,

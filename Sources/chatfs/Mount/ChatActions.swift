@@ -13,7 +13,6 @@ struct ChatActions: Sendable {
     let keeping: KeepWorker
     /// That of the profile.
     let folder: String
-    let notifications: @Sendable () -> MountNotifications?
 
     /// None where they cannot be read.
     func muted() async -> Set<ChatReference> {
@@ -29,7 +28,6 @@ struct ChatActions: Sendable {
         switch request.method {
         case .mute: try await setMuted(true, chat)
         case .unmute: try await setMuted(false, chat)
-        case .markRead: await notifications()?.markRead(chat)
         case .sendText: try await send(request.text ?? "", to: folder.chat)
         default: try await keep(request.what, folder)
         }

@@ -20,11 +20,18 @@ final class MountNotifications: Sendable {
         var isStopped = false
     }
 
+    // In a struct: see `Lock`.
+    private struct Revealing {
+        var reveal: (@Sendable (FileLocation) -> Void)?
+    }
+
     private let source: NotificationSource
     private let fileSystem: FileSystem
     private let settings: MountSettings
     private let folder: String
     private let actions: NotificationActions
+    private let pictures: NotificationPictures?
+    private let revealing: Lock<Revealing>
     private let state = Lock(State())
     private let log = Log("notifications")
 
@@ -46,8 +53,15 @@ final class MountNotifications: Sendable {
         self.settings = settings
         self.fileSystem = fileSystem
         self.folder = folder
+        pictures =
+            settings.previews.offersThoseOfMessages ? NotificationPictures(core: core.core) : nil
         source = NotificationSource(core: core.core, contents: hydrator, lister: fileSystem.lister)
-        actions = NotificationActions(core: core, fileSystem: fileSystem, cacheRequests: cacheRequests)
+        let revealing = Lock(Revealing())
+        self.revealing = revealing
+        actions = NotificationActions(
+            core: core, fileSystem: fileSystem, cacheRequests: cacheRequests,
+            mountpoint: settings.mountpoint,
+            reveal: { location in revealing.withLock { $0.reveal }?(location) })
         // Before anybody looks at what there is, so that nothing falls between.
         let (events, drafts, contents) = (core.core.events(), outbox.draftChanges(), hydrator.changes())
         fileSystem.tellUser { [weak self] notice in
@@ -55,7 +69,7 @@ final class MountNotifications: Sendable {
             self.tell(source.events(of: notice))
         }
         let tasks = [
-            Task { for await event in events { self.tell(source.events(of: event)) } },
+            Task { for await event in events { self.tell(await source.events(of: event)) } },
             Task { for await change in drafts { self.tell(source.events(of: change)) } },
             Task { for await change in contents { self.tell(await source.events(of: change)) } },
             Task { await self.begin() },
@@ -66,8 +80,11 @@ final class MountNotifications: Sendable {
     /// What would be received no more soon: `entries` with their `user.chatfs.expires`.
     func expiring(_ entries: [EntryDescription]) { tell(entries.compactMap(source.expiry)) }
 
-    /// The user has seen what is in a chat.
-    func markRead(_ chat: ChatReference) async { tell(await source.seen(chat)) }
+    /// How much nobody has seen, by chats.
+    var unread: [ChatReference: Int] { state.withLock { $0.notifier }?.unread ?? [:] }
+
+    /// Nothing of a chat counts as unread any more.
+    func markRead(_ chat: ChatReference) { tell([.seen(chat)]) }
 
     /// Nothing is told any more.
     func stop() async {
@@ -98,7 +115,7 @@ final class MountNotifications: Sendable {
                 try OpenFile(folder, flags: O_RDONLY)
             }
             let before = await ThreadPool.shared.run { ToldFile.read(in: own) }
-            let told: ToldNotifications
+            var told: ToldNotifications
             var missed: [NotificationEvent] = []
             if let before {
                 told = before
@@ -106,11 +123,21 @@ final class MountNotifications: Sendable {
             } else {
                 told = ToldNotifications(
                     beginning: SystemWallClock().now(), history: await source.latestItem())
-                try await ThreadPool.shared.run { () throws(SystemError) in try ToldFile.write(told, in: own)
-                }
             }
+            if told.contacts == nil {
+                let present = await source.present()
+                told.begin(logEnds: present.logEnds, contacts: present.contacts)
+            }
+            if told.beginProcess(in: SystemBootClock().reading().boot) { missed.append(.stopped) }
+            let begun = told
+            try await ThreadPool.shared.run { () throws(SystemError) in try ToldFile.write(begun, in: own) }
+            source.texts.follow(from: told.logEnds)
+            missed += await source.missedTexts()
+            missed += await source.connections()
+            missed += await source.requests()
             missed += await source.changedKeys()
             let notifier = try Notifier(notifierSettings(own), told: told)
+            revealing.withLock { $0.reveal = { [weak notifier] in notifier?.reveal($0) } }
             let early = state.withLock { state -> [NotificationEvent]? in
                 guard !state.isStopped else { return nil }
                 state.notifier = notifier
@@ -138,7 +165,8 @@ final class MountNotifications: Sendable {
     private func notifierSettings(_ own: OpenFile) -> NotifierSettings {
         let (lister, mountpoint, muted) = (fileSystem.lister, settings.mountpoint, MutedChats(in: own))
         return NotifierSettings(
-            mode: settings.notifications, preview: settings.notificationPreviews, folder: own,
+            mode: settings.notifications, preview: settings.notificationPreviews,
+            silenced: settings.silencedNotifications, folder: own,
             runtimeFolder: getenv("XDG_RUNTIME_DIR").map { String(cString: $0) },
             silent: { chats in
                 let folders = chats.reduce(into: [UInt64: ChatReference]()) { folders, chat in
@@ -150,6 +178,7 @@ final class MountNotifications: Sendable {
                 return SilentChats(
                     muted: Self.all(muted), inFront: Set(shown.compactMap { folders[$0] }))
             },
+            picture: { [pictures] file in pictures?.picture(of: file) },
             perform: { [actions, weak self] action in
                 Task {
                     guard let problem = await actions.perform(action) else { return }

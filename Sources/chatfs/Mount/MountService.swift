@@ -18,6 +18,8 @@ struct MountService: ProgramService {
     let suspension: MountSuspension
     let preparation: MessagePreparation
     let mountpoint: String
+    /// Nil where users are told nothing.
+    let notifications: @Sendable () -> MountNotifications?
 
     private var lister: EntryLister { fileSystem.lister }
 
@@ -45,7 +47,8 @@ struct MountService: ProgramService {
         case .cancel: return try await ask(.cancel, request)
         case .retry: return try await retry(request)
         case .upload: return try await upload(request)
-        case .sendText, .mute, .unmute, .markRead, .keep:
+        case .markRead: return try markRead(request)
+        case .sendText, .mute, .unmute, .keep:
             return try await chats.carryOut(request, of: try folder(request))
         case .approve: return try await approve(request)
         case .suspend, .resume:
@@ -58,10 +61,12 @@ struct MountService: ProgramService {
 
     private func listChats() async -> ProgramResult {
         let muted = await chats.muted()
+        let unread = notifications()?.unread ?? [:]
         return ProgramResult(
             chats: lister.chats().map { folder in
                 var chat = ProgramChat(folder)
                 if muted.contains(folder.chat.reference) { chat.muted = true }
+                chat.unread = unread[folder.chat.reference]
                 return chat
             })
     }
@@ -113,6 +118,16 @@ struct MountService: ProgramService {
     }
 
     // MARK: - Acting
+
+    private func markRead(_ request: ProgramRequest) throws(ProgramError) -> ProgramResult {
+        let folder = try folder(request)
+        guard let notifications = notifications() else {
+            throw ProgramError(
+                .refused, "Nothing is counted as unread: the mount was made with '--notifications off'.")
+        }
+        notifications.markRead(folder.chat.reference)
+        return ProgramResult(done: true)
+    }
 
     private func ask(
         _ action: CacheRequest.Action, _ request: ProgramRequest

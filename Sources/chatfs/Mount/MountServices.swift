@@ -79,11 +79,10 @@ struct MountServices: Sendable {
                 MountService(
                     fileSystem: fileSystem, cacheRequests: cacheRequests,
                     copies: CopyFreeing(fileSystem: fileSystem, hydrator: parts.hydrator, core: opened),
-                    chats: ChatActions(
-                        core: core, keeping: keeping, folder: opened.folder,
-                        notifications: { notified.withLock { $0 } }),
+                    chats: ChatActions(core: core, keeping: keeping, folder: opened.folder),
                     core: opened, suspension: suspension, preparation: settings.preparation,
-                    mountpoint: settings.mountpoint
+                    mountpoint: settings.mountpoint,
+                    notifications: { notified.withLock { $0 } }
                 ),
                 at: parts.programSocket)
         } catch {

@@ -38,6 +38,8 @@ struct MountSettings: Sendable {
     /// When users are told what happens, and how much of it.
     var notifications: NotificationMode
     var notificationPreviews: NotificationPreview
+    /// Kinds that are not shown.
+    var silencedNotifications: Set<NotificationSubject>
     /// Which programs may have files fetched.
     var callers: CallerPolicy
     /// What programs write files for.
@@ -88,6 +90,7 @@ struct MountSettings: Sendable {
         notifications = invocation["notifications"].flatMap(NotificationMode.init) ?? .instant
         notificationPreviews =
             invocation["notification-previews"].flatMap(NotificationPreview.init) ?? .message
+        silencedNotifications = Set(invocation.all("silence").compactMap(NotificationSubject.init))
         callers = CallerPolicy(
             previews: previews, refused: try Self.patterns(invocation, "refuse"),
             allowed: try Self.patterns(invocation, "allow"))

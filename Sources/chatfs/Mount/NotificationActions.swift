@@ -13,6 +13,9 @@ struct NotificationActions: Sendable {
     let core: MountedCore
     let fileSystem: FileSystem
     let cacheRequests: CacheRequestHandler
+    let mountpoint: String
+    /// Has a program of the desktop show files.
+    let reveal: @Sendable (FileLocation) -> Void
 
     /// Why not, a sentence; nil when it is done.
     func perform(_ action: NotificationAction) async -> String? {
@@ -22,6 +25,13 @@ struct NotificationActions: Sendable {
         case .keep(let entries): await each(entries, keep)
         case .send(let entries): await each(entries, retry)
         case .discard(let entries): await each(entries, discard)
+        case .open(let entry): await reveal([entry], opens: true)
+        case .show(let entries): await reveal(entries, opens: false)
+        case .showFolder(let chat): showFolder(chat)
+        case .accept(let number): await answer("accepted") { _ = try await core.core.acceptRequest(number) }
+        case .reject(let number): await answer("rejected") { try await core.core.rejectRequest(number) }
+        // What is unread is counted by who tells.
+        case .markRead: nil
         }
     }
 
@@ -59,19 +69,52 @@ struct NotificationActions: Sendable {
         await cacheRequests.answer(CacheRequest(.pin, entry: node.rawValue)).problem
     }
 
+    private func reveal(_ entries: [NotifiedEntry], opens: Bool) async -> String? {
+        var paths: [String] = []
+        for entry in entries {
+            guard let node = await node(of: entry), let path = await fileSystem.lister.path(of: node) else {
+                continue
+            }
+            paths.append("\(mountpoint)/\(path)")
+        }
+        guard !paths.isEmpty else { return "The file is not there any more." }
+        reveal(FileLocation(paths, opens: opens))
+        return nil
+    }
+
+    private func showFolder(_ chat: ChatReference) -> String? {
+        guard let folder = fileSystem.lister.folder(of: chat) else {
+            return "The chat is not there any more."
+        }
+        reveal(FileLocation(["\(mountpoint)/\(folder.name)"], opens: false))
+        return nil
+    }
+
+    private func answer(_ word: String, _ body: () async throws -> Void) async -> String? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return "The request could not be \(word). \(Base.sentence(of: error))"
+        }
+    }
+
+    private func node(of entry: NotifiedEntry) async -> NodeID? {
+        switch entry {
+        case .item(let id): await fileSystem.lister.number(of: id)
+        case .draft(let id): fileSystem.lister.number(ofDraft: id)
+        case .text, .request, .contact: nil
+        }
+    }
+
     /// Of several problems the last one.
     private func each(
         _ entries: [NotifiedEntry], _ body: (NodeID) async -> String?
     ) async -> String? {
         var problem: String?
         for entry in entries {
-            let node: NodeID? =
-                switch entry {
-                case .item(let id): await fileSystem.lister.number(of: id)
-                case .draft(let id): fileSystem.lister.number(ofDraft: id)
-                }
             // Gone meanwhile: then there is nothing to do.
-            if let node, let found = await body(node) { problem = found }
+            if let node = await node(of: entry), let found = await body(node) { problem = found }
         }
         return problem
     }

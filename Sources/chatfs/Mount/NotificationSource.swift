@@ -11,6 +11,8 @@ struct NotificationSource: Sendable {
     let core: any ChatCore
     let contents: any ContentStore
     let lister: EntryLister
+    /// Of the logs of chats.
+    let texts = NotifiedTexts()
 
     /// Chats that are looked through for what came while nothing was mounted, those with the newest messages first,
     /// and items of each.
@@ -19,10 +21,18 @@ struct NotificationSource: Sendable {
 
     // MARK: - The core
 
-    func events(of event: ChatEvent) -> [NotificationEvent] {
+    /// Waits a moment for the names of entries that have just arrived.
+    func events(of event: ChatEvent) async -> [NotificationEvent] {
         switch event {
-        case .newChatItems(let items): return items.flatMap(arrival) + items.flatMap(condition)
-        case .chatUpdated(let chat): return [keys(of: chat)]
+        case .newChatItems(let items):
+            var events: [NotificationEvent] = []
+            for item in items { events += await arrival(item) }
+            return events + items.flatMap(condition)
+        case .chatUpdated(let chat): return [keys(of: chat)] + connection(chat)
+        case .textArrived(let item): return [text(item)]
+        case .requestsChanged: return await requests()
+        case .messageLogGrew(let chat, let log):
+            return await texts.events(of: chat, upTo: log.size, in: core, named: name(of: chat))
         case .chatItemsDeleted(let items, _): return items.map { .gone(.item($0.item)) }
         case .serverRefused(let address): return [.refused(Self.refusal(of: address))]
         default: return event.changedItem.map(condition) ?? []
@@ -41,10 +51,25 @@ struct NotificationSource: Sendable {
         return .keysChanged(chat.reference, named: name(of: chat.reference))
     }
 
-    private func arrival(_ item: ChatItem) -> [NotificationEvent] {
-        guard item.direction == .received, let file = file(item) else { return [] }
+    private func arrival(_ item: ChatItem) async -> [NotificationEvent] {
+        guard item.direction == .received, var file = file(item) else { return [] }
+        if let name = await entryName(of: item.id) { file.name = name }
         return [.arrived(file, time: item.time)]
     }
+
+    /// As the entry is called, which may have another name than its sender gave it. Who shows it in the folder and who
+    /// tells of it hear of it at the same time.
+    private func entryName(of item: ItemID) async -> String? {
+        for _ in 0..<Self.nameTries {
+            if let name = await lister.name(of: item) { return name }
+            // Cancelled, at the end of the mount: the loop ends without waiting.
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+        return nil
+    }
+
+    /// Two seconds: then it is called as its sender called it.
+    private static let nameTries = 40
 
     /// What became of a file that is known.
     private func condition(_ item: ChatItem) -> [NotificationEvent] {
@@ -75,18 +100,21 @@ struct NotificationSource: Sendable {
     private func file(_ item: ChatItem) -> NotifiedFile? {
         guard let file = item.file else { return nil }
         return NotifiedFile(
-            .item(item.id), in: item.chat, named: name(of: item.chat),
-            name: lister.knownName(of: item.id) ?? file.name,
-            sender: item.direction == .received ? Self.shown(item.sender, in: item.chat) : "",
-            caption: item.content.text)
+            .item(item.id), in: item.chat, named: name(of: item.chat), name: lister.knownName(of: item.id) ?? file.name,
+            sender: item.direction == .received ? item.chat.told(sender: item.sender) : "",
+            caption: item.content.text, kind: Self.kind(of: item.content), hasPreview: item.hasPreview)
     }
 
-    /// Members of a group are told apart; a contact is named by the folder, and may call itself as another one.
-    private static func shown(_ sender: String, in chat: ChatReference) -> String {
-        if case .group = chat { sender } else { "" }
+    private static func kind(of content: MessageContent) -> NotifiedFile.Kind {
+        switch content.kind {
+        case .image: .picture
+        case .video: .video
+        case .voice: .voice
+        case .text, .file: .file
+        }
     }
 
-    private func name(of chat: ChatReference) -> String { lister.folder(of: chat)?.name ?? "" }
+    func name(of chat: ChatReference) -> String { lister.folder(of: chat)?.name ?? "" }
 
     // MARK: - Drafts and contents
 
@@ -127,7 +155,7 @@ struct NotificationSource: Sendable {
         else { return nil }
         let file = NotifiedFile(
             .item(ItemID(item)), in: chat, named: name(of: chat), name: entry.name,
-            sender: Self.shown(entry["sender"] ?? "", in: chat))
+            sender: chat.told(sender: entry["sender"] ?? ""))
         return .expires(file, at: Timestamp(seconds: seconds))
     }
 
@@ -153,14 +181,9 @@ struct NotificationSource: Sendable {
                 told.isNews($0.id, in: chat, at: $0.time)
             }
         }
-        return found.sorted { $0.id < $1.id }.flatMap(arrival)
-    }
-
-    /// What somebody has seen who has looked at a chat: the newest of it.
-    func seen(_ chat: ChatReference) async -> [NotificationEvent] {
-        await items(of: chat, count: Self.maxItems).filter { $0.direction == .received }.map {
-            .opened(.item($0.id))
-        }
+        var events: [NotificationEvent] = []
+        for item in found.sorted(by: { $0.id < $1.id }) { events += await arrival(item) }
+        return events
     }
 
     /// Contacts whose keys changed while nothing was mounted.
@@ -188,6 +211,8 @@ extension NotificationSource {
         switch notice {
         case .opened(let item): [.opened(.item(item))]
         case .unreadable(let item): attempt(item)
+        case .openedLog(let chat): [.readTexts(chat)]
+        case .listed(let chat): [.listed(chat)]
         case .refused(let notice):
             Self.sentence(notice).map { sentence in
                 [

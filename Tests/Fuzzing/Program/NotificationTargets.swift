@@ -10,7 +10,8 @@ extension Target {
         Target("notification", "names and captions as notifications", longest: 1280) { bytes in
             var input = Input(bytes)
             let preview = NotificationPreview.allCases[input.number(below: 3)]
-            let subject = NotificationSubject.allCases[input.number(below: 5)]
+            let subject = NotificationSubject.allCases[
+                input.number(below: NotificationSubject.allCases.count)]
             let (escaping, together, count) = (input.bool(), input.bool(), input.number(below: 5) + 1)
             let (chat, name, sender, why) = (input.text(), input.text(), input.text(), input.text())
             let caption = String(decoding: input.rest(), as: UTF8.self)

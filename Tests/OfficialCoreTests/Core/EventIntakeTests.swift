@@ -183,7 +183,7 @@ struct EventIntakeTests {
         var text = Self.item
         text.text = "hello"
         _ = try place.take("newChatItems", [text])
-        #expect(await place.told() == ["chatUpdated"])
+        #expect(await place.told() == ["chatUpdated", "textArrived"])
         #expect(try place.item(7) == nil)
         try await known()
         _ = try place.take("chatItemUpdated", text, "")

@@ -1,0 +1,56 @@
+import ChatCore
+
+/// What can be done about what a group tells of.
+extension NotificationGroup {
+    /// More entries are not selected in a window.
+    static let maxSelected = 16
+
+    /// - Parameter namesRelays: whether the text says what would be approved.
+    func actions(namesRelays: Bool) -> OfferedActions {
+        var actions = OfferedActions(click: show)
+        switch key.subject {
+        case .arrival: actions = arrival
+        case .text: actions.buttons = markRead
+        case .keys, .connection: break
+        case .stop: actions.click = nil
+        case .refusal:
+            let server = namesRelays ? key.refusal?.server : nil
+            actions = OfferedActions(buttons: server.map { [.approve([$0])] } ?? [])
+        case .approval:
+            if namesRelays, sharesRelays, 1...Self.maxRelays ~= relays.count {
+                actions.buttons = [.approve(relays)]
+            }
+        case .failure: if mayRetry { actions.buttons = [.retry(files.map(\.entry))] }
+        case .expiry: actions.buttons = [.keep(files.map(\.entry))]
+        case .hold: actions.buttons = [.send(files.map(\.entry)), .discard(files.map(\.entry))]
+        case .request, .invitation:
+            actions.click = nil
+            if count == 1, case .request(let number)? = files.last?.entry {
+                actions.buttons = [.accept(number), .reject(number)]
+            }
+        }
+        return actions
+    }
+
+    private var arrival: OfferedActions {
+        guard count == 1, let file = files.last else {
+            return OfferedActions(click: show, buttons: (show.map { [$0] } ?? []) + markRead)
+        }
+        let (open, show) = (NotificationAction.open(file.entry), NotificationAction.show([file.entry]))
+        return OfferedActions(click: file.isShownByClick ? open : show, buttons: [open, show])
+    }
+
+    /// Nil where there is nothing to show, or in too many places.
+    private var show: NotificationAction? {
+        let entries = files.map(\.entry).filter { entry in
+            switch entry {
+            case .item, .draft: true
+            case .text, .request, .contact: false
+            }
+        }
+        guard let chat = key.chat else { return nil }
+        return entries.isEmpty ? .showFolder(chat) : .show(entries.suffix(Self.maxSelected))
+    }
+
+    private var markRead: [NotificationAction] { key.chat.map { [.markRead($0)] } ?? [] }
+}

@@ -1,0 +1,102 @@
+import Base
+import ChatCore
+import Notifications
+
+/// Reads what came to the logs of chats since users were told last. Any task; each line is read once.
+final class NotifiedTexts: Sendable {
+    /// How far each log was read, in bytes. Nil before it is known what was told.
+    private let ends = Lock<[ChatReference: UInt64]?>(nil)
+
+    /// Of more than this only the end is read: the rest is not worth a notification.
+    private static let maxBytes: UInt64 = 256 << 10
+
+    /// A line of a log (`docs/semantics.md`, "Texts"), as far as it matters here.
+    private struct Line: Decodable {
+        struct File: Decodable {}
+        var event: String
+        var id: String
+        var direction: String?
+        var sender: String?
+        var text: String?
+        var file: File?
+    }
+
+    /// To be called once: what follows in the logs is news.
+    func follow(from ends: [ChatReference: UInt64]) { self.ends.withLock { $0 = ends } }
+
+    /// What a log has more since it was read last; nothing before `follow`.
+    /// - Parameters:
+    ///   - size: of the log now, in bytes.
+    ///   - name: of the chat's folder.
+    func events(
+        of chat: ChatReference, upTo size: UInt64, in core: any ChatCore, named name: String
+    ) async -> [NotificationEvent] {
+        let start = ends.withLock { ends -> UInt64? in
+            guard ends != nil else { return nil }
+            let start = ends?[chat] ?? 0
+            guard start < size else { return nil }
+            ends?[chat] = size
+            return start
+        }
+        guard let start else { return [] }
+        let first = max(start, size - min(size, Self.maxBytes))
+        var lines = await bytes(of: chat, first..<size, core)[...]
+        var position = first
+        if first > start { Self.skipLine(&lines, &position) }
+        var events: [NotificationEvent] = []
+        while let end = lines.firstIndex(of: UInt8(ascii: "\n")) {
+            let line = lines[..<end]
+            position += UInt64(line.count + 1)
+            lines = lines[(end + 1)...]
+            // What is no line of this form says nothing to users.
+            guard let line = try? JSONLine.decoded(Line.self, from: Array(line)) else { continue }
+            events += Self.event(line, in: chat, end: position, named: name)
+        }
+        return events
+    }
+
+    private static func skipLine(_ lines: inout ArraySlice<UInt8>, _ position: inout UInt64) {
+        let skipped =
+            lines.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 - lines.startIndex } ?? lines.count
+        lines = lines.dropFirst(skipped)
+        position += UInt64(skipped)
+    }
+
+    private static func event(
+        _ line: Line, in chat: ChatReference, end: UInt64, named name: String
+    ) -> [NotificationEvent] {
+        switch line.event {
+        case "message":
+            guard line.direction == "received", line.file == nil, let text = line.text, !text.isEmpty else {
+                return []
+            }
+            let told = NotifiedFile(
+                .text(line.id), in: chat, named: name, name: "",
+                sender: chat.told(sender: line.sender ?? ""), caption: text)
+            return [.wrote(told, end: end)]
+        case "deletion": return [.gone(.text(line.id))]
+        default: return []
+        }
+    }
+
+    /// Less where the log cannot be read on: what is missing is told by nobody.
+    private func bytes(
+        of chat: ChatReference, _ range: Range<UInt64>, _ core: any ChatCore
+    ) async -> [UInt8] {
+        var bytes: [UInt8] = []
+        while UInt64(bytes.count) < UInt64(range.count) {
+            let offset = range.lowerBound + UInt64(bytes.count)
+            guard
+                let more = try? await core.messageLog(
+                    of: chat, from: offset, count: Int(range.upperBound - offset)), !more.isEmpty
+            else { break }
+            bytes += more
+        }
+        return bytes
+    }
+}
+
+extension ChatReference {
+    /// Members of a group are told apart; a contact is named by the folder, and may call itself as another one.
+    func told(sender: String) -> String { if case .group = self { sender } else { "" } }
+}

@@ -1,0 +1,144 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Each button and the click itself, in dunst, with a file manager and a portal that say what they are asked to show.
+@Suite("Clicks in a real notification daemon", .serialized, .enabled(if: RealDaemon.isInstalled))
+struct ClickTests {
+    private struct Stage {
+        let desktop: NotificationDesktop
+        let daemon: RealDaemon
+        let mounts: TwoMounts
+
+        /// Alice has no desktop, and Bob this one.
+        static func start(quietTime: String = "0s") async throws -> Stage {
+            let desktop = try await NotificationDesktop.start(nil)
+            try await desktop.startService(.programs)
+            let daemon = try await RealDaemon.start(on: desktop)
+            let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
+            try await mounts.mount("bob", ["--quiet-time", quietTime], environment: daemon.environment)
+            let folders = try mounts.folder.names(in: "data/profiles")
+            try await wait(until: "the mount knows what was told") {
+                folders.contains { access(mounts.path("data/profiles/\($0)/notifications"), F_OK) == 0 }
+            }
+            return Stage(desktop: desktop, daemon: daemon, mounts: mounts)
+        }
+
+        func waitFor(_ revealed: String) async throws {
+            try await wait(until: "\(revealed) is among \(desktop.revealed)") {
+                desktop.revealed.contains(revealed)
+            }
+        }
+    }
+
+    @Test("a click, Open, Show in Folder and Mark as Read")
+    func files() async throws {
+        let stage = try await Stage.start()
+        let (mounts, path) = (stage.mounts, stage.mounts.path("bob/alice/"))
+        try mounts.write([1], to: "alice/bob/click.txt")
+        try await stage.daemon.waitFor("click.txt")
+        try await stage.daemon.click()
+        try await stage.waitFor("select file://\(path)click.txt")
+        try mounts.write([1], to: "alice/bob/open.txt")
+        try await stage.daemon.waitFor("open.txt")
+        try await stage.daemon.press("Open")
+        try await stage.waitFor("open \(path)open.txt")
+        try mounts.write([1], to: "alice/bob/show.txt")
+        try await stage.daemon.waitFor("show.txt")
+        try await stage.daemon.press("Show in Folder")
+        try await stage.waitFor("select file://\(path)show.txt")
+        try await mounts.run(["send", "bob", "--text", "Hello", "--profile", "alice"])
+        try await stage.daemon.waitFor("Hello")
+        try await wait(until: "all is counted") { stage.desktop.counts.last == 4 }
+        try await stage.daemon.press("Mark as Read")
+        try await wait(until: "nothing is unread") { stage.desktop.counts.last == 0 }
+    }
+
+    @Test("Approve Relay has the file received")
+    func approve() async throws {
+        let stage = try await Stage.start()
+        let mounts = stage.mounts
+        try await mounts.run(["relay", "remove", mounts.relayAddress, "--profile", "bob"])
+        try await mounts.send(TwoMounts.bytes(400_000), as: "film.bin")
+        let film = mounts.path("bob/alice/film.bin")
+        #expect(try await Shell.run("cat", [film]).errors.contains("Permission denied"))
+        try await stage.daemon.waitFor("waits for your approval")
+        try await stage.daemon.press("Approve Relay")
+        try await wait(until: "the file can be read") {
+            try await Shell.run("cmp", [film, mounts.path("alice/bob/film.bin")]).succeeded
+        }
+    }
+
+    @Test("Keep has an expiring file stay")
+    func keep() async throws {
+        let stage = try await Stage.start()
+        let mounts = stage.mounts
+        try await mounts.send(TwoMounts.bytes(400_000), as: "soon.bin")
+        #expect(try await mounts.leave("bob") == .code(0))
+        try await mounts.change(
+            "UPDATE file SET expires = expires - 37 * 3600000000000 WHERE name = ? AND recipient IS NOT NULL",
+            ["soon.bin"])
+        try await mounts.mount("bob", environment: stage.daemon.environment)
+        try await stage.daemon.waitFor("goes from the relay soon")
+        try await stage.daemon.press("Keep")
+        try await wait(until: "it is kept") { try mounts.state("bob/alice/soon.bin") != "remote" }
+    }
+
+    @Test("Try Again, Send and Discard do so")
+    func sending() async throws {
+        let stage = try await Stage.start(quietTime: "3s")
+        let mounts = stage.mounts
+        try mounts.write([1, 2], to: "bob/alice/report.txt")
+        try await mounts.run(["contact", "leave", "alice", "--profile", "bob"])
+        try await stage.daemon.waitFor("report.txt could not be sent.")
+        try await mounts.run(["connect", "alice", "bob"])
+        try await stage.daemon.press("Try Again")
+        try await mounts.waitForFile("alice/bob/report.txt")
+        for (button, name) in [("Discard", "one.bin"), ("Send", "two.bin")] {
+            try await stage.daemon.clear()
+            // Its writer ends by a signal: it may be unfinished.
+            let writing =
+                "import os; f = os.open(os.environ['FILE'], 65, 384); os.write(f, b'x' * 1000); os.kill(os.getpid(), 9)"
+            _ = try await Shell.run(
+                "python3", ["-c", writing], environment: ["FILE": mounts.path("bob/alice/\(name)")])
+            try await stage.daemon.waitFor("\(name) may be unfinished")
+            try await stage.daemon.press(button)
+            if button == "Send" {
+                try await mounts.waitForFile("alice/bob/\(name)")
+            } else {
+                try await wait(until: "it has gone") { access(mounts.path("bob/alice/\(name)"), F_OK) != 0 }
+            }
+        }
+    }
+
+    @Test("Accept and Reject answer who asks at the address")
+    func requests() async throws {
+        let desktop = try await NotificationDesktop.start(nil)
+        let daemon = try await RealDaemon.start(on: desktop)
+        let machines = try await TwoMachines()
+        let made = try await ChatFSProcess.run(
+            ["address", "create", "--profile", "alice"] + machines.data("alice") + machines.servers)
+        let link = String(made.output.dropLast())
+        let mount = try await machines.mount("alice", environment: daemon.environment)
+        for (name, button) in [("bob", "Accept"), ("carol", "Reject")] {
+            let data = ["--data", machines.folder.path("\(name) data")]
+            let asking = try await ChatFSProcess.start(
+                ["accept", link, "--profile", name] + data + machines.servers)
+            try await daemon.waitFor("\(name) asks to be your contact")
+            try await daemon.press(button)
+            if button == "Accept" {
+                #expect(try await asking.ending() == .code(0))
+                try await daemon.waitFor("\(name) is connected")
+            } else {
+                try await wait(until: "nobody waits any more") {
+                    try await ChatFSProcess.run(["requests"] + machines.data("alice")).output.isEmpty
+                }
+                asking.send(SIGINT)
+                _ = try await asking.ending()
+            }
+        }
+        #expect(try await mount.terminate() == .code(0))
+        #expect(try await machines.relay.terminate() == .code(0))
+    }
+}
