@@ -1,3 +1,5 @@
+import Base
+
 /// The chats of a profile, each with the words that select it.
 ///
 /// A chat is selected by its reference (`@7`, `#3`, `*1`), by the name of its folder, or by the user's alias; contacts
@@ -38,6 +40,7 @@ public struct NamedChats: Sendable {
     /// Folders that no contact and no group gets.
     public static let notesFolder = "Saved notes"
     public static let linksFolder = "Links"
+    static let controlFolder = ".chatfs"
 
     /// Alias, then folder, each also with the sign of its kind. A word in the form of a reference selects nothing else.
     private static func words(of chat: Chat, folder: String?) -> [String] {
@@ -68,7 +71,10 @@ public struct NamedChats: Sendable {
             let choices = fitting.map(\.choice).joined(separator: ", ")
             throw ChatError(.noSuchChat, "Several chats have this name; choose one of \(choices) instead.")
         }
-        throw ChatError(.noSuchChat, "There is no chat \(word); \(Self.words(for: all, asked: word)).")
+        let nearest = NearestWord.nearest(to: word, among: all.map(\.name))
+        let question = nearest.map { " Did you mean \($0)?" } ?? ""
+        throw ChatError(
+            .noSuchChat, "There is no chat \(word); \(Self.words(for: all, asked: word)).\(question)")
     }
 
     private func fitting(_ word: String) -> [NamedChat] {
@@ -86,7 +92,7 @@ public struct NamedChats: Sendable {
         if let other = fitting(alias).first(where: { $0.reference != chat }) {
             throw ChatError(.nameTaken, "\(alias) names another chat already: \(other.choice).")
         }
-        guard ![Self.notesFolder, Self.linksFolder].contains(alias) else {
+        guard ![Self.notesFolder, Self.linksFolder, Self.controlFolder].contains(alias) else {
             throw ChatError(.nameTaken, "\(alias) is the name of another folder.")
         }
     }

@@ -136,7 +136,7 @@ enum BashCompletion {
                 )
                 if [[ ${#COMPREPLY[@]} == 1 && "${COMPREPLY[0]}" == */ ]]; then compopt -o nospace 2>/dev/null; fi
             }
-            NAME_list() { NAME_offer < <("${COMP_WORDS[0]}" complete "$1" 2>/dev/null); }
+            NAME_list() { NAME_offer < <("${COMP_WORDS[0]}" complete "$1" -- "${typed[@]:1:last-1}" 2>/dev/null); }
             NAME_words() { NAME_offer < <(printf '%s\n' "$@"); }
             """#
         return text.replacing("NAME", with: function).split(separator: "\n").map(String.init)

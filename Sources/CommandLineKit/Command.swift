@@ -24,6 +24,8 @@ public struct Command: Sendable {
     public let waitsForStop: Bool
     /// For scripts of the program itself: in no help, manual or completion.
     public let isHidden: Bool
+    /// Words that other programs have for it: an error about one of them names this command.
+    public private(set) var otherWords: [String] = []
     let begin: (@Sendable (Invocation) throws -> Run)?
 
     /// A command that works in a task. A thrown `DescribedError` becomes one line on standard error
@@ -68,6 +70,22 @@ public struct Command: Sendable {
         self.begin = begin
         subcommands = []
         unnamed = nil
+    }
+
+    /// The same command, named by errors about these words of other programs.
+    public func suggested(for words: String...) -> Command {
+        var command = self
+        command.otherWords = words
+        return command
+    }
+
+    /// Of an error about an unknown word: the subcommand that may be meant.
+    func suggestion(for word: String) -> String {
+        let shown = subcommands.filter { !$0.isHidden }
+        if let meant = shown.first(where: { $0.otherWords.contains(word.lowercased()) }) {
+            return "; did you mean '\(meant.name)'?"
+        }
+        return Suggestion.text(for: word, among: shown.map(\.name))
     }
 
     /// A command that only groups others, as `file` groups `file send` and `file receive`; also the

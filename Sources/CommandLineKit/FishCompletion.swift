@@ -7,7 +7,7 @@ enum FishCompletion {
         lines += [
             "function \(list)", "    set -l words (commandline -opc)",
             "    set -l program (string replace -r '^~(?=/)' -- $HOME $words[1])",
-            "    type -q -- $program; and $program complete $argv[1] 2>/dev/null", "end",
+            "    type -q -- $program; and $program complete $argv[1] -- $words[2..-1] 2>/dev/null", "end",
             "complete -c \(program) -f",
         ]
         for entry in entries {

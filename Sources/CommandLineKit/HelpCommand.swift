@@ -5,7 +5,9 @@ public enum HelpCommand {
         Command(
             "help", "Explain a command.", section: section,
             arguments: [
-                Argument("COMMAND", .text, count: .any, "Its words, such as file send; all commands without.")
+                Argument(
+                    "COMMAND", .listed("commands"), count: .any,
+                    "Its words, such as file send; all commands without.")
             ]
         ) { invocation in
             let path = try path(to: invocation.allArguments("COMMAND"), in: invocation.program)
@@ -13,13 +15,18 @@ public enum HelpCommand {
         }
     }
 
+    /// The words that may follow others behind `help`, for completions.
+    public static func next(after words: [String], in program: Command) -> [String] {
+        guard let path = try? path(to: words, in: program) else { return [] }
+        return path[path.count - 1].subcommands.filter { !$0.isHidden }.map(\.name)
+    }
+
     private static func path(to words: [String], in program: Command) throws(UsageError) -> [Command] {
         var path = [program]
         for word in words {
             let known = path[path.count - 1].subcommands
             guard let next = known.first(where: { $0.name == word }) else {
-                let names = known.filter { !$0.isHidden }.map(\.name)
-                throw UsageError("unknown command '\(word)'" + Suggestion.text(for: word, among: names))
+                throw UsageError("unknown command '\(word)'" + path[path.count - 1].suggestion(for: word))
             }
             path.append(next)
         }

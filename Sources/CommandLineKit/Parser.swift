@@ -55,7 +55,9 @@ public struct Parser {
             if word == "--version", commands.count == 1 {
                 return .version(isDetailed: verbosity >= .verbose || rest.contains(where: Self.isVerbose))
             }
-            if word.hasPrefix("-"), word != "-", !Verbosity.isOption(word) { enterUnnamed() }
+            if word.hasPrefix("-"), word != "-", !Verbosity.isOption(word), isOfUnnamed(word) {
+                enterUnnamed()
+            }
             if word.hasPrefix("--") {
                 try takeLong(word.dropFirst(2), &rest)
             } else if word.hasPrefix("-"), word != "-" {
@@ -67,7 +69,10 @@ public struct Parser {
         enterUnnamed()
         let command = commands[commands.count - 1]
         guard command.begin != nil else {
-            throw UsageError(commands.count == 1 ? "a command is missing" : "a subcommand is missing")
+            let names = command.subcommands.filter { !$0.isHidden }.map(\.name)
+            throw UsageError(
+                commands.count == 1
+                    ? "a command is missing" : "name a subcommand: \(names.joined(separator: ", "))")
         }
         return .run(
             Invocation(
@@ -86,6 +91,17 @@ public struct Parser {
         commands.append(next)
     }
 
+    /// Of the program itself only the options of its unnamed command are that command's: another one is a mistake.
+    private func isOfUnnamed(_ word: String) -> Bool {
+        let group = commands[commands.count - 1]
+        guard commands.count == 1, let next = group.subcommands.first(where: { $0.name == group.unnamed })
+        else {
+            return true
+        }
+        let name = word.drop { $0 == "-" }.prefix { $0 != "=" }
+        return next.options.contains { $0.name == name }
+    }
+
     /// A word without dashes: the name of the next command, or an argument.
     private mutating func take(_ word: String) throws(UsageError) {
         let command = commands[commands.count - 1]
@@ -94,10 +110,25 @@ public struct Parser {
             return
         }
         guard let next = command.subcommands.first(where: { $0.name == word }) else {
-            let names = command.subcommands.filter { !$0.isHidden }.map(\.name)
-            throw UsageError("unknown command '\(word)'" + Suggestion.text(for: word, among: names))
+            if takesUnnamed(word, command) {
+                enterUnnamed()
+                words.append(word)
+                return
+            }
+            if commands.count == 1, word == "version" {
+                throw UsageError("unknown command 'version'; did you mean '--version'?")
+            }
+            throw UsageError("unknown command '\(word)'" + command.suggestion(for: word))
         }
         commands.append(next)
+    }
+
+    /// Whether a word is an argument of the subcommand that is meant without its name, and no mistyped name.
+    private func takesUnnamed(_ word: String, _ command: Command) -> Bool {
+        guard let unnamed = command.subcommands.first(where: { $0.name == command.unnamed }),
+            !unnamed.arguments.isEmpty
+        else { return false }
+        return word.contains("/") || command.suggestion(for: word).isEmpty
     }
 
     private mutating func takeLong(

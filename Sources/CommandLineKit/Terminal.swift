@@ -99,6 +99,9 @@ public enum Terminal {
         return !["", "dumb"].contains(String(cString: type))
     }
 
+    /// Whether it shows block characters: its locale has more than ASCII, and it is no `TERM=dumb`.
+    public static func drawsBlocks(_ descriptor: Int32) -> Bool { isUnicode && canRedraw(descriptor) }
+
     /// Whether the user's locale has more than ASCII.
     static var isUnicode: Bool {
         let names = ["LC_ALL", "LC_CTYPE", "LANG"].compactMap { (name: String) in
@@ -106,6 +109,18 @@ public enum Terminal {
         }
         guard let name = names.first(where: { !$0.isEmpty })?.lowercased() else { return false }
         return name.hasSuffix("utf-8") || name.hasSuffix("utf8") || name.contains("utf-8@")
+    }
+
+    /// Rows of the terminal, else of LINES, else 24; at least 4.
+    public static func height(of descriptor: Int32 = STDOUT_FILENO) -> Int {
+        var size = winsize()
+        if ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0 {
+            return max(4, Int(size.ws_row))
+        }
+        if let text = getenv("LINES"), let rows = Int(String(cString: text)), rows > 0 {
+            return max(4, min(rows, 1000))
+        }
+        return 24
     }
 
     /// Columns for text: those of the terminal, else of COLUMNS, else 80; at least 40.

@@ -15,7 +15,8 @@ public enum ValueType: Sendable {
     case duration
     /// One of these words.
     case choice([String])
-    /// A text for which completions offer what `PROGRAM complete LIST` prints, a line each.
+    /// A text for which completions offer what `PROGRAM complete LIST -- WORDS` prints, a line each. The words are those
+    /// that stand before it.
     case listed(String)
 
     /// What is wrong with `text`, or nil.

@@ -80,7 +80,7 @@ enum ZshCompletion {
         case .folders: "_files -/"
         case .nothing: "true"
         case .listed(let list):
-            "found=(${(f)\"$(\"${words[1]}\" complete \(list) 2>/dev/null)\"}); compadd -a found"
+            "found=(${(f)\"$(\"${words[1]}\" complete \(list) -- \"${(Q@)words[2,CURRENT-1]}\" 2>/dev/null)\"}); compadd -a found"
         case .words(let words): "compadd -- " + words.joined(separator: " ")
         }
     }

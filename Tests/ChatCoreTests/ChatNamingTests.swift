@@ -117,6 +117,14 @@ struct ChatNamingTests {
         }
     }
 
+    @Test func namesOfFoldersOfAnotherKindAreRefused() {
+        for alias in ["Saved notes", "Links", ".chatfs"] {
+            #expect(throws: ChatError.self, "\(alias)") {
+                try Self.chats.check(alias: alias, of: .group(4))
+            }
+        }
+    }
+
     @Test("what is none is refused with the names that there are")
     func none() {
         let chats = NamedChats(
@@ -125,8 +133,11 @@ struct ChatNamingTests {
         for text in ["Bob", "@ann ", "#ann", "*bob", "@99", ""] {
             #expect(refusal(text, in: chats)?.code == .noSuchChat)
             #expect(
-                refusal(text, in: chats)?.sentence == "There is no chat \(text); there are: bob, ann.")
+                refusal(text, in: chats)?.sentence.hasPrefix(
+                    "There is no chat \(text); there are: bob, ann.") == true)
         }
+        #expect(refusal("Bob", in: chats)?.sentence.hasSuffix("ann. Did you mean bob?") == true)
+        #expect(refusal("@99", in: chats)?.sentence.hasSuffix("ann.") == true)
     }
 
     @Test("where there is no chat at all that is said, and of very many the first are named")

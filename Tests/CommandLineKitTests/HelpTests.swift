@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Base
 @testable import CommandLineKit
 
 @Suite("Help is made from the table")
@@ -157,7 +158,7 @@ struct HelpTests {
             ("m", nil),
         ])
     func suggestions(word: String, nearest: String?) {
-        #expect(Suggestion.nearest(to: word, among: ["mount", "unmount", "status", "demo"]) == nearest)
+        #expect(NearestWord.nearest(to: word, among: ["mount", "unmount", "status", "demo"]) == nearest)
     }
 
     @Test("words that the sentence of an option names are not listed again")

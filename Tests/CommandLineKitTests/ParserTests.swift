@@ -148,7 +148,7 @@ struct ParserTests {
             ("", "post: a command is missing"),
             ("sned a Bob", "post: unknown command 'sned'; did you mean 'send'?"),
             ("fly", "post: unknown command 'fly'"),
-            ("box", "post box: a subcommand is missing"),
+            ("box", "post box: name a subcommand: open, close"),
             ("box opne", "post box: unknown command 'opne'; did you mean 'open'?"),
             ("send", "post send: LETTER is missing"),
             ("send a", "post send: PERSON is missing"),

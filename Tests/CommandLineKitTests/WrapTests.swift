@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import CommandLineKit
 
 @Suite("Text is broken between words")
@@ -61,28 +62,28 @@ struct WrapTests {
 
     @Test("a distance between words is one: none to itself, the same both ways, and no way around is shorter")
     func distances() {
-        #expect(Suggestion.distance("", "abc") == 3 && Suggestion.distance("abc", "") == 3)
-        #expect(Suggestion.distance("ab", "ba") == 1 && Suggestion.distance("abcd", "badc") == 2)
-        #expect(Suggestion.distance("kitten", "sitting") == 3)
+        #expect(NearestWord.distance("", "abc") == 3 && NearestWord.distance("abc", "") == 3)
+        #expect(NearestWord.distance("ab", "ba") == 1 && NearestWord.distance("abcd", "badc") == 2)
+        #expect(NearestWord.distance("kitten", "sitting") == 3)
         let words = ["mount", "unmount", "muont", "count", "m", "", "status", "mouth"]
         for left in words {
-            #expect(Suggestion.distance(left, left) == 0)
+            #expect(NearestWord.distance(left, left) == 0)
             for right in words {
-                #expect(Suggestion.distance(left, right) == Suggestion.distance(right, left))
-                #expect(Suggestion.distance(left, right) >= abs(left.count - right.count))
-                #expect(Suggestion.distance(left, right) <= max(left.count, right.count))
+                #expect(NearestWord.distance(left, right) == NearestWord.distance(right, left))
+                #expect(NearestWord.distance(left, right) >= abs(left.count - right.count))
+                #expect(NearestWord.distance(left, right) <= max(left.count, right.count))
             }
         }
     }
 
     @Test("a third of the letters may be wrong, and a beginning of three letters is enough")
     func nearest() {
-        #expect(Suggestion.nearest(to: "abcxyf", among: ["abcdef"]) == "abcdef")
-        #expect(Suggestion.nearest(to: "abxxyf", among: ["abcdef"]) == nil)
-        #expect(Suggestion.nearest(to: "dehy", among: ["hydrate", "dehydrate"]) == "dehydrate")
-        #expect(Suggestion.nearest(to: "de", among: ["dehydrate"]) == nil)
-        #expect(Suggestion.nearest(to: "moun", among: ["mounts", "mount"]) == "mount")
-        #expect(Suggestion.nearest(to: "x", among: []) == nil)
+        #expect(NearestWord.nearest(to: "abcxyf", among: ["abcdef"]) == "abcdef")
+        #expect(NearestWord.nearest(to: "abxxyf", among: ["abcdef"]) == nil)
+        #expect(NearestWord.nearest(to: "dehy", among: ["hydrate", "dehydrate"]) == "dehydrate")
+        #expect(NearestWord.nearest(to: "de", among: ["dehydrate"]) == nil)
+        #expect(NearestWord.nearest(to: "moun", among: ["mounts", "mount"]) == "mount")
+        #expect(NearestWord.nearest(to: "x", among: []) == nil)
         #expect(Suggestion.text(for: "mout", among: ["mount"]) == "; did you mean 'mount'?")
         #expect(Suggestion.text(for: "zzz", among: ["mount"]) == "")
     }

@@ -8,24 +8,58 @@ import Unlocking
 enum CompleteCommand {
     static let command = Command(
         "complete", "Print names for completion scripts.", section: CommandSection.other,
-        arguments: [Argument("LIST", .choice(["profiles", "chats", "mountpoints"]), "Which names.")],
+        arguments: [
+            Argument(
+                "LIST", .choice(["profiles", "chats", "mountpoints", "relays", "commands"]), "Which names."),
+            Argument("WORD", .text, count: .any, "The words that stand before."),
+        ],
         isHidden: true
     ) { invocation in
-        let list = invocation.argument("LIST")
-        let found = await ThreadPool.shared.run { names(list) }
+        let (list, words) = (invocation.argument("LIST"), invocation.allArguments("WORD"))
+        let program = invocation.program
+        let found = await ThreadPool.shared.run { names(list, Line(words), program) }
         for name in found { Terminal.print(name) }
     }
 
-    /// Nothing where something is wrong: there is nobody to tell while a line is being typed.
-    @Sendable private static func names(_ list: String) -> [String] { (try? found(list)) ?? [] }
+    /// What the line says already.
+    private struct Line: Sendable {
+        let words: [String]
 
-    private static func found(_ list: String) throws -> [String] {
+        init(_ words: [String]) { self.words = words }
+
+        func value(of option: String) -> String? {
+            for (index, word) in words.enumerated() {
+                if word == "--" + option, index + 1 < words.count { return words[index + 1] }
+                if word.hasPrefix("--\(option)=") { return String(word.dropFirst(option.count + 3)) }
+            }
+            return nil
+        }
+    }
+
+    /// Nothing where something is wrong: there is nobody to tell while a line is being typed.
+    private static func names(_ list: String, _ line: Line, _ program: Command) -> [String] {
+        if list == "commands" { return HelpCommand.next(after: Array(line.words.dropFirst()), in: program) }
+        return (try? found(list, line)) ?? []
+    }
+
+    private static func found(_ list: String, _ line: Line) throws -> [String] {
         if list == "mountpoints" { return try Mounted.all().map(\.mountpoint) }
-        let access = DirectoryAccess(path: DataDirectory.defaultPath(), ways: .quiet)
+        let path = line.value(of: "data").map(AbsolutePath.of) ?? DataDirectory.defaultPath()
+        let access = DirectoryAccess(path: path, ways: .quiet)
         guard try access.folder.condition != .new else { return [] }
         let directory = try access.open()
-        let profiles = try directory.profiles()
-        if list == "profiles" { return profiles.map(\.displayName) }
+        let all = try directory.profiles()
+        if list == "profiles" { return all.map(\.displayName) }
+        let named = line.value(of: "profile")
+        let profiles = all.filter { named == nil || $0.displayName == named }
+        if list == "relays" {
+            return Set(
+                try profiles.flatMap { profile in
+                    try directory.messagingServers(of: profile).map(\.text)
+                        + directory.configuredRelays(of: profile).map(\.text)
+                }
+            ).sorted()
+        }
         return Set(try profiles.flatMap { try directory.namedChats(of: $0).all.map(\.name) }).sorted()
     }
 }
