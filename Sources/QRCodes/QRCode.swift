@@ -19,5 +19,5 @@ public struct QRCode: Hashable, Sendable {
     }
 
     /// Light modules around a code, without which readers do not find it.
-    static let quietZone = 4
+    public static let quietZone = 4
 }

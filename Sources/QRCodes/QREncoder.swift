@@ -7,9 +7,9 @@ public struct QREncoder: @unchecked Sendable {
         @convention(c) (Int32, UnsafePointer<UInt8>?, Int32, Int32) -> UnsafeMutableRawPointer?
     private typealias Free = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
-    /// QR_ECLEVEL_L: a screen is not scratched, and each level more makes the modules smaller.
-    private static let errorCorrection: Int32 = 0
-    /// Of the largest code at that level.
+    /// QR_ECLEVEL_L to QR_ECLEVEL_H.
+    private static let levels: ClosedRange<Int32> = 0...3
+    /// Of the largest code at the lowest level.
     private static let maxBytes = 2953
 
     private let encode: Encode
@@ -33,13 +33,19 @@ public struct QREncoder: @unchecked Sendable {
         self.free = unsafeBitCast(free, to: Free.self)
     }
 
-    /// The smallest code for a text; nil for one that is empty or has more than 2,953 bytes.
+    /// The smallest code for a text, with the highest error correction that makes it no larger; nil for one that is empty
+    /// or has more than 2,953 bytes.
     public func code(of text: String) -> QRCode? {
         let bytes = Array(text.utf8)
-        guard (1...Self.maxBytes).contains(bytes.count),
-            // struct { int version; int width; unsigned char *data }, a byte for each module, its lowest bit dark.
-            let code = encode(Int32(bytes.count), bytes, 0, Self.errorCorrection)
-        else { return nil }
+        guard (1...Self.maxBytes).contains(bytes.count) else { return nil }
+        let codes = Self.levels.compactMap { code(of: bytes, level: $0) }
+        guard let least = codes.map(\.width).min() else { return nil }
+        return codes.last { $0.width == least }
+    }
+
+    private func code(of bytes: [UInt8], level: Int32) -> QRCode? {
+        // struct { int version; int width; unsigned char *data }, a byte for each module, its lowest bit dark.
+        guard let code = encode(Int32(bytes.count), bytes, 0, level) else { return nil }
         defer { free(code) }
         let width = Int(code.load(fromByteOffset: 4, as: Int32.self))
         guard (21...177).contains(width),

@@ -13,30 +13,45 @@ struct LinkDisplay: Sendable {
             "png", named: "FILE", .file,
             "Write the code as a picture too; that of a link is as secret as the link."),
         .value(
-            "background", named: "COLOUR", .choice(["dark", "light"]), default: "dark",
-            "Of the terminal in which the code is shown."),
+            "theme", named: "THEME", .choice(["dark", "light"]), default: "dark",
+            "Whether the terminal shows light letters on dark, or dark ones on light."),
     ]
 
     /// - Throws: where the picture's name is taken: before the link is made, which is shown once.
     init(_ invocation: Invocation) throws(UsageError) {
-        background = invocation["background"].flatMap(QRCode.Background.init) ?? .dark
+        background = invocation["theme"].flatMap(QRCode.Background.init) ?? .dark
         picture = invocation["png"].map(AbsolutePath.of)
         if let picture, access(picture, F_OK) == 0 {
             throw UsageError("--png takes the name of a new file: \(picture) is there already")
         }
     }
 
+    /// Writes the picture, and shows the text; on a terminal the code below it, which must not scroll away.
     func show(_ text: String) async throws {
+        let code = QREncoder.installed?.code(of: text)
         var failure: SystemError?
-        if let code = QREncoder.installed?.code(of: text) {
-            if let picture { failure = await Self.write(code, to: picture) }
-            if isatty(STDOUT_FILENO) == 1 { for line in code.lines(on: background) { Terminal.print(line) } }
-        } else {
-            Terminal.note("No code is shown: \(QREncoder.package) is not installed.")
-        }
+        if let code, let picture { failure = await Self.write(code, to: picture) }
         try Terminal.deliver(text)
         // The text counts more than its picture.
         if let failure { throw failure }
+        show(code)
+    }
+
+    private func show(_ code: QRCode?) {
+        guard let code else {
+            return Terminal.note("No code is shown: \(QREncoder.package) is not installed.")
+        }
+        guard isatty(STDOUT_FILENO) == 1 else { return }
+        // Under it there is a line that says what is waited for, and the one with the cursor.
+        let lines = code.lines(
+            on: background, style: Terminal.drawsBlocks(STDOUT_FILENO) ? .halfBlocks : .ascii,
+            columns: Terminal.width(), rows: Terminal.height() - 2)
+        if let lines {
+            for line in lines { Terminal.print(line) }
+        } else if picture == nil {
+            Terminal.note(
+                "The code is too large for this terminal: enlarge it, or write a picture with --png FILE.")
+        }
     }
 
     private static func write(_ code: QRCode, to picture: String) async -> SystemError? {
