@@ -72,7 +72,8 @@ import Testing
             ("real", "real"), ("real/", "real"), ("real//", "real"), ("real/.", "real"),
             ("./real/./sub", "real/sub"), ("link/sub", "real/sub"), ("link/none", "real/none"),
             ("link", "real"), ("link/", "real"), ("none", "none"), ("real/sub/..", "real"),
-            ("link/../real", "real"),
+            ("link/../real", "real"), ("none/deeper/mnt", "none/deeper/mnt"),
+            ("link/none/mnt", "real/none/mnt"),
         ]
         for (path, wanted) in cases {
             #expect(try Mountpoint.absolutePath(of: folder.path(path)) == folder.path(wanted), "\(path)")
@@ -80,6 +81,18 @@ import Testing
         #expect(try Mountpoint.absolutePath(of: "/") == "/")
         #expect(try Mountpoint.absolutePath(of: "/tmp/../") == "/")
         #expect(try Mountpoint.absolutePath(of: "/proc") == "/proc")
+    }
+
+    @Test func missingParentsAreMadeAndGoAgain() async throws {
+        let mountpoint = try await Mountpoint.prepare(folder.path("a/b/mnt"))
+        #expect(access(folder.path("a/b/mnt"), F_OK) == 0)
+        mountpoint.abandon()
+        #expect(access(folder.path("a"), F_OK) != 0)
+        try folder.write([1], to: "file")
+        let error = await #expect(throws: FuseError.self) {
+            try await Mountpoint.prepare(folder.path("file/x/mnt"))
+        }
+        #expect(error?.code == .mountpoint)
     }
 
     @Test func pathsFromHereBeginWhereTheProcessIs() throws {
@@ -98,7 +111,7 @@ import Testing
         #expect(symlink(folder.path("nowhere"), folder.path("dangling")) == 0)
         #expect(symlink(folder.path("loop"), folder.path("loop")) == 0)
         for (path, code) in [
-            ("none/mnt", ENOENT), ("dangling", ENOENT), ("loop", ELOOP), ("none/..", ENOENT),
+            ("dangling", ENOENT), ("loop", ELOOP), ("none/..", ENOENT),
         ] {
             let error = #expect(throws: FuseError.self, "\(path)") {
                 try Mountpoint.absolutePath(of: folder.path(path))

@@ -6,12 +6,12 @@ import Posix
 public struct Mountpoint: Hashable, Sendable {
     /// Absolute, without symbolic links.
     public let path: String
-    /// Whether `prepare` made the folder.
-    private let isNew: Bool
+    /// Folders that `prepare` made, the outermost first.
+    private let made: [String]
 
     static let type = "fuse.chatfs"
 
-    /// Looks at the folder, makes it when it is missing (mode 0700), and takes away what a daemon
+    /// Looks at the folder, makes it and its parents when they are missing (mode 0700), and takes away what a daemon
     /// that died has left mounted on it.
     ///
     /// - Parameter absolute: from `absolutePath`.
@@ -29,11 +29,7 @@ public struct Mountpoint: Hashable, Sendable {
                     "A mount whose program has died is on this folder and could not be taken away.")
             }
         }
-        let isNew = mkdir(absolute, 0o700) == 0
-        if !isNew, errno != EEXIST {
-            throw FuseError(
-                .mountpoint, SystemError(code: errno, operation: "make the mountpoint").sentence)
-        }
+        let made = try makeFolders(to: absolute)
         let (isEmpty, owner): (Bool, uid_t)
         do throws(SystemError) {
             let folder = try OpenFile(absolute, flags: O_RDONLY | O_DIRECTORY)
@@ -48,29 +44,63 @@ public struct Mountpoint: Hashable, Sendable {
         guard owner == geteuid() else {
             throw FuseError(.mountpoint, "The mountpoint belongs to somebody else.")
         }
-        return Mountpoint(path: absolute, isNew: isNew)
+        return Mountpoint(path: absolute, made: made)
     }
 
-    /// Nothing was mounted after all: the folder goes again if it was made for this. One that something else
+    /// - Returns: those that were missing, the outermost first.
+    private static func makeFolders(to absolute: String) throws(FuseError) -> [String] {
+        var (made, path) = ([String](), "")
+        let names = absolute.pathNames
+        for (index, name) in names.enumerated() {
+            path += "/" + name
+            if mkdir(path, 0o700) == 0 {
+                made.append(path)
+                continue
+            }
+            let code = errno
+            // A parent that is there may refuse with another error (a read-only filesystem above it).
+            var status = stat()
+            if code == EEXIST || index < names.count - 1 && stat(path, &status) == 0 { continue }
+            for folder in made.reversed() { rmdir(folder) }
+            throw FuseError(.mountpoint, SystemError(code: code, operation: "make the mountpoint").sentence)
+        }
+        return made
+    }
+
+    /// Nothing was mounted after all: the folders go again that were made for this. One that something else
     /// was put into meanwhile stays.
     public func abandon() {
-        if isNew { rmdir(path) }
+        for folder in made.reversed() where rmdir(folder) != 0 { break }
     }
 
-    /// The path with the links of its parents resolved. The last part stays as it is: on a mount
+    /// The path with the links of its parents resolved; parents may be missing. The last part stays as it is: on a mount
     /// whose daemon is dead nothing can be asked about it.
-    /// - Throws: `.mountpoint` where a parent, or what a link at the end leads to, cannot be found.
+    /// - Throws: `.mountpoint` where a parent cannot be looked at, or what a link at the end leads to.
     public static func absolutePath(of path: String) throws(FuseError) -> String {
         let parts = path.pathNames.filter { $0 != "." }
         guard let last = parts.last, last != ".." else {
             return try resolved(path.isEmpty ? "." : path)
         }
         let parents = (path.isAbsolutePath ? "/" : "./") + parts.dropLast().joined(separator: "/")
-        let parent = try resolved(parents)
+        let parent = try resolvedParent(parents)
         let joined = parent == "/" ? "/\(last)" : "\(parent)/\(last)"
         var status = stat()
         if lstat(joined, &status) == 0, status.st_mode & S_IFMT == S_IFLNK { return try resolved(joined) }
         return joined
+    }
+
+    /// Of a folder that is missing: its own parents, and its name.
+    private static func resolvedParent(_ path: String) throws(FuseError) -> String {
+        if let text = realpath(path, nil) {
+            defer { free(text) }
+            return String(cString: text)
+        }
+        var status = stat()
+        guard errno == ENOENT, lstat(path, &status) != 0, errno == ENOENT, let name = path.lastPathName,
+            name != ".", name != ".."
+        else { return try resolved(path) }
+        let parent = try resolvedParent(path.parentPath)
+        return parent == "/" ? "/\(name)" : "\(parent)/\(name)"
     }
 
     private static func resolved(_ path: String) throws(FuseError) -> String {
