@@ -20,14 +20,17 @@ public struct Timestamp: Hashable, Comparable, Sendable, Codable {
         return rest < 0 ? seconds - 1 : seconds
     }
 
-    /// To the minute, for people: `2026-11-20 14:05 UTC`.
+    /// To the minute, for people, in the local time of this machine with its offset: `2026-11-20 14:05 +01:00`.
     public var text: String {
         var time = time_t(seconds)
         var parts = tm()
-        gmtime_r(&time, &parts)
-        func padded(_ number: Int32) -> String { (number < 10 ? "0" : "") + "\(number)" }
+        localtime_r(&time, &parts)
+        func padded(_ number: Int) -> String { (number < 10 ? "0" : "") + "\(number)" }
+        func padded(_ number: Int32) -> String { padded(Int(number)) }
         let day = "\(parts.tm_year + 1900)-\(padded(parts.tm_mon + 1))-\(padded(parts.tm_mday))"
-        return day + " \(padded(parts.tm_hour)):\(padded(parts.tm_min)) UTC"
+        let minutes = abs(parts.tm_gmtoff) / 60
+        let offset = (parts.tm_gmtoff < 0 ? "-" : "+") + padded(minutes / 60) + ":" + padded(minutes % 60)
+        return day + " \(padded(parts.tm_hour)):\(padded(parts.tm_min)) \(offset)"
     }
 
     public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }

@@ -55,7 +55,7 @@ public struct ScriptedMessage: Sendable {
     }
 
     private static func text(_ seconds: Int64) -> String {
-        let minute = Timestamp(seconds: seconds).text.replacing(" UTC", with: "").replacing(" ", with: "T")
+        let minute = String(Timestamp(seconds: seconds).iso8601.prefix(16))
         return minute + ":00Z"
     }
 

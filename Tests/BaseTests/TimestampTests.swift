@@ -19,8 +19,8 @@ import Testing
     }
 
     @Test func peopleAreToldTheMinute() {
-        #expect(Timestamp(seconds: 0).text == "1970-01-01 00:00 UTC")
-        #expect(Timestamp(seconds: 1_795_270_719).text == "2026-11-21 14:18 UTC")
-        #expect(Timestamp(seconds: -1).text == "1969-12-31 23:59 UTC")
+        #expect(Timestamp(seconds: 0).text == "1970-01-01 00:00 +00:00")
+        #expect(Timestamp(seconds: 1_795_270_719).text == "2026-11-21 14:18 +00:00")
+        #expect(Timestamp(seconds: -1).text == "1969-12-31 23:59 +00:00")
     }
 }

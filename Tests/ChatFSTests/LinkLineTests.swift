@@ -30,13 +30,13 @@ struct LinkLineTests {
         let isAdded = ["added", "lost"].contains(state)
         let members = "\"state\":\"\(state)\",\"hasLink\":\(hasLink),\"isAdded\":\(isAdded)"
         for (end, text) in [
-            ("", ""), (",\"expires\":\(Self.future)", "until 2027-01-16 08:00 UTC"),
-            (",\"expires\":\(Self.past)", "expired 2027-01-14 08:00 UTC"),
-            (",\"expires\":\(Self.now.seconds)", "expired 2027-01-15 08:00 UTC"),
+            ("", ""), (",\"expires\":\(Self.future)", "until 2027-01-16 08:00 +00:00"),
+            (",\"expires\":\(Self.past)", "expired 2027-01-14 08:00 +00:00"),
+            (",\"expires\":\(Self.now.seconds)", "expired 2027-01-15 08:00 +00:00"),
         ] {
             let line = try line(members + end)
             #expect(line.hasPrefix(word + "  2.0 kB "), "\(line)")
-            #expect(line.dropFirst(24).hasPrefix(text) && line.dropFirst(54) == "a b.txt", "\(line)")
+            #expect(line.dropFirst(24).hasPrefix(text) && line.dropFirst(57) == "a b.txt", "\(line)")
         }
     }
 

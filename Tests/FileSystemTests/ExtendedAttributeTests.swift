@@ -92,7 +92,7 @@ struct ExtendedAttributeTests {
             (.rcvInvitation(described: true), true, nil),
             (
                 .rcvAborted(FileProblem(.notApproved, "Its relays are not approved.")), true,
-                "Its relays are not approved. Its time on the relay ended at 2023-11-16 22:13 UTC."
+                "Its relays are not approved. Its time on the relay ended at 2023-11-16 22:13 +00:00."
             ),
         ])
     func expiry(status: FileStatus, expires: Bool, error: String?) async throws {

@@ -67,7 +67,7 @@ struct ReadingTests {
         }
         #expect(
             try fixture.attribute("user.chatfs.error", of: "bob/late.bin")
-                == "The relay does not have it any more. Its time on the relay ended at 2023-11-16 22:13 UTC."
+                == "The relay does not have it any more. Its time on the relay ended at 2023-11-16 22:13 +00:00."
         )
         #expect(
             try fixture.attribute("user.chatfs.error", of: "bob/other.bin") == "The sender cancelled it.")

@@ -92,7 +92,7 @@ def tests_environment(environment):
         if name in ("HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR") or name.startswith("CHATFS_")
     }
     # The backtrace of a process that a test ends on purpose takes seconds.
-    return {**kept, "LANG": "C.UTF-8", "SHELL": "/bin/sh", "TERM": "xterm", "SWIFT_BACKTRACE": "enable=no"}
+    return {**kept, "LANG": "C.UTF-8", "TZ": "UTC", "SHELL": "/bin/sh", "TERM": "xterm", "SWIFT_BACKTRACE": "enable=no"}
 
 
 class Runner:

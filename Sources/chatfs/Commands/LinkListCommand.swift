@@ -24,7 +24,7 @@ enum LinkListCommand {
         }
         let fields = [
             kind(link).padding(to: 11), ByteCount.rounded(link.size).padding(to: 9),
-            (end ?? "").padding(to: 28), link.name,
+            (end ?? "").padding(to: 31), link.name,
         ]
         let line = fields.joined(separator: "  ") + (link.problem.map { " (\($0))" } ?? "")
         return PrintableText.escaping(line)
