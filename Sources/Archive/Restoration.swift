@@ -26,9 +26,12 @@ public struct Restoration: Sendable {
     /// - Parameters:
     ///   - archive: open for reading.
     ///   - path: of the data directory, which must be missing or an empty folder.
+    ///   - passphrase: asked for when all else is as it should be.
     /// - Throws: `ArchiveError`: `.malformed`, `.newerVersion`, `.file` for a place that is taken, `.noLibrary`;
     ///   `KeySlotsError`: `.wrongSecret` and others.
-    public init(_ archive: OpenFile, to path: String, passphrase: SecretBytes) throws {
+    public init(_ archive: OpenFile, to path: String, passphrase: @autoclosure () throws -> SecretBytes)
+        throws
+    {
         // A place beside it has the same folder.
         var path = path
         while path.utf8.count > 1, path.endsWithBytes(of: "/") { path.unicodeScalars.removeLast() }
@@ -39,7 +42,7 @@ public struct Restoration: Sendable {
             )
         }
         extraction = try Extraction(archive)
-        key = try extraction.unlock(with: passphrase)
+        key = try extraction.unlock(with: passphrase())
         self.path = path
     }
 

@@ -83,7 +83,7 @@ public struct WaitingRequest: Codable, Hashable, Sendable {
 extension ChatError {
     public static func noSuchRequest(_ number: Int64) -> ChatError {
         ChatError(
-            .invalidCommand, "Nobody waits for an answer under the number \(number): see 'chatfs requests'.")
+            .invalidCommand, "No request \(number). List them with 'chatfs requests'.")
     }
 
     public static let noAddress = ChatError(

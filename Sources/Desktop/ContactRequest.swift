@@ -248,7 +248,7 @@ public struct ContactAnswer: Codable, Hashable, Sendable {
     /// Of the chat with who has connected.
     public var name: String?
     /// The same as a reference.
-    var chat: String?
+    public var chat: String?
     /// Where its files are, an absolute path; nil without a mount.
     public var folder: String?
     /// Of `verify`.

@@ -71,7 +71,11 @@ final class ControlChannel: Sendable {
     }
 
     func writeLine(_ line: [UInt8]) throws(DesktopError) {
-        try (line + [UInt8(ascii: "\n")]).withUnsafeBufferPointer { (bytes) throws(DesktopError) in
+        try writeBytes(line + [UInt8(ascii: "\n")])
+    }
+
+    func writeBytes(_ bytes: [UInt8]) throws(DesktopError) {
+        try bytes.withUnsafeBufferPointer { (bytes) throws(DesktopError) in
             try write(UnsafeRawBufferPointer(bytes))
         }
     }
@@ -84,6 +88,14 @@ final class ControlChannel: Sendable {
                 socket.descriptor, bytes.baseAddress! + done, bytes.count - done, Int32(MSG_NOSIGNAL)
             )
             if count >= 0 { done += count } else { try waitOrFail(for: POLLOUT, timeout) }
+        }
+    }
+
+    /// Reads as many bytes as the buffer holds, straight into it: on a channel of bytes, which has no lines.
+    func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DesktopError) {
+        var filled = 0
+        while filled < buffer.count {
+            filled += try receive(UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]), timeout)
         }
     }
 

@@ -56,6 +56,28 @@ public struct RecoveryCode: Sendable {
         self.init(symbols: SecretBytes(random))
     }
 
+    /// The code that was typed where a passphrase was asked for; nil: it is none. Other texts are never copied out of
+    /// their locked memory.
+    public init?(typed: SecretBytes) {
+        let symbols = typed.withUnsafeBytes { bytes -> Int? in
+            var count = 0
+            for byte in bytes {
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "a")...UInt8(ascii: "z"):
+                    count += 1
+                case UInt8(ascii: " "), UInt8(ascii: "-"): continue
+                default: return nil
+                }
+            }
+            return count
+        }
+        guard symbols == Self.randomCount + Self.checkCount,
+            let code = try? RecoveryCode(typed.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
+        else { return nil }
+        self = code
+    }
+
     /// In groups, for the one time that it is shown.
     public var text: String {
         let random = symbols.withUnsafeBytes { Array($0) }

@@ -20,7 +20,13 @@ public struct PrivateFolder: Sendable {
         try Self.makeFolders(to: path)
         let directory = try OpenFile(path, flags: O_RDONLY | chatfs_o_directory | chatfs_o_nofollow)
         let status = try directory.status()
-        guard status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
+        guard status.st_uid == geteuid() else {
+            throw SystemError(
+                code: EPERM,
+                operation:
+                    "use \(path): it belongs to \(Self.user(status.st_uid)), not \(Self.user(geteuid()))")
+        }
+        guard status.st_mode & 0o077 == 0 else {
             throw SystemError(code: EPERM, operation: "use a folder that others can enter (want mode 0700)")
         }
         self.path = path
@@ -36,6 +42,10 @@ public struct PrivateFolder: Sendable {
             }
             try write(Array((purpose + "\n").utf8), to: Self.marker)
         }
+    }
+
+    private static func user(_ id: uid_t) -> String {
+        getpwuid(id).map { String(cString: $0.pointee.pw_name) } ?? "user \(id)"
     }
 
     private static func makeFolders(to path: String) throws(SystemError) {

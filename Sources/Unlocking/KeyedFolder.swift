@@ -83,6 +83,15 @@ public struct KeyedFolder: Sendable {
         try unlocking(with: ways).dataKey
     }
 
+    /// The same, and which kind of way it was.
+    /// - Throws: as `unlock`.
+    public func unlockedWay(
+        with ways: Ways
+    ) throws(UnlockingError) -> (dataKey: SecretBytes, kind: KeySlot.Kind) {
+        let opened = try unlocking(with: ways)
+        return (opened.dataKey, opened.slot.kind)
+    }
+
     /// Whether the first database opens with a key.
     /// - Throws: `.database`.
     public func probe(with key: SecretBytes) throws(UnlockingError) {
@@ -154,24 +163,29 @@ public struct KeyedFolder: Sendable {
         return (answer.dataKey, answer.slot)
     }
 
-    /// Asks for the passphrase, which is the right one, for who unlocks later.
+    /// Asks for the passphrase, or the recovery code, and returns the right one for a later unlocking.
     /// - Returns: nil without an answer.
     /// - Throws: as `unlock`.
-    public func askedPassphrase(
+    public func askedSecret(
         _ ask: (Ways.Passphrase) -> SecretBytes?
-    ) throws(UnlockingError) -> SecretBytes? {
-        try Self.answer(slots(), ask)?.passphrase
+    ) throws(UnlockingError) -> UnlockingSecret? {
+        try Self.answer(slots(), ask)?.secret
     }
 
-    /// Three times, as at a login.
+    /// Three times, as at a login. A recovery code is taken in place of the passphrase.
     private static func answer(
         _ slots: KeySlots, _ ask: (Ways.Passphrase) -> SecretBytes?
-    ) throws(UnlockingError) -> (passphrase: SecretBytes, dataKey: SecretBytes, slot: KeySlot)? {
+    ) throws(UnlockingError) -> (secret: UnlockingSecret, dataKey: SecretBytes, slot: KeySlot)? {
         for attempt in 1...3 {
-            guard let passphrase = ask(attempt == 1 ? .present : .presentOnceMore) else { break }
+            guard let typed = ask(attempt == 1 ? .present : .presentOnceMore) else { break }
+            if let code = RecoveryCode(typed: typed),
+                let opened = try? slots.unlock(with: .recoveryCode(code))
+            {
+                return (.recoveryCode(code), opened.dataKey, opened.slot)
+            }
             do throws(KeySlotsError) {
-                let opened = try slots.unlock(with: .passphrase(passphrase))
-                return (passphrase, opened.dataKey, opened.slot)
+                let opened = try slots.unlock(with: .passphrase(typed))
+                return (.passphrase(typed), opened.dataKey, opened.slot)
             } catch {
                 guard error.code == .wrongSecret, attempt < 3 else { throw UnlockingError(error) }
             }

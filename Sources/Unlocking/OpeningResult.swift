@@ -30,12 +30,17 @@ public struct OpeningResult: Sendable {
     /// What is so, and what to do.
     public let sentence: String
 
-    public static func ok(isEncrypted: Bool) -> OpeningResult {
-        OpeningResult(
-            kind: .ok,
-            sentence: isEncrypted
-                ? "The data is unlocked." : "The data is not encrypted: nothing is needed to unlock it."
-        )
+    /// - Parameter kind: of the way that unlocked it; nil: it is not encrypted.
+    public static func ok(unlockedBy kind: KeySlot.Kind?) -> OpeningResult {
+        let sentence =
+            switch kind {
+            case .passphrase: "This passphrase unlocks the data."
+            case .recoveryCode: "This recovery code unlocks the data."
+            case .key: "This key unlocks the data."
+            case .keyring: "The keyring unlocks the data."
+            case nil: "The data is not encrypted: nothing is needed to unlock it."
+            }
+        return OpeningResult(kind: .ok, sentence: sentence)
     }
 
     private init(kind: Kind, sentence: String) {

@@ -71,6 +71,7 @@ enum CacheAsking {
             }
             done.addSaturating(entry.size)
         }
+        if failed == 0, action == .hydrate { display.update(done: total, total: total) }
         display.finish()
         guard failed > 0 else { return }
         if count > 1 { Terminal.complain("chatfs: \(failed) of \(count) could not be \(past).") }

@@ -10,7 +10,18 @@ enum CommonOptions {
 
     static let profile = Option.value(
         "profile", named: "NAME", .listed("profiles"),
-        "Whose chats; not needed when there is only one profile.")
+        "Whose chats; else those of the mount that --mount or the current folder says, or of the only profile."
+    )
+
+    static let alsoPreset = Option.flag(
+        "also-preset",
+        "Keep the operators' servers that 'chatfs relay preset' added. Otherwise the given ones of a kind replace them."
+    )
+
+    static let mount = Option.value(
+        "mount", named: "MOUNT", .listed("mountpoints"),
+        "The mount, by its path, the last name of it, or its profile; else the one of the current folder, or the only one."
+    )
 
     static let relay = Option.value(
         "relay", named: "ADDR", .text, repeats: true,
@@ -62,7 +73,7 @@ enum CommonOptions {
         "A data directory that is made now is not encrypted: whoever has the disk can read it.")
 
     /// Of commands that go to the daemon of a profile's mount, or open its core themselves.
-    static let access = [profile] + directory + [core, database, filesFolder, passphrase]
+    static let access = [profile, mount] + directory + [core, database, filesFolder, passphrase]
 }
 
 extension Invocation {

@@ -20,7 +20,7 @@ struct ContactMeeting: Sendable {
         "Whose chats; not needed when there is only one profile. When there is none, this one is made, with the data "
             + "directory, and stays whatever is answered afterwards.")
     static let options =
-        [server, CommonOptions.relay, CommonOptions.noEncryption, profile]
+        [server, CommonOptions.relay, CommonOptions.alsoPreset, CommonOptions.noEncryption, profile]
         + CommonOptions.access.filter { $0.name != profile.name }
 
     /// Makes the profile where there is none at all, and keeps in it what the command names.
@@ -46,6 +46,8 @@ struct ContactMeeting: Sendable {
             try directory.addRelays(relays, to: profile)
             return (profile, try !directory.messagingServers(of: profile).isEmpty)
         }
+        try await invocation.replacePresets(
+            by: servers.map(AnyRelay.messages) + relays.map(AnyRelay.files), of: profile, in: directory)
         if !isReachable { try await Self.offerServers(to: profile, in: directory) }
         warning = try await ThreadPool.shared.run { () throws(ChatError) in
             RelayReach.warning(servers: try directory.messagingServers(of: profile))
@@ -110,12 +112,12 @@ struct ContactMeeting: Sendable {
     /// Says who has connected, and where files for each other go through.
     static func tell(_ met: ContactAnswer) {
         let name = PrintableText.escaping(met.name ?? "")
-        Terminal.print("\(name) is connected.")
+        let isGroup = met.chat.flatMap(ChatReference.init).map { if case .group = $0 { true } else { false } }
+        Terminal.print(isGroup == true ? "Joined the group \(name)." : "\(name) is connected.")
         if let folder = met.folder {
-            Terminal.note("Files for each other go through \(PrintableText.escaping(folder)).")
+            Terminal.note("Exchange files in \(PrintableText.escaping(folder)).")
         } else {
-            Terminal.note(
-                "Files for each other go through the folder \(name) of a mount: chatfs mount ~/Chats")
+            Terminal.note("Exchange files in ~/Chats/\(name). Next: chatfs mount ~/Chats")
         }
     }
 }

@@ -24,6 +24,7 @@ enum DescriptionArgument {
     }
 
     private static func link(holding argument: String) async throws -> FileLink {
+        try GivenLink.require([.file], argument)
         if argument != "-", FileLink.looksLikeLink(argument) { return try await FileLink.parse(argument) }
         let text = try await ThreadPool.shared.run { () throws(PathError) in
             try naming(argument) { try readText(argument) }
@@ -38,7 +39,10 @@ enum DescriptionArgument {
     /// The argument LINK as text, from standard input where it is `-`.
     static func link(from invocation: Invocation) async throws -> String {
         let argument = invocation.argument("LINK")
-        guard argument == "-" else { return argument }
+        guard argument == "-" else {
+            try GivenLink.require([.file], argument)
+            return argument
+        }
         let text = try await ThreadPool.shared.run { () throws(PathError) in
             try naming(argument) { try readText(argument) }
         }

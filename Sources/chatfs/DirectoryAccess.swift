@@ -2,6 +2,7 @@ import Base
 import ChatCore
 import CommandLineKit
 import Cryptography
+import Desktop
 import EmbeddedCore
 import Glibc
 import KeySlots
@@ -16,6 +17,10 @@ final class DirectoryAccess: Sendable {
     let ways: Ways
     /// Of the data of an earlier version, also in a way that cannot be undone.
     private let mayMigrate: Bool
+    /// Mounts and the agent are asked for the key first.
+    private let asksHolders: Bool
+    /// Whether the profile of the usual mount is meant where none is named, and the word of `--mount`.
+    private let choosesProfile: (isOn: Bool, mount: String?)
     /// One process unlocks once, whoever asks first.
     private let unlocking = BlockingMutex()
     private let found = Lock<Found?>(nil)
@@ -25,18 +30,36 @@ final class DirectoryAccess: Sendable {
     }
 
     /// From `--data` and `CommonOptions.unlocking`. Reads what descriptors give, so once for a command line.
-    convenience init(_ invocation: Invocation) throws {
+    /// - Parameter asksHolders: false where the user is to show that the passphrase is known.
+    convenience init(_ invocation: Invocation, asksHolders: Bool = true) throws {
         let option = CommonOptions.confirmMigration.name
         let isGiven = invocation.command.options.contains { $0.name == option } && invocation.has(option)
         try self.init(
             path: AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath()),
-            ways: Ways(invocation), mayMigrate: isGiven)
+            ways: Ways(invocation), mayMigrate: isGiven, asksHolders: asksHolders,
+            choosesProfile: Self.choosesProfile(invocation))
     }
 
-    init(path: String, ways: Ways, mayMigrate: Bool = false) {
+    init(
+        path: String, ways: Ways, mayMigrate: Bool = false, asksHolders: Bool = true,
+        choosesProfile: (isOn: Bool, mount: String?) = (false, nil)
+    ) {
         self.path = path
         self.ways = ways
         self.mayMigrate = mayMigrate
+        self.asksHolders = asksHolders
+        self.choosesProfile = choosesProfile
+    }
+
+    /// Of commands about a profile that has a mount or could have one.
+    private static func choosesProfile(
+        _ invocation: Invocation
+    ) throws(UsageError) -> (isOn: Bool, mount: String?) {
+        let options = invocation.command.options
+        guard options.contains(where: { $0.name == CommonOptions.mount.name }) else { return (false, nil) }
+        let (mount, profile) = (invocation["mount"], invocation["profile"])
+        if mount != nil, profile != nil { throw UsageError("--mount and --profile say the same: give one") }
+        return (profile == nil, mount)
     }
 
     /// One that is open already.
@@ -57,7 +80,19 @@ final class DirectoryAccess: Sendable {
             path, key: key(), mayMigrate: mayMigrate, mayLackParts: mayLackParts)
         // Who said so knows.
         if ways.makesPlain { _ = offerEncryption() }
+        if choosesProfile.isOn { directory.mean(profile: try profileOfMount(directory)) }
         return directory
+    }
+
+    /// A name may be that of a profile, mounted or not.
+    private func profileOfMount(_ directory: DataDirectory) throws -> Int64? {
+        do {
+            return try MountedProfiles(of: path).meant(choosesProfile.mount)
+        } catch {
+            let named = try directory.profiles().first { $0.displayName == choosesProfile.mount }
+            guard let named else { throw error }
+            return named.id
+        }
     }
 
     /// Whether anything was kept there yet. Blocks.
@@ -77,11 +112,40 @@ final class DirectoryAccess: Sendable {
             // Before anybody is asked for a secret, and before anything is changed.
             try DataDirectory.requireOwn(path)
             try DataDirectory.requireParts(path)
+            if let held = heldKey() {
+                found.withLock { $0 = Found(key: held) }
+                return held
+            }
+            let isNew = try folder.condition == .new
             let key = try Self.key(of: folder, lockFile: DataDirectory.useFile, ways) {
                 try DataDirectory.makeFolder(path)
             }
             found.withLock { $0 = Found(key: key) }
+            if isNew, let key { keepTyped(key) }
             return key
+        }
+    }
+
+    /// The key of a mount or of the agent, where nothing else was given to this command. Blocks.
+    private func heldKey() -> SecretBytes? {
+        guard asksHolders, ways.named == nil, ways.credentials == nil, (try? folder.condition) == .encrypted,
+            let key = KeyClient.key(of: path), (try? folder.probe(with: key)) != nil
+        else { return nil }
+        return key
+    }
+
+    /// After a passphrase was typed twice for new data, the next commands need not ask for it again.
+    private func keepTyped(_ key: SecretBytes) {
+        guard asksHolders, ways.named == nil, ways.credentials == nil, ways.ask != nil,
+            let slots = try? folder.slots().slots, slots.allSatisfy({ $0.kind == .passphrase })
+        else { return }
+        do {
+            try KeyAgent.start(path, key: key, for: KeyAgent.afterMaking)
+            Terminal.note(
+                "chatfs: unlocked for \(KeyAgent.words(seconds: KeyAgent.afterMaking.components.seconds)); "
+                    + "'chatfs unlock' keeps it so for longer, 'chatfs lock' ends it")
+        } catch {
+            Log("keys").notice("the key is not kept for the next commands: \(sentence(of: error))")
         }
     }
 
@@ -93,12 +157,17 @@ final class DirectoryAccess: Sendable {
         ways.ask = nil
         let isSilent = ways.named == nil && ways.credentials == nil
         try DataDirectory.requireParts(path)
+        if let held = heldKey() {
+            let access = DirectoryAccess(path: path, ways: ways, mayMigrate: mayMigrate)
+            access.found.withLock { $0 = Found(key: held) }
+            return access
+        }
         if isSilent, let asks {
             switch try folder.condition {
             case .encrypted:
                 let kinds = try folder.slots().slots.map(\.kind)
                 if kinds.contains(.passphrase), ways.keyring == nil || !kinds.contains(.keyring) {
-                    ways.named = try folder.askedPassphrase(asks).map { .passphrase($0) }
+                    ways.named = try folder.askedSecret(asks)
                 }
             case .new where !ways.makesPlain && ways.keyring == nil:
                 ways.named = .passphrase(try KeyedFolder.newPassphrase(asks))

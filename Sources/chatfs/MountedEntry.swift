@@ -1,4 +1,5 @@
 import Base
+import CommandLineKit
 import Desktop
 import Fuse
 import Glibc
@@ -12,10 +13,21 @@ struct MountedEntry: Sendable {
     var size: UInt64
     var mounted: Mounted
 
+    /// The path itself where something has it; else, of a relative one, the same below the usual mount (`MountChoice`).
+    static func place(_ path: String) -> String {
+        var status = stat()
+        guard !path.isAbsolutePath, lstat(path, &status) != 0, errno == ENOENT,
+            let mounted = try? Mounted.usual(nil),
+            lstat("\(mounted.mountpoint)/\(path)", &status) == 0
+        else { return path }
+        return "\(mounted.mountpoint)/\(path)"
+    }
+
     /// The files behind a path, those of a folder without what was not sent yet, and what could not be looked at.
     static func all(at path: String) -> (entries: [MountedEntry], problems: [PathError]) {
         var entries: [MountedEntry] = []
         var problems: [PathError] = []
+        let path = place(path)
         do {
             let absolute = try Mountpoint.absolutePath(of: path)
             let mounts = try Mounted.all()
@@ -23,12 +35,21 @@ struct MountedEntry: Sendable {
                 let mounted = mounts.filter({
                     absolute.path(below: $0.mountpoint) != nil
                 }).max(by: { $0.mountpoint.utf8.count < $1.mountpoint.utf8.count })
-            else { throw DesktopError(.notMounted, "It is not on a mount of ChatFS.") }
+            else { throw notMounted(absolute) }
             collect(path, mounted, &entries, &problems)
         } catch {
             problems.append(PathError(path, error))
         }
         return (entries, problems)
+    }
+
+    /// Why a path names nothing on a mount: also that there is no such file.
+    static func notMounted(_ path: String) -> any Error {
+        var status = stat()
+        if lstat(path, &status) != 0, errno == ENOENT || errno == ENOTDIR {
+            return Refusal("no such file")
+        }
+        return DesktopError(.notMounted, "It is not on a mount of ChatFS.")
     }
 
     /// Not sent yet, so that nothing of it can be received: of a folder it is not meant.

@@ -10,7 +10,8 @@ import Posix
 enum ProgramAsking {
     static let mountpoint = Argument(
         "MOUNTPOINT", .listed("mountpoints"), count: .optional,
-        "Which mount; not needed when there is only one.")
+        "Which mount, by its path, the last name of it, or its profile; else the one of the current folder, or the only "
+            + "one.")
 
     static let states = Option.value(
         "state", named: "STATE", .choice(EntryState.allCases.map(\.rawValue)), repeats: true,
@@ -24,22 +25,32 @@ enum ProgramAsking {
         /// Folder, and name where there is one, below the mountpoint; empty for all of it.
         var path: String
 
-        /// - Parameter path: on a mount; nil for the only mount there is. Blocks.
-        init(_ path: String?) throws {
+        /// - Parameters:
+        ///   - path: on a mount, or below the one that is chosen; nil for all of it.
+        ///   - mount: the word of `--mount`.
+        init(_ path: String?, mount: String? = nil) async throws {
             guard let path else {
-                mounted = try Mounted.chosen(nil)
+                mounted = try await Mounted.chosen(mount)
                 self.path = ""
                 return
             }
-            let absolute = try Mountpoint.absolutePath(of: path)
-            let over = try Mounted.all().filter {
-                absolute.path(below: $0.mountpoint) != nil
+            let found = try await ThreadPool.shared.run { () throws(any Error) in
+                let absolute = try Mountpoint.absolutePath(of: path)
+                let over = try Mounted.all().filter { absolute.path(below: $0.mountpoint) != nil }
+                let found = over.max { $0.mountpoint.utf8.count < $1.mountpoint.utf8.count }
+                return found.map { ($0, absolute.path(below: $0.mountpoint) ?? "") }
             }
-            guard let found = over.max(by: { $0.mountpoint.utf8.count < $1.mountpoint.utf8.count }) else {
-                throw PathError(path, DesktopError(.notMounted, "It is not on a mount of ChatFS."))
+            if let found, mount == nil {
+                (mounted, self.path) = found
+                return
             }
-            mounted = found
-            self.path = absolute.path(below: found.mountpoint) ?? ""
+            var status = stat()
+            let isElsewhere = path.isAbsolutePath || mount == nil && lstat(path, &status) == 0
+            guard !isElsewhere else {
+                throw PathError(path, MountedEntry.notMounted(path))
+            }
+            mounted = try await Mounted.chosen(mount)
+            self.path = path.pathNames.joined(separator: "/")
         }
     }
 

@@ -34,10 +34,22 @@ enum Question {
 
     static func passphrase(_ question: Ways.Passphrase) -> SecretBytes? {
         switch question {
-        case .present: secret("Passphrase of the data directory: ")
-        case .presentOnceMore: secret("Not the right one. Passphrase of the data directory: ")
-        case .new: secret("New passphrase for the data directory: ")
-        case .again: secret("The same once more: ")
+        case .present: secret("Passphrase for \(subject): ")
+        case .presentOnceMore: secret("Not the right one. Passphrase for \(subject): ")
+        case .new: newPassphrase()
+        case .again: secret("Repeat passphrase: ")
         }
+    }
+
+    /// Whose passphrase it is: SimpleX has one too.
+    private static let subject = "ChatFS' data, not your SimpleX one"
+
+    /// Says of a weak one that it is weak, and takes it.
+    private static func newPassphrase() -> SecretBytes? {
+        let typed = secret("New passphrase for \(subject): ")
+        if let typed, let weakness = PassphraseStrength.weakness(of: typed) {
+            Terminal.complain("chatfs: this passphrase is weak: \(weakness)")
+        }
+        return typed
     }
 }

@@ -7,7 +7,7 @@ import Notifications
 import Posix
 
 // Not commands of a user: the process that decodes a picture, the one that makes calls on the mount, the one that refuses
-// requests after its daemon, the one that speaks with the desktop, and the one that hears the system are this program as well.
+// requests after its daemon, the one that speaks with the desktop, the one that hears the system, and the one that holds a key are this program as well.
 if ProgramArguments.all.dropFirst().first == PictureProcess.word {
     PictureProcess.main(Array(ProgramArguments.all.dropFirst(2)))
 }
@@ -24,6 +24,10 @@ if ProgramArguments.all.dropFirst().first == SystemBusProcess.word { SystemBusPr
 
 if ProgramArguments.all.dropFirst().first == KeyringProcess.word {
     KeyringProcess.main(Array(ProgramArguments.all.dropFirst(2)))
+}
+
+if ProgramArguments.all.dropFirst().first == KeyAgentProcess.word {
+    KeyAgentProcess.main(Array(ProgramArguments.all.dropFirst(2)))
 }
 
 // Keys go through most commands, also those that are over at once.

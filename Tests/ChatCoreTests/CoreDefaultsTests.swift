@@ -185,7 +185,7 @@ struct CoreDefaultsTests {
     func secrets() {
         let invitation = ContactInvitation(connection: 1, link: "simplex:/secret")
         #expect(!"\(invitation)".contains("secret"))
-        #expect(ChatError.noSuchRequest(7).sentence.contains("number 7"))
+        #expect(ChatError.noSuchRequest(7).sentence.contains("request 7"))
         #expect(ChatError.noSuchRequest(7).code == .invalidCommand)
         #expect(ChatError.noAddress.sentence.contains("'chatfs address create'"))
     }

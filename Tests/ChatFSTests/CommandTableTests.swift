@@ -306,8 +306,11 @@ struct OptionReadersTests {
                 default: false
                 }
             }.map(\.name))
-        // These two are asked for by the constants that have their names.
-        let constants: Set = [CommonOptions.confirmMigration.name, CommonOptions.noEncryption.name]
+        // These are asked for by the constants that have their names.
+        let constants: Set = [
+            CommonOptions.confirmMigration.name, CommonOptions.noEncryption.name,
+            CommonOptions.alsoPreset.name,
+        ]
         for path in CommandTableTests.paths {
             for option in path[path.count - 1].options {
                 #expect(

@@ -20,7 +20,7 @@ struct ProgramTests {
         #expect(help.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
     }
 
-    @Test("a wrong command line is one line on standard error with 64", arguments: [[], ["mout"], ["--x"]])
+    @Test("a wrong command line is one line on standard error with 64", arguments: [["mout"], ["--x"]])
     func usage(words: [String]) async throws {
         let outcome = try await ChatFSProcess.run(words)
         #expect(outcome.ending == .code(64))

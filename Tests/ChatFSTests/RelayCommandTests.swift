@@ -107,7 +107,7 @@ struct RelayCommandTests {
         try await relay.terminate()
         let gone = try await place.run(["relay", "test"])
         #expect(gone.ending == .code(1))
-        #expect(gone.output.split(separator: "\n").allSatisfy { $0.hasPrefix("missing") }, "\(gone.output)")
+        #expect(gone.output.split(separator: "\n").allSatisfy { $0.hasPrefix("failed") }, "\(gone.output)")
     }
 
     @Test("what makes no sense is a question of use, before anything is read")

@@ -113,11 +113,12 @@ struct ArchiveCommandTests {
         let json = try await ChatFSProcess.run(["storage", "show", "--json"] + arguments)
         #expect(json.output.contains("\"freeable\":{\"bytes\":2000000,\"files\":1}"), "\(json.output)")
         let young = try await ChatFSProcess.run(["storage", "free", "--older-than", "1h"] + arguments)
-        #expect(young.succeeded && young.errors.contains("0 files deleted"), "\(young.errors)")
+        #expect(young.succeeded && young.errors.contains("0 local copies removed"), "\(young.errors)")
         for isMounted in [true, false] {
             if !isMounted { #expect(try await mounts.leave("bob") == .code(0)) }
             let freed = try await ChatFSProcess.run(["storage", "free", "--chat", "alice"] + arguments)
-            #expect(freed.succeeded && freed.errors.contains("1 file deleted, 2.0 MB"), "\(freed.errors)")
+            #expect(
+                freed.succeeded && freed.errors.contains("1 local copy removed (2.0 MB)"), "\(freed.errors)")
             #expect(try mounts.folder.names(in: "data/profiles/2/files").isEmpty)
             if !isMounted { try await mounts.mount("bob") }
             #expect(try mounts.read(Self.name) == Self.bytes)

@@ -49,7 +49,7 @@ private struct GroupStage {
             try await ChatFSProcess.run(["requests"] + data(name)).output.contains("into the group club")
         }
         let accepted = try await ChatFSProcess.run(["accept", "1"] + data(name))
-        #expect(accepted.output == "club is connected.\n", "\(accepted.errors)")
+        #expect(accepted.output == "Joined the group club.\n", "\(accepted.errors)")
     }
 }
 

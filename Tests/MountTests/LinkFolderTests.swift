@@ -179,9 +179,9 @@ struct LinkFolderTests {
             with: "xftp%3A%2F%2F\(String(repeating: "A", count: 43))%3D%40192.0.2.1%3A443")
         #expect(foreign != link)
         for (text, word) in [
-            ("hello", "no sense"), ("simplex:/file#/?desc=a", "description"),
-            ("https://relay.example/#", "no sense"),
-            ("https://relay.example/#AAAA", "no sense"), (foreign, "chatfs approve"),
+            ("hello", "Not a file link"), ("simplex:/file#/?desc=a", "description"),
+            ("https://relay.example/#", "Not a file link"),
+            ("https://relay.example/#AAAA", "Not a file link"), (foreign, "chatfs approve"),
         ] {
             let refused = try await ChatFSProcess.run(["link", "add", text, "--data", mounts.data] + bob)
             #expect(refused.ending == .code(1) && refused.errors.contains(word), "\(refused.errors)")

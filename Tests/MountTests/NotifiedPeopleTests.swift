@@ -42,7 +42,7 @@ struct NotifiedPeopleTests {
         try await mounts.run(["send", "bob", "--text", "Another", "--profile", "alice"])
         try await desktop.waitForOne("the next") { $0.body == "Another" }
         try await wait(until: "it is counted") { desktop.counts.last == 1 }
-        let read = try await ChatFSProcess.run(["read", "--mountpoint", mounts.path("bob"), "alice"])
+        let read = try await ChatFSProcess.run(["read", "--mount", mounts.path("bob"), "alice"])
         #expect(read.succeeded, "\(read.errors)")
         try await wait(until: "the command lowers it") { desktop.counts.last == 0 }
         #expect(desktop.shown.count == 2)

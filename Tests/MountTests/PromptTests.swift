@@ -6,7 +6,9 @@ import Testing
 /// Passphrases that are typed on a terminal.
 @Suite struct PromptTests {
     private let stage: KeyStage
-    private static let asked = "Passphrase of the data directory: "
+    private static let asked = "Passphrase for ChatFS' data, not your SimpleX one: "
+    private static let new = "New passphrase for ChatFS' data, not your SimpleX one: "
+    private static let again = "Repeat passphrase: "
 
     init() throws { stage = try KeyStage() }
 
@@ -21,15 +23,61 @@ import Testing
             environment: nobody, steps)
     }
 
+    /// Ends the agent that keeps new data unlocked.
+    private func lock() async throws {
+        #expect(try await ChatFSProcess.run(["lock", "--data", stage.data]).succeeded)
+    }
+
+    @Test func weakPassphraseIsToldAndTaken() async throws {
+        let made = try await chatfs(
+            "profile create alice",
+            [
+                .wait(Self.new), .type("12345\n"), .wait("this passphrase is weak"), .wait(Self.again),
+                .type("12345\n"),
+            ])
+        #expect(made.ending == .code(0), "\(made.shown)")
+        try await lock()
+    }
+
+    @Test func firstCommandsNeedTwoPrompts() async throws {
+        let made = try await chatfs(
+            "profile create alice",
+            [
+                .wait(Self.new), .type("correct horse\n"), .wait(Self.again), .type("correct horse\n"),
+                .wait("unlocked for 15 min"),
+            ])
+        #expect(made.ending == .code(0), "\(made.shown)")
+        let mount = stage.folder.path("a/b/mount")
+        let mounted = try await chatfs(
+            "mount \(mount) --background --cache-dir \(stage.folder.path("cache"))", [])
+        #expect(mounted.ending == .code(0) && !mounted.shown.contains("assphrase"), "\(mounted.shown)")
+        try await lock()
+        let file = try stage.folder.write(Array("hello".utf8), to: "hello.txt")
+        let sent = try await chatfs("send \(file) *1", [])
+        #expect(sent.ending == .code(0) && !sent.shown.contains("assphrase"), "\(sent.shown)")
+        #expect(try await ChatFSProcess.run(["unmount", mount]).succeeded)
+        let asked = try await chatfs("profile list", [.wait(Self.asked), .type("correct horse\n")])
+        #expect(asked.ending == .code(0))
+    }
+
+    @Test func recoveryCodeUnlocksAtThePrompt() async throws {
+        try await stage.make(passphrase: "right")
+        let printed = try await stage.chatfs("key recovery --passphrase-fd 3", handing: ["right"])
+        let code = printed.output.split(separator: "\n").first.map(String.init) ?? ""
+        let listed = try await chatfs("profile list", [.wait(Self.asked), .type(code + "\n")])
+        #expect(listed.ending == .code(0) && listed.shown.contains("alice"), "\(listed.shown)")
+    }
+
     @Test func aNewPassphraseIsTypedTwiceAndNothingOfItIsShown() async throws {
         let made = try await chatfs(
             "profile create alice",
             [
-                .wait("New passphrase for the data directory: "), .type("correct horse\n"),
-                .wait("The same once more: "), .type("correct horse\n"),
+                .wait(Self.new), .type("correct horse\n"),
+                .wait(Self.again), .type("correct horse\n"),
             ])
         #expect(made.ending == .code(0) && made.echoes == [false, false, true], "\(made.shown)")
-        #expect(!made.shown.contains("horse"))
+        #expect(!made.shown.contains("horse") && !made.shown.contains("weak"))
+        try await lock()
         let listed = try await chatfs("profile list", [.wait(Self.asked), .type("correct horse\n")])
         #expect(
             listed.ending == .code(0) && listed.shown.contains("alice") && !listed.shown.contains("horse"))
@@ -40,8 +88,8 @@ import Testing
         let differing = try await chatfs(
             "profile create alice",
             [
-                .wait("New passphrase for the data directory: "), .type("one\n"),
-                .wait("The same once more: "),
+                .wait(Self.new), .type("one\n"),
+                .wait(Self.again),
                 .type("other\n"), .wait("differ"),
             ])
         #expect(differing.ending == .code(1) && differing.echoes == [false, false, true])

@@ -44,7 +44,7 @@ struct OfficialMeshTests {
                     "accept", link, "--profile", "reader", "--server", relays.messages.address, "--relay",
                     relays.files.address,
                 ] + data)
-            #expect(accepted.output == "club is connected.\n", "\(accepted.errors)")
+            #expect(accepted.output == "Joined the group club.\n", "\(accepted.errors)")
             _ = try relays.folder.makeFolder("Chats")
             let mount = try await ChatFSProcess.start(
                 ["mount", chats, "--cache-dir", relays.folder.path("cache")] + data)
@@ -170,7 +170,7 @@ struct OfficialMeshTests {
         let group = try await Group()
         let otto = try await OfficialPerson("otto", group.relays)
         try await wait(until: "the group is joined", within: .seconds(90)) {
-            try await otto.chatfs(["accept", group.link]).contains("club is connected.")
+            try await otto.chatfs(["accept", group.link]).contains("Joined the group club.")
         }
         // Another group, by an invitation.
         let client = try await otto.client()
@@ -188,7 +188,7 @@ struct OfficialMeshTests {
             return line.contains("into the group choir")
         }
         let number = String(line.prefix { $0.isNumber })
-        #expect(try await otto.chatfs(["accept", number]) == "choir is connected.\n")
+        #expect(try await otto.chatfs(["accept", number]) == "Joined the group choir.\n")
         client.close()
         try await otto.stopProgram()
         try await group.host.stopProgram()

@@ -82,8 +82,9 @@ struct ErrorTableTests {
         for code in [UnlockingErrorCode.busy, .diskFull, .file] {
             #expect(OpeningResult(UnlockingError(code, "a")).kind == .unknown)
         }
-        #expect(OpeningResult.ok(isEncrypted: false).kind == .ok)
-        #expect(OpeningResult.ok(isEncrypted: false).sentence != OpeningResult.ok(isEncrypted: true).sentence)
+        #expect(OpeningResult.ok(unlockedBy: nil).kind == .ok)
+        #expect(
+            OpeningResult.ok(unlockedBy: nil).sentence != OpeningResult.ok(unlockedBy: .passphrase).sentence)
     }
 }
 

@@ -143,6 +143,25 @@ import Testing
         #expect(code { _ = try keyed.unlock(with: ways) } == .noWay)
     }
 
+    @Test func recoveryCodeIsTakenAtThePassphrasePrompt() throws {
+        let key = try made(Ways(named: .passphrase(SecretBytes(Array("good".utf8)))))
+        let printed = Lock("")
+        try keyed.newRecoveryCode(for: key) { code in printed.withLock { $0 = code.text } }
+        let typed = Lock(
+            [printed.withLock { $0 }.lowercased(), "7K3QF-0B9XW-", "good"].map { Array($0.utf8) })
+        var ways = Ways()
+        ways.ask = { _ in typed.withLock { $0.isEmpty ? nil : SecretBytes($0.removeFirst()) } }
+        #expect(try keyed.unlock(with: ways).isEqual(to: key))
+        // Half a code is a wrong passphrase.
+        #expect(try keyed.unlock(with: ways).isEqual(to: key))
+        let code = Array(printed.withLock { $0 }.utf8)
+        typed.withLock { $0 = [code] }
+        guard case .recoveryCode? = try keyed.askedSecret({ ways.ask?($0) }) else {
+            Issue.record("the code was not taken")
+            return
+        }
+    }
+
     @Test func passphrasesThatDifferMakeNothing() throws {
         let answers = Lock(["one", "other"].map { Array($0.utf8) })
         var ways = Ways()

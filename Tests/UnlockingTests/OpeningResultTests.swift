@@ -69,6 +69,6 @@ import Testing
         let behind = KeyringError(.refused, "a", cause: StoreError(.diskFull, "b"))
         #expect(OpeningResult(behind).kind == .errorKeychain)
         #expect(OpeningResult(CancellationError()).kind == .unknown)
-        #expect(OpeningResult.ok(isEncrypted: true).kind == .ok)
+        #expect(OpeningResult.ok(unlockedBy: .passphrase).kind == .ok)
     }
 }

@@ -59,6 +59,10 @@ public final class ProgramClient: Sendable {
         return nil
     }
 
+    /// Whether an event has come, or comes within this time.
+    /// - Throws: `.noAnswer` where the daemon has hung up; `.malformed`, `.system`.
+    public func hasEvent(within time: Duration) throws(DesktopError) -> Bool { channel.hasLine(within: time) }
+
     /// Takes the events that have come already, for who looks at everything anyway.
     /// - Throws: as `nextEvent`.
     public func dropEvents() throws(DesktopError) {

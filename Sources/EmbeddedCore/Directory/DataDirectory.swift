@@ -33,6 +33,7 @@ public final class DataDirectory: Sendable {
     let store: DirectoryStore
     let signal: ChangeSignal
     let clock: any WallClock
+    private let usualProfile = Lock<Int64?>(nil)
 
     static let purpose = "chatfs data"
     /// What is there wherever something is kept.
@@ -230,7 +231,10 @@ public final class DataDirectory: Sendable {
         try wrapping { try store.read { try $0.profiles.all() } }
     }
 
-    /// The profile of this name, or without a name the only one there is.
+    /// Says which profile is meant where several are there and none is named; nil: none.
+    public func mean(profile id: Int64?) { usualProfile.withLock { $0 = id } }
+
+    /// The profile of this name, or without a name the one that is meant (`mean`), or the only one there is.
     /// - Throws: `.noSuchProfile`, also for several without a name; `.storage`.
     public func profile(named name: String?) throws(ChatError) -> Profile {
         let profiles = try profiles()
@@ -239,11 +243,14 @@ public final class DataDirectory: Sendable {
             let made = profiles.isEmpty ? "none yet" : profiles.map(\.displayName).joined(separator: ", ")
             throw ChatError(
                 .noSuchProfile,
-                "There is no profile \(name); there are: \(made). "
+                "There is no profile \(name); there are: \(made). \(Self.nearest(to: name, in: profiles))"
                     + "Make it with 'chatfs profile create NAME'.")
         }
         guard let profile = profiles.first else {
             throw Self.noProfile
+        }
+        if let usual = usualProfile.withLock({ $0 }), let meant = profiles.first(where: { $0.id == usual }) {
+            return meant
         }
         guard profiles.count == 1 else {
             let names = profiles.map(\.displayName).joined(separator: ", ")
@@ -251,6 +258,11 @@ public final class DataDirectory: Sendable {
                 .noSuchProfile, "There are several profiles: choose with --profile one of \(names).")
         }
         return profile
+    }
+
+    private static func nearest(to name: String, in profiles: [Profile]) -> String {
+        NearestWord.nearest(to: name, among: profiles.map(\.displayName))
+            .map { "Did you mean \($0)? " } ?? ""
     }
 
     /// The folder of a profile's own, as `EmbeddedCore.folder`, and the one for files that are to be

@@ -78,7 +78,7 @@ public struct DirectoryRemoval: Sendable {
     /// What ChatFS makes right in a data directory.
     private static func isOwn(_ name: String) -> Bool {
         if DirectoryPart.all.contains(where: { $0.place.pathNames.first == name })
-            || name == "encryption-offered"
+            || ["encryption-offered", "unlocked"].contains(name)
         {
             return true
         }

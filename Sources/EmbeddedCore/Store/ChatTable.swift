@@ -238,7 +238,7 @@ struct ChatTable {
 
     /// A server gives what comes to another program, or does not have the queue any more.
     private static let takenOver =
-        "Nothing comes from here any more: another program receives it with a copy of this profile, or the messaging "
+        "No longer receiving from this chat: another program receives it with a copy of this profile, or the messaging "
         + "server has lost it. End that program and open the profile here again; where that does not help, connect "
         + "with a new link."
 

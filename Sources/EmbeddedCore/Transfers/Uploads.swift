@@ -25,8 +25,8 @@ final class Uploads: Sendable {
 
     static let noRelay = ChatError(
         .file(.noRelay),
-        "No relay is configured, and files above \(FilePolicy.inlineLimit) bytes need one: "
-            + "give its address once with --relay.")
+        "No relay is configured, and files above \(FilePolicy.inlineLimit / 1024) KiB need one: "
+            + "'chatfs relay add xftp://…' adds one.")
 
     /// Refuses when there is nowhere to upload to. Blocks.
     func requireRelay() throws {

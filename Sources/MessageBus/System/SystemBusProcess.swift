@@ -14,8 +14,8 @@ public enum SystemBusProcess {
 }
 
 /// Two services: NetworkManager (its property `Metered`) and logind (`PrepareForSleep`, and an inhibitor lock of the
-/// kind "delay", which keeps the machine awake until it is closed). Neither is started because of it, both may come and
-/// go. One thread.
+/// kind "delay", which keeps the machine awake until it is closed; `LockedHint` of the user's session, and the signal
+/// `Lock`). Neither is started because of it, both may come and go. One thread.
 struct SystemConversation: BusConversation {
     let library: BusLibrary
     let connection: BusLibrary.Connection
@@ -23,6 +23,7 @@ struct SystemConversation: BusConversation {
     private enum Call {
         case metered
         case inhibit
+        case lockedHint
     }
 
     private var calls: [UInt32: Call] = [:]
@@ -37,6 +38,10 @@ struct SystemConversation: BusConversation {
     private static let login = "org.freedesktop.login1"
     private static let loginPath = "/org/freedesktop/login1"
     private static let loginInterface = "org.freedesktop.login1.Manager"
+    private static let session = "org.freedesktop.login1.Session"
+    private static let sessionsPath = "/org/freedesktop/login1/session"
+    /// logind's name for the session of the caller, or the one on the user's display.
+    private static let ownSession = "/org/freedesktop/login1/session/auto"
     private static let properties = "org.freedesktop.DBus.Properties"
     private static let busName = "org.freedesktop.DBus"
     /// NM_METERED_YES and NM_METERED_GUESS_YES.
@@ -50,6 +55,9 @@ struct SystemConversation: BusConversation {
         for rule in [
             "type='signal',sender='\(Self.network)',path='\(Self.networkPath)',interface='\(Self.properties)'",
             "type='signal',sender='\(Self.login)',interface='\(Self.loginInterface)',member='PrepareForSleep'",
+            "type='signal',sender='\(Self.login)',interface='\(Self.session)',member='Lock'",
+            "type='signal',sender='\(Self.login)',interface='\(Self.properties)',member='PropertiesChanged',"
+                + "path_namespace='\(Self.sessionsPath)'",
             "type='signal',sender='\(Self.busName)',member='NameOwnerChanged',arg0='\(Self.network)'",
             "type='signal',sender='\(Self.busName)',member='NameOwnerChanged',arg0='\(Self.login)'",
         ] {
@@ -74,8 +82,16 @@ struct SystemConversation: BusConversation {
             return ownerChanged(library.arguments(of: message))
         }
         if library.isSignal(message, Self.properties, "PropertiesChanged") {
-            askMetered()
+            if let loginService, library.sender(message) == loginService {
+                askLockedHint()
+            } else {
+                askMetered()
+            }
             return true
+        }
+        if library.isSignal(message, Self.session, "Lock") {
+            guard let loginService, library.sender(message) == loginService else { return true }
+            return BusProcess.say(SystemNotice.sessionLocked.encoded)
         }
         // Whoever is let onto the system bus could send such a signal.
         guard library.isSignal(message, Self.loginInterface, "PrepareForSleep"),
@@ -106,6 +122,12 @@ struct SystemConversation: BusConversation {
         call(.metered, Self.network, Self.networkPath, Self.properties, "Get", [Self.network, "Metered"])
     }
 
+    private mutating func askLockedHint() {
+        guard !calls.values.contains(.lockedHint) else { return }
+        call(
+            .lockedHint, Self.login, Self.ownSession, Self.properties, "Get", [Self.session, "LockedHint"])
+    }
+
     private mutating func call(
         _ call: Call, _ service: String, _ path: String, _ interface: String, _ method: String,
         _ arguments: [String]
@@ -127,6 +149,10 @@ struct SystemConversation: BusConversation {
                 isMetered = Self.metered.contains(number)
             }
             return BusProcess.say(SystemNotice.metered(isMetered).encoded)
+        case .lockedHint:
+            // Said again where it is locked already: whoever hears it has forgotten before.
+            guard !isError, case .flag(true)? = library.arguments(of: message).first else { return true }
+            return BusProcess.say(SystemNotice.sessionLocked.encoded)
         case .inhibit:
             guard !isError, let descriptor = library.descriptor(in: message) else { return true }
             loginService = library.sender(message)

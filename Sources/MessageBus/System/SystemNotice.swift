@@ -7,12 +7,15 @@ public enum SystemNotice: Hashable, Sendable {
     case sleeping
     /// It has slept.
     case awake
+    /// The session of the user was locked (logind's `LockedHint`, or its signal `Lock`).
+    case sessionLocked
 
     var encoded: [UInt8] {
         switch self {
         case .metered(let isMetered): [0, isMetered ? 1 : 0]
         case .sleeping: [1]
         case .awake: [2]
+        case .sessionLocked: [3]
         }
     }
 
@@ -22,6 +25,7 @@ public enum SystemNotice: Hashable, Sendable {
         case [0, 1]: self = .metered(true)
         case [1]: self = .sleeping
         case [2]: self = .awake
+        case [3]: self = .sessionLocked
         default: return nil
         }
     }

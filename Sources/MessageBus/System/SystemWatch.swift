@@ -175,6 +175,7 @@ public final class SystemWatch: Sendable {
     private func take(_ notice: SystemNotice?) {
         let told = state.withLock { state -> [SystemNotice] in
             switch notice {
+            case .sessionLocked: return [.sessionLocked]
             case .sleeping, .awake:
                 state.isSleeping = notice == .sleeping
                 return notice.map { [$0] } ?? []

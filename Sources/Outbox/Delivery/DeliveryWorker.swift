@@ -150,7 +150,8 @@ final class DeliveryWorker: Sendable {
     }
 
     private func take(_ refusal: DeliveryRefusal, of draft: Draft) async {
-        context.log.warning("a file was not sent: \(refusal.sentence)")
+        // Its name is said at debug level only; 'chatfs status' has it.
+        context.log.warning("a file was not sent into \(draft.chat): \(refusal.sentence)")
         await refuse(refusal, draft)
     }
 

@@ -28,7 +28,7 @@ public struct FileLink: Hashable, Sendable {
     /// - Throws: `.malformedDescription`, also for the description in it.
     public init(parsing text: some StringProtocol) throws(XFTPError) {
         func malformed(_ reason: String) -> XFTPError {
-            XFTPError(.malformedDescription, "The file link makes no sense: \(reason).")
+            XFTPError(.malformedDescription, "Not a file link: \(reason).")
         }
         guard text.utf8.count <= Self.longest else { throw malformed("it is too long") }
         if let packed = Self.packedDescription(of: text) {
@@ -78,7 +78,7 @@ public struct FileLink: Hashable, Sendable {
 
     private static func unpacked(_ packed: Substring) throws(XFTPError) -> String {
         func malformed(_ reason: String) -> XFTPError {
-            XFTPError(.malformedDescription, "The web link makes no sense: \(reason).")
+            XFTPError(.malformedDescription, "Not a file link: \(reason).")
         }
         guard packed.utf8.count <= longestUnpacked * 3 / 2, let compressed = Base64URL.decode(packed) else {
             throw malformed("it is cut off or too long")

@@ -63,7 +63,10 @@ public enum FileUpload {
         progress: @escaping @Sendable (UInt64, UInt64) -> Void
     ) async throws(XFTPError) -> UploadedFile {
         guard !relays.isEmpty else {
-            throw XFTPError(.noRelay, "No relay is configured to send to. Give one with --relay.")
+            throw XFTPError(
+                .noRelay,
+                "No relay is configured to send to: 'chatfs relay add xftp://…' adds one, or give one with --relay."
+            )
         }
         let start = try Self.start(state, fileName: fileName, size: source.size, recipients: recipients)
         let producer = try ChunkProducer(source: source, state: start, isSingle: isSingle)

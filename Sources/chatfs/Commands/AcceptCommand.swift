@@ -30,6 +30,7 @@ enum AcceptCommand {
     ) { invocation in
         let argument = invocation.argument("LINK")
         let text = argument == "-" ? await ThreadPool.shared.run { readLine() } ?? "" : argument
+        try GivenLink.require([.person], text)
         let order = Order(text)
         let meeting = try await ContactMeeting(invocation)
         let met = try await invocation.stop.interrupting {

@@ -24,20 +24,27 @@ enum ApproveCommand {
             With --list, or without anything, it prints the policy and the approved servers, one a line, as they \
             are given to --revoke, and "waiting" before servers that contacts named inside the own network. What \
             was received stays when an approval is taken back.
+
+            A FILE on a mount stands for the servers that its error names.
             """,
         section: CommandSection.chats,
         arguments: [
-            Argument("RELAY", .text, count: .any, "The address in the error of the file, or of the server.")
+            Argument(
+                "RELAY|FILE", .file, count: .any,
+                "The address of a server, or a file on a mount that waits for one.")
         ],
         options: [
             .flag("list", "Print the policy, what was approved, and what waits for it."),
+            .flag("json", "For programs: of the list one JSON object a line."),
             .flag("revoke", "Take the approval of RELAY back."),
             .value(
                 "policy", named: "POLICY", .choice(RelayApprovalPolicy.allCases.map(\.rawValue)),
                 "For relays not approved: ask (not received, the default), always, never."),
-            CommonOptions.profile, CommonOptions.core, CommonOptions.database, CommonOptions.noEncryption,
+            CommonOptions.profile, CommonOptions.mount, CommonOptions.core, CommonOptions.database,
+            CommonOptions.noEncryption,
         ] + CommonOptions.directory,
         examples: [
+            Example("chatfs approve ~/Chats/Alice/film.mp4", "Receive it, and others from its relays."),
             Example("chatfs approve xftp://…@relay.example.org", "Receive files from this relay."),
             Example("chatfs approve --policy always", "Receive files from any relay."),
             Example("chatfs approve smp://…@192.168.1.5", "Write to contacts over this server."),
@@ -45,6 +52,15 @@ enum ApproveCommand {
             Example("chatfs approve --revoke xftp://…@relay.example.org", "Not any more."),
         ]
     ) { invocation in
+        let words = invocation.allArguments("RELAY|FILE")
+        let files = words.filter { ApprovedServers([$0]) == nil }
+        if !files.isEmpty {
+            let arePaths = await ThreadPool.shared.run { files.allSatisfy(FileApproval.canBePath) }
+            guard arePaths, files.count == words.count, !invocation.has("revoke"), !invocation.has("list"),
+                invocation["policy"] == nil
+            else { throw UsageError(Self.noAddress) }
+            return try await FileApproval.approve(files)
+        }
         let order = try Order(invocation)
         let choice = try OfficialCoreChoice(core: invocation["core"], database: invocation["database"])
         let approvals: Approvals
@@ -57,22 +73,26 @@ enum ApproveCommand {
         for line in lines { Terminal.print(line) }
     }
 
+    private static let noAddress =
+        "the address of a relay looks like xftp://fingerprint@host:port, or smp:// for messages"
+
     /// What the command line asks for.
     private struct Order: Sendable {
         var approved: ApprovedServers
         var policy: RelayApprovalPolicy?
         var revokes: Bool
         var lists: Bool
+        var isForPrograms: Bool
 
         init(_ invocation: Invocation) throws(UsageError) {
-            let addresses = invocation.allArguments("RELAY")
+            let addresses = invocation.allArguments("RELAY|FILE")
             guard let approved = ApprovedServers(addresses) else {
-                throw UsageError(
-                    "the address of a relay looks like xftp://fingerprint@host:port, or smp:// for messages")
+                throw UsageError(ApproveCommand.noAddress)
             }
             self.approved = approved
             policy = invocation["policy"].flatMap(RelayApprovalPolicy.init)
             revokes = invocation.has("revoke")
+            isForPrograms = invocation.has("json")
             lists = invocation.has("list") || addresses.isEmpty && policy == nil && !revokes
             if revokes && addresses.isEmpty { throw UsageError("--revoke needs a RELAY") }
             if invocation.has("list"), !addresses.isEmpty || policy != nil || revokes {
@@ -83,6 +103,14 @@ enum ApproveCommand {
 
     /// The lines to print. Blocks.
     private static func carryOut(_ order: Order, _ approvals: Approvals) throws -> [String] {
+        if order.lists, order.isForPrograms {
+            func lines(_ state: String, _ addresses: [String]) -> [String] {
+                addresses.map { JSONLine.object([("state", state), ("address", $0)]) }
+            }
+            return try [JSONLine.object([("policy", approvals.policy().rawValue)])]
+                + lines("approved", approvals.list().map(\.text) + approvals.servers.list().map(\.text))
+                + lines("waiting", approvals.servers.waiting().map(\.text))
+        }
         if order.lists {
             return try ["policy \(approvals.policy().rawValue)"] + approvals.list().map(\.text)
                 + approvals.servers.list().map(\.text)

@@ -12,23 +12,19 @@ enum CacheCommand {
         subcommands: [
             Command(
                 "show", "Say how much is decrypted, where, and what limits it.",
-                arguments: [mountpoint],
+                arguments: [ProgramAsking.mountpoint], options: [CommonOptions.mount],
                 examples: [Example("chatfs cache show", "Of the only mount.")]
             ) { try await ask(.show, $0) },
             Command(
                 "clear", "Remove what is decrypted but for what is open or pinned.",
                 discussion: "What was received stays, encrypted, in the data folder.",
-                arguments: [mountpoint],
+                arguments: [ProgramAsking.mountpoint], options: [CommonOptions.mount],
                 examples: [Example("chatfs cache clear ~/Chats", "Of the mount there.")]
             ) { try await ask(.clear, $0) },
         ])
 
-    private static let mountpoint = Argument(
-        "MOUNTPOINT", .listed("mountpoints"), count: .optional, "Not needed when there is only one mount.")
-
     private static func ask(_ action: CacheRequest.Action, _ invocation: Invocation) async throws {
-        let daemon = try await CacheAsking.daemon(
-            of: Mounted.chosen(invocation.optionalArgument("MOUNTPOINT")))
+        let daemon = try await CacheAsking.daemon(of: Mounted.chosen(by: invocation))
         let answer = try await ThreadPool.shared.run { () throws(DesktopError) in
             try daemon.ask(CacheRequest(action))
         }

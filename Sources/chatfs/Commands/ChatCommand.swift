@@ -25,7 +25,7 @@ enum ChatCommand {
                 "CHAT", .listed("chats"), "A contact, a group or Saved notes, by its name or reference."),
             Argument("TIME", .text, count: .optional, "Such as 1h, 7d; off: messages stay."),
         ],
-        options: [CommonOptions.profile] + CommonOptions.directory,
+        options: [CommonOptions.profile, CommonOptions.mount] + CommonOptions.directory,
         examples: [
             Example("chatfs chat ttl Bob 7d", "A week."), Example("chatfs chat ttl Bob off", "For good."),
         ]

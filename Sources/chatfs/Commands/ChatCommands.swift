@@ -26,11 +26,12 @@ struct ChatCommands {
                 Where nothing comes from one any more, what you send waits, or its verified security code has changed, \
                 standard error says so, and what helps.
                 """,
-            options: CommonOptions.access,
+            options: [ProgramAsking.json] + CommonOptions.access,
             examples: [Example("chatfs \(word) list --profile alice", "Those of alice.")]
         ) { [kind] invocation in
             for name in try await Self.carryOut(ManagingRequest(.list, kind), invocation) {
-                Terminal.print(PrintableText.escaping(name))
+                Terminal.print(
+                    invocation.has("json") ? JSONLine.object([("name", name)]) : PrintableText.escaping(name))
             }
         }
     }

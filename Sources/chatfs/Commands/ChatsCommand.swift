@@ -13,12 +13,11 @@ enum ChatsCommand {
             """,
         section: CommandSection.daily,
         arguments: [ProgramAsking.mountpoint],
-        options: [ProgramAsking.json],
+        options: [ProgramAsking.json, CommonOptions.mount],
         examples: [Example("chatfs chats", "The chats of the only mount.")]
     ) { invocation in
-        let path = invocation.optionalArgument("MOUNTPOINT")
-        let place = try await ThreadPool.shared.run { try ProgramAsking.Place(path) }
-        let client = try await ProgramAsking.client(of: place.mounted)
+        let mounted = try await Mounted.chosen(by: invocation)
+        let client = try await ProgramAsking.client(of: mounted)
         let result = try await ThreadPool.shared.run { try client.ask(ProgramRequest(.listChats)) }
         for chat in (result.chats ?? []).sorted(by: { $0.updated > $1.updated }) {
             if invocation.has("json") {

@@ -90,7 +90,9 @@ enum DeleteCommand {
         for path in paths {
             let found = await ThreadPool.shared.run { MountedEntry.all(at: path) }
             if let problem = found.problems.first { throw problem }
-            guard found.entries.count == 1, let entry = found.entries.first, entry.path == path else {
+            guard found.entries.count == 1, let entry = found.entries.first,
+                entry.path == MountedEntry.place(path)
+            else {
                 throw UsageError("'\(path)' is a folder; --chat with --all-files deletes all files of a chat")
             }
             places.append(

@@ -27,6 +27,7 @@ enum DoctorCommand {
             .value(
                 "socks-proxy", named: "HOST:PORT", .text, "Ask the relays through this SOCKS5 proxy."),
             .value("relay", named: "ADDR", .text, repeats: true, "Another relay to ask."),
+            .flag("json", "For programs: one JSON object a line."),
         ] + CommonOptions.directory,
         examples: [
             Example("chatfs doctor", "FUSE, profiles, relays."),
@@ -34,6 +35,7 @@ enum DoctorCommand {
         ]
     ) { invocation in
         let core = try examination(invocation)
+        let isForPrograms = invocation.has("json")
         let proxy = try invocation["socks-proxy"].map { text throws(UsageError) in try Invocation.proxy(text)
         }
         var relays = try invocation.relays()
@@ -42,7 +44,7 @@ enum DoctorCommand {
         findings += await MachineExamination.previews()
         findings += await DesktopExamination.findings()
         findings += await ThreadPool.shared.run { BusExamination.findings() }
-        for finding in findings { Terminal.print(finding.line) }
+        for finding in findings { Terminal.print(isForPrograms ? finding.json : finding.line) }
         let more: [Finding]
         if let core {
             let result = await core.run()
@@ -55,16 +57,16 @@ enum DoctorCommand {
             relays += result.relays
             proxies = result.proxies
         }
-        for finding in more { Terminal.print(finding.line) }
+        for finding in more { Terminal.print(isForPrograms ? finding.json : finding.line) }
         findings += more
         // The library and the program tell their relays only with their database open.
         let knowsRelays = !relays.isEmpty || invocation["core"] == nil
         if knowsRelays {
             let answers = await MachineExamination.relays(relays, through: proxy, else: proxies)
-            for finding in answers { Terminal.print(finding.line) }
+            for finding in answers { Terminal.print(isForPrograms ? finding.json : finding.line) }
             findings += answers
         }
-        if findings.contains(where: { $0.kind == .bad }) { throw ExitCode.failure }
+        if findings.contains(where: { $0.isBad }) { throw ExitCode.failure }
     }
 
     private static func examination(_ invocation: Invocation) throws -> CoreExamination? {

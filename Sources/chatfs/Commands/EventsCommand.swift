@@ -21,22 +21,22 @@ enum EventsCommand {
         arguments: [ProgramAsking.mountpoint],
         options: [
             .value("exec", named: "PROGRAM", .file, "Run this for every file that arrives."),
-            ProgramAsking.json,
+            ProgramAsking.json, CommonOptions.mount,
         ],
         examples: [
             Example("chatfs events --exec ~/bin/print-it", "A script that looks at what arrives.")
         ],
         waitsForStop: true
     ) { invocation in
-        let path = invocation.optionalArgument("MOUNTPOINT")
-        let place = try await ThreadPool.shared.run { try ProgramAsking.Place(path) }
-        let client = try await ProgramAsking.client(of: place.mounted)
+        if let program = invocation["exec"] { try checkProgram(program) }
+        let mounted = try await Mounted.chosen(by: invocation)
+        let client = try await ProgramAsking.client(of: mounted)
         let (stop, isForPrograms, program) = (invocation.stop, invocation.has("json"), invocation["exec"])
         // With a program there is something to do that nobody has to read.
         let isEnded: @Sendable () -> Bool = {
             stop.isRequested || program == nil && Terminal.hasLostItsReader
         }
-        let arrivals = Arrivals(program: program, mountpoint: place.mounted.mountpoint)
+        let arrivals = Arrivals(program: program, mountpoint: mounted.mountpoint)
         try await ThreadPool.shared.run { try client.subscribe() }
         // Whoever started it may rely on what happens from here on.
         if Terminal.verbosity >= .verbose { Terminal.complain("chatfs: listening") }
@@ -49,7 +49,7 @@ enum EventsCommand {
                     try client.nextEvent(unless: isEnded)
                 }
             } catch let error as DesktopError where error.code == .noAnswer {
-                Terminal.note("chatfs: the mount at \(place.mounted.mountpoint) has ended")
+                Terminal.note("chatfs: the mount at \(mounted.mountpoint) has ended")
                 return
             }
             guard let event else {
@@ -63,6 +63,16 @@ enum EventsCommand {
                 Terminal.print(text)
             }
             await arrivals.handle(event, until: stop)
+        }
+    }
+
+    /// At once, and not when the first file arrives.
+    private static func checkProgram(_ program: String) throws {
+        var status = stat()
+        try naming(program) {
+            _ = try check("find it") { stat(program, &status) }
+            guard status.st_mode & S_IFMT == S_IFREG else { throw Refusal("It is not a program.") }
+            _ = try check("run it") { access(program, X_OK) }
         }
     }
 
@@ -89,6 +99,13 @@ enum EventsCommand {
         /// How long one that is told to end may take.
         var grace = Duration.seconds(5)
 
+        private static func words(_ ending: ChildProcess.Ending) -> String {
+            switch ending {
+            case .code(let code): "exited with status \(code)"
+            case .signal(let number): "was ended by signal \(number) (\(String(cString: strsignal(number))))"
+            }
+        }
+
         /// Returns when it has ended, or was told to by who asks to stop.
         func handle(_ event: ProgramEvent, until stop: StopRequest) async {
             guard let program, event.event == .itemAppeared, let item = event.item,
@@ -105,7 +122,7 @@ enum EventsCommand {
                 let child = try await ChildProcess.start(settings)
                 while !stop.isRequested {
                     guard let ending = await child.ending(within: .seconds(1)) else { continue }
-                    if ending != .code(0) { Terminal.complain("chatfs: \(program) failed (\(ending))") }
+                    if ending != .code(0) { Terminal.complain("chatfs: \(program) \(Self.words(ending))") }
                     return
                 }
                 let signal = await stop.wait()

@@ -12,8 +12,8 @@ enum FileSendCommand {
     static let command = Command(
         "send", "Send a file to relays and get what its recipients need.",
         discussion: """
-            Writes rcv1.xftp … rcvN.xftp, one for each recipient, and snd.xftp.private, which deletes the file \
-            from the relays, into DIR, and prints a link. The link of a large file leads to a small one on the \
+            Writes rcv1.xftp … rcvN.xftp, one for each recipient, and snd.xftp.private, with which the upload \
+            can be deleted, into DIR, and prints a link. The link of a large file leads to a small one on the \
             relays, which link.xftp.private deletes: 'file delete' takes it along. Anyone with a description or the link can read the \
             file. Relays keep it for a while only, usually 48 hours.
 
@@ -87,9 +87,9 @@ enum FileSendCommand {
         client.close()
         Terminal.note(
             recipients == 1
-                ? "\(folder)/rcv1.xftp is for the recipient, \(folder)/snd.xftp.private deletes the file."
-                : "\(folder)/rcv1.xftp … rcv\(recipients).xftp are for the recipients, "
-                    + "\(folder)/snd.xftp.private deletes the file.")
+                ? "\(folder)/rcv1.xftp is for the recipient; keep \(folder)/snd.xftp.private: with it you can delete the upload."
+                : "\(folder)/rcv1.xftp … rcv\(recipients).xftp are for the recipients; keep "
+                    + "\(folder)/snd.xftp.private: with it you can delete the upload.")
         Terminal.print(link.text)
     }
 

@@ -23,7 +23,7 @@ enum FindCommand {
             .value("larger", named: "SIZE", .byteCount, "Only files of more bytes."),
             .value("smaller", named: "SIZE", .byteCount, "Only files of fewer bytes."),
             .flag("print0", "End each path with a NUL character, for xargs -0."),
-            ProgramAsking.json,
+            ProgramAsking.json, CommonOptions.mount,
         ],
         examples: [
             Example("chatfs find '*.pdf' --from Alice", "All PDF files that Alice sent."),
@@ -33,7 +33,7 @@ enum FindCommand {
         let search = Search(invocation)
         let (folder, isForPrograms) = (invocation["in"], invocation.has("json"))
         let endsInNUL = invocation.has("print0")
-        let place = try await ThreadPool.shared.run { try ProgramAsking.Place(folder) }
+        let place = try await ProgramAsking.Place(folder, mount: invocation["mount"])
         let client = try await ProgramAsking.client(of: place.mounted)
         try await ThreadPool.shared.run { () throws(any Error) in
             try client.items(of: place.path.isEmpty ? nil : place.path, states: search.states) { item in

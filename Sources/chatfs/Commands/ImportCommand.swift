@@ -50,8 +50,8 @@ enum ImportCommand {
         let isSealed = !invocation.has("no-encryption")
         let failures = try await ThreadPool.shared.run {
             let archive = try naming(source) { try OpenFile(source, flags: O_RDONLY) }
-            let passphrase = try ArchivePassphrase.read(invocation, isNew: false)
-            let restoration = try Restoration(archive, to: path, passphrase: passphrase)
+            let restoration = try Restoration(
+                archive, to: path, passphrase: try ArchivePassphrase.read(invocation, isNew: false))
             let display = ProgressDisplay("Unpacking")
             defer { display.finish() }
             return try restoration.run(isSealed: isSealed) { display.update(done: $0, total: $1) }

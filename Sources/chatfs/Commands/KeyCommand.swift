@@ -124,6 +124,7 @@ enum KeyCommand {
             let key = try folder.unlock(with: ways)
             try folder.add(passphrase(given), for: key, replacing: [.passphrase])
         }
+        Terminal.note("Passphrase changed.")
     }
 
     private static let test = Command(
@@ -243,12 +244,12 @@ struct KeyTarget: Sendable {
         do {
             switch try folder.condition {
             case .new: throw DataDirectory.noProfile
-            case .plain: return .ok(isEncrypted: false)
+            case .plain: return .ok(unlockedBy: nil)
             case .encrypted: break
             }
-            let key = try folder.unlock(with: ways)
+            let (key, kind) = try folder.unlockedWay(with: ways)
             try folder.probe(with: key)
-            return .ok(isEncrypted: true)
+            return .ok(unlockedBy: kind)
         } catch {
             return OpeningResult(error)
         }

@@ -18,7 +18,7 @@ enum ListCommand {
                 "A file, the folder of a chat, or a mountpoint; not needed when there is only one mount.")
         ],
         options: [
-            ProgramAsking.states, ProgramAsking.json,
+            ProgramAsking.states, ProgramAsking.json, CommonOptions.mount,
             .flag("hash", "With the SHA-256 of each file that is here; reads it the first time."),
         ],
         examples: [
@@ -28,7 +28,7 @@ enum ListCommand {
     ) { invocation in
         let (path, isForPrograms) = (invocation.optionalArgument("PATH"), invocation.has("json"))
         let (states, isHashing) = (invocation.all("state"), invocation.has("hash"))
-        let place = try await ThreadPool.shared.run { try ProgramAsking.Place(path) }
+        let place = try await ProgramAsking.Place(path, mount: invocation["mount"])
         let client = try await ProgramAsking.client(of: place.mounted)
         try await ThreadPool.shared.run { () throws(any Error) in
             do {

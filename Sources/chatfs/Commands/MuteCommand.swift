@@ -21,14 +21,17 @@ enum MuteCommand {
             Argument(
                 "CHAT", .listed("chats"), count: .optional, "Name of a contact or group, or its reference.")
         ],
-        options: CommonOptions.access,
+        options: [ProgramAsking.json] + CommonOptions.access,
         examples: [Example("chatfs mute 'Book club'", "Nothing more of that group.")]
     ) { invocation in
         let chats = try await MutableChats.of(invocation)
         guard let name = invocation.optionalArgument("CHAT") else {
             let muted = try await ThreadPool.shared.run { () throws(SystemError) in try chats.muted.all() }
             for chat in chats.named.all where muted.contains(chat.reference) {
-                Terminal.print(PrintableText.escaping(chat.name))
+                Terminal.print(
+                    invocation.has("json")
+                        ? JSONLine.object([("chat", "\(chat.reference)"), ("name", chat.name)])
+                        : PrintableText.escaping(chat.name))
             }
             return
         }
@@ -93,10 +96,7 @@ private struct MutableChats: Sendable {
             let client = try await ProgramAsking.client(of: mounted)
             return try await ThreadPool.shared.run { () throws(any Error) in
                 let all = try client.ask(ProgramRequest(.listChats)).chats ?? []
-                let chats = all.compactMap(Chat.init)
-                let folders = Dictionary(zip(chats.map(\.reference), all.map(\.folder))) { first, _ in first }
-                return MutableChats(
-                    named: NamedChats(chats, folders: folders), muted: try muted(in: status.controlFolder))
+                return MutableChats(named: NamedChats(all), muted: try muted(in: status.controlFolder))
             }
         }
         throw DesktopError(.noAnswer, "The mount of this core does not answer; try again.")
@@ -104,13 +104,5 @@ private struct MutableChats: Sendable {
 
     private static func muted(in folder: String) throws(SystemError) -> MutedChats {
         MutedChats(in: try OpenFile(folder, flags: O_RDONLY))
-    }
-}
-
-extension Chat {
-    fileprivate init?(_ chat: ProgramChat) {
-        guard let reference = ChatReference(chat.chat) else { return nil }
-        self.init(
-            reference: reference, displayName: chat.name, updatedAt: Timestamp(seconds: chat.updated))
     }
 }

@@ -12,7 +12,7 @@ enum NetworkCommand {
 
     private static let show = Command(
         "show", "Print what was chosen.",
-        options: [CommonOptions.profile, json] + CommonOptions.directory
+        options: [CommonOptions.profile, CommonOptions.mount, json] + CommonOptions.directory
     ) { invocation in
         let choice = try await invocation.withProfile { directory, profile throws(ChatError) in
             try directory.networkChoice(of: profile)
@@ -45,7 +45,7 @@ enum NetworkCommand {
             .value(
                 "receipts", named: "ON|OFF", .choice(["on", "off"]),
                 "Whether contacts are notified that their messages have arrived; on at first."),
-            CommonOptions.profile, json,
+            CommonOptions.profile, CommonOptions.mount, json,
         ] + CommonOptions.directory,
         examples: [
             Example("chatfs network set --socks-proxy 127.0.0.1:9050", "Through Tor."),

@@ -134,7 +134,7 @@ struct OfficialKey: Sendable {
     private func present(_ condition: DatabaseFiles.Condition) async throws -> SecretBytes? {
         guard condition == .encrypted else { return nil }
         if let given = choice.passphrase?.take() { return given }
-        let typed = await ThreadPool.shared.run { Question.secret("Passphrase of the database: ") }
+        let typed = await ThreadPool.shared.run { Question.secret("Passphrase of the SimpleX database: ") }
         guard let typed else {
             throw UsageError("there is no terminal to ask for the passphrase: give --database-passphrase-fd")
         }
@@ -148,7 +148,7 @@ struct OfficialKey: Sendable {
         }
         return try KeyedFolder.newPassphrase { question in
             Question.secret(
-                question == .again ? "The same once more: " : "New passphrase for the SimpleX database: ")
+                question == .again ? "Repeat passphrase: " : "New passphrase for the SimpleX database: ")
         }
     }
 }

@@ -29,14 +29,17 @@ enum ProfileCommand {
     }
 
     private static let list = Command(
-        "list", "Print the names of all profiles, one a line.", options: CommonOptions.directory,
+        "list", "Print the names of all profiles, one a line.",
+        options: [ProgramAsking.json] + CommonOptions.directory,
         examples: [Example("chatfs profile list", "For --profile.")]
     ) { invocation in
         let access = try DirectoryAccess(invocation)
         guard try await ThreadPool.shared.run({ try access.isThere() }) else { return }
         let directory = try await ThreadPool.shared.run { try access.open() }
         for profile in try await ThreadPool.shared.run({ try directory.profiles() }) {
-            Terminal.print(profile.displayName)
+            Terminal.print(
+                invocation.has("json")
+                    ? JSONLine.object([("name", profile.displayName)]) : profile.displayName)
         }
     }
 

@@ -1,45 +1,171 @@
+import Base
+import ChatCore
 import CommandLineKit
 import Desktop
+import Glibc
 import Posix
 
-/// `chatfs read`: nothing of a chat counts as unread any more.
+/// `chatfs read`: prints the messages of a chat, and counts what arrived there as read.
 enum ReadCommand {
     static let command = Command(
-        "read", "Mark what arrived in chats as read.",
+        "read", "Print the messages of a chat, and mark what arrived as read.",
         discussion: """
-            Lowers the number of unread files and texts that docks and 'chatfs chats' show, and closes their \
-            notifications. Others are not told. Opening a file does the same for that file, and so does a window of a file \
-            manager for the folder that it shows.
+            A line for each message, with its time and author; texts of several lines are indented. With --json it prints \
+            the lines of the chat's log in .chatfs/messages. Edits and deletions are lines of their own. Chats of an \
+            official core have no log.
+
+            Docks and 'chatfs chats' count nothing of the chat as unread any more, and its notifications close. Others are \
+            not told. With --all nothing is printed, and nothing of any chat counts as unread.
             """,
-        section: CommandSection.chats,
+        section: CommandSection.daily,
         arguments: [
             Argument(
-                "CHAT", .listed("chats"), count: .any, "Names of contacts or groups, or their references.")
+                "CHAT", .listed("chats"), count: .optional,
+                "The chat's folder, your name for it, or its reference, such as @7.")
         ],
         options: [
-            .flag("all", "All chats of the mount."),
-            .value(
-                "mountpoint", named: "MOUNTPOINT", .listed("mountpoints"),
-                "Which mount; not needed when there is only one."),
+            .flag("follow", short: "f", "Go on, and print what is written from now on, until Ctrl-C."),
+            .value("since", named: "TIME", .duration, "Only of this time until now, such as 2h or 7d."),
+            .flag("all", "Print nothing, and mark what arrived in all chats as read."),
+            ProgramAsking.json, CommonOptions.mount,
         ],
         examples: [
-            Example("chatfs read 'Book club'", "That group."), Example("chatfs read --all", "Everything."),
-        ]
+            Example("chatfs read Alice --since 1d", "What was written since yesterday."),
+            Example("chatfs read 'Book club' --follow", "As it is written."),
+            Example("chatfs read --all", "Nothing is unread any more."),
+        ],
+        waitsForStop: true
     ) { invocation in
-        let names = invocation.allArguments("CHAT")
-        guard names.isEmpty == invocation.has("all") else {
-            throw UsageError("'chatfs read' takes names of chats, or --all")
-        }
-        let mountpoint = invocation["mountpoint"]
-        let place = try await ThreadPool.shared.run { try ProgramAsking.Place(mountpoint) }
-        let client = try await ProgramAsking.client(of: place.mounted)
-        try await ThreadPool.shared.run {
-            var chats = names
-            if invocation.has("all") {
-                chats = (try client.ask(ProgramRequest(.listChats)).chats ?? []).filter { $0.unread != nil }
-                    .map(\.chat)
+        let word = invocation.optionalArgument("CHAT")
+        guard (word == nil) == invocation.has("all") else { throw UsageError("name a chat, or --all") }
+        let mounted = try await Mounted.chosen(by: invocation, argument: nil)
+        let client = try await ProgramAsking.client(of: mounted)
+        guard let word else {
+            return try await ThreadPool.shared.run { () throws(any Error) in
+                for chat in try client.ask(ProgramRequest(.listChats)).chats ?? [] where chat.unread != nil {
+                    _ = try client.ask(ProgramRequest(.markRead, chat: chat.chat))
+                }
             }
-            for chat in chats { _ = try client.ask(ProgramRequest(.markRead, chat: chat)) }
         }
+        let chat = try await ThreadPool.shared.run { () throws(any Error) in
+            try NamedChats(try client.ask(ProgramRequest(.listChats)).chats ?? []).chat(word)
+        }
+        let path = "\(mounted.mountpoint)/.chatfs/messages/\(chat.folder ?? chat.name).jsonl"
+        let start = invocation.duration("since").map { SystemWallClock().now().advanced(by: .zero - $0) }
+        let (follows, isForPrograms) = (invocation.has("follow"), invocation.has("json"))
+        let stop = invocation.stop
+        let done: Void? = try await stop.interrupting {
+            try await ThreadPool.shared.run {
+                var log = ChatLog(path: path, start: start)
+                while true {
+                    for line in try log.next() { try show(line, isForPrograms) }
+                    // Without notifications nothing is counted, and nothing can be marked.
+                    _ = try? client.ask(ProgramRequest(.markRead, chat: chat.reference.description))
+                    guard follows, !stop.isRequested, !Terminal.hasLostItsReader else { return }
+                    while try !log.hasGrown(), !stop.isRequested, !Terminal.hasLostItsReader { usleep(500_000) }
+                }
+            }
+        }
+        guard done == nil else { return }
+        throw ExitCode(128 + (await stop.wait()))
+    }
+
+    private static func show(_ line: ChatLog.Line, _ isForPrograms: Bool) throws {
+        if isForPrograms { return try Terminal.show(line.text) }
+        for words in line.message?.words ?? [] { try Terminal.show(PrintableText.escaping(words)) }
+    }
+}
+
+/// The log of a chat on a mount, read as it grows. Blocks.
+private struct ChatLog {
+    let path: String
+    /// Earlier messages are left out.
+    let start: Timestamp?
+    private var offset: UInt64 = 0
+    private var rest: [UInt8] = []
+
+    init(path: String, start: Timestamp?) {
+        (self.path, self.start) = (path, start)
+    }
+
+    struct Line {
+        var text: String
+        /// nil for what this version does not know.
+        var message: LoggedMessage?
+    }
+
+    /// Whether there is more than `next` has returned.
+    func hasGrown() throws -> Bool {
+        var status = stat()
+        guard lstat(path, &status) == 0 else {
+            if errno == ENOENT { return false }
+            throw PathError(path, SystemError(code: errno, operation: "read the messages"))
+        }
+        return UInt64(status.st_size) > offset
+    }
+
+    /// Whole lines that have come since the last call; none while the chat has no message.
+    mutating func next() throws -> [Line] {
+        guard try hasGrown() else { return [] }
+        let file = try naming(path) { try OpenFile(path, flags: O_RDONLY) }
+        var lines: [Line] = []
+        while true {
+            let bytes = try naming(path) { try file.read(count: 1 << 20, at: offset) }
+            if bytes.isEmpty { return lines }
+            offset += UInt64(bytes.count)
+            rest += bytes
+            var parts = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            rest = Array(parts.removeLast())
+            for part in parts where !part.isEmpty {
+                let message = try? JSONLine.decoded(LoggedMessage.self, from: Array(part))
+                if let start, let time = message?.timestamp, time < start { continue }
+                lines.append(Line(text: String(decoding: part, as: UTF8.self), message: message))
+            }
+        }
+    }
+}
+
+/// A line of a chat's log (`docs/semantics.md`).
+struct LoggedMessage: Decodable {
+    struct File: Decodable {
+        var name: String?
+        var size: UInt64?
+    }
+
+    var event: String
+    var time: String?
+    var direction: String?
+    var sender: String?
+    var text: String?
+    var file: File?
+    var state: String?
+    var error: String?
+
+    var timestamp: Timestamp? { time.flatMap { Timestamp(iso8601: $0) } }
+
+    /// Lines for people; nil for what they need not see.
+    var words: [String]? {
+        let when = timestamp.map { $0.text + "  " } ?? ""
+        let who = direction == "sent" ? "you" : sender ?? "somebody"
+        let what: String? =
+            switch event {
+            case "message": "\(who): \(content)"
+            case "edit": "\(who), edited: \(content)"
+            case "deletion": "\(who) deleted a message"
+            case "state": state == "failed" ? "not sent: \(error ?? "no reason is known")" : nil
+            case "keys": "new keys: the security code has changed"
+            default: nil
+            }
+        return what.map { what in
+            let lines = what.split(separator: "\n", omittingEmptySubsequences: false)
+            return lines.enumerated().map { ($0 == 0 ? when : "    ") + $1 }
+        }
+    }
+
+    private var content: String {
+        let attached = file.map { file in
+            "[\(file.name ?? "file")\(file.size.map { ", " + ByteCount.rounded($0) } ?? "")]"
+        }
+        return [attached, text].compactMap { $0 }.filter { !$0.isEmpty }.joined(separator: " ")
     }
 }

@@ -18,14 +18,23 @@ enum RelayCommand {
 
     private static let addresses = Argument(
         "ADDR", .text, count: .oneOrMore, "smp://fingerprint@host:port or xftp://fingerprint@host:port.")
+    private static let used = Argument(
+        "ADDR", .listed("relays"), count: .oneOrMore, "As 'chatfs relay list' prints it.")
 
     private static let list = Command(
         "list", "Print the relays of a profile, one a line, without passwords.",
-        options: [CommonOptions.profile] + CommonOptions.directory,
+        options: [ProgramAsking.json, CommonOptions.profile, CommonOptions.mount] + CommonOptions.directory,
         examples: [Example("chatfs relay list", "Where messages and files go.")]
     ) { invocation in
         let relays = try await ProfileRelays(invocation)
-        for relay in try await relays.list() { Terminal.print(relay.text) }
+        for relay in try await relays.list() {
+            Terminal.print(
+                invocation.has("json")
+                    ? JSONLine.object([
+                        ("for", relay.isForFiles ? "files" : "messages"), ("address", relay.text),
+                    ])
+                    : relay.text)
+        }
     }
 
     private static let add = Command(
@@ -37,9 +46,11 @@ enum RelayCommand {
             The password of a relay is in its address: smp://fingerprint:password@host. Given as -, addresses are read \
             from standard input, one a line, so that nobody sees them among the processes.
             """,
-        arguments: [addresses], options: [CommonOptions.profile] + CommonOptions.directory,
+        arguments: [addresses],
+        options: [CommonOptions.profile, CommonOptions.mount] + CommonOptions.directory,
         examples: [Example("chatfs relay add smp://…@relay.example xftp://…@relay.example", "One's own.")]
     ) { invocation in
+        for text in invocation.allArguments("ADDR") { try GivenLink.require([.relay], text) }
         let added = try await AnyRelay.read(invocation)
         try await ProfileRelays(invocation).add(added)
     }
@@ -50,7 +61,7 @@ enum RelayCommand {
             What was uploaded to a relay stays there until it expires. Contacts that reach the profile over a relay for \
             messages go on doing so: new ones do not.
             """,
-        arguments: [addresses], options: [CommonOptions.profile] + CommonOptions.directory,
+        arguments: [used], options: [CommonOptions.profile, CommonOptions.mount] + CommonOptions.directory,
         examples: [Example("chatfs relay remove xftp://…@relay.example", "No more files go there.")]
     ) { invocation in
         let removed = try await AnyRelay.read(invocation)

@@ -16,7 +16,7 @@ enum RelayPresetCommand {
         options: [
             .flag("yes", "Their conditions were read and are accepted: do not ask."),
             .flag("show", "Print the addresses; change nothing."),
-            CommonOptions.profile,
+            CommonOptions.profile, CommonOptions.mount,
         ] + CommonOptions.directory,
         examples: [
             Example("chatfs relay preset simplex", "Those of SimpleX Chat."),

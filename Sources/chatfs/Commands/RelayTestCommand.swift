@@ -20,7 +20,7 @@ enum RelayTestCommand {
             .value(
                 "socks-proxy", named: "HOST:PORT", .text,
                 "Reach them through this SOCKS5 proxy; else through that of 'chatfs network'."),
-            CommonOptions.profile,
+            CommonOptions.profile, CommonOptions.mount,
         ] + CommonOptions.directory,
         examples: [
             Example("chatfs relay test", "All that the profile uses."),
@@ -46,6 +46,6 @@ enum RelayTestCommand {
         }
         let findings = await trial.findings(of: relays)
         for finding in findings { Terminal.print(finding.line) }
-        if findings.contains(where: { $0.kind == .bad }) { throw ExitCode.failure }
+        if findings.contains(where: { $0.isBad }) { throw ExitCode.failure }
     }
 }

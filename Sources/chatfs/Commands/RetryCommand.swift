@@ -20,7 +20,8 @@ enum RetryCommand {
         options: [.flag("yes", "Do not ask: it may arrive twice.")],
         examples: [Example("chatfs retry ~/Chats/Alice/report.pdf", "After a look into the chat.")]
     ) { invocation in
-        let path = invocation.argument("PATH")
+        let argument = invocation.argument("PATH")
+        let path = await ThreadPool.shared.run { MountedEntry.place(argument) }
         let mayRepeat = invocation.has("yes")
         try await ThreadPool.shared.run { () throws(any Error) in
             if let problem = MountedEntry.all(at: path).problems.first { throw problem }

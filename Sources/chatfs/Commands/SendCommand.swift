@@ -3,6 +3,7 @@ import CommandLineKit
 import Cryptography
 import Desktop
 import EmbeddedCore
+import Glibc
 import Media
 import Posix
 
@@ -39,7 +40,8 @@ enum SendCommand {
                 "anew",
                 "Send it also if an earlier command, of which nothing is known, may have sent it already."),
             MessagePreparation.option,
-            CommonOptions.relay, CommonOptions.profile, CommonOptions.core,
+            CommonOptions.relay, CommonOptions.alsoPreset, CommonOptions.profile, CommonOptions.mount,
+            CommonOptions.core,
             CommonOptions.database,
         ] + CommonOptions.directory,
         examples: [
@@ -68,6 +70,8 @@ enum SendCommand {
                 try directory.addRelays(relays, to: profile)
                 return profile
             }
+            try await invocation.replacePresets(
+                by: relays.map(AnyRelay.files), of: profile, in: directory)
             try await send(content, from: profile, directory, stage)
         }
         guard done == nil else { return }
@@ -143,7 +147,7 @@ private enum OutgoingContent: Sendable {
             }
             self = .text(try await OutgoingText(text, chat: chat, startsAnew: startsAnew))
         } else {
-            guard let path = invocation.optionalArgument("FILE") else { throw UsageError("FILE is missing") }
+            guard let path = invocation.optionalArgument("FILE") else { throw Self.incomplete(chat) }
             self = .file(
                 OutgoingFile(
                     path: path, chat: chat, caption: invocation["caption"] ?? "",
@@ -151,6 +155,13 @@ private enum OutgoingContent: Sendable {
                     metadata: invocation["strip-metadata"].flatMap(MetadataPolicy.init) ?? .never,
                     startsAnew: startsAnew))
         }
+    }
+
+    /// One word alone: a file without a chat, or a chat without a file.
+    private static func incomplete(_ word: String) -> UsageError {
+        var status = stat()
+        return lstat(word, &status) == 0
+            ? UsageError("CHAT is missing: 'chatfs chats' lists chats") : UsageError("FILE is missing")
     }
 
     func handOver(to daemon: ControlClient, _ stage: SendingStage) async throws {

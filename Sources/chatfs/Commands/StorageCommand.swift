@@ -19,7 +19,8 @@ enum StorageCommand {
             Files that are here, those of them that relays still have (they could go and be had again), and files that are \
             not here; then drafts, databases, what was set aside, and the cache of a mount.
             """,
-        options: [.flag("json", "For programs."), CommonOptions.profile] + CommonOptions.directory,
+        options: [.flag("json", "For programs."), CommonOptions.profile, CommonOptions.mount]
+            + CommonOptions.directory,
         examples: [Example("chatfs storage show --profile alice", "What alice has.")]
     ) { invocation in
         let directory = try await invocation.dataDirectory()
@@ -76,7 +77,7 @@ enum StorageCommand {
             .value("chat", named: "NAME", .listed("chats"), "Only of this contact or group."),
             .value("older-than", named: "TIME", .duration, "Only of messages that are older: 30d, 48h."),
             .flag("last-copies", "Also what no relay has any more."),
-            Confirmation.option, CommonOptions.profile,
+            Confirmation.option, CommonOptions.profile, CommonOptions.mount,
         ] + CommonOptions.directory,
         examples: [
             Example(
@@ -100,9 +101,14 @@ enum StorageCommand {
         }
         let freed = try await Freeing(directory: directory, profile: profile).free(
             files.compactMap(\.item.file), lastCopies: invocation.has("last-copies"))
-        Terminal.note(
-            "\(freed.count) file\(freed.count == 1 ? "" : "s") deleted, \(ByteCount.rounded(freed.bytes))"
-                + (freed.count < files.count ? "; \(files.count - freed.count) stay" : ""))
+        let copies = freed.count == 1 ? "1 local copy" : "\(freed.count) local copies"
+        let rest = freed.count < files.count ? "; \(files.count - freed.count) stay" : ""
+        let relays =
+            switch (lost.count, freed.count) {
+            case (0, 1...): "; the relays still have \(freed.count == 1 ? "it" : "them")."
+            default: "."
+            }
+        Terminal.note("\(copies) removed (\(ByteCount.rounded(freed.bytes)))\(rest)\(relays)")
     }
 
     private static func candidates(

@@ -13,6 +13,7 @@ enum SuspensionCommands {
             running before (ws://) keeps its own connections.
             """,
         section: CommandSection.daily, arguments: [ProgramAsking.mountpoint],
+        options: [CommonOptions.mount],
         examples: [Example("chatfs suspend", "On a train.")]
     ) { invocation in
         try await ask(.suspend, invocation, done: "transfers nothing now")
@@ -22,6 +23,7 @@ enum SuspensionCommands {
         "resume", "Resume a suspended mount.",
         discussion: "What waited continues at once, also what waited for its next try.",
         section: CommandSection.daily, arguments: [ProgramAsking.mountpoint],
+        options: [CommonOptions.mount],
         examples: [Example("chatfs resume", "Back at home.")]
     ) { invocation in
         try await ask(.resume, invocation, done: "transfers again")
@@ -30,8 +32,7 @@ enum SuspensionCommands {
     private static func ask(
         _ method: ProgramRequest.Method, _ invocation: Invocation, done: String
     ) async throws {
-        let path = invocation.optionalArgument("MOUNTPOINT")
-        let mounted = try await ThreadPool.shared.run { try Mounted.chosen(path) }
+        let mounted = try await Mounted.chosen(by: invocation)
         let client = try await ProgramAsking.client(of: mounted)
         _ = try await ThreadPool.shared.run { try client.ask(ProgramRequest(method)) }
         Terminal.note("chatfs: \(mounted.mountpoint) \(done)")

@@ -19,19 +19,18 @@ enum UnmountCommand {
             works as well.
             """,
         section: CommandSection.daily,
-        arguments: [
-            Argument(
-                "MOUNTPOINT", .listed("mountpoints"), count: .optional,
-                "Not needed when there is only one mount.")
-        ],
+        arguments: [ProgramAsking.mountpoint],
         options: [
+            CommonOptions.mount,
             .value(
                 "wait", named: "TIME", .duration, default: "10s",
-                "How long to wait for programs that use the mount.")
+                "How long to wait for programs that use the mount."),
         ],
         examples: [Example("chatfs unmount ~/Chats", "The mount there.")]
     ) { invocation in
-        let mounted = try Mounted.chosen(invocation.optionalArgument("MOUNTPOINT"))
+        let mounted = try await Mounted.chosen(by: invocation)
+        // A command that was started there would keep it busy itself.
+        _ = chdir("/")
         let status: MountStatus?
         switch await mounted.answer() {
         case .disconnected: return try await mounted.detach()

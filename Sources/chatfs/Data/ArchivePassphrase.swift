@@ -27,7 +27,7 @@ enum ArchivePassphrase {
                 "an archive needs a passphrase: --archive-passphrase-fd names where it is read from")
         }
         if isNew {
-            let again = Question.secret("The same once more: ")
+            let again = Question.secret("Repeat passphrase: ")
             guard let again,
                 again.withUnsafeBytes({ one in secret.withUnsafeBytes { one.elementsEqual($0) } })
             else { throw Refusal("The two passphrases differ: nothing was done.") }

@@ -1,5 +1,6 @@
 import ChatCore
 import CommandLineKit
+import Desktop
 import EmbeddedCore
 import KeySlots
 import Keyring
@@ -17,6 +18,7 @@ enum EverythingDeletion {
             "Delete \(path) with all profiles, chats and files, those of official cores that are kept there too, and its "
                 + "key in the keyring?", invocation)
         let (left, problem) = try await ThreadPool.shared.run { () throws(ChatError) in
+            _ = KeyClient.lock(path)
             var problem: KeyringError?
             let left = try removal.remove(forgetting: { problem = forgetKey(of: path) })
             return (left, problem)

@@ -135,7 +135,7 @@ enum MachineExamination {
             try await client.ping(relay)
             return .good("the relay \(relay.hosts[0]):\(relay.port) answers")
         } catch {
-            return .bad(error.sentence)
+            return .failed("relay \(relay.hosts[0]):\(relay.port): \(Finding.reason(of: error))")
         }
     }
 }

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Cryptography
 import Desktop
 import FileSystem
 import MessageBus
@@ -16,6 +17,8 @@ struct MountServices: Sendable {
     private let suspension: MountSuspension
     private let control: ControlServer
     private let programs: ProgramServer
+    /// nil where the data is not encrypted, or no socket could be made.
+    private let keys: KeyServer?
     /// There from `begin` on: what is told acts through the others.
     private let notifications = Lock<MountNotifications?>(nil)
 
@@ -74,6 +77,7 @@ struct MountServices: Sendable {
         self.system = system
         self.suspension = suspension
         self.cacheRequests = cacheRequests
+        keys = await Self.keyServer(opened.key, in: settings.directory.path)
         do throws(DesktopError) {
             programs = try ProgramServer(
                 MountService(
@@ -87,7 +91,21 @@ struct MountServices: Sendable {
                 at: parts.programSocket)
         } catch {
             control.stop()
+            keys?.stop()
             throw error
+        }
+    }
+
+    /// Unlocks the data directory for commands, so that none of them asks while this is mounted.
+    private static func keyServer(_ key: SecretBytes?, in folder: String) async -> KeyServer? {
+        guard let key else { return nil }
+        return await ThreadPool.shared.run {
+            do throws(DesktopError) {
+                return try KeyServer(dataFolder: folder, key: key, holding: KeyHolding(.mount))
+            } catch {
+                Log("mount").notice("commands will ask for the passphrase: \(error.sentence)")
+                return nil
+            }
         }
     }
 
@@ -120,6 +138,7 @@ struct MountServices: Sendable {
     func stopListening() {
         control.stop()
         programs.stop()
+        keys?.stop()
     }
 
     /// After `stopListening`, while the core can still take back what transfers left.

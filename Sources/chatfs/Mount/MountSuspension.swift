@@ -64,7 +64,7 @@ final class MountSuspension: Sendable {
                 switch notice {
                 case .sleeping: await self?.take(.sleeping)
                 case .awake: await self?.take(.awake)
-                case .metered: break
+                case .metered, .sessionLocked: break
                 }
             }
         }

@@ -121,7 +121,9 @@ struct OfficialCoreChoice: Sendable {
             }
             var secret = passphrase?.take()
             if secret == nil, condition == .encrypted {
-                secret = await ThreadPool.shared.run { Question.secret("Passphrase of the database: ") }
+                secret = await ThreadPool.shared.run {
+                    Question.secret("Passphrase of the SimpleX database: ")
+                }
             }
             return try await LibraryTransport.open(library: path, database: database, passphrase: secret)
         case .program(let path):

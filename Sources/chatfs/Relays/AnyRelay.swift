@@ -19,6 +19,8 @@ enum AnyRelay: Hashable, Sendable {
         }
     }
 
+    var isForFiles: Bool { if case .files = self { true } else { false } }
+
     /// Without its password.
     var text: String {
         switch self {

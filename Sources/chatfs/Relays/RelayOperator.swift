@@ -23,6 +23,17 @@ enum RelayOperator: String, CaseIterable, Sendable {
         }
     }
 
+    /// Those of one kind that a profile has of operators and does not need any more, as it has got its own.
+    /// - Parameter own: servers that were given just now.
+    static func replaced(by own: [AnyRelay], in known: [AnyRelay]) -> [AnyRelay] {
+        let presets = Set(allCases.flatMap(\.relays).map(\.text))
+        // Who names one of an operator wants that one, and the others of it stay.
+        let kinds = Set(own.filter { !presets.contains($0.text) }.map(\.isForFiles))
+        return known.filter {
+            kinds.contains($0.isForFiles) && presets.contains($0.text) && !own.contains($0)
+        }
+    }
+
     /// Those for new queues, and for files.
     var relays: [AnyRelay] {
         PresetServers.forNewQueues(domain: domain).map(AnyRelay.messages) + files.map(AnyRelay.files)

@@ -34,9 +34,9 @@ struct RelayTrial: Sendable {
                 }
             let time = begun.duration(to: .now) / .milliseconds(1)
             return .good(
-                "\(relay.text) is who its address says; \(done), in \(Int(time.rounded(.up))) ms")
+                "\(relay.text): identity verified; \(done), in \(Int(time.rounded(.up))) ms")
         } catch {
-            return .bad("\(relay.text): \(sentence(of: error))")
+            return .failed("\(relay.text): \(Finding.reason(of: error))")
         }
     }
 

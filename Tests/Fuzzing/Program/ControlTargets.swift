@@ -69,6 +69,11 @@ extension Target {
                 hold(again == reply, "a written reply is the same")
             }
         },
+        Target("key-answer", "answers of processes that hold the key", longest: 16) { bytes in
+            guard let (holder, seconds) = KeyMessage.holder(in: bytes) else { return }
+            let again = KeyMessage.holder(in: KeyMessage.head(holder, seconds: seconds))
+            hold(again?.holder == holder && again?.seconds == seconds, "a written answer is the same")
+        },
         Target("upload-state", "saved states of uploads", longest: 2048) { bytes in
             guard let state = try? UploadStateText.decode(bytes) else { return }
             guard let text = try? UploadStateText.encode(state), let again = try? UploadStateText.decode(text)

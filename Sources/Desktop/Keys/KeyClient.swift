@@ -1,0 +1,58 @@
+import Base
+import Cryptography
+import Glibc
+import Posix
+
+/// A command's end of the sockets of processes that hold the key of a data directory: its mounts, and the agent of
+/// `chatfs unlock`. All calls block, three seconds at most for each process.
+public enum KeyClient {
+    /// A process that holds the key.
+    public struct Holder: Hashable, Sendable {
+        public let process: Int32
+        public let kind: KeyHolding.Holder
+        /// Seconds until it forgets the key; nil: time does not end it.
+        public let seconds: Int64?
+    }
+
+    /// The key, from the first process that gives it.
+    /// - Parameter dataFolder: the data directory. Absolute.
+    public static func key(of dataFolder: String) -> SecretBytes? {
+        for (_, channel) in KeyFolder.holders(in: dataFolder) {
+            guard (try? head(.key, channel)) != nil,
+                let key = try? SecretBytes(
+                    upTo: KeyMessage.keyLength,
+                    fill: { (memory: UnsafeMutableRawBufferPointer) throws(DesktopError) -> Int in
+                        try channel.fill(memory)
+                        return KeyMessage.keyLength
+                    })
+            else { continue }
+            return key
+        }
+        return nil
+    }
+
+    /// All processes that hold the key.
+    public static func holders(of dataFolder: String) -> [Holder] { ask(.state, dataFolder) }
+
+    /// Has agents forget the key.
+    /// - Returns: the processes that hold it still.
+    public static func lock(_ dataFolder: String) -> [Holder] { ask(.lock, dataFolder) }
+
+    private static func ask(_ request: KeyMessage.Request, _ dataFolder: String) -> [Holder] {
+        KeyFolder.holders(in: dataFolder).compactMap { process, channel in
+            guard let (kind, seconds) = try? head(request, channel) else { return nil }
+            return Holder(process: process, kind: kind, seconds: seconds)
+        }
+    }
+
+    private static func head(
+        _ request: KeyMessage.Request, _ channel: ControlChannel
+    ) throws(DesktopError) -> (holder: KeyHolding.Holder, seconds: Int64?)? {
+        try channel.writeBytes([request.rawValue])
+        var head = [UInt8](repeating: 0, count: KeyMessage.headLength)
+        try head.withUnsafeMutableBufferPointer { (bytes) throws(DesktopError) in
+            try channel.fill(UnsafeMutableRawBufferPointer(bytes))
+        }
+        return KeyMessage.holder(in: head)
+    }
+}

@@ -1,0 +1,84 @@
+import Base
+import CommandLineKit
+import Desktop
+import FileSystem
+import Fuse
+import Glibc
+import Posix
+
+extension Mounted {
+    /// The mount that a command means (`MountChoice`): by `--mount`, by its argument, by the current folder, or the only
+    /// one. Waits five seconds at most for mounts that are asked for the names of their profiles.
+    /// - Parameters:
+    ///   - argument: the name of the command's argument that may name it; nil: it has none.
+    /// - Throws: `.notMounted`, `Refusal` for several, `UsageError` for both an option and an argument.
+    static func chosen(by invocation: Invocation, argument: String? = "MOUNTPOINT") async throws -> Mounted {
+        let argument = argument.flatMap { invocation.optionalArgument($0) }
+        if argument != nil, invocation["mount"] != nil {
+            throw UsageError("name the mount once: as an argument or with --mount")
+        }
+        return try await chosen(invocation["mount"] ?? argument)
+    }
+
+    /// - Parameter word: a path or a name; nil for the usual one.
+    /// - Throws: as for an invocation.
+    static func chosen(_ word: String?) async throws -> Mounted {
+        let found = await ThreadPool.shared.run { () -> Result<Mounted, any Error> in
+            Result { try usual(word) }
+        }
+        guard case .failure(let error) = found, let word, !word.utf8.contains(UInt8(ascii: "/")) else {
+            return try found.get()
+        }
+        // Nobody is asked as long as a path says enough: a mount may be silent.
+        var named: [MountChoice.Candidate] = []
+        let mounts = try await ThreadPool.shared.run { () throws(DesktopError) in try all() }
+        for mounted in mounts {
+            var candidate = MountChoice.Candidate(path: mounted.mountpoint)
+            if case .status(let bytes) = await mounted.answer() {
+                candidate.profile = MountStatus.decoded(bytes)?.profile
+            }
+            named.append(candidate)
+        }
+        let choice = MountChoice(mounts: named, folder: nil)
+        switch choice.choose(word) {
+        case .chosen(let candidate):
+            if let mounted = mounts.first(where: { $0.mountpoint == candidate.path }) { return mounted }
+            throw error
+        case .several(let several): throw refusal(several)
+        case .none, .unknown:
+            let nearest = Suggestion.text(for: word, among: choice.names)
+            guard !nearest.isEmpty else { throw error }
+            throw DesktopError(.notMounted, "There is no mount \(word)" + nearest)
+        }
+    }
+
+    /// The same without asking a mount for the name of its profile. Blocks for a moment.
+    static func usual(_ word: String?) throws -> Mounted {
+        let mounts = try all()
+        let choice = MountChoice(
+            mounts: mounts.map { MountChoice.Candidate(path: $0.mountpoint) }, folder: currentFolder())
+        let path = try word.map { try Mountpoint.absolutePath(of: $0) }
+        switch choice.choose(word, path: path) {
+        case .chosen(let candidate):
+            // What is mounted over it is told.
+            return try at(candidate.path)
+        case .none: throw DesktopError(.notMounted, "Nothing of ChatFS is mounted.")
+        case .several(let several): throw refusal(several)
+        case .unknown: return try at(path ?? "")
+        }
+    }
+
+    private static func refusal(_ mounts: [MountChoice.Candidate]) -> Refusal {
+        Refusal(
+            "There are several mounts: name one of \(mounts.map(\.path).joined(separator: ", ")), or go into it."
+        )
+    }
+
+    /// nil where it has no path.
+    private static func currentFolder() -> String? {
+        guard let path = getcwd(nil, 0) else { return nil }
+        defer { free(path) }
+        let text = String(cString: path)
+        return text.isAbsolutePath ? text : nil
+    }
+}

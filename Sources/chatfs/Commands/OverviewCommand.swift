@@ -1,0 +1,45 @@
+import Base
+import CommandLineKit
+import Desktop
+import EmbeddedCore
+import FileSystem
+import Posix
+import Unlocking
+
+/// `chatfs` without a command: what there is, what is on its way, and what waits for the user; or how to begin.
+enum OverviewCommand {
+    static let command = Command(
+        "overview", "Show mounts, files on their way, and what waits for you. 'chatfs' alone is the same.",
+        discussion: "Asks for no passphrase, and waits five seconds at most for a silent mount.",
+        section: CommandSection.daily, options: [CommonOptions.data],
+        examples: [Example("chatfs", "What is mounted, and what to do next.")]
+    ) { invocation in
+        let path = AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath())
+        var mounts: [Overview.Mount] = []
+        for mounted in try await ThreadPool.shared.run({ () throws(DesktopError) in try Mounted.all() }) {
+            switch await mounted.answer() {
+            case .foreign: continue
+            case .status(let bytes):
+                let status = MountStatus.decoded(bytes)
+                mounts.append(Overview.Mount(mountpoint: mounted.mountpoint, status: status, isDead: false))
+            case .disconnected:
+                mounts.append(Overview.Mount(mountpoint: mounted.mountpoint, status: nil, isDead: true))
+            case .silent, .unasked:
+                mounts.append(Overview.Mount(mountpoint: mounted.mountpoint, status: nil, isDead: false))
+            }
+        }
+        let data = await ThreadPool.shared.run { condition(of: path) }
+        for line in Overview(mounts: mounts, data: data).lines {
+            Terminal.print(PrintableText.escaping(line))
+        }
+    }
+
+    private static func condition(of path: String) -> Overview.Data {
+        switch try? KeyedFolder(path: path, database: DataDirectory.databaseFile).condition {
+        case .new: return .none
+        case .plain: return .open
+        case .encrypted: return KeyClient.holders(of: path).isEmpty ? .locked : .open
+        case nil: return .unreadable(path)
+        }
+    }
+}

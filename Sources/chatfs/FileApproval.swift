@@ -1,0 +1,47 @@
+import CommandLineKit
+import Desktop
+import Glibc
+import Posix
+
+/// `chatfs approve FILE`: the servers that the error of a file names, by the mount that shows it.
+enum FileApproval {
+    /// - Throws: for a file that waits for no approval; those before it are approved.
+    static func approve(_ paths: [String]) async throws {
+        for path in paths {
+            let (mounted, addresses) = try await ThreadPool.shared.run {
+                () throws(any Error) -> (Mounted, [String]) in
+                let place = MountedEntry.place(path)
+                let found = MountedEntry.all(at: place)
+                if let problem = found.problems.first { throw problem }
+                guard let entry = found.entries.first, found.entries.count == 1, entry.path == place else {
+                    throw UsageError("'\(path)' is a folder; name the files")
+                }
+                let error = try naming(path) { try ExtendedAttribute.text("user.chatfs.error", of: place) }
+                return (entry.mounted, Self.addresses(in: error ?? ""))
+            }
+            guard let approved = ApprovedServers(addresses), !addresses.isEmpty else {
+                throw Refusal("\(path): it waits for no approval.")
+            }
+            let client = try await ProgramAsking.client(of: mounted)
+            let all = approved.relays.map(\.text) + approved.servers.map(\.text)
+            _ = try await ThreadPool.shared.run { try client.ask(ProgramRequest(.approve, relays: all)) }
+            for address in all { Terminal.note("chatfs: approved \(address)") }
+        }
+    }
+
+    /// Whether a word that is no address names a file, or was meant to. Blocks for a moment.
+    static func canBePath(_ word: String) -> Bool {
+        var status = stat()
+        return lstat(MountedEntry.place(word), &status) == 0 || word.contains("/") && !word.contains("://")
+    }
+
+    /// Addresses of servers in a sentence.
+    static func addresses(in sentence: String) -> [String] {
+        sentence.split(separator: " ").map { word in
+            var word = word
+            while let first = word.first, "'\"(<".contains(first) { word.removeFirst() }
+            while let last = word.last, "'\".,:;)>".contains(last) { word.removeLast() }
+            return String(word)
+        }.filter { $0.hasPrefix("xftp://") || $0.hasPrefix("smp://") }
+    }
+}

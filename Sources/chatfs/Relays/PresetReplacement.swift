@@ -1,0 +1,16 @@
+import ChatCore
+import CommandLineKit
+import EmbeddedCore
+
+extension Invocation {
+    /// Has servers that the command line gave replace those of operators, unless `--also-preset` keeps them.
+    func replacePresets(by own: [AnyRelay], of profile: Profile, in directory: DataDirectory) async throws {
+        guard !own.isEmpty, !has(CommonOptions.alsoPreset.name) else { return }
+        let relays = ProfileRelays(of: profile, in: directory)
+        let replaced = RelayOperator.replaced(by: own, in: try await relays.list())
+        guard !replaced.isEmpty else { return }
+        try await relays.remove(replaced)
+        Terminal.note(
+            "chatfs: \(replaced.count) servers of operators are not used any more; --also-preset keeps them")
+    }
+}

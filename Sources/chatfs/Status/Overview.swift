@@ -1,0 +1,119 @@
+import Base
+import FileSystem
+
+/// What `chatfs` says without a command. A value without input and output.
+struct Overview {
+    struct Mount {
+        var mountpoint: String
+        /// nil where it does not answer, or is of another version.
+        var status: MountStatus?
+        /// Its process has ended.
+        var isDead: Bool
+    }
+
+    enum Data: Hashable {
+        /// Nothing is kept yet.
+        case none
+        /// Commands ask for the passphrase, or for the keyring.
+        case locked
+        case open
+        case unreadable(String)
+    }
+
+    var mounts: [Mount]
+    var data: Data
+
+    var lines: [String] {
+        if mounts.isEmpty { return beginning }
+        let todo = mounts.flatMap(todo)
+        return mounts.flatMap(summary)
+            + (todo.isEmpty ? [] : ["", "Waits for you:"] + todo.map { "  " + $0 })
+    }
+
+    // MARK: - Without a mount
+
+    private var beginning: [String] {
+        switch data {
+        case .none:
+            [
+                "Nothing is set up yet.",
+                "  chatfs demo                      try it: two people on this machine",
+                "  chatfs pair --profile YOUR-NAME  meet somebody who has SimpleX Chat",
+                "  chatfs help                      all commands",
+            ]
+        case .locked, .open:
+            [
+                "Nothing is mounted.",
+                "  chatfs mount ~/Chats  show your chats as folders",
+            ] + (data == .locked ? ["  chatfs unlock         be asked for the passphrase once"] : []) + [
+                "  chatfs help           all commands"
+            ]
+        case .unreadable(let path):
+            ["The data directory \(path) cannot be looked into: 'chatfs doctor' says why."]
+        }
+    }
+
+    // MARK: - Mounts
+
+    /// Most files on their way that are listed for a mount.
+    private static let most = 5
+
+    private func summary(_ mount: Mount) -> [String] {
+        guard let status = mount.status else {
+            return [
+                mount.isDead ? "\(mount.mountpoint): its process has died" : "\(mount.mountpoint): no answer"
+            ]
+        }
+        let moving = status.transfers.filter(Self.isMoving)
+        let bytes = ByteCount.rounded(moving.lazy.map(\.size).saturatingSum)
+        let head =
+            moving.isEmpty
+            ? "nothing on its way"
+            : "\(moving.count) file\(moving.count == 1 ? "" : "s") on \(moving.count == 1 ? "its" : "their") way (\(bytes))"
+        let lines = moving.prefix(Self.most).map { transfer in
+            "  \(transfer.state) \(transfer.progress) %  \(transfer.path)"
+        }
+        let more = moving.count - lines.count
+        return ["\(status.profile) at \(mount.mountpoint): \(head)"] + lines
+            + (more > 0 ? ["  and \(more) more: 'chatfs status'"] : [])
+    }
+
+    private static func isMoving(_ transfer: MountStatus.Transfer) -> Bool {
+        ["queued", "sending", "receiving"].contains(transfer.state)
+    }
+
+    private func todo(_ mount: Mount) -> [String] {
+        let place = mount.mountpoint
+        guard let status = mount.status else {
+            return mount.isDead ? ["chatfs unmount \(place) takes the dead mount away"] : []
+        }
+        var lines: [String] = []
+        if let disk = status.fullDisk {
+            lines.append("the disk of \(disk.folder) is full: make room ('chatfs storage show')")
+        }
+        if let problem = status.coreProblem { lines.append("not connected: \(problem)") }
+        if status.suspended == "user" { lines.append("suspended: 'chatfs resume \(place)' goes on") }
+        if let waiting = status.waiting {
+            if waiting.requests > 0 {
+                lines.append("\(Self.count(waiting.requests, "request")) to answer: 'chatfs requests'")
+            }
+            if waiting.invitations > 0 {
+                lines.append("\(Self.count(waiting.invitations, "invitation")) that nobody has used yet")
+            }
+            for server in waiting.servers { lines.append("\(server.server): \(server.problem)") }
+        }
+        for chat in status.changedKeys ?? [] { lines.append("\(chat.chat): \(chat.problem)") }
+        let held = status.transfers.filter { !Self.isMoving($0) }
+        for transfer in held.prefix(Self.most) {
+            lines.append("\(place)/\(transfer.path): \(transfer.error ?? transfer.state)")
+        }
+        if held.count > Self.most {
+            lines.append("and \(held.count - Self.most) more files that stopped: 'chatfs status'")
+        }
+        return lines
+    }
+
+    private static func count(_ number: Int, _ noun: String) -> String {
+        "\(number) \(noun)\(number == 1 ? "" : "s")"
+    }
+}

@@ -1,0 +1,110 @@
+import Base
+import CommandLineKit
+import Desktop
+import FileSystem
+import Glibc
+import Posix
+
+/// `chatfs status --watch`: the status of mounts, again whenever something changes in one of them.
+struct StatusWatch: Sendable {
+    /// Changes that come within this time are shown together.
+    private static let pause = Duration.seconds(1)
+
+    let mounts: [Mounted]
+    let isForPrograms: Bool
+    let stop: StopRequest
+
+    /// All that this user may ask.
+    /// - Throws: `.notMounted` without any.
+    static func all() async throws -> [Mounted] {
+        var mounts: [Mounted] = []
+        for mounted in try await ThreadPool.shared.run({ () throws(DesktopError) in try Mounted.all() })
+        where await mounted.answer() != .foreign {
+            mounts.append(mounted)
+        }
+        guard !mounts.isEmpty else { throw DesktopError(.notMounted, "Nothing of ChatFS is mounted.") }
+        return mounts
+    }
+
+    /// Returns when all mounts have ended, or nobody reads any more.
+    /// - Throws: `ExitCode` when it is to stop.
+    func run() async throws {
+        var open: [(mounted: Mounted, client: ProgramClient)] = []
+        for mounted in mounts {
+            let client = try await ProgramAsking.client(of: mounted)
+            try await ThreadPool.shared.run { try client.subscribe() }
+            open.append((mounted, client))
+        }
+        while true {
+            var shown: [(mounted: Mounted, bytes: [UInt8])] = []
+            for (mounted, _) in open {
+                if case .status(let bytes) = await mounted.answer() { shown.append((mounted, bytes)) }
+            }
+            let ended = open.filter { one in !shown.contains { $0.mounted == one.mounted } }
+            for one in ended { tellEnd(of: one.mounted) }
+            open.removeAll { one in ended.contains { $0.mounted == one.mounted } }
+            guard !open.isEmpty else { return }
+            try show(shown)
+            guard let gone = try await change(in: open) else {
+                if !stop.isRequested { return }
+                throw ExitCode(128 + (await stop.wait()))
+            }
+            for mounted in gone { tellEnd(of: mounted) }
+            open.removeAll { gone.contains($0.mounted) }
+            guard !open.isEmpty else { return }
+            // With a stop in between, the next event is not waited for.
+            _ = try await stop.interrupting { try await Task.sleep(for: Self.pause) }
+        }
+    }
+
+    /// Waits until something has changed in one of them.
+    /// - Returns: the mounts that have ended meanwhile; nil when it is to stop, or nobody reads any more.
+    private func change(
+        in open: [(mounted: Mounted, client: ProgramClient)]
+    ) async throws -> Set<Mounted>? {
+        let clients = open
+        let stop = stop
+        return try await ThreadPool.shared.run { () throws(any Error) in
+            let single = clients.count == 1
+            while !stop.isRequested, !Terminal.hasLostItsReader {
+                var (isChanged, ended) = (false, Set<Mounted>())
+                for (mounted, client) in clients {
+                    do throws(DesktopError) {
+                        // Several are looked at in turns.
+                        if try client.hasEvent(within: single ? .milliseconds(500) : .milliseconds(100)) {
+                            try client.dropEvents()
+                            isChanged = true
+                        }
+                    } catch {
+                        guard error.code == .noAnswer else { throw error }
+                        ended.insert(mounted)
+                    }
+                }
+                if isChanged || !ended.isEmpty { return ended }
+            }
+            return nil
+        }
+    }
+
+    private func show(_ shown: [(mounted: Mounted, bytes: [UInt8])]) throws {
+        if isForPrograms {
+            for (_, bytes) in shown {
+                try Terminal.show(try MountStatus.decoded(bytes).map(JSONLine.encoded) ?? "{}")
+            }
+            return
+        }
+        let blocks = shown.map { StatusLines.lines($0.bytes, of: $0.mounted).map(PrintableText.escaping) }
+        guard Terminal.canRedraw(STDOUT_FILENO) else {
+            for line in blocks.joined() { try Terminal.show(line) }
+            return try Terminal.show("")
+        }
+        let screen = Screen(width: Terminal.width(), height: Terminal.height())
+        // Home, and what was there is wiped: the whole screen would flicker.
+        let lines = screen.fit(blocks).map { $0 + "\u{1B}[K" }
+        try Terminal.show("\u{1B}[H" + lines.joined(separator: "\n") + "\u{1B}[J", end: "")
+    }
+
+    private func tellEnd(of mounted: Mounted) {
+        Terminal.note("chatfs: the mount at \(mounted.mountpoint) has ended")
+    }
+}
