@@ -70,7 +70,7 @@ let package = Package(
         module("JSON", uses: []),
         module("QRCodes", uses: ["Base"]),
         module("ChatCore", uses: ["Base"]),
-        module("Ratchet", uses: ["Base", "Cryptography", "CLinux"]),
+        module("Ratchet", uses: ["Base", "Cryptography"]),
         module("SMP", uses: ["Base", "Cryptography"]),
         module("Agent", uses: ["Base", "Posix", "Cryptography", "Store", "Ratchet", "SMP"]),
         module("ChatProtocol", uses: ["Base", "JSON"]),

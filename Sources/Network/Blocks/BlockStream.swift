@@ -8,6 +8,7 @@ import Posix
 /// What it keeps of the peer is one block that has not come to its end; what it keeps for the peer, what it was given:
 /// who gives looks at `hasUnsent` before.
 public final class BlockStream {
+    /// For whoever goes on with it after the last block.
     let stream: TLSStream
     private let wakeUp: WakeUp
     private let size: Int

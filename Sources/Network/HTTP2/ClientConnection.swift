@@ -8,12 +8,22 @@ final class ClientRequest: Sendable {
     let body: any BodySource
     let sink: any BodySink
     let deadline: Deadline
+    /// The longest that nothing of it may move, where that counts instead of the deadline.
+    let patience: Duration
     private let state = Lock<(waiter: CheckedContinuation<Outcome, Never>?, isCancelled: Bool)>((nil, false))
 
     init(body: any BodySource, sink: any BodySink, deadline: Deadline) {
         self.body = body
         self.sink = sink
         self.deadline = deadline
+        patience = .zero
+    }
+
+    init(body: any BodySource, sink: any BodySink, patience: Duration) {
+        self.body = body
+        self.sink = sink
+        self.patience = patience
+        deadline = Deadline(after: patience)
     }
 
     func begin(_ continuation: CheckedContinuation<Outcome, Never>) {
@@ -52,6 +62,9 @@ final class ClientConnection: Sendable {
     init() throws(NetworkError) {
         wakeUp = try WakeUp.orExhausted()
     }
+
+    /// - Parameter wakeUp: what its thread waits for already.
+    init(wakeUp: WakeUp) { self.wakeUp = wakeUp }
 
     var isOpen: Bool {
         state.withLock { !$0.isClosing && $0.failure == nil && !$0.isGoingAway }

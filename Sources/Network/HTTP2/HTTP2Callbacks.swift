@@ -34,6 +34,9 @@ enum HTTP2Callbacks {
         nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) { _, frame, _, context in
             session(context).notSent(frame!.pointee)
         }
+        nghttp2_session_callbacks_set_before_frame_send_callback(callbacks) { _, frame, context in
+            session(context).willSend(frame!.pointee)
+        }
         nghttp2_session_callbacks_set_send_data_callback(callbacks) {
             _, frame, header, count, _, context in
             session(context).sendBody(

@@ -38,7 +38,8 @@ extension HTTP2Session {
     }
 
     func frameArrived(_ frame: nghttp2_frame) -> Int32 {
-        run {
+        heard &+= 1
+        return run {
             let type = UInt32(frame.hd.type)
             let carries = type == NGHTTP2_DATA.rawValue && frame.hd.length > 0
             guard allowance.take(frameThatCarries: carries) else {
@@ -66,7 +67,16 @@ extension HTTP2Session {
     }
 
     func dataArrived(stream: Int32, bytes: UnsafeRawBufferPointer) -> Int32 {
-        run { try events.bodyArrived(stream: stream, bytes: bytes) }
+        heard &+= 1
+        return run { try events.bodyArrived(stream: stream, bytes: bytes) }
+    }
+
+    /// nghttp2 resets a stream by itself where the peer breaks its rules.
+    func willSend(_ frame: nghttp2_frame) -> Int32 {
+        guard sendsNoResets, UInt32(frame.hd.type) == NGHTTP2_RST_STREAM.rawValue else { return 0 }
+        return run {
+            throw NetworkError(.protocolViolation, "The peer broke a rule of HTTP/2 on one of its streams.")
+        }
     }
 
     /// A request that could not be started, because the peer is going away.

@@ -36,10 +36,17 @@ final class HTTP2Session {
     var allowance = FrameAllowance()
     /// The peer takes no new streams any more.
     var isGoingAway = false
+    /// Frames and pieces of bodies that the peer sent: where it grows, the peer is there.
+    var heard: UInt64 = 0
+    /// Whether the session ends where a stream would have to be reset: some peers end all streams because of one.
+    let sendsNoResets: Bool
 
-    init(role: Role, events: any HTTP2SessionEvents) throws(NetworkError) {
+    init(
+        role: Role, events: any HTTP2SessionEvents, sendsNoResets: Bool = false
+    ) throws(NetworkError) {
         self.role = role
         self.events = events
+        self.sendsNoResets = sendsNoResets
         var callbacks: OpaquePointer?
         var options: OpaquePointer?
         guard nghttp2_session_callbacks_new(&callbacks) == 0, nghttp2_option_new(&options) == 0 else {
@@ -146,6 +153,11 @@ final class HTTP2Session {
 
     /// Whether part of the stream's outgoing body has not been handed to the connection.
     func hasUnsentBody(stream: Int32) -> Bool { outgoing[stream] != nil }
+
+    /// Asks the peer for a sign of life.
+    func ping() throws(NetworkError) {
+        try check(nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil))
+    }
 
     /// Tells the peer that no more streams are taken or made.
     func goAway() { _ = nghttp2_session_terminate_session(session, NGHTTP2_NO_ERROR.rawValue) }

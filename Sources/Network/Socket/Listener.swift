@@ -14,6 +14,8 @@ final class Listener: Sendable {
         var giveBack: Deadline?
         var next = 0
         var isStopping = false
+        /// Connections that are open go on.
+        var takesNoMore = false
         var isAccepting = true
         var waiting: [CheckedContinuation<Void, Never>] = []
 
@@ -83,21 +85,29 @@ final class Listener: Sendable {
 
     var isStopping: Bool { state.withLock { $0.isStopping } }
 
+    /// Takes no more connections. Those that are open go on until `stop`.
+    func takeNoMore() {
+        state.withLock { $0.takesNoMore = true }
+        wakeUp.notify()
+    }
+
+    private var takesMore: Bool { state.withLock { !$0.isStopping && !$0.takesNoMore } }
+
     /// Connections that are open now.
     var connectionCount: Int { state.withLock { $0.connections.count } }
 
     /// Accepts until it is stopped: the body of the accepting thread.
     private func accept() {
         let log = Log("network")
-        while !isStopping {
+        while takesMore {
             var requests = [socket.descriptor, wakeUp.descriptor].map {
                 pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
             }
             poll(&requests, milliseconds: state.withLock { $0.giveBack }?.milliseconds ?? -1)
-            if requests[1].revents != 0, !isStopping { wakeUp.clear() }
+            if requests[1].revents != 0, takesMore { wakeUp.clear() }
             giveBackMemory()
             do throws(NetworkError) {
-                while !isStopping, let accepted = try socket.accept() { begin(accepted) }
+                while takesMore, let accepted = try socket.accept() { begin(accepted) }
             } catch {
                 // Out of descriptors or memory: others must end first.
                 log.warning(error.sentence)
@@ -120,7 +130,7 @@ final class Listener: Sendable {
         let peer = socket.peer
         let number: Int? = state.withLock { state in
             guard state.connections.count < limits.connections,
-                state.counts[peer] ?? 0 < limits.connectionsOfPeer, !state.isStopping
+                state.counts[peer] ?? 0 < limits.connectionsOfPeer, !state.isStopping, !state.takesNoMore
             else { return nil }
             state.next += 1
             state.connections[state.next] = wakeUp

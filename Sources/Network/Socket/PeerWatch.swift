@@ -14,6 +14,9 @@ enum PeerWatch {
     /// asked (tcp(7), TCP_USER_TIMEOUT).
     static let unacknowledged: UInt32 = 10_000
 
+    /// A peer that may sleep for a while and come back: two minutes pass before it is gone.
+    static func allowSleep(on descriptor: Int32) { _ = chatfs_tcp_keep_alive(descriptor, 20, 10, 10) }
+
     /// - Parameter isClient: a server lets its clients take their time: to Linux one that reads nothing for a
     ///   while is as one that acknowledges nothing.
     static func begin(on descriptor: Int32, isClient: Bool) {

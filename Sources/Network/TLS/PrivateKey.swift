@@ -23,6 +23,21 @@ final class PrivateKey: @unchecked Sendable {
         return PrivateKey(adopting: key, kind: kind)
     }
 
+    /// The Ed25519 key of a seed of 32 bytes.
+    convenience init(ed25519 seed: [UInt8]) throws(NetworkError) {
+        guard let key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, seed, seed.count) else {
+            throw NetworkError(.configuration, "The private key cannot be read: \(takeOpenSSLReason()).")
+        }
+        self.init(adopting: key, kind: .ed25519)
+    }
+
+    /// What the key is made from: 32 bytes for Ed25519, 57 for Ed448. A secret.
+    var seed: [UInt8] {
+        var (bytes, count) = ([UInt8](repeating: 0, count: 64), 64)
+        guard EVP_PKEY_get_raw_private_key(pointer, &bytes, &count) == 1 else { return [] }
+        return Array(bytes.prefix(count))
+    }
+
     /// Reads `-----BEGIN PRIVATE KEY-----`.
     convenience init(pem: [UInt8]) throws(NetworkError) {
         // The empty pass phrase keeps OpenSSL from asking for one on the terminal.

@@ -6,10 +6,15 @@ final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
     /// The protocols in wire form, kept for the selection callback, which gets this object.
     private let protocols: [UInt8]
+    /// What clients of a server have to show, for its callback.
+    private let client: ClientIdentity?
 
-    private init(method: OpaquePointer?, protocols: [String]) throws(NetworkError) {
+    private init(
+        method: OpaquePointer?, protocols: [String], client: ClientIdentity? = nil
+    ) throws(NetworkError) {
         guard let pointer = SSL_CTX_new(method) else { throw TLSContext.failure() }
         self.pointer = pointer
+        self.client = client
         self.protocols = protocols.flatMap { [UInt8(clamping: $0.utf8.count)] + Array($0.utf8) }
         guard chatfs_ssl_ctx_set_min_proto_version(pointer, TLS1_3_VERSION) == 1,
             chatfs_ssl_ctx_set_max_proto_version(pointer, TLS1_3_VERSION) == 1,
@@ -37,7 +42,8 @@ final class TLSContext: @unchecked Sendable {
     }
 
     convenience init(server settings: TLSServerSettings) throws(NetworkError) {
-        try self.init(method: TLS_server_method(), protocols: settings.applicationProtocols)
+        try self.init(
+            method: TLS_server_method(), protocols: settings.applicationProtocols, client: settings.client)
         let chain = settings.identity.certificates.compactMap { Certificate(der: $0) }
         guard let leaf = chain.first, SSL_CTX_use_certificate(pointer, leaf.pointer) == 1,
             SSL_CTX_use_PrivateKey(pointer, settings.identity.key.pointer) == 1
@@ -48,8 +54,27 @@ final class TLSContext: @unchecked Sendable {
             }
         }
         SSL_CTX_set_num_tickets(pointer, 0)
-        SSL_CTX_set_alpn_select_cb(
-            pointer, TLSContext.select, Unmanaged.passUnretained(self).toOpaque())
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        if !protocols.isEmpty { SSL_CTX_set_alpn_select_cb(pointer, TLSContext.select, context) }
+        guard client != nil else { return }
+        SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+        SSL_CTX_set_cert_verify_callback(pointer, TLSContext.checkClient, context)
+    }
+
+    /// A refusal ends the handshake with the alert "unknown_ca". The context outlives its connections.
+    private static let checkClient: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
+        store, context in
+        guard let store, let context else { return 0 }
+        let stack = X509_STORE_CTX_get0_untrusted(store)
+        let chain = (0..<max(0, chatfs_x509_stack_count(stack))).compactMap { index in
+            chatfs_x509_stack_value(stack, index).map { pointer in encoded { i2d_X509(pointer, $0) } }
+        }
+        let client = Unmanaged<TLSContext>.fromOpaque(context).takeUnretainedValue().client
+        guard client?.admits(chain) == true else {
+            X509_STORE_CTX_set_error(store, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY)
+            return 0
+        }
+        return 1
     }
 
     /// The client's offers against ours, ours first. The context outlives its connections.

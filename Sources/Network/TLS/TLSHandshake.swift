@@ -64,7 +64,8 @@ extension TLSStream {
         let stream = try TLSStream(context: context, socket: socket, isClient: false)
         try stream.shakeHands(
             deadline: deadline, stop: stop, late: "A client did not finish the TLS handshake in time.", turn)
-        guard stream.applicationProtocol.map(applicationProtocols.contains) == true else {
+        let isAgreed = stream.applicationProtocol.map(applicationProtocols.contains) == true
+        guard isAgreed || applicationProtocols.isEmpty else {
             throw NetworkError(
                 .handshake,
                 "A client did not offer the protocol \(applicationProtocols.joined(separator: ", ")).")

@@ -16,11 +16,17 @@ public struct TLSClientSettings: Sendable {
 /// What a server shows on a TLS connection.
 public struct TLSServerSettings: Sendable {
     public var identity: ServerIdentity
-    /// Application protocols accepted; a client that offers none of them, or none at all, is refused.
+    /// Application protocols accepted; a client that offers none of them, or none at all, is refused. Empty: nothing is
+    /// agreed on, whatever is offered.
     public var applicationProtocols: [String]
+    /// What clients have to show within the handshake; nil: nothing.
+    public var client: ClientIdentity?
 
-    public init(identity: ServerIdentity, applicationProtocols: [String] = ["xftp/1"]) {
+    public init(
+        identity: ServerIdentity, applicationProtocols: [String] = ["xftp/1"], client: ClientIdentity? = nil
+    ) {
         self.identity = identity
         self.applicationProtocols = applicationProtocols
+        self.client = client
     }
 }

@@ -128,12 +128,16 @@ final class TLSStream {
         _ = try? flush()
     }
 
-    /// The certificates the peer showed, DER, leaf first. Empty on a server.
+    /// The certificates the peer showed, DER, leaf first. Empty on a server that demands none.
     var peerCertificates: [[UInt8]] {
-        guard let stack = SSL_get_peer_cert_chain(ssl) else { return [] }
-        return (0..<chatfs_x509_stack_count(stack)).compactMap { index in
-            chatfs_x509_stack_value(stack, index).map { pointer in encoded { i2d_X509(pointer, $0) } }
-        }
+        // On a server the chain is without the leaf.
+        let leaf = isClient ? nil : SSL_get0_peer_certificate(ssl)
+        let first = leaf.map { pointer in [encoded { i2d_X509(pointer, $0) }] } ?? []
+        guard let stack = SSL_get_peer_cert_chain(ssl) else { return first }
+        return first
+            + (0..<chatfs_x509_stack_count(stack)).compactMap { index in
+                chatfs_x509_stack_value(stack, index).map { pointer in encoded { i2d_X509(pointer, $0) } }
+            }
     }
 
     /// The protocol agreed on with ALPN.
