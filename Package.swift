@@ -21,6 +21,7 @@ func tests(of name: String, uses: [String] = []) -> Target {
         resources: [.copy("Resources")].filter { _ in
             [
                 "Cryptography", "Ratchet", "SMP", "Agent", "ChatProtocol", "XFTP", "OfficialCore",
+                "RemoteControl",
             ].contains(name)
         },
         swiftSettings: settings)
@@ -79,6 +80,7 @@ let package = Package(
         module(
             "SMPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "SMP", "SMPClient"]),
         module("SMPClient", uses: ["Base", "Posix", "Cryptography", "Network", "SMP"]),
+        module("RemoteControl", uses: ["Base", "Posix", "Cryptography", "JSON", "Network"]),
         module("CoreServices", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP"]),
         module(
             "EmbeddedCore",
@@ -186,6 +188,7 @@ let package = Package(
         tests(of: "ChatProtocol", uses: ["JSON"]),
         tests(of: "XFTP", uses: ["Cryptography", "Network", "XFTPRelay", "chatfs"]),
         tests(of: "XFTPRelay", uses: ["XFTP", "Cryptography", "Network", "chatfs"]),
+        tests(of: "RemoteControl", uses: ["COpenSSL", "Cryptography", "JSON", "Network", "Posix"]),
         tests(of: "CoreServices", uses: ["ChatCore", "Cryptography", "Posix", "Store", "XFTP"]),
         tests(
             of: "EmbeddedCore",
@@ -255,7 +258,8 @@ if Context.environment["CHATFS_FUZZING"] != nil {
     let fuzzed: [Target.Dependency] = [
         "Base", "Posix", "Cryptography", "KeySlots", "SealedPages", "Store", "Network", "Ratchet", "SMP",
         "SMPRelay", "Agent",
-        "JSON", "ChatProtocol", "ChatCore", "XFTP", "XFTPRelay", "CoreServices", "EmbeddedCore",
+        "JSON", "ChatProtocol", "ChatCore", "XFTP", "XFTPRelay", "RemoteControl", "CoreServices",
+        "EmbeddedCore",
         "OfficialCore", "Links", "Namespace", "Archive", "Media", "MessageBus", "Outbox", "Thumbnails",
         "Desktop",
         "Notifications", "CommandLineKit",

@@ -66,6 +66,13 @@ public struct JSONValue: Sendable {
         }
     }
 
+    /// The value as it stands in the text.
+    public var source: ArraySlice<UInt8> {
+        // A string is noted without its quotes.
+        let quote: Int32 = node.kind == .string || node.kind == .escapedString ? 1 : 0
+        return document.bytes[Int(node.start - quote)..<Int(node.end + quote)]
+    }
+
     /// Whether it is this very string; only for strings without escapes, such as the names of types.
     public func isString(_ word: StaticString) -> Bool {
         node.kind == .string && isEqual(node, to: word)

@@ -7,20 +7,32 @@ import Testing
 public enum VectorValue: Decodable, Sendable {
     case text(String)
     case number(Int)
+    case flag(Bool)
     case list([VectorValue])
     case object([String: VectorValue])
 
-    /// The file `Resources/smp/NAME.json` beside the test's source; `Bundle` would need the whole of Foundation.
-    public static func file(_ name: String, besides source: String = #filePath) throws -> VectorValue {
-        let folder = source.split(separator: "/").dropLast().joined(separator: "/")
-        let bytes = try OpenFile("/\(folder)/Resources/smp/\(name).json", flags: 0).readAll(limit: 16 << 20)
-        return try JSONDecoder().decode(VectorValue.self, from: Data(bytes))
+    /// The file `Resources/FOLDER/NAME.json` beside the test's source.
+    public static func file(
+        _ name: String, in folder: String = "smp", besides source: String = #filePath
+    ) throws -> VectorValue {
+        try JSONDecoder().decode(VectorValue.self, from: Data(bytes(name, in: folder, besides: source)))
+    }
+
+    /// The same as it is. `Bundle` would need the whole of Foundation.
+    public static func bytes(
+        _ name: String, in folder: String, besides source: String = #filePath
+    ) throws -> [UInt8] {
+        let tests = source.split(separator: "/").dropLast().joined(separator: "/")
+        return try OpenFile("/\(tests)/Resources/\(folder)/\(name).json", flags: 0)
+            .readAll(limit: 16 << 20)
     }
 
     public init(from decoder: any Decoder) throws {
         let value = try decoder.singleValueContainer()
         if let text = try? value.decode(String.self) {
             self = .text(text)
+        } else if let flag = try? value.decode(Bool.self) {
+            self = .flag(flag)
         } else if let number = try? value.decode(Int.self) {
             self = .number(number)
         } else if let list = try? value.decode([VectorValue].self) {

@@ -22,7 +22,7 @@ struct Target: Sendable {
     static let all: [Target] =
         descriptions + words + names + xftp + relay + ratchet + messaging + messageRelay + agent
         + chatProtocol + http2 + sockets
-        + officialCore + control + rows + files + [salvage, sealedRecords] + sealedPages + media
+        + officialCore + phone + control + rows + files + [salvage, sealedRecords] + sealedPages + media
         + notifications + archives
 }
 

@@ -1,0 +1,82 @@
+import Base
+import JSON
+
+/// One argument of a command to the phone: what it may look like.
+enum CommandArgument {
+    /// Digits, at most 19.
+    case number
+    /// Numbers with commas between them.
+    case numbers
+    /// A number behind one of these signs: `@` a contact, `#` a group, `*` the user's notes.
+    case chat(of: String)
+    /// One of these words.
+    case word([String])
+    /// The same, where it may be missing.
+    case optional([String])
+    /// A number behind a word.
+    case value(String)
+    /// Messages as JSON, to the end of the command.
+    case messages
+
+    /// Whether the front of `words` fits, which is then removed.
+    func take(from words: inout ArraySlice<Substring>) -> Bool {
+        switch self {
+        case .optional(let choices):
+            if let word = words.first, choices.contains(String(word)) { words.removeFirst() }
+            return true
+        case .messages:
+            let text = words.joined(separator: " ")
+            words = []
+            return Self.areMessages(text)
+        default:
+            guard let word = words.popFirst() else { return false }
+            return fits(word)
+        }
+    }
+
+    private func fits(_ word: Substring) -> Bool {
+        switch self {
+        case .number: return Self.isNumber(word)
+        case .numbers:
+            return word.split(separator: ",", omittingEmptySubsequences: false).allSatisfy(Self.isNumber)
+        case .chat(let signs):
+            guard let sign = word.first, signs.contains(sign) else { return false }
+            return Self.isNumber(word.dropFirst())
+        case .word(let choices): return choices.contains(String(word))
+        case .value(let name): return word.hasPrefix(name) && Self.isNumber(word.dropFirst(name.count))
+        case .optional, .messages: return false
+        }
+    }
+
+    private static func isNumber(_ text: Substring) -> Bool {
+        (1...19).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+    }
+
+    /// An array of messages whose files are names in the phone's own folder of files: no other file of the phone can be
+    /// sent.
+    private static func areMessages(_ text: String) -> Bool {
+        guard let messages = JSONValue.parse(Array(text.utf8)), text.first == "[", !messages.elements.isEmpty
+        else { return false }
+        return messages.elements.allSatisfy { message in
+            let sources = message.members.filter { $0.name == "fileSource" }
+            // Earlier versions had the path beside the content.
+            guard message.isObject, !message.members.contains(where: { $0.name == "filePath" }),
+                sources.count <= 1
+            else { return false }
+            guard let source = sources.first?.value, !source.isNull else { return true }
+            let paths = source.members.filter { $0.name == "filePath" }
+            guard paths.count == 1, let path = paths[0].value.string else { return false }
+            return PhoneFileName.isClean(path)
+        }
+    }
+}
+
+/// A name of a file on the phone.
+enum PhoneFileName {
+    /// Whether it is one path component, without control characters, and none that means another folder. The phone does
+    /// not clean names itself.
+    static func isClean(_ name: String) -> Bool {
+        (1...255).contains(name.utf8.count) && name != "." && name != ".."
+            && name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "/") }
+    }
+}

@@ -1,0 +1,57 @@
+import Base
+import Cryptography
+import Network
+
+/// A file behind a request, encrypted as the connection takes it.
+final class SealedAttachment: BodySource {
+    private struct State {
+        var box: StreamBox
+        /// Bytes that go out next, before anything else: the header at first, the tag at last.
+        var waiting: [UInt8]
+        var left: Int
+        var hasTag = false
+    }
+
+    private static let mark: UInt8 = 1
+    private static let headerLength = 5
+    /// The longest file: its length with its tag is a number of four bytes.
+    static let longest = Int(UInt32.max) - StreamBox.tagLength
+
+    let length: Int
+    private let file: any BodySource
+    private let state: Lock<State>
+
+    /// - Throws: `.limit` for a file that is too long for this protocol.
+    init(_ file: any BodySource, key: BoxKey) throws(RemoteControlError) {
+        guard file.length <= Self.longest else {
+            throw RemoteControlError(.limit, "A file for the phone can have 4 GiB at most.")
+        }
+        self.file = file
+        length = Self.headerLength + file.length + StreamBox.tagLength
+        var header = [Self.mark]
+        header.append(bigEndian: UInt32(file.length + StreamBox.tagLength))
+        state = Lock(State(box: try .opening(key), waiting: header, left: file.length))
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        // The connection's thread alone calls this; the file may block, so nothing is locked meanwhile.
+        var state = self.state.withLock { $0 }
+        defer { self.state.withLock { [state] in $0 = state } }
+        if state.waiting.isEmpty, state.left > 0 {
+            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, state.left)])
+            let count = try file.read(into: part)
+            guard count > 0 else { return 0 }
+            state.box.seal(UnsafeMutableRawBufferPointer(rebasing: part[..<count]))
+            state.left -= count
+            return count
+        }
+        if state.waiting.isEmpty, !state.hasTag {
+            state.waiting = state.box.tag()
+            state.hasTag = true
+        }
+        let count = min(buffer.count, state.waiting.count)
+        buffer.copyBytes(from: state.waiting.prefix(count))
+        state.waiting.removeFirst(count)
+        return count
+    }
+}

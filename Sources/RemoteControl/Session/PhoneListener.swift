@@ -1,0 +1,78 @@
+import Base
+import Cryptography
+import Network
+
+/// Waits at one address for one phone of a pairing, and has one session with it. The keys of its link are for this
+/// session only.
+public final class PhoneListener: Sendable {
+    /// What the phone scans.
+    public let link: String
+    public let endpoint: Endpoint
+    private let server: ReversedServer
+
+    /// Listens and starts to accept.
+    /// - Parameters:
+    ///   - time: seconds since 1970, for the link.
+    ///   - remember: keeps the phone durably, before its hello is answered: both sides need the keys of the last session.
+    ///     Where it throws, the session does not begin.
+    ///   - observe: hears what happens.
+    /// - Throws: `NetworkError` for an address that cannot be listened on; `RemoteControlError` for one that no link can
+    ///   have.
+    public static func start(
+        _ settings: PhoneListenerSettings, pairing: Pairing, time: Int64,
+        remember: @escaping @Sendable (Pairing.Phone) throws -> Void,
+        observe: @escaping @Sendable (PhoneListenerEvent) -> Void
+    ) throws -> PhoneListener {
+        let opening = SessionOpening(
+            settings: settings, pairing: pairing, remember: remember, observe: observe)
+        let client = pairing.phone.map { ClientIdentity.authority($0.authority) } ?? .anyone
+        let server = try ReversedServer.start(
+            on: settings.endpoint,
+            tls: TLSServerSettings(
+                identity: pairing.authority.leaf(), applicationProtocols: [], client: client),
+            size: HelloBlock.size, limits: settings.limits, refused: { observe(.refused($0)) },
+            serve: { opening.serve($0) })
+        do {
+            let link = try opening.link(port: server.endpoint.port, time: time)
+            opening.begun(server)
+            return PhoneListener(link: link, endpoint: server.endpoint, server: server, opening: opening)
+        } catch {
+            server.takeNoMore()
+            throw error
+        }
+    }
+
+    private let opening: SessionOpening
+
+    private init(link: String, endpoint: Endpoint, server: ReversedServer, opening: SessionOpening) {
+        self.link = link
+        self.endpoint = endpoint
+        self.server = server
+        self.opening = opening
+    }
+
+    /// The packet that says the link to the phone of this pairing, once a second from the address of the link; nil before
+    /// the first session.
+    /// - Throws: `.configuration` for a link that is too long.
+    public func announcement() throws(RemoteControlError) -> [UInt8]? {
+        try opening.announcement(of: link)
+    }
+
+    /// Says the link in the local network until a phone has connected or the task is cancelled, once a second for a
+    /// minute. Only the phone of this pairing can read it, and only where the link's host is an IPv4 address of this
+    /// machine. Does nothing before the first session.
+    /// - Throws: `RemoteControlError` for a link that is too long, `NetworkError` for another host.
+    public func announce() async throws {
+        guard let packet = try announcement() else { return }
+        let sender = try MulticastSender(
+            from: opening.host, to: Announcement.group, port: Announcement.port)
+        for _ in 0..<60 where opening.isWaiting && !Task.isCancelled {
+            // A network that takes nothing now may do so in a second.
+            try? sender.send(packet)
+            try? await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    /// Ends the session too, and waits until its threads have ended.
+    public func stop() async { await server.stop() }
+}

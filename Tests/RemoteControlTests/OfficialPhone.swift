@@ -1,0 +1,84 @@
+import Base
+import Glibc
+import JSON
+import Network
+import Posix
+import TestSupport
+
+/// The official program as a phone: its commands confirm links and codes. It needs no relay.
+final class OfficialPhone: Sendable {
+    private final class Heard: WebSocketListener {
+        let frames = Lock<[String]>([])
+
+        func received(_ message: [UInt8]) {
+            let text = String(decoding: message, as: UTF8.self)
+            frames.withLock { $0.append(text) }
+        }
+
+        func ended(_ error: NetworkError) {}
+    }
+
+    private let folder: TemporaryFolder
+    let program: RunningProcess
+    private let socket: WebSocketClient
+    private let heard: Heard
+    private let count = Lock(0)
+
+    init() async throws {
+        folder = try TemporaryFolder()
+        guard let port = LoopbackPort.unused() else { throw WaitedInVain("no port is free") }
+        let files = try folder.makeFolder("files")
+        let made = try await Shell.script(
+            #"printf 'bob\n' | "$PROGRAM" -d "$DATABASE" -y -e /user -t 0"#,
+            environment: OfficialPrograms.environment.merging([
+                "PROGRAM": OfficialPrograms.path("simplex-chat"), "DATABASE": folder.path("db"),
+            ]) { $1 })
+        guard made.succeeded else { throw WaitedInVain("/user: \(made.output)") }
+        var settings = ChildProcess.Settings(
+            OfficialPrograms.path("simplex-chat"),
+            [
+                "-d", folder.path("db"), "-y", "-p", "\(port)", "--device-name", "Telephone",
+                "--files-folder", files,
+            ])
+        settings.environment = OfficialPrograms.environment
+        let started = try await RunningProcess.start(settings)
+        program = started
+        let heard = Heard()
+        self.heard = heard
+        socket = try await wait(for: "the program listens") {
+            guard started.isRunning else { throw WaitedInVain("it ended: \(started.errors)") }
+            return try? await WebSocketClient.connect(
+                to: Endpoint(host: "127.0.0.1", port: port), timeout: .seconds(20), listener: heard)
+        }
+    }
+
+    deinit { program.send(SIGKILL) }
+
+    /// The answer to a command, whatever it is.
+    @discardableResult
+    func command(_ text: String) async throws -> String {
+        let number = count.withLock { count in
+            count += 1
+            return count
+        }
+        let mark = #""corrId":"test-\#(number)""#
+        try socket.send(Array(#"{\#(mark),"cmd":\#(JSONText.string(text))}"#.utf8))
+        return try await wait(for: "an answer to \(text.prefix(20))") {
+            heard.frames.withLock { $0.first { $0.contains(mark) } }
+        }
+    }
+
+    /// The session code that it shows after a command.
+    func connect(_ link: String) async throws -> String {
+        heard.frames.withLock { $0 = [] }
+        let answer = try await command("/connect remote ctrl \(link)")
+        guard !answer.contains("chatCmdError") else { throw WaitedInVain(answer) }
+        return try await wait(for: "a code") {
+            heard.frames.withLock { frames in
+                frames.compactMap { frame in
+                    JSONValue.parse(Array(frame.utf8))?["resp"]?["sessionCode"]?.string
+                }.last
+            }
+        }
+    }
+}
