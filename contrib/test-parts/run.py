@@ -22,6 +22,8 @@ MOUNTING = "MountTests"
 # Whole modules compile in two thirds of the time. A test bundle needs its index, and an index needs one object
 # file for each source file, which only a number of threads gives.
 FLAGS = ["-whole-module-optimization", "-num-threads", "1"]
+# The compiler checks its own code after each of its passes, for a third more time.
+VERIFYING_FLAGS = ["-Xfrontend", "-sil-verify-all"]
 
 
 def parse_arguments():
@@ -35,6 +37,8 @@ def parse_arguments():
     parser.add_argument("--jobs", type=int, default=2 * os.cpu_count(), metavar="N",
                         help="processes at a time (default: two for each processor)")
     parser.add_argument("--build", action="store_true", help="run nothing, and print the folder of the products")
+    parser.add_argument("--verify", action="store_true",
+                        help="have the compiler verify what it makes (-sil-verify-all); in a build of its own")
     arguments = parser.parse_args()
     if arguments.targets and arguments.changed:
         parser.error("give either targets or --changed")
@@ -57,19 +61,20 @@ def chosen_targets(arguments, package):
     return arguments.targets or package.tests
 
 
-def build(targets, package):
+def build(targets, package, verify):
     """Builds the targets with the programs that they start. Returns the folder of the products.
 
-    Some targets are built in a folder of their own: what they leave out must not be built anew for a complete run.
+    Some targets are built in a folder of their own: what they leave out must not be built anew for a complete run. So
+    are those that the compiler verifies.
     """
     complete = len(targets) == len(package.tests)
-    folder = ROOT / ".build" / ("complete" if complete else "selected")
+    folder = ROOT / ".build" / ("verified" if verify else "complete" if complete else "selected")
     environment = dict(os.environ)
     environment.pop("CHATFS_TESTS", None)
     if not complete:
         environment["CHATFS_TESTS"] = " ".join(targets)
     command = ["swift", "build", "--build-tests", "--scratch-path", folder]
-    for flag in FLAGS:
+    for flag in FLAGS + (VERIFYING_FLAGS if verify else []):
         command += ["-Xswiftc", flag]
     # The output of contrib/test --build is the folder alone.
     if subprocess.run(command, cwd=ROOT, env=environment, stdout=sys.stderr).returncode != 0:
@@ -171,7 +176,7 @@ def main():
         say("no test concerns the change")
         return True
     began = time.monotonic()
-    built = build(targets, package)
+    built = build(targets, package, arguments.verify)
     bundle = next(built.glob("*.xctest"))
     say(f"built in {time.monotonic() - began:.0f} s")
     if arguments.build:
