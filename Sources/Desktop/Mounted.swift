@@ -78,6 +78,27 @@ public struct Mounted: Hashable, Sendable {
         }
     }
 
+    /// Those of this user, and of several those whose daemons have not ended. Of what answers nothing within five
+    /// seconds it is not known, so it stays. Blocks.
+    /// - Throws: `.system` where the mount table cannot be read.
+    public static func own() throws(DesktopError) -> [Mounted] {
+        let own = try all().filter { $0.mount.user == nil || $0.mount.user == geteuid() }
+        guard own.count > 1 else { return own }
+        let answers = Lock<[Answer?]>(own.map { _ in nil })
+        for (index, mounted) in own.enumerated() {
+            let path = mounted.mountpoint + "/.chatfs/status.json"
+            // It may wait for ever.
+            Thread.start("mount-status") {
+                let answer = read(path)
+                answers.withLock { $0[index] = answer }
+            }
+        }
+        let end = ContinuousClock.now + timeout
+        while answers.withLock({ $0.contains(nil) }), ContinuousClock.now < end { usleep(2000) }
+        let living = zip(own, answers.withLock { $0 }).filter { $0.1 != .disconnected }.map(\.0)
+        return living.isEmpty ? own : living
+    }
+
     static func read(_ path: String) -> Answer {
         do throws(SystemError) {
             let file = try OpenFile(path, flags: O_RDONLY)

@@ -17,8 +17,14 @@ public enum MountTable {
         /// For example `fuse.chatfs`.
         public let type: String
         public let source: String
+        /// Who mounted a filesystem of FUSE (`user_id`); nil of any other.
+        public let user: uid_t?
 
-        init(id: Int, serial: UInt64? = nil, device: String, path: String, type: String, source: String) {
+        init(
+            id: Int, serial: UInt64? = nil, device: String, path: String, type: String, source: String,
+            user: uid_t? = nil
+        ) {
+            self.user = user
             self.id = id
             self.serial = serial
             self.device = device
@@ -71,7 +77,7 @@ public enum MountTable {
         let isKnown = chatfs_mount_serial(place.descriptor, &serial) == 1
         return Mount(
             id: found.id, serial: isKnown ? serial : nil, device: found.device, path: found.path,
-            type: found.type, source: found.source)
+            type: found.type, source: found.source, user: found.user)
     }
 
     /// The root of the mount with these numbers, for calls that begin there (openat(2) and its like), if that mount is
@@ -109,8 +115,15 @@ public enum MountTable {
         return Mount(
             id: id, device: String(decoding: fields[2], as: UTF8.self), path: unescaped(fields[4]),
             type: unescaped(fields[dash + 1]),
-            source: unescaped(fields[dash + 2])
+            source: unescaped(fields[dash + 2]), user: fields.dropFirst(dash + 3).first.flatMap(user)
         )
+    }
+
+    /// Of the options of the filesystem: `rw,user_id=1000,group_id=1000`.
+    private static func user(in options: [UInt8]) -> uid_t? {
+        let name = Array("user_id=".utf8)
+        return options.split(separator: UInt8(ascii: ",")).first { $0.starts(with: name) }
+            .flatMap { uid_t(String(decoding: $0.dropFirst(name.count), as: UTF8.self)) }
     }
 
     /// `\040` is a space: the kernel writes blanks, newlines and backslashes in octal.

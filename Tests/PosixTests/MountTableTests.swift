@@ -17,6 +17,11 @@ struct MountTableTests {
                 MountTable.Mount(
                     id: 90, device: "0:55", path: "/home/a b\\c", type: "fuse.chatfs", source: "my chats")
             ),
+            (
+                "91 36 0:56 / /b rw - fuse.chatfs chatfs rw,user_id=1000,group_id=1000",
+                MountTable.Mount(
+                    id: 91, device: "0:56", path: "/b", type: "fuse.chatfs", source: "chatfs", user: 1000)
+            ),
         ])
     func lines(line: String, mount: MountTable.Mount) {
         #expect(MountTable.parse(Array(line.utf8)[...]) == mount)

@@ -54,7 +54,7 @@ extension Mounted {
 
     /// The same without asking a mount for the name of its profile. Blocks for a moment.
     static func usual(_ word: String?) throws -> Mounted {
-        let mounts = try all()
+        let mounts = word == nil ? try own() : try all()
         let choice = MountChoice(
             mounts: mounts.map { MountChoice.Candidate(path: $0.mountpoint) }, folder: currentFolder())
         let path = try word.map { try Mountpoint.absolutePath(of: $0) }
