@@ -104,6 +104,9 @@ struct ProgramWordsTests {
                 ("queued", nil),
             ]))
         #expect(!busy.synced && busy.pending == 2 && busy.failed == 3 && busy.lastError == "first")
+        // Relays are to be approved, or were not reached: nothing is on its way.
+        let waiting = ProgramStatus(try Self.status([("remote", "Approve its relays.")]))
+        #expect(waiting.synced && waiting.pending == 0 && waiting.lastError == "Approve its relays.")
         let away = ProgramStatus(try Self.status([("sending", "later")], problem: "The core is away."))
         #expect(!away.connected && !away.synced && away.lastError == "The core is away.")
         #expect(!ProgramStatus(try Self.status([], problem: "x")).synced && !away.suspended)

@@ -53,6 +53,22 @@ struct ConditionTests {
         await stage.hydrator.shutDown()
     }
 
+    @Test func chunkThatNobodyWantsAnyMoreIsNotReceiving() async throws {
+        let stage = try Stage()
+        let gate = Gate()
+        let source = MemorySource(size: Self.size)
+        source.behaviour.withLock { $0.gate = gate }
+        let file = stage.hydrator.open(stage.offer(source))
+        let reader = Task { try await file.bytes(0..<10) }
+        try await wait(until: "the relay is asked") { gate.waiting >= 1 }
+        reader.cancel()
+        _ = await reader.result
+        file.close()
+        #expect(condition(stage).stage == .idle)
+        gate.open()
+        await stage.hydrator.shutDown()
+    }
+
     @Test func undescribedFileIsIdleWithoutReader() async throws {
         let stage = try Stage()
         stage.core.state.withLock { $0.claims[FileID(1)] = .success(nil) }

@@ -71,9 +71,6 @@ struct ChunkMap: Sendable {
         }
     }
 
-    /// Some are being fetched.
-    var isInFlight: Bool { states.contains(.inFlight) }
-
     var completionProblem: FileProblem? {
         if case .failed(let problem) = completion { problem } else { nil }
     }

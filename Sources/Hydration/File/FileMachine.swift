@@ -322,8 +322,10 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         }
     }
 
+    /// What is still coming of a chunk that nobody wants any more does not count: where its relay has fallen silent,
+    /// that stays so.
     private func isFetched(_ chunks: ChunkMap, _ requests: FetchRequests) -> Bool {
-        demand.isWanted || chunks.isInFlight || !requests.isEmpty
+        demand.isWanted || !requests.isEmpty
     }
 
     // MARK: - Preparation

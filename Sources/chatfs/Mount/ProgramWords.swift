@@ -44,11 +44,16 @@ extension ProgramStatus {
         let isFailed = { (transfer: MountStatus.Transfer) in
             ["failed", "unsure", "recovered"].contains(transfer.state)
         }
+        // One that waits for a word of the user, as for the approval of its relays, is not on its way.
+        let isPending = { (transfer: MountStatus.Transfer) in
+            ["receiving", "draft", "queued", "sending"].contains(transfer.state)
+        }
         let failed = status.transfers.count(where: isFailed)
+        let pending = status.transfers.count(where: isPending)
         self.init(
             connected: status.coreProblem == nil,
-            synced: status.coreProblem == nil && status.transfers.isEmpty,
-            pending: status.transfers.count - failed, failed: failed, suspended: status.suspended != nil,
+            synced: status.coreProblem == nil && pending == 0 && failed == 0,
+            pending: pending, failed: failed, suspended: status.suspended != nil,
             lastError: status.coreProblem ?? status.transfers.lazy.compactMap(\.error).first)
     }
 }
