@@ -9,6 +9,9 @@ final class FolderWatchers: Sendable {
         var send: (@Sendable (WatcherNotice) -> Void)?
         /// Of entries on their way: the state that was told last.
         var told: [NodeID: EntryState] = [:]
+        var folders = ListedFolders()
+        /// Tells what is held when its time comes.
+        var isTelling = false
     }
 
     private let known: KnownFolders
@@ -21,6 +24,9 @@ final class FolderWatchers: Sendable {
     }
 
     func tell(through send: (@Sendable (WatcherNotice) -> Void)?) { state.withLock { $0.send = send } }
+
+    /// A part of a folder is being listed, or a window finds out the types of its files.
+    func listed(_ folder: NodeID) { state.withLock { $0.folders.listed(folder, now: .now) } }
 
     func appeared(_ node: Node) {
         remember(node)
@@ -53,6 +59,26 @@ final class FolderWatchers: Sendable {
 
     private func send(_ notice: WatcherNotice) {
         guard known.isKnown(notice.folder) else { return }
-        state.withLock { $0.send }?(notice)
+        let (isHeld, begins) = state.withLock { state in
+            let isHeld = state.folders.hold(notice, now: .now)
+            defer { state.isTelling = state.isTelling || isHeld }
+            return (isHeld, isHeld && !state.isTelling)
+        }
+        if begins { Task { await tellHeld() } }
+        if !isHeld { state.withLock { $0.send }?(notice) }
+    }
+
+    private func tellHeld() async {
+        while true {
+            let next = state.withLock { state in
+                let next = state.folders.nextDue
+                state.isTelling = next != nil
+                return next
+            }
+            guard let next else { return }
+            try? await Task.sleep(until: next, clock: .continuous)
+            let (due, send) = state.withLock { ($0.folders.takeDue(now: .now), $0.send) }
+            for notice in due { send?(notice) }
+        }
     }
 }

@@ -293,6 +293,7 @@ extension FileSystem {
     }
 
     public func prepare(_ folder: NodeID) -> Answer<Void> {
+        watchers.listed(folder)
         let prepared = loader.prepare(folder)
         guard offers.isNew(folder) else { return prepared }
         return .later { [offers] in
