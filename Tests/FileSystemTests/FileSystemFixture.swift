@@ -28,7 +28,7 @@ final class FileSystemFixture {
         readDeadline: Duration = .seconds(60), itemsInMemory: Int? = nil, itemsLoadedAhead: Int = 0,
         showsEverything: Bool = true,
         clock: any OutboxClock = SystemOutboxClock(), drafts: MemoryDrafts? = nil,
-        callers: CallerPolicy = CallerPolicy(), opener: Caller? = nil,
+        callers: CallerPolicy = CallerPolicy(), opener: Caller? = nil, traits: ProgramTraits? = nil,
         thumbnails: (any ThumbnailMaking)? = nil, items: (ScriptedCore) -> Void = { _ in }
     ) async throws -> FileSystemFixture {
         let folder = try TemporaryFolder()
@@ -44,7 +44,8 @@ final class FileSystemFixture {
         items(core)
         let fixture = try await FileSystemFixture(
             folder, core, deletion, quietTime, readDeadline, clock, drafts, itemsInMemory: itemsInMemory,
-            itemsLoadedAhead: itemsLoadedAhead, callers: callers, opener: opener, thumbnails: thumbnails)
+            itemsLoadedAhead: itemsLoadedAhead, callers: callers, opener: opener, traits: traits,
+            thumbnails: thumbnails)
         if showsEverything { await fixture.fileSystem.showEverything() }
         return fixture
     }
@@ -54,7 +55,7 @@ final class FileSystemFixture {
         _ folder: TemporaryFolder, _ core: ScriptedCore, _ deletion: DeletionPolicy, _ quietTime: Duration,
         _ readDeadline: Duration, _ clock: any OutboxClock = SystemOutboxClock(),
         _ drafts: MemoryDrafts? = nil, itemsInMemory: Int? = nil, itemsLoadedAhead: Int = 0,
-        callers: CallerPolicy = CallerPolicy(), opener: Caller? = nil,
+        callers: CallerPolicy = CallerPolicy(), opener: Caller? = nil, traits: ProgramTraits? = nil,
         thumbnails: (any ThumbnailMaking)? = nil
     ) async throws {
         self.folder = folder
@@ -73,6 +74,7 @@ final class FileSystemFixture {
             cacheDisk: try OpenFile(folder.path, flags: O_RDONLY), mountpoint: "/mnt")
         settings.callers = callers
         if let opener { settings.identifyCaller = { _ in opener } }
+        settings.lookAtProgram = { _, _ in traits }
         settings.callerTimeout = .seconds(60)
         if let itemsInMemory { settings.itemsInMemory = itemsInMemory }
         settings.itemsLoadedAhead = itemsLoadedAhead

@@ -1,11 +1,24 @@
 import Base
 import Glibc
+import Namespace
 import Posix
+
+/// What is opened, and how.
+struct ItemOpening: Sendable {
+    /// Those of open(2).
+    var flags: Int32
+    var name: EntryName
+    var folder: NodeID
+    /// In bytes.
+    var size: UInt64
+}
 
 /// Asks who opens a file that is not here, decides by the policy, and keeps count. Any thread.
 final class CallerCheck: Sendable {
     /// Finds out what a thread is part of. May block for a while; nil: that cannot be seen.
     typealias Identify = @Sendable (_ thread: pid_t) -> Caller?
+    /// The same of how its program treats files, and whether it shows this folder.
+    typealias Look = @Sendable (_ thread: pid_t, _ folder: NodeID) -> ProgramTraits?
 
     private struct State {
         var counts: [CallerKind: CallerCount] = [:]
@@ -32,6 +45,8 @@ final class CallerCheck: Sendable {
 
     private let policy: CallerPolicy
     private let identify: Identify
+    private let look: Look
+    private let typeNames: TypeNames
     /// Who cannot be identified by then is served.
     private let timeout: Duration
     private let user: UserConnection?
@@ -47,8 +62,11 @@ final class CallerCheck: Sendable {
 
     init(
         _ policy: CallerPolicy, identify: @escaping Identify = CallerCheck.systemCaller,
+        look: @escaping Look = { _, _ in nil }, typeNames: TypeNames = TypeNames(),
         timeout: Duration = .seconds(1), user: UserConnection? = nil
     ) {
+        self.look = look
+        self.typeNames = typeNames
         self.policy = policy
         self.user = user
         self.identify = identify
@@ -58,10 +76,14 @@ final class CallerCheck: Sendable {
     static func systemCaller(_ thread: pid_t) -> Caller? { Caller(of: thread) }
 
     /// What may be fetched for an opening by `thread` of a file that is not here.
-    func access(of thread: pid_t) async -> CallerPolicy.Access {
-        guard thread > 0, let caller = await caller(thread) else { return .full }
+    /// - Parameter opening: nil: nothing is known of it but its program.
+    func access(of thread: pid_t, _ opening: ItemOpening? = nil) async -> CallerPolicy.Access {
+        guard thread > 0 else { return .full }
+        guard let caller = await caller(thread) else { return await access(of: thread, finding: opening) }
         let verdict = policy.verdict(on: caller)
-        guard let kind = verdict.kind else { return verdict.access }
+        guard let kind = verdict.kind else {
+            return verdict.isAllowed ? verdict.access : await access(of: thread, finding: opening)
+        }
         let isNew = state.withLock { state in
             state.counts[kind, default: CallerCount()].note(verdict.access)
             return verdict.access == .none && state.told.count < Self.maxTold
@@ -77,12 +99,43 @@ final class CallerCheck: Sendable {
         return verdict.access
     }
 
-    /// Whether a program that opens a file which is here does that without anybody wanting to see it. `isSeen` is
-    /// called, at once or soon, when it does not.
-    func whenSeen(by thread: pid_t, _ isSeen: @escaping @Sendable () -> Void) {
+    /// The same of a program of no known kind: a window that lists a folder fetches nothing to find out types. Of that
+    /// neither the user nor the log is told: nobody misses anything.
+    private func access(
+        of thread: pid_t, finding opening: ItemOpening?
+    ) async -> CallerPolicy.Access {
+        guard let opening else { return .full }
+        let settles = typeNames.settles(opening.name.bytes)
+        guard TypeDetection.dependsOnProgram(flags: opening.flags, nameSettlesType: settles) else {
+            return .full
+        }
+        let looking = Task { [look] in await Self.threads.run { look(thread, opening.folder) } }
+        let traits = await looking.result(within: timeout)?.get()
+        switch TypeDetection.verdict(
+            flags: opening.flags, nameSettlesType: settles, size: opening.size, by: traits ?? nil)
+        {
+        case .reader: return .full
+        case .byFirstRead(let limit): return .afterFirstRead(limit: limit)
+        case .detection:
+            state.withLock { $0.counts[.sniffer, default: CallerCount()].note(.typeOnly) }
+            return .typeOnly
+        }
+    }
+
+    /// Calls `isSeen`, at once or soon, unless a program opens a file which is here without anybody wanting to see it:
+    /// one that reads everything, or a window that finds out the type.
+    func whenSeen(by thread: pid_t, _ opening: ItemOpening, _ isSeen: @escaping @Sendable () -> Void) {
+        if opening.flags & TypeDetection.noAccessTime != 0 { return }
         guard let executable = RunningProgram.executable(of: thread) else { return isSeen() }
         switch visibility(of: executable) {
-        case .seen: isSeen()
+        case .seen where typeNames.settles(opening.name.bytes): isSeen()
+        case .seen:
+            Self.threads.submit { [look] in
+                let verdict = TypeDetection.verdict(
+                    flags: opening.flags, nameSettlesType: false, size: opening.size,
+                    by: look(thread, opening.folder))
+                if verdict != .detection { isSeen() }
+            }
         case .unseen: break
         case .dependsOnArguments:
             Self.threads.submit { [identify] in
@@ -126,9 +179,9 @@ public struct CallerCount: Codable, Hashable, Sendable {
 
     mutating func note(_ access: CallerPolicy.Access) {
         switch access {
-        case .full, .impatient: served += 1
+        case .full, .impatient, .afterFirstRead: served += 1
         case .beginning: limited += 1
-        case .none: refused += 1
+        case .none, .typeOnly: refused += 1
         }
     }
 }

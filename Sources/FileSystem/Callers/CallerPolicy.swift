@@ -12,12 +12,18 @@ public struct CallerPolicy: Sendable {
         case beginning
         /// Nothing: it is not opened.
         case none
+        /// What is read, but by a first read at the beginning of at most so many bytes, which finds out the type.
+        case afterFirstRead(limit: Int)
+        /// Nothing: it finds out the type. What is here of the beginning is read all the same.
+        case typeOnly
     }
 
     public struct Verdict: Hashable, Sendable {
         public var access: Access
         /// nil: no program that opens files without anybody wanting to see them.
         public var kind: CallerKind?
+        /// A rule of the user lets it fetch.
+        public var isAllowed = false
     }
 
     private struct Rule: Sendable {
@@ -45,7 +51,7 @@ public struct CallerPolicy: Sendable {
         let rule = rules.filter { $0.pattern.fits(caller) }.max { $0.pattern.weight < $1.pattern.weight }
         if let rule {
             if let refused = rule.refusedAs { return Verdict(access: .none, kind: kind ?? refused) }
-            return Verdict(access: kind == .thumbnailer ? .impatient : .full, kind: kind)
+            return Verdict(access: kind == .thumbnailer ? .impatient : .full, kind: kind, isAllowed: true)
         }
         switch kind {
         case nil: return Verdict(access: .full)

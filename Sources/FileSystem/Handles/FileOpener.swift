@@ -17,6 +17,7 @@ final class FileOpener: Sendable {
     private let core: any ChatCore
     private let callers: CallerCheck
     private let thumbnails: ThumbnailFiles?
+    private let watchers: FolderWatchers
     private let user: UserConnection
     private let deadline: Duration
 
@@ -27,8 +28,8 @@ final class FileOpener: Sendable {
     init(
         names: Namespace, nodes: NodeLookup, attributes: AttributeReader, handles: HandleTable,
         drafts: DraftChanges, pasted: PastedChanges, control: ControlFiles, contents: any ContentStore,
-        core: any ChatCore, callers: CallerCheck, thumbnails: ThumbnailFiles?, user: UserConnection,
-        deadline: Duration
+        core: any ChatCore, callers: CallerCheck, thumbnails: ThumbnailFiles?, watchers: FolderWatchers,
+        user: UserConnection, deadline: Duration
     ) {
         self.names = names
         self.nodes = nodes
@@ -41,6 +42,7 @@ final class FileOpener: Sendable {
         self.core = core
         self.callers = callers
         self.thumbnails = thumbnails
+        self.watchers = watchers
         self.user = user
         self.deadline = deadline
     }
@@ -72,9 +74,13 @@ final class FileOpener: Sendable {
             return .later { [self] in .success(await produce(node)) }
         case .item(let item):
             guard !writes else { return .refused(.notPermitted) }
-            guard isHere(item) else { return .later { [self] in await fetch(node, item, for: thread) } }
+            let opening = ItemOpening(
+                flags: flags, name: node.name, folder: node.folder, size: item.file?.size ?? 0)
+            guard isHere(item) else {
+                return .later { [self] in await fetch(node, item, opening, for: thread) }
+            }
             if item.direction == .received {
-                callers.whenSeen(by: thread) { [self] in noteOpened(item) }
+                callers.whenSeen(by: thread, opening) { [self] in noteOpened(item) }
             }
             return .done(read(node, item))
         case .draft(let draft):
@@ -107,13 +113,21 @@ final class FileOpener: Sendable {
 
     /// Opens what is not here, for whom it may be fetched.
     private func fetch(
-        _ node: Node, _ item: ChatItem, for thread: pid_t
+        _ node: Node, _ item: ChatItem, _ opening: ItemOpening, for thread: pid_t
     ) async -> Result<FileHandle, FileSystemError> {
         let source: any OpenSource
-        switch await callers.access(of: thread) {
+        switch await callers.access(of: thread, opening) {
         case .full:
-            if item.direction == .received { noteOpened(item) }
-            source = ItemSource(item, in: contents, deadline: deadline)
+            // Some programs open a file and never read it.
+            source = undecided(item, FirstRead(limit: 0))
+        case .afterFirstRead(let limit):
+            source = undecided(item, FirstRead(limit: limit))
+        case .typeOnly:
+            watchers.listed(opening.folder)
+            guard let file = item.file, contents.condition(of: file.id).cached > 0 else {
+                return .failure(FileSystemError(EACCES, "This program only finds out the type."))
+            }
+            source = undecided(item, FirstRead(limit: TypeDetection.fourPages, isDetection: true))
         case .impatient:
             source = ItemSource(item, in: contents, deadline: min(deadline, Self.shortDeadline))
         case .beginning where !core.receivesWhatIsClaimed:
@@ -122,6 +136,12 @@ final class FileOpener: Sendable {
             return .failure(FileSystemError(EACCES, "This program fetches nothing."))
         }
         return .success(handles.add(node, source))
+    }
+
+    private func undecided(_ item: ChatItem, _ firstRead: FirstRead) -> UndecidedSource {
+        UndecidedSource(ItemSource(item, in: contents, deadline: deadline), firstRead) { [self] in
+            if item.direction == .received { noteOpened(item) }
+        }
     }
 
     private func open(

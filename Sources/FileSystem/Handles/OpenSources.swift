@@ -25,6 +25,13 @@ struct ItemSource: OpenSource {
         answer(to: offset, of: size, into: buffer, content.read, orLater: waitingRead)
     }
 
+    /// The same of what is here; `refusal` for all else. Nothing is fetched.
+    func peek(
+        at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer, else refusal: FileSystemError
+    ) -> ReadAnswer {
+        answer(to: offset, of: size, into: buffer, content.peek, orLater: { _ in .failed(refusal) })
+    }
+
     private func waitingRead(_ range: Range<UInt64>) -> ReadAnswer {
         .later { [content, deadline] buffer in
             let part = ReadBuffer(UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<range.count]))

@@ -68,7 +68,8 @@ public final class FileSystem: FileOperations {
         loader = FolderLoader(names: names, core: core, kernel: kernel, memory: memory, deadline: deadline)
         user = UserConnection(names: names)
         let callers = CallerCheck(
-            settings.callers, identify: settings.identifyCaller, timeout: settings.callerTimeout, user: user)
+            settings.callers, identify: settings.identifyCaller, look: settings.lookAtProgram,
+            typeNames: settings.typeNames, timeout: settings.callerTimeout, user: user)
         offers = PreviewOffers(names: names, desktop: settings.desktop, maker: settings.thumbnailMaker)
         names.watch(with: offers.observer)
         thumbnails = settings.thumbnailMaker.map { [kernel, loader, offers] maker in
@@ -100,7 +101,7 @@ public final class FileSystem: FileOperations {
         opener = FileOpener(
             names: names, nodes: nodes, attributes: attributes, handles: handles, drafts: drafts,
             pasted: pasted, control: control, contents: contents, core: core, callers: callers,
-            thumbnails: thumbnails, user: user, deadline: deadline)
+            thumbnails: thumbnails, watchers: watchers, user: user, deadline: deadline)
         writer = AttributeWriter(
             names: names, nodes: nodes, reader: attributes, pasted: pasted, outbox: outbox, clock: clock)
         remover = EntryRemover(

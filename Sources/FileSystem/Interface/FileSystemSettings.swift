@@ -1,4 +1,5 @@
 import Glibc
+import Namespace
 import Posix
 import Thumbnails
 
@@ -19,6 +20,11 @@ public struct FileSystemSettings: Sendable {
     public var callers = CallerPolicy()
     /// Finds out which program a thread is part of, nil where that cannot be seen. May block for a while.
     public var identifyCaller: @Sendable (_ thread: pid_t) -> Caller? = CallerCheck.systemCaller
+    /// The same of how its program treats files, and whether it shows the folder with this number.
+    public var lookAtProgram: @Sendable (_ thread: pid_t, _ folder: NodeID) -> ProgramTraits? = { _, _ in nil
+    }
+    /// Which names settle the type of a file for windows that list it.
+    public var typeNames = TypeNames()
     /// How long that may take: who is not identified by then is served.
     public var callerTimeout = Duration.seconds(1)
     /// The desktop's thumbnail cache, which forgets what is gone; nil where there is none.

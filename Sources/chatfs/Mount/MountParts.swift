@@ -51,6 +51,8 @@ struct MountParts: Sendable {
             deletion: settings.deletion, cacheDisk: cache.directory, mountpoint: settings.mountpoint,
             controlFolder: own)
         files.callers = settings.callers
+        files.typeNames = await ThreadPool.shared.run { TypeNames.ofDesktop() }
+        files.lookAtProgram = FolderViewers(mountpoint: settings.mountpoint).look(at:_:)
         files.desktop = traces?.desktop
         if settings.previews.offersThoseOfMessages { files.thumbnailMaker = ThumbnailMaker() }
         files.entryPermissions = settings.entryPermissions

@@ -1,0 +1,36 @@
+import Base
+import Glibc
+import Posix
+
+/// The bytes of an item that was not here when it was opened. Its first read tells whether somebody wants them
+/// (`FirstRead`): only then the file counts as opened.
+final class UndecidedSource: OpenSource {
+    private let source: ItemSource
+    private let firstRead: Lock<FirstRead>
+    private let begin: @Sendable () -> Void
+
+    private static let refusal = FileSystemError(EACCES, "This program only finds out the type.")
+
+    /// - Parameter begin: called before the first read for which bytes may be fetched, once. Must not wait.
+    init(_ source: ItemSource, _ firstRead: FirstRead, begin: @escaping @Sendable () -> Void) {
+        self.source = source
+        keepsPages = source.keepsPages && !firstRead.dependsOnLength
+        self.firstRead = Lock(firstRead)
+        self.begin = begin
+    }
+
+    var wholePlainFile: OpenFile? { source.wholePlainFile }
+    let keepsPages: Bool
+
+    func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> ReadAnswer {
+        switch firstRead.withLock({ $0.read(at: offset, count: buffer.count) }) {
+        case .serve: break
+        case .begin: begin()
+        case .onlyWhatIsHere: return source.peek(at: offset, into: buffer, else: Self.refusal)
+        }
+        return source.read(at: offset, into: buffer)
+    }
+
+    func readWasAnswered() { source.readWasAnswered() }
+    func close() { source.close() }
+}
