@@ -33,6 +33,12 @@ class Screen:
         self.frame = f"{stage.folder}/frame-{number}"
         self._clipboard = None
 
+    def name_menus(self):
+        """Programs that are started from now on put their menus on the accessibility bus."""
+        for name in ["NO_AT_BRIDGE", "GTK_A11Y"]:
+            self.environment.pop(name, None)
+        self.environment.update(QT_ACCESSIBILITY="1", QT_LINUX_ACCESSIBILITY_ALWAYS_ON="1")
+
     @contextlib.contextmanager
     def open(self):
         shutil.rmtree(self.frame, ignore_errors=True)

@@ -77,10 +77,25 @@ class Stage:
     @contextlib.contextmanager
     def relay(self):
         log = self.folder + "/relay.log"
-        with process([self.program, "relay", "--dir", self.folder + "/relay"], log, env=self.environment):
+        with process([self.program, "relay", "--dir", self.folder + "/relay"], log, env=self.environment) as relay:
+            self._relay = relay.pid
             address = lambda: re.search(r"xftp://\S+", open(log).read())
             until("the relay is there", 30, address)
             yield address().group()
+
+    @contextlib.contextmanager
+    def silent(self):
+        """The relay accepts, and says nothing."""
+        os.killpg(self._relay, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.killpg(self._relay, signal.SIGCONT)
+
+    def answers_without_name(self):
+        """Whether a command finds the only mount of this user."""
+        return subprocess.run([self.program, "ls", "--json"], env=self.environment, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, check=False).returncode == 0
 
     @contextlib.contextmanager
     def mount(self, profile, folder, environment, *options):
