@@ -1,14 +1,13 @@
 import Base
 import Cryptography
 
-/// The public keys that one side gives for the first agreement or a new one: two of X448 and, from version 3 on, what
-/// it says of its KEM.
+/// One side's public keys for a key agreement: two X448 keys and, from version 3, a KEM offer.
 public struct AgreementParameters: Hashable, Sendable {
-    /// The version that is used, or the highest one that is offered.
+    /// The version in use, or the highest version offered.
     public var version: UInt16
     public var first: X448PublicKey
     public var second: X448PublicKey
-    /// nil with version 2.
+    /// Always nil in version 2.
     public var kem: KEMOffer?
 
     public init(version: UInt16, first: X448PublicKey, second: X448PublicKey, kem: KEMOffer? = nil) {
@@ -27,14 +26,14 @@ public struct AgreementParameters: Hashable, Sendable {
         return bytes
     }
 
-    /// Reads them from the front of more.
-    /// - Throws: `.malformed`; `.unsupportedVersion` for one that this program does not know: what would follow cannot
-    ///   be known then.
+    /// Reads parameters and leaves the rest in the reader.
+    /// - Throws: `.malformed`; `.unsupportedVersion` for an unknown version, whose fields cannot be read.
     public init(from reader: inout ByteReader) throws(RatchetError) {
         guard let version = reader.integer(UInt16.self) else { throw .malformed }
         guard RatchetVersion.supported.contains(version) else {
             throw RatchetError(
-                .unsupportedVersion, "The contact's program encrypts in a way that ChatFS does not know.")
+                .unsupportedVersion, "The contact's program uses an encryption version that is not supported."
+            )
         }
         guard let first = reader.x448Key(), let second = reader.x448Key() else { throw .malformed }
         self.init(version: version, first: first, second: second)
@@ -43,15 +42,15 @@ public struct AgreementParameters: Hashable, Sendable {
         self.kem = kem
     }
 
-    /// SHA-256 of both raw keys: by comparing theirs, two sides that agree anew know which of them is which.
+    /// The SHA-256 of both raw keys. Comparing hashes assigns the roles of inviter and joiner in a resynchronization.
     public var hash: [UInt8] { SHA256.hash(first.rawValue + second.rawValue) }
 }
 
-/// The private side of `AgreementParameters`.
+/// The private keys of `AgreementParameters`.
 public struct AgreementKeys: Sendable {
     public let first: X448Key
     public let second: X448Key
-    /// Whose public half was proposed.
+    /// The key pair whose public key was proposed.
     public var kem: KEMKey?
 
     public init(first: X448Key, second: X448Key, kem: KEMKey? = nil) {
@@ -66,7 +65,7 @@ public struct AgreementKeys: Sendable {
         AgreementKeys(first: .generate(random: random), second: .generate(random: random), kem: kem)
     }
 
-    /// What an inviter gives: the KEM's key, where there is one, is proposed.
+    /// Returns the inviter's parameters. They propose the KEM key, if any.
     public func parameters(version: UInt16) -> AgreementParameters {
         AgreementParameters(
             version: version, first: first.publicKey, second: second.publicKey,

@@ -1,14 +1,16 @@
 import Cryptography
 
-/// A key encapsulation mechanism: sntrup761, with the lengths that SimpleX writes. Any thread.
+/// A key encapsulation mechanism: sntrup761 with the lengths of the SimpleX protocol. Thread-safe.
 public protocol KEM: Sendable {
-    /// - Throws: `.library` when the library refuses.
+    /// Generates a key pair.
+    /// - Throws: `.library` if the library fails.
     func generate() throws(RatchetError) -> KEMKey
-    /// A fresh secret, and what only the holder of `publicKey` (1158 bytes) can make it of.
-    /// - Throws: `.malformed` for a key of another length, `.library` when the library refuses.
+    /// Returns a new secret and a ciphertext that only the owner of `publicKey` can decapsulate.
+    /// - Parameter publicKey: A public key of 1158 bytes.
+    /// - Throws: `.malformed` for a key of another length, `.library` if the library fails.
     func encapsulate(to publicKey: [UInt8]) throws(RatchetError) -> Encapsulation
-    /// The secret in a ciphertext of 1039 bytes. One that was not made for this key gives another secret, and no error.
-    /// - Throws: `.malformed` for a ciphertext of another length, `.library` when the library refuses.
+    /// Returns the secret in a ciphertext of 1039 bytes. A ciphertext for another key gives a wrong secret, no error.
+    /// - Throws: `.malformed` for a ciphertext of another length, `.library` if the library fails.
     func decapsulate(_ ciphertext: [UInt8], with key: KEMKey) throws(RatchetError) -> WipedBytes
 }
 
@@ -26,7 +28,7 @@ public struct KEMKey: Sendable {
     /// 1763 bytes.
     public let secretKey: WipedBytes
 
-    /// nil when a length is wrong.
+    /// Returns nil if a length is wrong.
     public init?(publicKey: [UInt8], secretKey: WipedBytes) {
         guard publicKey.count == KEMLength.publicKey, secretKey.count == KEMLength.secretKey else {
             return nil
@@ -36,14 +38,14 @@ public struct KEMKey: Sendable {
     }
 }
 
-/// What `KEM.encapsulate` makes.
+/// The result of `KEM.encapsulate(to:)`.
 public struct Encapsulation: Sendable {
     /// 1039 bytes.
     public let ciphertext: [UInt8]
     /// 32 bytes.
     public let secret: WipedBytes
 
-    /// nil when a length is wrong.
+    /// Returns nil if a length is wrong.
     public init?(ciphertext: [UInt8], secret: WipedBytes) {
         guard ciphertext.count == KEMLength.ciphertext, secret.count == KEMLength.secret else { return nil }
         self.ciphertext = ciphertext
@@ -51,11 +53,11 @@ public struct Encapsulation: Sendable {
     }
 }
 
-/// What one side says of its KEM, with its first keys and in the header of every message.
+/// One side's KEM fields in its agreement parameters and in every message header.
 public enum KEMOffer: Hashable, Sendable {
-    /// Here is a key to encapsulate to.
+    /// A key for the peer to encapsulate to.
     case proposed(key: [UInt8])
-    /// This was encapsulated to the other side's key, and here is the next one.
+    /// A ciphertext for the peer's key, and a new key for the peer to encapsulate to.
     case accepted(ciphertext: [UInt8], key: [UInt8])
 
     /// 1158 bytes.

@@ -1,13 +1,14 @@
 import Cryptography
 
-/// The first secrets of two people (X3DH as SimpleX does it): of one who invited and gave keys, and of one who joined
-/// with keys of their own.
+/// The first secrets of an inviter and a joiner: X3DH as SimpleX uses it, without signed prekeys.
 struct KeyAgreement {
-    /// 32 bytes each. The joiner sends with the first header key.
+    /// The joiner's first HKs and the inviter's first NHKr, 32 bytes.
     let headerKey: WipedBytes
+    /// The inviter's first NHKs and the joiner's first NHKr, 32 bytes.
     let nextHeaderKey: WipedBytes
-    let root: WipedBytes
-    /// The raw first keys of joiner and inviter, 112 bytes, which every message of the connection authenticates.
+    /// The first RK (SK of X3DH), 32 bytes.
+    let rootKey: WipedBytes
+    /// AD: the raw first keys of joiner and inviter, 112 bytes.
     let associatedData: [UInt8]
 
     static func joining(
@@ -46,13 +47,14 @@ struct KeyAgreement {
         let secrets = KeyDerivation.three(
             from: WipedBytes(joining: agreed + [kemSecret].compactMap(\.self)),
             salt: WipedBytes([UInt8](repeating: 0, count: 64)), info: "SimpleXX3DH")
-        (headerKey, nextHeaderKey, root) = secrets
+        (headerKey, nextHeaderKey, rootKey) = secrets
         associatedData = joiner.rawValue + inviter.rawValue
     }
 }
 
-/// The steps by which keys come from keys.
+/// The key derivation functions of the ratchet. All use HKDF-SHA-512.
 enum KeyDerivation {
+    /// Derives three keys of 32 bytes.
     static func three(
         from input: WipedBytes, salt: WipedBytes?, info: String
     ) -> (WipedBytes, WipedBytes, WipedBytes) {
@@ -60,18 +62,20 @@ enum KeyDerivation {
         return (derived[0..<32], derived[32..<64], derived[64..<96])
     }
 
-    /// A step of the root with a new agreement.
-    static func root(
-        _ root: WipedBytes, agreed: WipedBytes, kemSecret: WipedBytes?
-    ) -> (root: WipedBytes, chain: WipedBytes, nextHeaderKey: WipedBytes) {
+    /// KDF_RK_HE: derives RK, CK and NHK from the root key, a DH output and a KEM secret.
+    static func kdfRK(
+        _ rootKey: WipedBytes, agreed: WipedBytes, kemSecret: WipedBytes?
+    ) -> (rootKey: WipedBytes, chainKey: WipedBytes, nextHeaderKey: WipedBytes) {
         three(
-            from: WipedBytes(joining: [agreed, kemSecret].compactMap(\.self)), salt: root,
+            from: WipedBytes(joining: [agreed, kemSecret].compactMap(\.self)), salt: rootKey,
             info: "SimpleXRootRatchet")
     }
 
-    /// A step of a chain: the next one, and what one message is encrypted with.
-    static func chain(_ chain: WipedBytes) -> (chain: WipedBytes, key: MessageKey, headerNonce: [UInt8]) {
-        let derived = HKDF.derive(from: chain, info: "SimpleXChainRatchet", count: 96)
+    /// KDF_CK: derives the next chain key, a message key and a header nonce.
+    static func kdfCK(_ chainKey: WipedBytes)
+        -> (chainKey: WipedBytes, key: MessageKey, headerNonce: [UInt8])
+    {
+        let derived = HKDF.derive(from: chainKey, info: "SimpleXChainRatchet", count: 96)
         return (
             derived[0..<32], MessageKey(key: derived[32..<64], nonce: derived[64..<80].bytes),
             derived[80..<96].bytes
@@ -79,7 +83,7 @@ enum KeyDerivation {
     }
 }
 
-/// What one message is encrypted with.
+/// mk: the key and nonce of one message.
 struct MessageKey: Sendable {
     /// 32 bytes.
     let key: WipedBytes

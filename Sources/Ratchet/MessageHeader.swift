@@ -1,16 +1,16 @@
 import Base
 import Cryptography
 
-/// What a message says of its place, encrypted by itself.
+/// The plaintext header of a message (HEADER), encrypted separately from the body.
 struct MessageHeader {
-    /// The highest version that its sender knows.
+    /// The sender's highest version.
     var maxVersion: UInt16
-    /// The key of the sender's present chain.
+    /// dh: the public ratchet key of the sender's current chain.
     var key: X448PublicKey
     var kem: KEMOffer?
-    /// Messages of the sender's previous chain.
-    var previousCount: UInt32
-    /// The message's number in its chain, from 0.
+    /// pn: the number of messages in the sender's previous chain.
+    var previousChainLength: UInt32
+    /// n: the message's number in its chain, from 0.
     var number: UInt32
 
     func encoded(version: UInt16) -> [UInt8] {
@@ -18,13 +18,13 @@ struct MessageHeader {
         bytes.append(bigEndian: maxVersion)
         bytes.append(byteString: key.spki)
         if version >= RatchetVersion.withKEM { bytes.append(optional: kem) { $0.append($1) } }
-        bytes.append(bigEndian: previousCount)
+        bytes.append(bigEndian: previousChainLength)
         bytes.append(bigEndian: number)
         return bytes
     }
 
-    /// nil when it is malformed.
-    /// - Parameter version: that of the message it was in.
+    /// Decodes a header. Returns nil if it is malformed.
+    /// - Parameter version: The version of the enclosing message.
     init?(decoding bytes: [UInt8], version: UInt16) {
         var reader = ByteReader(bytes)
         guard let maxVersion = reader.integer(UInt16.self), let key = reader.x448Key() else { return nil }
@@ -32,28 +32,29 @@ struct MessageHeader {
             guard let kem = reader.optional({ $0.kemOffer() }) else { return nil }
             self.kem = kem
         }
-        guard let previousCount = reader.integer(UInt32.self), let number = reader.integer(UInt32.self),
+        guard let previousChainLength = reader.integer(UInt32.self), let number = reader.integer(UInt32.self),
             reader.remaining == 0
         else { return nil }
         self.maxVersion = maxVersion
         self.key = key
-        self.previousCount = previousCount
+        self.previousChainLength = previousChainLength
         self.number = number
     }
 
-    init(maxVersion: UInt16, key: X448PublicKey, kem: KEMOffer?, previousCount: UInt32, number: UInt32) {
+    init(maxVersion: UInt16, key: X448PublicKey, kem: KEMOffer?, previousChainLength: UInt32, number: UInt32)
+    {
         self.maxVersion = maxVersion
         self.key = key
         self.kem = kem
-        self.previousCount = previousCount
+        self.previousChainLength = previousChainLength
         self.number = number
     }
 }
 
-/// A message as it is sent: the encrypted header, the tag and the ciphertext of its body.
+/// A sent message: the encrypted header, and the tag and ciphertext of the body.
 struct MessageEnvelope {
     let version: UInt16
-    /// The encrypted header with its version, nonce and tag: what the body authenticates.
+    /// The encrypted header with its version, nonce and tag. Additional authenticated data of the body.
     let header: [UInt8]
     private let headerNonce: [UInt8]
     private let headerTag: [UInt8]
@@ -61,7 +62,7 @@ struct MessageEnvelope {
     private let tag: [UInt8]
     private let ciphertext: [UInt8]
 
-    /// Bytes that a header is padded to.
+    /// Returns the padded length of a header in bytes.
     static func headerSize(version: UInt16, supportsPostQuantum: Bool) -> Int {
         supportsPostQuantum && version >= RatchetVersion.withKEM ? 2310 : 88
     }
@@ -75,7 +76,7 @@ struct MessageEnvelope {
         guard let version = fields.integer(UInt16.self) else { throw .malformed }
         guard RatchetVersion.supported.contains(version) else {
             throw RatchetError(
-                .unsupportedVersion, "The message is encrypted in a way that ChatFS does not know.")
+                .unsupportedVersion, "Cannot decrypt a message: its encryption version is not supported.")
         }
         guard let nonce = fields.bytes(LongNonceCipher.nonceLength),
             let headerTag = fields.bytes(LongNonceCipher.tagLength),
@@ -90,7 +91,8 @@ struct MessageEnvelope {
         ciphertext = reader.rest()
     }
 
-    /// The header if this key opens it; what it opens and cannot read is malformed.
+    /// HDECRYPT: decrypts the header. Returns nil if it was encrypted with another key.
+    /// - Throws: `.malformed` if the decrypted header cannot be decoded.
     func header(with key: WipedBytes, associatedData: [UInt8]) throws(RatchetError) -> MessageHeader? {
         let padded = LongNonceCipher.open(
             headerCiphertext, tag: headerTag, key: key, nonce: headerNonce, authenticated: associatedData)
@@ -102,17 +104,18 @@ struct MessageEnvelope {
         return header
     }
 
+    /// DECRYPT: decrypts the body with a message key.
     func body(with key: MessageKey, associatedData: [UInt8]) throws(RatchetError) -> [UInt8] {
         let padded = LongNonceCipher.open(
             ciphertext, tag: tag, key: key.key, nonce: key.nonce, authenticated: associatedData + header)
         guard let padded else {
-            throw RatchetError(.bodyNotAuthentic, "An encrypted message was damaged on its way.")
+            throw RatchetError(.bodyNotAuthentic, "The encrypted message was damaged in transit.")
         }
         guard let message = Padding.unpad(padded) else { throw .malformed }
         return message
     }
 
-    /// A message that is ready to be sent.
+    /// Encrypts the header (HENCRYPT), then the body with CONCAT(AD, enc_header).
     static func seal(
         _ padded: [UInt8], header: [UInt8], version: UInt16, headerKey: WipedBytes, headerNonce: [UInt8],
         key: MessageKey, associatedData: [UInt8]
@@ -135,8 +138,8 @@ struct MessageEnvelope {
 }
 
 extension ByteReader {
-    /// Reads length-prefixed bytes. The length has two bytes if the first byte is below 32, otherwise one: no header is
-    /// shorter than 32 bytes or as long as 8,192.
+    /// Reads length-prefixed bytes. The length has two bytes if the first byte is below 32, otherwise one. This is
+    /// unambiguous because headers have 32 to 8,191 bytes.
     fileprivate mutating func ratchetLength() -> [UInt8]? {
         var ahead = self
         guard let first = ahead.byte() else { return nil }

@@ -2,11 +2,12 @@ import Base
 import Cryptography
 
 extension Ratchet {
-    /// The message in what was received. The ratchet must be stored before it is acknowledged. Throws without any change of
-    /// the ratchet: also what was skipped before a damaged message is not kept.
+    /// Returns the plaintext of a received message (RatchetDecryptHE). The caller stores the ratchet before it
+    /// acknowledges the message. An error leaves the ratchet unchanged: keys skipped before a damaged message are not
+    /// kept either.
     /// - Throws: `.malformed`, `.unsupportedVersion`, `.headerNotAuthentic`, `.bodyNotAuthentic`,
-    ///   `.repeated`, `.tooOld`, `.tooManySkipped`; `.invalidKey` for a new key of small order;
-    ///   `.library` when the KEM or OpenSSL refuses; `.kemUnavailable`.
+    ///   `.repeated`, `.tooOld`, `.tooManySkipped`; `.invalidKey` for a ratchet key of small order;
+    ///   `.library` if the KEM or OpenSSL fails; `.kemUnavailable`.
     public mutating func decrypt(_ message: [UInt8], tools: RatchetTools) throws(RatchetError) -> [UInt8] {
         let envelope = try MessageEnvelope(decoding: message)
         var next = self
@@ -15,7 +16,7 @@ extension Ratchet {
         return plaintext
     }
 
-    /// Whether the bytes have the form of one, of whatever keys.
+    /// Returns whether the bytes have the form of a message. Checks no keys.
     public static func isMessage(_ message: [UInt8]) -> Bool {
         (try? MessageEnvelope(decoding: message)) != nil
     }
@@ -23,59 +24,65 @@ extension Ratchet {
     private mutating func open(_ envelope: MessageEnvelope, _ tools: RatchetTools) throws(RatchetError)
         -> [UInt8]
     {
+        // DecryptHeader with state.HKr
         if let receiving,
             let header = try envelope.header(with: receiving.chain.headerKey, associatedData: associatedData)
         {
-            return try openInPresentChain(envelope, header)
+            return try decryptInCurrentChain(envelope, header)
         }
+        // DecryptHeader with state.NHKr: dh_ratchet = True
         if let header = try envelope.header(with: nextReceivingHeaderKey, associatedData: associatedData) {
-            let offered = try stepReceiving(header, tools)
-            // Before this side's own step: most of its work is spared where the body was damaged.
-            let plaintext = try openInPresentChain(envelope, header)
-            try stepSending(header, offered, tools)
+            let offered = try dhRatchetReceiving(header, tools)
+            // Decrypt before the sending step, so that a damaged body costs no new key pair.
+            let plaintext = try decryptInCurrentChain(envelope, header)
+            try dhRatchetSending(header, offered, tools)
             return plaintext
         }
-        for place in retired.indices.reversed() {
+        // TrySkippedMessageKeysHE
+        for place in previousChains.indices.reversed() {
             guard
                 let header = try envelope.header(
-                    with: retired[place].headerKey, associatedData: associatedData)
+                    with: previousChains[place].headerKey, associatedData: associatedData)
             else { continue }
-            let key = try retired[place].take(header.number)
+            let key = try previousChains[place].takeSkippedKey(header.number)
             return try envelope.body(with: key, associatedData: associatedData)
         }
         throw RatchetError(
             .headerNotAuthentic,
-            "A message cannot be decrypted: the two sides of the connection do not have the same keys.")
+            "Cannot decrypt a message: the keys of the two sides differ.")
     }
 
-    private mutating func openInPresentChain(
+    private mutating func decryptInCurrentChain(
         _ envelope: MessageEnvelope, _ header: MessageHeader
     ) throws(RatchetError) -> [UInt8] {
-        guard var present = receiving else { throw .malformed }
+        guard var current = receiving else { throw .malformed }
         let key: MessageKey
-        if header.number < present.chain.next {
-            key = try present.chain.take(header.number)
+        if header.number < current.chain.messageNumber {
+            key = try current.chain.takeSkippedKey(header.number)
         } else {
-            // The last number is never used: the next one could not be told.
+            // Number UInt32.max is invalid: state.Nr could not be incremented.
             guard header.number < UInt32.max else { throw .malformed }
-            try present.chain.skip(to: header.number, chain: &present.key)
-            key = present.chain.advance(&present.key)
+            // SkipMessageKeysHE(state, header.n)
+            try current.chain.skipMessageKeys(until: header.number, chainKey: &current.chainKey)
+            // state.CKr, mk = KDF_CK(state.CKr); state.Nr += 1
+            key = current.chain.nextMessageKey(&current.chainKey)
         }
-        receiving = present
+        receiving = current
         let plaintext = try envelope.body(with: key, associatedData: associatedData)
         version = max(version, min(header.maxVersion, maxVersion))
-        forgetOldest()
+        deleteOldestKeys()
         return plaintext
     }
 
-    /// The other side has a new key: its old chain ends, and a new one begins. Answers whether this side had offered it
-    /// a key of the KEM.
-    private mutating func stepReceiving(
+    /// Ends the peer's previous chain and starts the chain of its new ratchet key: the first half of DHRatchetHE.
+    /// Returns whether this side had offered a KEM key.
+    private mutating func dhRatchetReceiving(
         _ header: MessageHeader, _ tools: RatchetTools
     ) throws(RatchetError) -> Bool {
         if var old = receiving {
-            try old.chain.skip(to: header.previousCount, chain: &old.key)
-            retired.append(old.chain)
+            // SkipMessageKeysHE(state, header.pn)
+            try old.chain.skipMessageKeys(until: header.previousChainLength, chainKey: &old.chainKey)
+            previousChains.append(old.chain)
         }
         var secret: WipedBytes?
         if case .accepted(let ciphertext, _) = header.kem {
@@ -85,36 +92,42 @@ extension Ratchet {
         }
         let hadOffered = postQuantum.own != nil
         postQuantum = PostQuantumState(protectsReceiving: secret != nil)
-        let derived = KeyDerivation.root(
-            root, agreed: try own.agreed(with: header.key), kemSecret: secret)
-        receiving = OpenChain(chain: ReceivingChain(headerKey: nextReceivingHeaderKey), key: derived.chain)
+        // state.RK, state.CKr, state.NHKr = KDF_RK_HE(state.RK, DH(state.DHs, state.DHr))
+        let derived = KeyDerivation.kdfRK(
+            rootKey, agreed: try ratchetKey.agreed(with: header.key), kemSecret: secret)
+        // state.HKr = state.NHKr; state.Nr = 0
+        receiving = CurrentReceivingChain(
+            chain: ReceivingChain(headerKey: nextReceivingHeaderKey), chainKey: derived.chainKey)
         nextReceivingHeaderKey = derived.nextHeaderKey
-        root = derived.root
+        rootKey = derived.rootKey
         return hadOffered
     }
 
-    /// What follows from it: this side has a new key too, and its next chain begins.
-    private mutating func stepSending(
+    /// Generates a ratchet key and starts the next sending chain: the second half of DHRatchetHE.
+    private mutating func dhRatchetSending(
         _ header: MessageHeader, _ hadOffered: Bool, _ tools: RatchetTools
     ) throws(RatchetError) {
         let secret = try offerPostQuantum(header.kem, hadOffered, tools)
-        own = .generate(random: tools.random)
-        let derived = KeyDerivation.root(
-            root, agreed: try own.agreed(with: header.key), kemSecret: secret)
-        previousCount = sending?.next ?? 0
-        sending = SendingChain(headerKey: nextSendingHeaderKey, key: derived.chain)
+        // state.DHs = GENERATE_DH()
+        ratchetKey = .generate(random: tools.random)
+        // state.RK, state.CKs, state.NHKs = KDF_RK_HE(state.RK, DH(state.DHs, state.DHr))
+        let derived = KeyDerivation.kdfRK(
+            rootKey, agreed: try ratchetKey.agreed(with: header.key), kemSecret: secret)
+        // state.PN = state.Ns; state.Ns = 0; state.HKs = state.NHKs
+        previousChainLength = sending?.messageNumber ?? 0
+        sending = SendingChain(headerKey: nextSendingHeaderKey, chainKey: derived.chainKey)
         nextSendingHeaderKey = derived.nextHeaderKey
-        root = derived.root
+        rootKey = derived.rootKey
     }
 
-    /// The KEM's part of it: a secret for the key that came, or a key of this side's own.
+    /// Returns a KEM secret encapsulated to the peer's key. Proposes a key, and returns nil, if the peer offered none.
     private mutating func offerPostQuantum(
         _ offer: KEMOffer?, _ hadOffered: Bool, _ tools: RatchetTools
     ) throws(RatchetError) -> WipedBytes? {
         let mayUse = wantsPostQuantum && supportsPostQuantum && maxVersion >= RatchetVersion.withKEM
         guard mayUse, let kem = tools.kem else { return nil }
         guard let offer else {
-            // Not to be proposed again at once where the other side did not take it up.
+            // Skip one step after a proposal that the peer ignored.
             if !hadOffered { postQuantum.own = try kem.generate() }
             return nil
         }
@@ -125,25 +138,26 @@ extension Ratchet {
         return encapsulated.secret
     }
 
-    /// Keeps to the limits of `SkippedKeys`.
-    private mutating func forgetOldest() {
-        var complete = retired.count { $0.skipped.isEmpty } - SkippedKeys.maxCompleteChains
-        retired.removeAll { chain in
+    /// Deletes the oldest chains and keys beyond the limits of `SkippedKeys`.
+    private mutating func deleteOldestKeys() {
+        var complete = previousChains.count { $0.skipped.isEmpty } - SkippedKeys.maxCompleteChains
+        previousChains.removeAll { chain in
             guard complete > 0, chain.skipped.isEmpty else { return false }
             complete -= 1
             return true
         }
-        if retired.count > SkippedKeys.maxChains {
-            retired.removeFirst(retired.count - SkippedKeys.maxChains)
+        if previousChains.count > SkippedKeys.maxChains {
+            previousChains.removeFirst(previousChains.count - SkippedKeys.maxChains)
         }
         var tooMany =
-            retired.reduce(receiving?.chain.skipped.count ?? 0) { $0 + $1.skipped.count }
+            previousChains.reduce(receiving?.chain.skipped.count ?? 0) { $0 + $1.skipped.count }
             - SkippedKeys.maxCount
-        for place in retired.indices where tooMany > 0 {
-            let count = min(tooMany, retired[place].skipped.count)
-            retired[place].forgetOldest(count)
+        // TrySkippedMessageKeysHE
+        for place in previousChains.indices where tooMany > 0 {
+            let count = min(tooMany, previousChains[place].skipped.count)
+            previousChains[place].deleteOldestKeys(count)
             tooMany -= count
         }
-        if tooMany > 0 { receiving?.chain.forgetOldest(tooMany) }
+        if tooMany > 0 { receiving?.chain.deleteOldestKeys(tooMany) }
     }
 }

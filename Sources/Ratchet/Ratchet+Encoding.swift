@@ -1,55 +1,55 @@
 import Base
 import Cryptography
 
-/// How a ratchet is stored. Everything is big endian and of fixed length; `?` is `0`, or `1` and the value.
+/// The stored form of a ratchet. Integers are big endian; `?` is `0`, or `1` and the value.
 ///
 ///     format 1 Word16 · version Word16 · highest version Word16
 ///     space for the KEM T/F · KEM wanted T/F · associated data 112
-///     own X448 key: private 56, public 56 · root 32
-///     next sending header key 32 · next receiving header key 32 · messages of the previous sending chain Word32
-///     ? sending chain: header key 32, chain key 32, next number Word32
+///     ratchet key pair (X448): private 56, public 56 · root key 32
+///     next sending header key 32 · next receiving header key 32 · previous chain length Word32
+///     ? sending chain: header key 32, chain key 32, next message number Word32
 ///     ? receiving chain: chain key 32, chain
-///     Word16 number of chains that were left, oldest first · those chains
+///     Word16 number of previous chains · previous chains, oldest first
 ///     sending protected by the KEM T/F · receiving T/F · ? KEM keys: public 1158, secret 1763, ? ciphertext 1039
-///     chain: header key 32 · next number Word32 · forgotten below Word32 · Word16 number of keys
-///            · those by rising number: number Word32, key 32, nonce 16
+///     chain: header key 32 · next message number Word32 · deleted below Word32 · Word16 number of keys
+///            · keys by ascending number: number Word32, key 32, nonce 16
 ///
-/// A later format gets another number, and this one stays readable.
+/// A later format gets a new number. Format 1 stays readable.
 extension Ratchet {
     private static let format: UInt16 = 1
-    /// The longest state that can be: about 120 kB.
+    /// The length of the longest valid state in bytes, about 120 kB.
     static let maxEncodedLength =
         4096 + 4 * KEMLength.secretKey + (SkippedKeys.maxChains + 1) * 42 + SkippedKeys.maxCount * 52
 
-    /// The state, all of it secret: to be sealed where it is stored.
+    /// The stored form. All of it is secret: callers seal it.
     public var encoded: WipedBytes {
-        let keys = retired.reduce(receiving?.chain.skipped.count ?? 0) { $0 + $1.skipped.count }
+        let keys = previousChains.reduce(receiving?.chain.skipped.count ?? 0) { $0 + $1.skipped.count }
         var bytes: [UInt8] = []
-        // Once and for all: what is moved while it grows would leave a copy behind.
-        bytes.reserveCapacity(512 + 4000 + (retired.count + 1) * 42 + keys * 52)
+        // Reserve all space first: a reallocation would leave a copy of the secrets in freed memory.
+        bytes.reserveCapacity(512 + 4000 + (previousChains.count + 1) * 42 + keys * 52)
         bytes.append(bigEndian: Self.format)
         bytes.append(bigEndian: version)
         bytes.append(bigEndian: maxVersion)
         bytes.append(bool: supportsPostQuantum)
         bytes.append(bool: wantsPostQuantum)
         bytes += associatedData
-        bytes.append(own.rawValue)
-        bytes += own.publicKey.rawValue
-        bytes.append(root)
+        bytes.append(ratchetKey.rawValue)
+        bytes += ratchetKey.publicKey.rawValue
+        bytes.append(rootKey)
         bytes.append(nextSendingHeaderKey)
         bytes.append(nextReceivingHeaderKey)
-        bytes.append(bigEndian: previousCount)
+        bytes.append(bigEndian: previousChainLength)
         bytes.append(optional: sending) { bytes, chain in
             bytes.append(chain.headerKey)
-            bytes.append(chain.key)
-            bytes.append(bigEndian: chain.next)
+            bytes.append(chain.chainKey)
+            bytes.append(bigEndian: chain.messageNumber)
         }
-        bytes.append(optional: receiving) { bytes, open in
-            bytes.append(open.key)
-            bytes.append(open.chain)
+        bytes.append(optional: receiving) { bytes, current in
+            bytes.append(current.chainKey)
+            bytes.append(current.chain)
         }
-        bytes.append(bigEndian: UInt16(retired.count))
-        for chain in retired { bytes.append(chain) }
+        bytes.append(bigEndian: UInt16(previousChains.count))
+        for chain in previousChains { bytes.append(chain) }
         bytes.append(bool: postQuantum.protectsSending)
         bytes.append(bool: postQuantum.protectsReceiving)
         bytes.append(optional: postQuantum.own) { bytes, key in
@@ -60,8 +60,8 @@ extension Ratchet {
         return WipedBytes(taking: &bytes)
     }
 
-    /// Reads what `encoded` wrote.
-    /// - Throws: `.invalidState` for anything else, whatever it is.
+    /// Decodes a stored ratchet.
+    /// - Throws: `.invalidState` for any other bytes.
     public init(decoding stored: WipedBytes) throws(RatchetError) {
         guard stored.count <= Self.maxEncodedLength else { throw .invalidState }
         var reader = ByteReader(stored.bytes)
@@ -74,30 +74,33 @@ extension Ratchet {
             let maxVersion = reader.integer(UInt16.self), RatchetVersion.supported.contains(version),
             RatchetVersion.supported.contains(maxVersion), version <= maxVersion,
             let supportsPostQuantum = reader.bool(), let wantsPostQuantum = reader.bool(),
-            let associatedData = reader.bytes(2 * X448PublicKey.length), let own = reader.x448Pair(),
-            let root = reader.secret(32), let nextSendingHeaderKey = reader.secret(32),
-            let nextReceivingHeaderKey = reader.secret(32), let previousCount = reader.integer(UInt32.self),
+            let associatedData = reader.bytes(2 * X448PublicKey.length), let ratchetKey = reader.x448Pair(),
+            let rootKey = reader.secret(32), let nextSendingHeaderKey = reader.secret(32),
+            let nextReceivingHeaderKey = reader.secret(32),
+            let previousChainLength = reader.integer(UInt32.self),
             let sending = reader.optional({ $0.sendingChain() }),
-            let receiving = reader.optional({ $0.openChain() }), let retired = reader.retiredChains(),
+            let receiving = reader.optional({ $0.currentReceivingChain() }),
+            let previousChains = reader.previousChainList(),
             let postQuantum = reader.postQuantumState()
         else { return nil }
-        // A KEM is in no state without space for it, and there are never more keys than the limits allow.
-        let keys = retired.reduce(receiving?.chain.skipped.count ?? 0) { $0 + $1.skipped.count }
+        // A KEM requires reserved space, and `deleteOldestKeys()` keeps the number of keys within the limit.
+        let keys = previousChains.reduce(receiving?.chain.skipped.count ?? 0) { $0 + $1.skipped.count }
         guard keys <= SkippedKeys.maxCount, supportsPostQuantum || postQuantum.own == nil else { return nil }
         self.init(
             version: version, maxVersion: maxVersion, supportsPostQuantum: supportsPostQuantum,
-            wantsPostQuantum: wantsPostQuantum, associatedData: associatedData, own: own, root: root,
+            wantsPostQuantum: wantsPostQuantum, associatedData: associatedData, ratchetKey: ratchetKey,
+            rootKey: rootKey,
             sending: sending, receiving: receiving, nextSendingHeaderKey: nextSendingHeaderKey,
-            nextReceivingHeaderKey: nextReceivingHeaderKey, previousCount: previousCount,
-            postQuantum: postQuantum, retired: retired)
+            nextReceivingHeaderKey: nextReceivingHeaderKey, previousChainLength: previousChainLength,
+            postQuantum: postQuantum, previousChains: previousChains)
     }
 }
 
 extension [UInt8] {
     fileprivate mutating func append(_ chain: ReceivingChain) {
         append(chain.headerKey)
-        append(bigEndian: chain.next)
-        append(bigEndian: chain.forgottenBelow)
+        append(bigEndian: chain.messageNumber)
+        append(bigEndian: chain.deletedBelow)
         append(bigEndian: UInt16(chain.skipped.count))
         for (number, key) in chain.skipped {
             append(bigEndian: number)
@@ -119,15 +122,15 @@ extension ByteReader {
         guard let headerKey = secret(32), let key = secret(32), let next = integer(UInt32.self) else {
             return nil
         }
-        return Ratchet.SendingChain(headerKey: headerKey, key: key, next: next)
+        return Ratchet.SendingChain(headerKey: headerKey, chainKey: key, messageNumber: next)
     }
 
-    fileprivate mutating func openChain() -> Ratchet.OpenChain? {
+    fileprivate mutating func currentReceivingChain() -> Ratchet.CurrentReceivingChain? {
         guard let key = secret(32), let chain = receivingChain() else { return nil }
-        return Ratchet.OpenChain(chain: chain, key: key)
+        return Ratchet.CurrentReceivingChain(chain: chain, chainKey: key)
     }
 
-    fileprivate mutating func retiredChains() -> [ReceivingChain]? {
+    fileprivate mutating func previousChainList() -> [ReceivingChain]? {
         guard let count = integer(UInt16.self), count <= SkippedKeys.maxChains else { return nil }
         var chains: [ReceivingChain] = []
         for _ in 0..<count {
@@ -139,7 +142,7 @@ extension ByteReader {
 
     private mutating func receivingChain() -> ReceivingChain? {
         guard let headerKey = secret(32), let next = integer(UInt32.self),
-            let forgottenBelow = integer(UInt32.self), let count = integer(UInt16.self),
+            let deletedBelow = integer(UInt32.self), let count = integer(UInt16.self),
             count <= SkippedKeys.maxCount
         else { return nil }
         var skipped: [(number: UInt32, key: MessageKey)] = []
@@ -151,7 +154,7 @@ extension ByteReader {
             skipped.append((number, MessageKey(key: key, nonce: nonce)))
         }
         return ReceivingChain(
-            headerKey: headerKey, next: next, forgottenBelow: forgottenBelow, skipped: skipped)
+            headerKey: headerKey, messageNumber: next, deletedBelow: deletedBelow, skipped: skipped)
     }
 
     fileprivate mutating func postQuantumState() -> Ratchet.PostQuantumState? {

@@ -1,56 +1,70 @@
 import Base
 import Cryptography
 
-/// A double ratchet with encrypted headers, as SimpleX does it: what one side of a connection knows. A value, which
-/// changes by encrypting and decrypting, and in nothing when that fails.
+/// One side's state of a double ratchet with header encryption, as SimpleX uses it. Comments give the names of the
+/// specification, "The Double Ratchet Algorithm", section 4: RK, CKs, HKs and so on.
 ///
-/// Between two steps it is meant to be stored (`encoded`), before what was encrypted is sent and before what was
-/// decrypted is acknowledged: a state that is used twice gives the same key to two messages.
+/// Encrypting and decrypting change the value only if they succeed. The caller stores the new state (`encoded`) before
+/// it sends an encrypted message or acknowledges a decrypted one. A state used twice would encrypt two messages with
+/// one key.
 ///
-/// In memory all its secrets are wiped when they have been used. Where a state is stored, the keys of messages to come
-/// and of those that are missing lie in it, so that has to be sealed and overwritten in place, and a copy of it (a
-/// backup) opens what comes until both sides have answered once.
+/// Secrets in memory are wiped after use. A stored state holds the keys of future and skipped messages, so its owner
+/// seals it and overwrites it in place. A copy, such as a backup, decrypts later messages until both sides have
+/// answered once.
 public struct Ratchet: Sendable {
-    /// The version in which messages are written. It rises when the other side knows a higher one, and never falls.
+    /// The version of encrypted messages. Rises to the highest version of both sides and never falls.
     public internal(set) var version: UInt16
-    /// The highest version that this side says it knows.
+    /// The highest version that this side announces.
     let maxVersion: UInt16
-    /// Whether there is space for a KEM in what is sent (`MessageSize`): for the life of the ratchet.
+    /// Whether sent messages reserve space for a KEM (`MessageSize`). Fixed for the life of the ratchet.
     public let supportsPostQuantum: Bool
-    /// Whether the KEM is to be used where the other side does too.
+    /// Whether to use the KEM if the peer uses it too.
     public var wantsPostQuantum: Bool
+    /// AD.
     let associatedData: [UInt8]
-    var own: X448Key
-    var root: WipedBytes
+    /// DHs: this side's ratchet key pair.
+    var ratchetKey: X448Key
+    /// RK, 32 bytes.
+    var rootKey: WipedBytes
+    /// nil until this side can send.
     var sending: SendingChain?
-    var receiving: OpenChain?
+    /// nil until the first message arrives.
+    var receiving: CurrentReceivingChain?
+    /// NHKs, 32 bytes.
     var nextSendingHeaderKey: WipedBytes
+    /// NHKr, 32 bytes.
     var nextReceivingHeaderKey: WipedBytes
-    /// Messages of the previous sending chain.
-    var previousCount: UInt32 = 0
+    /// PN: the number of messages in the previous sending chain.
+    var previousChainLength: UInt32 = 0
     var postQuantum = PostQuantumState()
-    /// Chains that the other side has left, the newest last.
-    var retired: [ReceivingChain] = []
+    /// The peer's earlier chains with their skipped message keys (MKSKIPPED), the newest last.
+    var previousChains: [ReceivingChain] = []
 
     struct SendingChain: Sendable {
+        /// HKs, 32 bytes.
         let headerKey: WipedBytes
-        var key: WipedBytes
-        var next: UInt32 = 0
+        /// CKs, 32 bytes.
+        var chainKey: WipedBytes
+        /// Ns: the number of the next message.
+        var messageNumber: UInt32 = 0
     }
 
-    /// The chain that the other side sends in at present.
-    struct OpenChain: Sendable {
+    /// The peer's current sending chain.
+    struct CurrentReceivingChain: Sendable {
         var chain: ReceivingChain
-        var key: WipedBytes
+        /// CKr, 32 bytes.
+        var chainKey: WipedBytes
     }
 
-    /// Which of the steps that are in use had a secret of the KEM in them, and what comes next of it.
+    /// The KEM's part of the current chains.
     struct PostQuantumState: Sendable {
+        /// Whether a KEM secret went into the root step of the sending chain.
         var protectsSending = false
+        /// Whether a KEM secret went into the root step of the receiving chain.
         var protectsReceiving = false
-        /// What the headers of the present sending chain offer.
+        /// The key pair that headers of the sending chain offer.
         var own: KEMKey?
-        /// Encapsulated to the other side's key; nil where `own` is proposed. Never without `own`.
+        /// A ciphertext for the peer's key, or nil if `own` is only proposed. Requires `own`.
         var ciphertext: [UInt8]?
 
         var offer: KEMOffer? {
@@ -60,23 +74,23 @@ public struct Ratchet: Sendable {
         }
     }
 
-    /// SHA-256 of the keys with which both sides began: the same on both when nobody is in between. 32 bytes.
+    /// The SHA-256 of both sides' first keys, 32 bytes. Differs between the sides if an attacker intercepted the keys.
     public var securityHash: [UInt8] { SHA256.hash(associatedData) }
 
-    /// Whether anything can be sent yet.
+    /// Whether a sending chain exists.
     public var canSend: Bool { sending != nil }
 
-    /// Whether what is sent, and what was received last, is protected by the KEM too.
+    /// Whether the KEM protects the sending chain and the receiving chain.
     public var isPostQuantum: (sending: Bool, receiving: Bool) {
         (postQuantum.protectsSending, postQuantum.protectsReceiving)
     }
 }
 
-/// What a ratchet needs besides its state.
+/// The sources of keys that a ratchet uses.
 public struct RatchetTools: Sendable {
-    /// Fresh keys.
+    /// The source of X448 keys.
     public var random: any RandomSource
-    /// nil where it is not installed.
+    /// nil if no KEM is installed.
     public var kem: (any KEM)?
 
     public init(random: any RandomSource = SystemRandomSource(), kem: (any KEM)? = nil) {
@@ -85,11 +99,11 @@ public struct RatchetTools: Sendable {
     }
 }
 
-/// Bytes that messages are padded to, so that nobody sees how long they are.
+/// The padded lengths of messages, in bytes. Padding hides their real length.
 public enum MessageSize {
-    /// The first message of each side.
+    /// The padded length of each side's first message.
     public static func confirmation(_ ratchet: Ratchet) -> Int { ratchet.hasRoomForKEM ? 11_106 : 14_832 }
-    /// Every later one.
+    /// The padded length of later messages.
     public static func message(_ ratchet: Ratchet) -> Int { ratchet.hasRoomForKEM ? 13_618 : 15_840 }
 }
 

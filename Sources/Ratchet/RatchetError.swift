@@ -1,55 +1,56 @@
 import Base
 import Cryptography
 
-/// A message that a ratchet refuses, or keys and states that are none.
+/// An error of a ratchet, a key agreement or a stored state.
 public typealias RatchetError = CodedError<RatchetErrorCode>
 
-/// By what the caller does about it. After every one of them the ratchet is what it was before.
+/// The errors, by the caller's reaction. None of them changes the ratchet.
 public enum RatchetErrorCode: Hashable, Sendable {
-    /// The bytes are no message of a ratchet: nothing of them was tried.
+    /// The bytes do not have the form of a message. No key was tried.
     case malformed
-    /// No header key opens it: the message is of another ratchet, of one that went another way (a restored backup),
-    /// or older than anything that is kept. The connection needs to be synchronised anew when others arrive too.
+    /// No header key decrypts the header. The message belongs to another ratchet, to a state that diverged (a restored
+    /// backup), or to a chain that was deleted. Repeated errors call for a resynchronization.
     case headerNotAuthentic
-    /// The header is right and the body is not.
+    /// The header is authentic and the body is not.
     case bodyNotAuthentic
     /// This message was decrypted before.
     case repeated
-    /// Its key was kept for a while and is gone, by the limits of `SkippedKeys`.
+    /// The limits of `SkippedKeys` deleted the message's key.
     case tooOld
-    /// So many messages in between are missing that their keys would not be kept.
+    /// More than `SkippedKeys.maxAhead` messages before this one are missing.
     case tooManySkipped
-    /// A version below 2 or above that of this program.
+    /// The version is below 2 or above 3.
     case unsupportedVersion
     /// A key of small order, or of the wrong length.
     case invalidKey
-    /// Nothing can be sent before the first message has come: there is no chain for it.
+    /// No sending chain exists before the first message arrives.
     case notReady
-    /// The message does not fit into its padding.
+    /// The message is longer than its padded length allows.
     case tooLong
-    /// A chain has sent as many messages as can be numbered.
+    /// The sending chain has used all message numbers.
     case exhausted
-    /// The other side uses the post-quantum KEM, and it is not installed here (any more).
+    /// The peer uses the KEM, and it is not installed.
     case kemUnavailable
-    /// libgcrypt or OpenSSL failed at something that cannot fail with valid arguments: no key is to blame.
+    /// libgcrypt or OpenSSL failed with valid arguments. The keys are not the cause.
     case library
-    /// Stored bytes that are no state of a ratchet, or of a later version.
+    /// The stored bytes are no state of a ratchet, or have a later format.
     case invalidState
 }
 
 extension RatchetError {
     static let malformed = RatchetError(.malformed, "The encrypted message is malformed.")
     static let invalidState = RatchetError(
-        .invalidState, "The stored state of an encrypted connection is damaged or of a later version.")
+        .invalidState,
+        "Cannot read the stored state of an encrypted connection: it is damaged or has a later format.")
     static let kemUnavailable = RatchetError(
         .kemUnavailable,
-        "The contact uses post-quantum encryption, for which libgcrypt 1.11 or later must be installed.")
+        "The contact uses post-quantum encryption; install libgcrypt 1.11 or later.")
 
-    /// What a refused agreement means here.
+    /// Maps an error of a Diffie-Hellman agreement.
     static func agreement(_ error: CryptographyError) -> RatchetError {
         guard error.code != .library else {
             return RatchetError(
-                .library, "An encrypted connection has no key: \(error.sentence)", cause: error)
+                .library, "Key agreement failed: \(error.sentence)", cause: error)
         }
         return RatchetError(.invalidKey, "The contact's key is unusable.", cause: error)
     }

@@ -1,12 +1,12 @@
 import Base
 import Cryptography
 
-/// Fields that several messages of the ratchet share.
+/// Fields of headers and agreement parameters.
 extension ByteReader {
-    /// An X448 key as SubjectPublicKeyInfo.
+    /// Reads an X448 key in SubjectPublicKeyInfo form.
     mutating func x448Key() -> X448PublicKey? { byteString().flatMap { X448PublicKey(spki: $0) } }
 
-    /// `P` and a key, or `A`, a ciphertext and a key, each of its one length.
+    /// Reads `P` and a key, or `A`, a ciphertext and a key.
     mutating func kemOffer() -> KEMOffer? {
         switch byte() {
         case UInt8(ascii: "P"):
@@ -42,7 +42,7 @@ extension [UInt8] {
     mutating func append(_ secret: WipedBytes) { secret.withUnsafeBytes { append(contentsOf: $0) } }
 }
 
-/// The versions of the encryption between two people: 2 (keys derived in the agreement), 3 (KEM, 2-byte lengths).
+/// The versions of end-to-end encryption: 2 (X3DH with a KDF), 3 (KEM, lengths of two bytes).
 public enum RatchetVersion {
     public static let supported: ClosedRange<UInt16> = 2...3
     static let withKEM: UInt16 = 3

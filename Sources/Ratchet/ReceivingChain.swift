@@ -1,81 +1,84 @@
 import Cryptography
 
-/// How many keys of messages that have not come are kept, and for how long.
+/// Limits on the message keys kept for missing messages (MKSKIPPED).
 public enum SkippedKeys {
-    /// Messages that may be missing before one of the same chain.
+    /// MAX_SKIP: the number of messages that may be missing before a message of the same chain.
     public static let maxAhead = 512
-    /// Keys of all chains together; the oldest go first.
+    /// The number of keys in all chains together. The oldest are deleted first.
     public static let maxCount = 2048
-    /// Chains, after each of which the direction changed twice.
+    /// The number of previous chains. Each took two changes of direction.
     public static let maxChains = 128
-    /// Of those, chains of which nothing is missing: kept to tell a message that comes again from one that cannot be
-    /// read.
+    /// The number of previous chains without skipped keys. Their header keys identify repeated messages.
     static let maxCompleteChains = 16
 }
 
-/// What one side knows of a chain of the other.
+/// A chain of the peer with the keys of its missing messages.
 struct ReceivingChain: Sendable {
+    /// HKr, 32 bytes.
     let headerKey: WipedBytes
-    /// Of the next message.
-    private(set) var next: UInt32 = 0
-    /// Keys of messages below this number were let go of.
-    private(set) var forgottenBelow: UInt32 = 0
-    /// Keys of messages that have not come, by rising number.
+    /// Nr: the number of the next message.
+    private(set) var messageNumber: UInt32 = 0
+    /// Keys of messages below this number may have been deleted unused.
+    private(set) var deletedBelow: UInt32 = 0
+    /// The keys of missing messages, by ascending number.
     private(set) var skipped: [(number: UInt32, key: MessageKey)] = []
 
     init(headerKey: WipedBytes) { self.headerKey = headerKey }
 
-    /// A stored one; nil when it contradicts itself.
+    /// Restores a stored chain. Returns nil if the numbers contradict each other.
     init?(
-        headerKey: WipedBytes, next: UInt32, forgottenBelow: UInt32,
+        headerKey: WipedBytes, messageNumber: UInt32, deletedBelow: UInt32,
         skipped: [(number: UInt32, key: MessageKey)]
     ) {
         let isRising = zip(skipped, skipped.dropFirst()).allSatisfy { $0.number < $1.number }
-        guard isRising, forgottenBelow <= next, skipped.allSatisfy({ forgottenBelow..<next ~= $0.number })
+        guard isRising, deletedBelow <= messageNumber,
+            skipped.allSatisfy({ deletedBelow..<messageNumber ~= $0.number })
         else {
             return nil
         }
         self.headerKey = headerKey
-        self.next = next
-        self.forgottenBelow = forgottenBelow
+        self.messageNumber = messageNumber
+        self.deletedBelow = deletedBelow
         self.skipped = skipped
     }
 
-    /// Goes on to a message, keeping the keys of those before it.
-    mutating func skip(to number: UInt32, chain: inout WipedBytes) throws(RatchetError) {
-        // A peer that says less than it has sent.
-        guard number >= next else { throw .malformed }
-        guard number - next <= SkippedKeys.maxAhead else {
+    /// SkipMessageKeysHE: stores the keys of all messages before `number`.
+    mutating func skipMessageKeys(until number: UInt32, chainKey: inout WipedBytes) throws(RatchetError) {
+        // A lower PN than the number of received messages is false.
+        guard number >= messageNumber else { throw .malformed }
+        guard number - messageNumber <= SkippedKeys.maxAhead else {
             throw RatchetError(
-                .tooManySkipped, "More than \(SkippedKeys.maxAhead) messages of the contact are missing.")
+                .tooManySkipped,
+                "Cannot decrypt a message: more than \(SkippedKeys.maxAhead) messages before it are missing.")
         }
-        while next < number { skipped.append((next, advance(&chain))) }
+        while messageNumber < number { skipped.append((messageNumber, nextMessageKey(&chainKey))) }
     }
 
-    /// The key of the next message.
-    mutating func advance(_ chain: inout WipedBytes) -> MessageKey {
-        let step = KeyDerivation.chain(chain)
-        chain = step.chain
-        next += 1
+    /// Returns the key of the next message and advances the chain key (KDF_CK).
+    mutating func nextMessageKey(_ chainKey: inout WipedBytes) -> MessageKey {
+        let step = KeyDerivation.kdfCK(chainKey)
+        chainKey = step.chainKey
+        messageNumber += 1
         return step.key
     }
 
-    /// Takes the key of a message that was skipped.
-    mutating func take(_ number: UInt32) throws(RatchetError) -> MessageKey {
-        guard number < next else { throw .malformed }
+    /// Removes and returns the key of a skipped message (TrySkippedMessageKeysHE).
+    mutating func takeSkippedKey(_ number: UInt32) throws(RatchetError) -> MessageKey {
+        guard number < messageNumber else { throw .malformed }
         if let place = skipped.firstIndex(where: { $0.number == number }) {
             return skipped.remove(at: place).key
         }
-        guard number < forgottenBelow else {
-            throw RatchetError(.repeated, "An encrypted message came once more.")
+        guard number < deletedBelow else {
+            throw RatchetError(.repeated, "The encrypted message was received before.")
         }
         throw RatchetError(
-            .tooOld, "An encrypted message came so late that its key is gone, or came once more.")
+            .tooOld, "The key of the encrypted message was deleted: it is too old or was received before.")
     }
 
-    mutating func forgetOldest(_ count: Int) {
+    /// Deletes the `count` oldest skipped keys.
+    mutating func deleteOldestKeys(_ count: Int) {
         guard count > 0, let last = skipped.prefix(count).last else { return }
-        forgottenBelow = last.number + 1
+        deletedBelow = last.number + 1
         skipped.removeFirst(min(count, skipped.count))
     }
 }

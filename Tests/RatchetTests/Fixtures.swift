@@ -5,7 +5,7 @@ import Testing
 
 @testable import Ratchet
 
-/// Keys of one byte repeated, in the order in which they are asked for.
+/// Keys of one repeated byte each, in the given order.
 final class KnownKeys: RandomSource {
     private let keys: Lock<[UInt8]>
 
@@ -16,7 +16,7 @@ final class KnownKeys: RandomSource {
     }
 }
 
-/// Keys that differ and are the same at each run.
+/// Distinct keys that are the same in each run.
 final class SeededKeys: RandomSource {
     private let generator: Lock<SeededGenerator>
 
@@ -29,7 +29,7 @@ final class SeededKeys: RandomSource {
     }
 }
 
-/// A KEM that protects nothing, with the lengths of the real one: secrets are hashes of what is public.
+/// A KEM without security and with the real lengths: its secrets are hashes of public bytes.
 struct ToyKEM: KEM {
     let random: any RandomSource
 
@@ -62,7 +62,7 @@ struct ToyKEM: KEM {
     }
 }
 
-/// The KEM of which a file says what came out, in order.
+/// A KEM that replays recorded results in order.
 final class RecordedKEM: KEM {
     private let keys: Lock<[KEMKey]>
     private let encapsulations: Lock<[Encapsulation]>
@@ -109,7 +109,7 @@ enum Known {
     }
 }
 
-/// Two sides that have agreed, and the message by which the inviter knows of it.
+/// Two sides after a key agreement, and the joiner's first message.
 struct Pair {
     var joiner: Ratchet
     var inviter: Ratchet
@@ -151,7 +151,7 @@ struct Pair {
         String(decoding: try inviter.decrypt(message, tools: inviterTools), as: UTF8.self)
     }
 
-    /// Each has answered the other once.
+    /// Sends one message in each direction.
     mutating func converse() throws {
         let first = try fromJoiner("a")
         #expect(try toInviter(first) == "a")

@@ -5,10 +5,10 @@ import Testing
 
 @testable import Ratchet
 
-/// The KEM of libgcrypt, where it is installed: Debian 13 has it, Debian 12 has not.
+/// The KEM of libgcrypt, if installed. Debian 13 has it; Debian 12 does not.
 @Suite struct KEMTests {
     @Test(.enabled(if: GcryptKEM.installed != nil, "libgcrypt 1.11 or later is not installed"))
-    func publishedCiphertextsGiveThePublishedSecrets() throws {
+    func publishedCiphertextsGivePublishedSecrets() throws {
         let kem = try #require(GcryptKEM.installed)
         let vector = try VectorValue.file("sntrup761")
         let key = try #require(
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(.enabled(if: GcryptKEM.installed != nil, "libgcrypt 1.11 or later is not installed"))
-    func twoSidesGetOneSecret() throws {
+    func bothSidesGetSameSecret() throws {
         let kem = try #require(GcryptKEM.installed)
         let key = try kem.generate()
         let made = try kem.encapsulate(to: key.publicKey)
@@ -30,7 +30,7 @@ import Testing
         #expect(try kem.generate().publicKey != key.publicKey)
     }
 
-    @Test func keysAndCiphertextsHaveOneLength() {
+    @Test func wrongLengthsAreRejected() {
         let secret = WipedBytes([UInt8](repeating: 1, count: KEMLength.secretKey))
         #expect(KEMKey(publicKey: [1], secretKey: secret) == nil)
         #expect(KEMKey(publicKey: [UInt8](repeating: 1, count: 1158), secretKey: WipedBytes([1])) == nil)

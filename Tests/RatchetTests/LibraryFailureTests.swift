@@ -5,7 +5,7 @@ import Testing
 
 @testable import Ratchet
 
-/// A KEM whose library refuses at the steps that a test names, as one that has no memory does.
+/// A KEM whose library fails at given steps, as without memory.
 private struct RefusingKEM: KEM {
     enum Step: CaseIterable {
         case generating, encapsulating, decapsulating
@@ -15,7 +15,7 @@ private struct RefusingKEM: KEM {
     let refuses: Step?
 
     private func check(_ step: Step) throws(RatchetError) {
-        if step == refuses { throw RatchetError(.library, "The library refused.") }
+        if step == refuses { throw RatchetError(.library, "The library failed.") }
     }
 
     func generate() throws(RatchetError) -> KEMKey {
@@ -34,8 +34,8 @@ private struct RefusingKEM: KEM {
     }
 }
 
-/// What a library does to a connection when it fails: nothing, and it is not said of the contact's keys.
-@Suite("A cryptographic library that fails")
+/// A failing library leaves the ratchet unchanged and is not reported as a bad key.
+@Suite("Library failures")
 struct LibraryFailureTests {
     private static func tools(_ random: SeededKeys, refusing step: RefusingKEM.Step? = nil) -> RatchetTools {
         RatchetTools(random: random, kem: RefusingKEM(inner: ToyKEM(random: random), refuses: step))
@@ -43,7 +43,7 @@ struct LibraryFailureTests {
 
     private static let settings = RatchetSettings(postQuantum: true)
 
-    @Test("is told from a key that is unusable")
+    @Test("library errors differ from invalid keys")
     func codes() {
         let refused = RatchetError.agreement(CryptographyError(.invalidKey, "It is of small order."))
         #expect(refused.code == .invalidKey && refused.sentence == "The contact's key is unusable.")
@@ -54,7 +54,7 @@ struct LibraryFailureTests {
         #expect((failed.cause as? CryptographyError)?.code == .library)
     }
 
-    @Test("ends joining, of an invitation that proposes the KEM and of one that does not")
+    @Test("joining fails with and without a proposed KEM")
     func joining() throws {
         let random = SeededKeys(1)
         for (proposes, step) in [
@@ -67,11 +67,11 @@ struct LibraryFailureTests {
                     .generate(random: random), inviter: offer, settings: Self.settings,
                     tools: Self.tools(random, refusing: step))
             }
-            // With a library that is in order the same succeeds.
+            // A working library succeeds with the same arguments.
             _ = try Ratchet.joining(
                 .generate(random: random), inviter: offer, settings: Self.settings, tools: Self.tools(random))
         }
-        // Nothing is asked of it where nobody wants it.
+        // The KEM is not called if neither side wants it.
         let plain = AgreementKeys.generate(random: random).parameters(version: 3)
         for step in RefusingKEM.Step.allCases {
             _ = try Ratchet.joining(
@@ -80,7 +80,7 @@ struct LibraryFailureTests {
         }
     }
 
-    @Test("ends inviting where the joiner accepted the KEM")
+    @Test("inviting fails if the joiner accepted the KEM")
     func inviting() throws {
         let random = SeededKeys(2)
         let keys = AgreementKeys.generate(kem: try Self.tools(random).kem?.generate(), random: random)
@@ -97,13 +97,13 @@ struct LibraryFailureTests {
     }
 
     @Test(
-        "in the middle of a message leaves the ratchet as it was, and the message is read later",
+        "decrypting can be retried after a library failure",
         arguments: 0..<3, 1...4)
     func decrypting(step: Int, rounds: Int) throws {
         let refusing = RefusingKEM.Step.allCases[step]
         var pair = try Pair(
             joiner: Self.settings, inviter: Self.settings, seed: UInt64(rounds), kem: true, proposing: true)
-        // So many turns before it, in each of which both have new keys.
+        // Each round gives both sides new ratchet keys.
         for round in 0..<rounds {
             #expect(try pair.toInviter(pair.fromJoiner("to \(round)")) == "to \(round)")
             #expect(try pair.toJoiner(pair.fromInviter("back \(round)")) == "back \(round)")
@@ -120,7 +120,7 @@ struct LibraryFailureTests {
         expect(.repeated) { try pair.inviter.decrypt(message, tools: Self.tools(random)) }
     }
 
-    @Test("without a KEM at all a message that needs it says what is missing, and none that does not need it")
+    @Test("only messages with a KEM ciphertext need the KEM")
     func missing() throws {
         var pair = try Pair(joiner: Self.settings, inviter: Self.settings, kem: true, proposing: true)
         #expect(try pair.toInviter(pair.fromJoiner("one")) == "one")

@@ -6,30 +6,30 @@ import Testing
 
 @testable import Ratchet
 
-/// Two people write to each other over a network that loses, repeats, reorders and damages, with programs that are
-/// killed before they have stored something, and now and then keys that part.
+/// Two people exchange messages over a network that loses, repeats, reorders and damages them. Their programs are
+/// killed before they store a state, and their keys are renewed at times.
 ///
-/// `CHATFS_RATCHET_MESSAGES=1000000` makes it the long form.
+/// `CHATFS_RATCHET_MESSAGES` sets the number of messages.
 @Suite struct ModelTests {
     static let messages = getenv("CHATFS_RATCHET_MESSAGES").flatMap { Int(String(cString: $0)) } ?? 20_000
 
     @Test(arguments: [UInt64(1), 2])
-    func everyMessageIsReadOnceOrSaidToBeLost(seed: UInt64) throws {
+    func everyMessageIsReadOnceOrReportedLost(seed: UInt64) throws {
         var model = try Conversation(seed: seed, kem: false)
         try model.run(messages: Self.messages * 45 / 100)
     }
 
-    @Test func theSameWithTheKEM() throws {
+    @Test func everyMessageIsReadOnceWithKEM() throws {
         var model = try Conversation(seed: 3, kem: true)
         try model.run(messages: Self.messages / 10)
     }
 }
 
-/// A message between its two ends.
+/// A message in transit.
 private struct Letter {
     let to: Int
     let number: Int
-    /// How often the keys had been agreed when it was written.
+    /// The number of key agreements before the message was encrypted.
     let agreement: Int
     let bytes: [UInt8]
 }
@@ -38,15 +38,15 @@ private struct Conversation {
     private var generator: SeededGenerator
     private let tools: RatchetTools
     private let settings: RatchetSettings
-    /// Both sides, as they are stored: nothing else is kept between two steps.
+    /// The stored states of both sides. Nothing else survives a step.
     private var stored: [WipedBytes] = []
     private var agreement = 0
     private var underWay: [[Letter]] = [[], []]
     private var written = 0
     private var read: Set<Int> = []
-    /// What was told of messages that came for the first time and were not damaged.
+    /// The errors of undamaged messages that arrived for the first time.
     private var told: [RatchetErrorCode: Int] = [:]
-    /// Of each side, whether everything that comes now is beyond what can be skipped.
+    /// For each side: whether more messages are missing than can be skipped.
     private var isStuck = false
     private var lost = 0
 
@@ -73,15 +73,15 @@ private struct Conversation {
         }
         while !underWay.allSatisfy(\.isEmpty) { try deliver() }
         let reported = told.values.reduce(0, +)
-        // Whatever was not read was lost on the way or told of; nothing was read that was not written.
+        // Every unread message was lost in transit or reported, and every read message was written.
         #expect(read.count + lost + reported == written)
         #expect(Set(told.keys).isSubset(of: [.tooManySkipped, .headerNotAuthentic, .tooOld]))
-        // Of what came, most: each time that keys part costs what was under way.
+        // Most delivered messages were read. Each renewal of keys loses the messages in transit.
         #expect(
             read.count > (written - lost) * 3 / 4, "\(read.count) of \(written), lost \(lost), told \(told)")
     }
 
-    /// New keys on both sides: what was under way with the old ones is not read any more.
+    /// Renews the keys of both sides. Messages in transit with the old keys become unreadable.
     private mutating func agree() throws {
         let keys = try (0..<2).map { _ in
             AgreementKeys.generate(kem: try tools.kem?.generate(), random: tools.random)
@@ -110,7 +110,7 @@ private struct Conversation {
                 #expect(error.code == .notReady)
                 return
             }
-            // Killed before it was stored: then nothing was sent either.
+            // Killed before the state was stored, so nothing was sent.
             if Int.random(in: 0..<50, using: &generator) == 0 { continue }
             stored[from] = ratchet.encoded
             written += 1
@@ -119,7 +119,7 @@ private struct Conversation {
         }
     }
 
-    /// One of the oldest that are under way.
+    /// Chooses one of the oldest messages in transit.
     private mutating func choose() -> (side: Int, place: Int)? {
         let first = Int.random(in: 0..<2, using: &generator)
         guard let side = [first, 1 - first].first(where: { !underWay[$0].isEmpty }) else { return nil }
@@ -131,7 +131,7 @@ private struct Conversation {
         guard let (side, place) = choose() else { return }
         let letter = underWay[side][place]
         var ratchet = try Ratchet(decoding: stored[side])
-        // Killed before it was stored: the same comes again.
+        // Killed before the state was stored, so the message arrives again.
         if Int.random(in: 0..<50, using: &generator) == 0 {
             _ = try? ratchet.decrypt(letter.bytes, tools: tools)
             ratchet = try Ratchet(decoding: stored[side])
@@ -165,7 +165,7 @@ private struct Conversation {
         }
     }
 
-    /// More than can be skipped, of one side.
+    /// Loses more messages of one side than can be skipped.
     private mutating func loseMany() throws {
         for _ in 0..<SkippedKeys.maxAhead { try write() }
         lose(underWay[0].count + underWay[1].count)

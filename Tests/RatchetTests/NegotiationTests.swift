@@ -5,14 +5,14 @@ import Testing
 
 @testable import Ratchet
 
-/// Versions, the KEM, and beginning anew.
+/// Versions, the KEM and resynchronization.
 @Suite struct NegotiationTests {
-    @Test func theVersionIsWhatBothKnowAndRisesWhenBothKnowMore() throws {
+    @Test func versionIsHighestCommonAndRises() throws {
         var pair = try Pair(joiner: .init(maxVersion: 2), inviter: .init(maxVersion: 3))
         try pair.converse()
         #expect(pair.joiner.version == 2 && pair.inviter.version == 2)
 
-        // As after an update of the joiner's program.
+        // The joiner's program is updated.
         pair = try Pair(joiner: .init(maxVersion: 2), inviter: .init(maxVersion: 3))
         var stored = pair.joiner.encoded.bytes
         stored[5] = 3
@@ -23,7 +23,7 @@ import Testing
         try pair.converse()
     }
 
-    @Test func withoutTheKEMOfTheOtherSideItWorksAndSaysSo() throws {
+    @Test func isPostQuantumIsFalseIfPeerHasNoKEM() throws {
         var pair = try Pair(
             joiner: .init(postQuantum: true), inviter: .init(postQuantum: false), kem: true)
         for _ in 0..<4 { try pair.converse() }
@@ -34,8 +34,8 @@ import Testing
         #expect(MessageSize.confirmation(pair.inviter) == 14_832)
     }
 
-    /// The link's proposal is accepted at once; without one the joiner's is.
-    @Test(arguments: [true, false]) func bothSidesComeToUseTheKEM(proposing: Bool) throws {
+    /// The joiner accepts a proposed key at once, and proposes one otherwise.
+    @Test(arguments: [true, false]) func bothSidesUseKEMEventually(proposing: Bool) throws {
         let wanting = RatchetSettings(postQuantum: true)
         var pair = try Pair(joiner: wanting, inviter: wanting, kem: true, proposing: proposing)
         #expect(pair.joiner.isPostQuantum.sending == proposing)
@@ -49,7 +49,7 @@ import Testing
         #expect(pair.inviter.isPostQuantum == (true, true))
     }
 
-    @Test func theKEMIsGivenUpAndTakenUpAgainByTheUsersWish() throws {
+    @Test func userCanStopAndResumeKEM() throws {
         let wanting = RatchetSettings(postQuantum: true)
         var pair = try Pair(joiner: wanting, inviter: wanting, kem: true, proposing: true)
         try pair.converse()
@@ -63,7 +63,7 @@ import Testing
         #expect(pair.inviter.isPostQuantum == (true, true))
     }
 
-    @Test func aKEMThatIsGoneIsSaidAndLosesNothing() throws {
+    @Test func missingKEMIsReportedWithoutLoss() throws {
         let wanting = RatchetSettings(postQuantum: true)
         var pair = try Pair(joiner: wanting, inviter: wanting, kem: true, proposing: true)
         try pair.converse()
@@ -74,7 +74,7 @@ import Testing
         #expect(try pair.toInviter(message) == "protected", "when it is installed again")
     }
 
-    @Test func anAcceptedOfferThatNobodyMadeIsRefused() throws {
+    @Test func acceptedKEMWithoutProposalIsRejected() throws {
         let random = SeededKeys(5)
         let kem = ToyKEM(random: random)
         let tools = RatchetTools(random: random, kem: kem)
@@ -87,9 +87,9 @@ import Testing
         }
     }
 
-    /// A backup was put back on one side: both give new keys, and go on.
+    /// One side restored a backup. Both give new keys and continue.
     @Test(arguments: [UInt64(1), 2, 3, 4], [true, false])
-    func twoSidesThatPartedAgreeAnew(seed: UInt64, postQuantum: Bool) throws {
+    func divergedSidesResynchronize(seed: UInt64, postQuantum: Bool) throws {
         let settings = RatchetSettings(postQuantum: postQuantum)
         let random = SeededKeys(seed)
         let tools = RatchetTools(random: random, kem: postQuantum ? ToyKEM(random: random) : nil)
@@ -110,7 +110,7 @@ import Testing
         for side in sides { #expect(side.isPostQuantum == (postQuantum, postQuantum)) }
     }
 
-    @Test func whoAgreesWithItselfHasThePartOfTheInviter() throws {
+    @Test func equalHashesGiveInviterRole() throws {
         let keys = try Known.inviter()
         let ratchet = try Ratchet.agreeingAnew(
             keys, peer: keys.parameters(version: 3), settings: .init(), tools: RatchetTools())

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Ratchet
 
-/// States as they are stored.
+/// Stored states.
 @Suite struct StateTests {
-    /// Of every kind: before and after the first message, with missing messages, with the KEM.
+    /// States before and after the first message, with missing messages, and with the KEM.
     static func samples() throws -> [Ratchet] {
         var samples: [Ratchet] = []
         for (version, postQuantum) in [(UInt16(2), false), (3, false), (3, true)] {
@@ -27,7 +27,7 @@ import Testing
         return samples
     }
 
-    @Test func whatIsStoredIsReadAsItWas() throws {
+    @Test func statesSurviveEncodingAndDecoding() throws {
         for ratchet in try Self.samples() {
             let stored = ratchet.encoded
             #expect(stored.count <= Ratchet.maxEncodedLength)
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func theLongestStateCanBeRead() throws {
+    @Test func longestStateCanBeDecoded() throws {
         let settings = RatchetSettings(postQuantum: true)
         var pair = try Pair(joiner: settings, inviter: settings, kem: true, proposing: true)
         for round in 0..<SkippedKeys.maxChains + 1 {
@@ -47,13 +47,13 @@ import Testing
             let answer = try pair.fromInviter("y")
             _ = try pair.toJoiner(answer)
         }
-        #expect(pair.inviter.retired.count == SkippedKeys.maxChains)
+        #expect(pair.inviter.previousChains.count == SkippedKeys.maxChains)
         let stored = pair.inviter.encoded
         #expect(stored.count > 110_000)
         #expect(try Ratchet(decoding: stored).encoded == stored)
     }
 
-    @Test func whatIsNoStateIsRefusedWhateverItIs() throws {
+    @Test func invalidStatesAreRejected() throws {
         expect(.invalidState) { try Ratchet(decoding: WipedBytes([])) }
         expect(.invalidState) { try Ratchet(decoding: WipedBytes([UInt8](repeating: 0, count: 200_000))) }
         var generator = SeededGenerator(state: 6)
@@ -73,30 +73,30 @@ import Testing
         }
     }
 
-    @Test func aStateOfALaterFormatIsRefused() throws {
+    @Test func laterFormatIsRejected() throws {
         var stored = try Pair().joiner.encoded.bytes
         stored[1] = 2
         expect(.invalidState) { try Ratchet(decoding: WipedBytes(stored)) }
     }
 
-    @Test func keysThatContradictThemselvesAreRefused() {
+    @Test func contradictoryMessageNumbersAreRejected() {
         let key = MessageKey(key: WipedBytes([UInt8](repeating: 1, count: 32)), nonce: [UInt8](0..<16))
-        func chain(_ numbers: [UInt32], next: UInt32, forgottenBelow: UInt32 = 0) -> ReceivingChain? {
+        func chain(_ numbers: [UInt32], next: UInt32, deletedBelow: UInt32 = 0) -> ReceivingChain? {
             ReceivingChain(
-                headerKey: key.key, next: next, forgottenBelow: forgottenBelow,
+                headerKey: key.key, messageNumber: next, deletedBelow: deletedBelow,
                 skipped: numbers.map { ($0, key) })
         }
         #expect(chain([1, 2], next: 3) != nil)
         #expect(chain([2, 1], next: 3) == nil)
         #expect(chain([1, 1], next: 3) == nil)
         #expect(chain([3], next: 3) == nil)
-        #expect(chain([0], next: 3, forgottenBelow: 1) == nil)
-        #expect(chain([], next: 3, forgottenBelow: 4) == nil)
+        #expect(chain([0], next: 3, deletedBelow: 1) == nil)
+        #expect(chain([], next: 3, deletedBelow: 4) == nil)
     }
 
-    @Test func nothingOfAStateIsPrinted() throws {
+    @Test func descriptionsHideSecrets() throws {
         let ratchet = try Pair().joiner
-        for secret in [ratchet.root, ratchet.own.rawValue, ratchet.encoded] {
+        for secret in [ratchet.rootKey, ratchet.ratchetKey.rawValue, ratchet.encoded] {
             #expect("\(secret)" == "WipedBytes(…)")
             #expect(Mirror(reflecting: secret).children.isEmpty)
         }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Ratchet
 
-/// Keys and messages that an independent implementation made, which talked with the official programs.
+/// Keys and messages of an independent implementation that was tested against the official programs.
 @Suite struct VectorTests {
-    @Test func bothSidesAgreeOnThePublishedSecrets() throws {
+    @Test func keyAgreementMatchesVectors() throws {
         let vector = try VectorValue.file("x3dh")
         let (inviter, joiner) = (try Known.inviter(), try Known.joiner())
         #expect(try inviter.first.publicKey.rawValue == vector["initiator_pub1"].bytes)
@@ -23,27 +23,27 @@ import Testing
         ] {
             #expect(try agreement.headerKey.bytes == vector["header_key"].bytes)
             #expect(try agreement.nextHeaderKey.bytes == vector["next_header_key"].bytes)
-            #expect(try agreement.root.bytes == vector["root"].bytes)
+            #expect(try agreement.rootKey.bytes == vector["root"].bytes)
             #expect(try agreement.associatedData == vector["associated_data"].bytes)
         }
     }
 
     @Test(arguments: [UInt16(2), 3])
-    func aConversationIsThePublishedOneByteForByte(version: UInt16) throws {
+    func conversationMatchesVectors(version: UInt16) throws {
         let vector = try VectorValue.file("ratchet_v\(version)")
         let settings = RatchetSettings(maxVersion: version)
         var (joiner, parameters) = try Ratchet.joining(
             Known.joiner(), inviter: Known.inviter().parameters(version: version), settings: settings,
             tools: RatchetTools(random: KnownKeys(5)))
         let begun = try vector["after_init"]
-        #expect(try joiner.root.bytes == begun["root"].bytes)
-        #expect(try joiner.sending?.key.bytes == begun["sending_chain"].bytes)
+        #expect(try joiner.rootKey.bytes == begun["root"].bytes)
+        #expect(try joiner.sending?.chainKey.bytes == begun["sending_chain"].bytes)
         #expect(try joiner.nextSendingHeaderKey.bytes == begun["next_sending_header_key"].bytes)
-        let step = KeyDerivation.chain(try #require(joiner.sending).key)
+        let step = KeyDerivation.kdfCK(try #require(joiner.sending).chainKey)
         #expect(try step.key.key.bytes == vector["chain_step_1"]["message_key"].bytes)
         #expect(try step.key.nonce == vector["chain_step_1"]["iv_message"].bytes)
         #expect(try step.headerNonce == vector["chain_step_1"]["iv_header"].bytes)
-        #expect(try step.chain.bytes == vector["chain_step_1"]["next_chain"].bytes)
+        #expect(try step.chainKey.bytes == vector["chain_step_1"]["next_chain"].bytes)
 
         let size = MessageSize.message(joiner)
         let plain = Array(try vector["message_1"]["plain"].text.utf8)
@@ -55,21 +55,22 @@ import Testing
         let tools = RatchetTools(random: KnownKeys(6, 8))
         #expect(try inviter.decrypt(first, tools: tools) == plain)
         let after = try vector["initiator_after_1 (new dh private = 06 x56)"]
-        #expect(try inviter.root.bytes == after["root"].bytes)
-        #expect(try inviter.sending?.key.bytes == after["sending_chain"].bytes)
+        #expect(try inviter.rootKey.bytes == after["root"].bytes)
+        #expect(try inviter.sending?.chainKey.bytes == after["sending_chain"].bytes)
         #expect(try inviter.sending?.headerKey.bytes == after["hks"].bytes)
-        #expect(try inviter.receiving?.key.bytes == after["receiving_chain"].bytes)
+        #expect(try inviter.receiving?.chainKey.bytes == after["receiving_chain"].bytes)
         #expect(try inviter.receiving?.chain.headerKey.bytes == after["hkr"].bytes)
         #expect(try inviter.nextSendingHeaderKey.bytes == after["nhks"].bytes)
         #expect(try inviter.nextReceivingHeaderKey.bytes == after["nhkr"].bytes)
     }
 
     @Test(arguments: [UInt16(2), 3])
-    func theHeaderOfTheFirstMessageIsThePublishedOne(version: UInt16) throws {
+    func firstHeaderMatchesVectors(version: UInt16) throws {
         let vector = try VectorValue.file("ratchet_v\(version)")
         let published = try vector["header_plain_1"].bytes
         let header = MessageHeader(
-            maxVersion: version, key: try X448Key.known(5).publicKey, kem: nil, previousCount: 0, number: 0)
+            maxVersion: version, key: try X448Key.known(5).publicKey, kem: nil, previousChainLength: 0,
+            number: 0)
         #expect(header.encoded(version: version) == published)
         let read = try #require(MessageHeader(decoding: published, version: version))
         #expect(read.encoded(version: version) == published)
@@ -77,13 +78,13 @@ import Testing
         #expect(MessageHeader(decoding: published.dropLast(), version: version) == nil)
     }
 
-    @Test func theFirstMessageWithTheKEMIsThePublishedOne() throws {
+    @Test func firstMessageWithKEMMatchesVectors() throws {
         let vector = try VectorValue.file("ratchet_pq")
         let inviterKEM = try #require(
             KEMKey(
                 publicKey: vector["initiator_kem_public"].bytes,
                 secretKey: WipedBytes(vector["initiator_kem_secret"].bytes)))
-        // The private half of the joiner's next key is not published, and not needed for this message.
+        // The vectors omit the private half of the joiner's next key, which this message does not need.
         let joinerKEM = try #require(
             KEMKey(
                 publicKey: vector["joiner_kem_public"].bytes,
@@ -98,7 +99,7 @@ import Testing
             settings: settings,
             tools: RatchetTools(random: KnownKeys(5), kem: kem))
         #expect(try parameters.encoded == vector["e2e_params"].bytes)
-        #expect(try joiner.root.bytes == vector["joiner_after_init"]["root"].bytes)
+        #expect(try joiner.rootKey.bytes == vector["joiner_after_init"]["root"].bytes)
         #expect(try joiner.nextSendingHeaderKey.bytes == vector["joiner_after_init"]["nhks"].bytes)
         let plain = Array(try vector["plain"].text.utf8)
         let message = try joiner.encrypt(plain, paddedTo: MessageSize.confirmation(joiner))
@@ -110,9 +111,9 @@ import Testing
             Known.inviter(), joiner: parameters, kemSecret: encapsulated.secret)
         #expect(try agreement.headerKey.bytes == vector["x3dh_out"]["hk"].bytes)
         #expect(try agreement.nextHeaderKey.bytes == vector["x3dh_out"]["nhk"].bytes)
-        #expect(try agreement.root.bytes == vector["x3dh_out"]["root"].bytes)
+        #expect(try agreement.rootKey.bytes == vector["x3dh_out"]["root"].bytes)
 
-        // With the real KEM where it is at hand: the secret in the published ciphertext.
+        // With the real KEM: decapsulate the published ciphertext.
         let tools =
             if let installed = GcryptKEM.installed {
                 RatchetTools(kem: installed)

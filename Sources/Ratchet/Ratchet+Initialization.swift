@@ -1,11 +1,11 @@
 import Base
 import Cryptography
 
-/// What this side wants of a new ratchet.
+/// This side's options for a new ratchet.
 public struct RatchetSettings: Sendable {
-    /// The highest version to use: 2 or 3.
+    /// The highest version to use, 2 or 3.
     public var maxVersion: UInt16
-    /// Whether to reserve space for the KEM, and to use it where it is at hand and the other side does too.
+    /// Whether to reserve space for the KEM and use it if it is installed and the peer uses it.
     public var postQuantum: Bool
 
     public init(maxVersion: UInt16 = RatchetVersion.supported.upperBound, postQuantum: Bool = false) {
@@ -16,18 +16,19 @@ public struct RatchetSettings: Sendable {
 }
 
 extension Ratchet {
-    /// The ratchet of who joins, which can send at once, and the parameters that the inviter needs for its own.
+    /// Returns the joiner's ratchet (RatchetInitAliceHE), which can send at once, and the parameters that the inviter
+    /// needs.
     /// - Parameters:
-    ///   - own: made for this agreement alone; the same again when joining is repeated.
-    ///   - inviter: from its link, or its new keys when two sides agree anew.
-    /// - Throws: `.invalidKey` for keys of small order; `.library` when the KEM or OpenSSL refuses.
+    ///   - own: Keys for this agreement only. A repeated attempt passes the same keys.
+    ///   - inviter: The parameters in the inviter's link, or the peer's new ones after a resynchronization.
+    /// - Throws: `.invalidKey` for keys of small order; `.library` if the KEM or OpenSSL fails.
     public static func joining(
         _ own: AgreementKeys, inviter: AgreementParameters, settings: RatchetSettings, tools: RatchetTools
     ) throws(RatchetError) -> (ratchet: Ratchet, parameters: AgreementParameters) {
         let version = min(settings.maxVersion, inviter.version)
         var (key, encapsulated): (KEMKey?, Encapsulation?) = (nil, nil)
         if settings.postQuantum, version >= RatchetVersion.withKEM, let kem = tools.kem {
-            // Accepts what was proposed; proposes where nothing was.
+            // Accept the inviter's proposal, or propose a key if there is none.
             if case .proposed(let key) = inviter.kem { encapsulated = try kem.encapsulate(to: key) }
             key = if let given = own.kem { given } else { try kem.generate() }
         }
@@ -45,25 +46,26 @@ extension Ratchet {
     ) throws(RatchetError) -> Ratchet {
         let agreement = try KeyAgreement.joining(own, inviter: inviter, kemSecret: encapsulated?.secret)
         let fresh = X448Key.generate(random: tools.random)
-        let step = KeyDerivation.root(
-            agreement.root, agreed: try fresh.agreed(with: inviter.second), kemSecret: encapsulated?.secret)
+        let step = KeyDerivation.kdfRK(
+            agreement.rootKey, agreed: try fresh.agreed(with: inviter.second), kemSecret: encapsulated?.secret
+        )
         return Ratchet(
             version: version, maxVersion: settings.maxVersion,
             supportsPostQuantum: settings.postQuantum || kemKey != nil,
             wantsPostQuantum: settings.postQuantum,
-            associatedData: agreement.associatedData, own: fresh, root: step.root,
-            sending: SendingChain(headerKey: agreement.headerKey, key: step.chain), receiving: nil,
+            associatedData: agreement.associatedData, ratchetKey: fresh, rootKey: step.rootKey,
+            sending: SendingChain(headerKey: agreement.headerKey, chainKey: step.chainKey), receiving: nil,
             nextSendingHeaderKey: step.nextHeaderKey, nextReceivingHeaderKey: agreement.nextHeaderKey,
             postQuantum: PostQuantumState(
                 protectsSending: encapsulated != nil, own: kemKey, ciphertext: encapsulated?.ciphertext))
     }
 
-    /// The ratchet of who invited, which can send after the first message of the joiner.
+    /// Returns the inviter's ratchet (RatchetInitBobHE), which can send after the joiner's first message.
     /// - Parameters:
-    ///   - own: the private halves of what the link has.
-    ///   - joiner: from its first message, or its new keys when two sides agree anew.
-    /// - Throws: `.invalidKey` for keys of small order; `.library` when the KEM or OpenSSL refuses; where the joiner
-    ///   accepted a KEM, `.malformed` if `own` has proposed none, `.kemUnavailable`.
+    ///   - own: The private keys of the parameters in the link.
+    ///   - joiner: The parameters in the joiner's first message, or the peer's new ones after a resynchronization.
+    /// - Throws: `.invalidKey` for keys of small order; `.library` if the KEM or OpenSSL fails. If the joiner accepted
+    ///   a KEM: `.malformed` if `own` proposed none, `.kemUnavailable` if none is installed.
     public static func inviting(
         _ own: AgreementKeys, joiner: AgreementParameters, settings: RatchetSettings, tools: RatchetTools
     ) throws(RatchetError) -> Ratchet {
@@ -80,14 +82,15 @@ extension Ratchet {
             version: min(settings.maxVersion, joiner.version), maxVersion: settings.maxVersion,
             supportsPostQuantum: settings.postQuantum || own.kem != nil,
             wantsPostQuantum: settings.postQuantum,
-            associatedData: agreement.associatedData, own: own.second, root: agreement.root, sending: nil,
+            associatedData: agreement.associatedData, ratchetKey: own.second, rootKey: agreement.rootKey,
+            sending: nil,
             receiving: nil, nextSendingHeaderKey: agreement.nextHeaderKey,
             nextReceivingHeaderKey: agreement.headerKey, postQuantum: postQuantum)
     }
 
-    /// The ratchet after both sides have given new keys, each `AgreementKeys.parameters`, because their old ones do not
-    /// belong together any more: who has the lower hash has the part of the inviter. The KEM begins a step later.
-    /// - Throws: as `inviting`.
+    /// Returns a new ratchet after both sides exchanged new `AgreementKeys.parameters`, because their old states no
+    /// longer match. The side with the lower hash takes the inviter's role. The KEM starts one step later.
+    /// - Throws: The errors of `inviting`.
     public static func agreeingAnew(
         _ own: AgreementKeys, peer: AgreementParameters, settings: RatchetSettings, tools: RatchetTools
     ) throws(RatchetError) -> Ratchet {

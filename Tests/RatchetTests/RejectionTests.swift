@@ -5,9 +5,9 @@ import Testing
 
 @testable import Ratchet
 
-/// What is refused, with which error, and that the ratchet is then what it was.
-@Suite struct RefusalTests {
-    @Test func whoInvitedSendsNothingBeforeTheFirstMessageHasCome() throws {
+/// Rejected messages, their errors, and the unchanged ratchet.
+@Suite struct RejectionTests {
+    @Test func inviterCannotSendBeforeFirstMessage() throws {
         var pair = try Pair()
         expect(.notReady) { try pair.fromInviter("too early") }
         let message = try pair.fromJoiner("hello")
@@ -16,7 +16,7 @@ import Testing
         #expect(try pair.toJoiner(answer) == "in time")
     }
 
-    @Test func aMessageThatComesAgainIsToldFromOneThatCannotBeRead() throws {
+    @Test func repeatedMessagesAreReportedAsRepeated() throws {
         var pair = try Pair()
         let first = try pair.fromJoiner("1")
         let second = try pair.fromJoiner("2")
@@ -31,10 +31,10 @@ import Testing
         expect(.repeated) { try pair.toInviter(second) }
     }
 
-    @Test func whatIsMissingLongerThanItsKeyIsKeptIsToldToBeTooOld() throws {
+    @Test func messagesWithDeletedKeysAreTooOld() throws {
         var pair = try Pair()
         var late: [[UInt8]] = []
-        // Five chains, in each of which 500 messages are missing.
+        // Five chains, each with 500 missing messages.
         for round in 0..<5 {
             for number in 0..<500 {
                 let message = try pair.fromJoiner("\(round)")
@@ -43,14 +43,14 @@ import Testing
             try pair.converse()
         }
         let open = try #require(pair.inviter.receiving).chain
-        let kept = pair.inviter.retired.reduce(open.skipped.count) { $0 + $1.skipped.count }
+        let kept = pair.inviter.previousChains.reduce(open.skipped.count) { $0 + $1.skipped.count }
         #expect(kept == SkippedKeys.maxCount)
         expect(.tooOld) { try pair.toInviter(late[0]) }
         #expect(try pair.toInviter(late[1]) == "0", "the newest of the first chain")
         #expect(try pair.toInviter(late[9]) == "4")
     }
 
-    @Test func chainsOfLongAgoAreForgotten() throws {
+    @Test func oldestChainsAreDeleted() throws {
         var pair = try Pair()
         let lost = try pair.fromJoiner("lost")
         let seen = try pair.fromJoiner("seen")
@@ -59,14 +59,14 @@ import Testing
             _ = try pair.fromJoiner("lost")
             try pair.converse()
         }
-        #expect(pair.inviter.retired.count == SkippedKeys.maxChains)
+        #expect(pair.inviter.previousChains.count == SkippedKeys.maxChains)
         expect(.headerNotAuthentic) { try pair.toInviter(lost) }
-        // Of chains that came whole fewer are kept.
+        // Fewer complete chains are kept.
         for _ in 0..<40 { try pair.converse() }
-        #expect(pair.joiner.retired.count == SkippedKeys.maxCompleteChains)
+        #expect(pair.joiner.previousChains.count == SkippedKeys.maxCompleteChains)
     }
 
-    @Test func fiveHundredAndTwelveMayBeMissingAndNoMore() throws {
+    @Test func upTo512MessagesMayBeMissing() throws {
         var pair = try Pair()
         let first = try pair.fromJoiner("first")
         for _ in 0..<SkippedKeys.maxAhead - 1 { _ = try pair.fromJoiner("lost") }
@@ -80,7 +80,7 @@ import Testing
         #expect(try pair.toInviter(first) == "first")
     }
 
-    @Test func aDamagedMessageChangesNothing() throws {
+    @Test func damagedMessageLeavesRatchetUnchanged() throws {
         var pair = try Pair()
         try pair.converse()
         _ = try pair.fromJoiner("lost")
@@ -100,13 +100,13 @@ import Testing
         #expect(try pair.toInviter(message) == "whole")
     }
 
-    @Test func aDamagedMessageOfANewChainMakesNoKeyOfThisSide() throws {
+    @Test func damagedMessageOfNewChainGeneratesNoKey() throws {
         var pair = try Pair(
             joiner: .init(postQuantum: true), inviter: .init(postQuantum: true), kem: true, proposing: true)
         try pair.converse()
         var message = try pair.fromJoiner("whole")
         message[message.count - 1] ^= 1
-        // Has nothing to give.
+        // A source without keys.
         let random = KnownKeys()
         let tools = RatchetTools(random: random, kem: ToyKEM(random: random))
         expect(.bodyNotAuthentic) { try pair.inviter.decrypt(message, tools: tools) }
@@ -114,14 +114,14 @@ import Testing
         #expect(try pair.toInviter(message) == "whole")
     }
 
-    @Test func whatHasTheFormOfAMessageIsOne() throws {
+    @Test func isMessageChecksFormOnly() throws {
         var pair = try Pair()
         let message = try pair.fromJoiner("text")
         #expect(Ratchet.isMessage(message))
         #expect(!Ratchet.isMessage([]) && !Ratchet.isMessage(Array("text".utf8)))
     }
 
-    @Test func messagesOfOthersAndOfOtherVersionsAreRefused() throws {
+    @Test func foreignMessagesAndVersionsAreRejected() throws {
         var pair = try Pair()
         var others = try Pair(seed: 2)
         expect(.headerNotAuthentic) { try pair.toInviter(others.fromJoiner("not yours")) }
@@ -136,13 +136,13 @@ import Testing
             try pair.joiner.encrypt([UInt8](repeating: 1, count: 15_838), paddedTo: 15_840).count == 15_982)
     }
 
-    @Test func whatNobodyCouldHaveAnsweredIsNotSent() throws {
+    @Test func exhaustedChainCannotSend() throws {
         var pair = try Pair()
-        pair.joiner.sending?.next = UInt32.max
+        pair.joiner.sending?.messageNumber = UInt32.max
         expect(.exhausted) { try pair.fromJoiner("one too many") }
     }
 
-    @Test func keysThatMakeTheAgreementKnownAreRefused() throws {
+    @Test func keysOfSmallOrderAreRejected() throws {
         let zero = try #require(X448PublicKey(rawValue: [UInt8](repeating: 0, count: 56)))
         let good = try X448Key.known(9).publicKey
         let random = SeededKeys(3)
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func parametersHaveOneFormAndAKnownVersion() throws {
+    @Test func malformedParametersAreRejected() throws {
         let keys = try Known.inviter(kem: ToyKEM(random: SeededKeys(4)).generate())
         for version in [UInt16(2), 3] {
             let encoded = keys.parameters(version: version).encoded
