@@ -1,21 +1,21 @@
 import CSodium
 
-/// A key from a passphrase: slow and large on purpose, so that trying many passphrases costs as much each.
+/// Derives a key from a passphrase with Argon2id. Its time and memory cost slow down guessing.
 public enum Argon2id {
     public static let saltLength = 16
     public static let keyLength = 32
 
-    /// What one derivation costs. Stored beside what the key opens, so that it can be raised later.
+    /// The cost of one derivation. Stored next to the encrypted key, so that later versions can raise it.
     public struct Cost: Hashable, Sendable {
         public let passes: UInt32
-        /// Bytes, a whole number of KiB.
+        /// Memory in bytes, a multiple of 1024.
         public let memory: UInt64
 
         /// About half a second on a processor of 2024.
         public static let usual = Cost(uncheckedPasses: 3, memory: 128 << 20)
 
-        /// What anybody could have chosen on purpose; more, in a damaged or hostile file, would only keep who opens it
-        /// waiting or exhaust the memory.
+        /// Returns nil for costs outside 1 to 16 passes and 8 KiB to 1 GiB. A damaged or hostile file could otherwise
+        /// block the opener or exhaust memory.
         public init?(passes: UInt32, memory: UInt64) {
             guard (1...16).contains(passes), (8 << 10...1 << 30).contains(memory), memory % 1024 == 0 else {
                 return nil
@@ -29,7 +29,7 @@ public enum Argon2id {
         }
     }
 
-    /// Takes as long as `cost` says: never on the cooperative pool.
+    /// Derives a key of 32 bytes. Blocks as long as `cost` requires, so never call it on the cooperative pool.
     ///
     /// - Parameter salt: 16 bytes.
     /// - Throws: `.noMemory`.
@@ -37,7 +37,7 @@ public enum Argon2id {
         from passphrase: SecretBytes, salt: [UInt8], cost: Cost
     ) throws(CryptographyError) -> SecretBytes {
         Sodium.prepare()
-        precondition(salt.count == saltLength, "a salt has 16 bytes")
+        precondition(salt.count == saltLength, "a salt must have 16 bytes")
         return try SecretBytes(upTo: keyLength) {
             (memory: UnsafeMutableRawBufferPointer) throws(CryptographyError) -> Int in
             let done = passphrase.withCString { text in
@@ -49,7 +49,7 @@ public enum Argon2id {
             guard done == 0 else {
                 throw CryptographyError(
                     .noMemory,
-                    "There is not enough memory to check the passphrase: close other programs and try again.")
+                    "Not enough memory to check the passphrase; close other programs and try again.")
             }
             return keyLength
         }

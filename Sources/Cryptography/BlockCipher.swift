@@ -3,17 +3,16 @@ import CKeyMemory
 import COpenSSL
 import CSodium
 
-/// AES-256-GCM over blocks, through OpenSSL, with a context and a buffer that are used again. Between two
-/// borrowers nothing is left of a key: its round keys are in locked memory while they are needed, and zeroed
-/// then. One thread at a time; `borrow` sees to that.
+/// AES-256-GCM over blocks with a reused OpenSSL context and buffer. The round keys are in locked memory while a
+/// borrower uses them and are zeroed afterwards. One thread at a time; `borrow` ensures this.
 final class BlockCipher: @unchecked Sendable {
-    // Safe: an object is in the hands of one borrower or in the list of idle ones, never both.
+    // Safe: each object belongs to one borrower or to the list of idle objects, never to both.
     private let context: OpaquePointer
-    /// Memory for one sealed block with its header; free for the borrower.
+    /// Space for one sealed block with its header. The borrower may use it freely.
     let scratch: UnsafeMutableRawBufferPointer
 
     private static let idle = Lock<[BlockCipher]>([])
-    /// As many as threads that could be sealing at once; the rest is given back to the system.
+    /// The highest number of idle objects. More threads rarely seal at once.
     private static let maxIdle = 16
 
     private static let algorithm = FetchedAlgorithm(EVP_CIPHER_fetch, "AES-256-GCM")
@@ -43,7 +42,7 @@ final class BlockCipher: @unchecked Sendable {
         return try body(cipher)
     }
 
-    /// Encrypts `plaintext` into `ciphertext` (same length; may be the same memory) and writes the tag.
+    /// Encrypts `plaintext` into `ciphertext` (same length, may be the same memory) and writes the tag.
     func seal(
         _ plaintext: UnsafeRawBufferPointer, into ciphertext: UnsafeMutableRawPointer,
         key: SecretBytes, nonce: UnsafeRawPointer, authenticated: [UInt8], tag: UnsafeMutableRawPointer
@@ -59,8 +58,8 @@ final class BlockCipher: @unchecked Sendable {
         guard done else { throw .library("seal a block") }
     }
 
-    /// Decrypts `ciphertext` into `plaintext` (same length; may be the same memory). False: the tag does
-    /// not belong to these bytes, and `plaintext` must not be used.
+    /// Decrypts `ciphertext` into `plaintext` (same length, may be the same memory). Returns false if the tag is wrong;
+    /// `plaintext` must then not be used.
     func open(
         _ ciphertext: UnsafeRawBufferPointer, into plaintext: UnsafeMutableRawPointer,
         key: SecretBytes, nonce: UnsafeRawPointer, authenticated: [UInt8], tag: UnsafeMutableRawPointer

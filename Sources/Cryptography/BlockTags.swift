@@ -1,23 +1,21 @@
 import Base
 import CSodium
 
-/// Proofs of the blocks of one file, made by this process while it had the bytes in its own memory, and kept
-/// there: whoever changes the file on the disk afterwards is noticed at the next touch of the block, for 16
-/// bytes of memory each 64 KiB.
+/// Authentication tags of the blocks of one file, 16 bytes for each 64 KiB. The process computes them from bytes in its
+/// own memory and never stores them. A block changed on disk later fails its next read.
 ///
-/// A tag is Poly1305 under a key for this block alone, which HSalsa20 makes of a random key of the process.
-/// Tags never leave this memory. That the last block's tag grows with it, under one key, gives nothing away
-/// therefore. Any thread.
+/// Each tag is a Poly1305 under a one-time key, which HSalsa20 derives from a random key of the process. Reusing the
+/// key as the last block grows reveals nothing, because tags never leave this memory. Thread-safe.
 public final class BlockTags: Sendable {
     public static let blockSize = 65_536
 
-    /// The tag of a block as far as it was known.
+    /// The tag of a block and the length that it covers.
     struct Proof {
         let length: Int
         fileprivate let tag: SIMD16<UInt8>
         fileprivate let key: SIMD32<UInt8>
 
-        /// Whether these are the bytes that were there.
+        /// Returns whether the bytes are the block that was tagged.
         func holds(_ bytes: UnsafeRawBufferPointer) -> Bool {
             bytes.count == length && withUnsafeBytes(of: key) { Poly1305.tag(of: bytes, key: $0) } == tag
         }
@@ -25,13 +23,13 @@ public final class BlockTags: Sendable {
 
     private struct State {
         var full: [SIMD16<UInt8>] = []
-        /// Of a block that is not full.
+        /// The tag of the last block, if it is not full.
         var last: (tag: SIMD16<UInt8>, length: Int)?
     }
 
     private static let key = SecretBytes(randomCount: 32)
     private static let lastNumber = Lock<UInt64>(0)
-    /// Tells the files of this process apart.
+    /// Distinguishes the files of this process.
     private let number: UInt64
     private let state = Lock(State())
 
@@ -42,15 +40,15 @@ public final class BlockTags: Sendable {
         }
     }
 
-    /// Bytes that are covered, from the first on.
+    /// The number of covered bytes, from the start of the file.
     public var size: UInt64 {
         state.withLock { UInt64($0.full.count) * UInt64(Self.blockSize) + UInt64($0.last?.length ?? 0) }
     }
 
-    /// Bytes of memory that the tags take.
+    /// The memory that the tags use, in bytes.
     public var memory: Int { state.withLock { ($0.full.count + 1) * 16 } }
 
-    /// nil for a block beyond what is covered.
+    /// Returns nil for a block that is not covered.
     func proof(of block: Int) -> Proof? {
         let known = state.withLock { state -> (tag: SIMD16<UInt8>, length: Int)? in
             if block < state.full.count { return (state.full[block], Self.blockSize) }
@@ -84,11 +82,11 @@ public final class BlockTags: Sendable {
     }
 }
 
-/// Makes the tags of a file's blocks from its bytes, from front to end. Used by one thread at a time.
+/// Computes the tags of a file's blocks from its bytes, front to back. Used by one thread at a time.
 public struct BlockTagging: Sendable {
     public let tags = BlockTags()
     private var block = 0
-    /// Of the block that is not full.
+    /// The authenticator of the block that is not full.
     private var begun: Poly1305?
     private var length = 0
     /// Tags of whole blocks since the last `publish`.

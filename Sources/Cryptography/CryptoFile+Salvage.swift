@@ -2,22 +2,21 @@ import Base
 import Glibc
 import Posix
 
-/// What can be had of a CryptoFile that is damaged.
+/// Recovery of a damaged CryptoFile.
 extension CryptoFile {
     public struct Salvage: Hashable, Sendable {
-        /// The tag is right: nothing is missing, and nothing was changed.
+        /// Whether the tag is correct, so that no byte is missing or changed.
         public var isAuthentic: Bool
-        /// Bytes of plaintext that were written.
+        /// The plaintext size in bytes, unreadable ones included.
         public var size: UInt64
-        /// Bytes of them that the disk did not give back: zeros stand in their place.
+        /// The number of plaintext bytes that the disk could not read. Zeros replace them.
         public var unreadable: UInt64
     }
 
-    /// Decrypts what the disk gives back of the CryptoFile at `source` into `destination`, which may exist and
-    /// is then replaced, whether or not its tag is right: where it is wrong, some of the bytes are not those
-    /// that were encrypted, and nobody can say which.
-    /// - Throws: `.file`, but not for what the disk does not give back; `.notRegularFile` for what is at
-    ///   `destination`; `.invalidKey` for arguments of other lengths.
+    /// Decrypts all readable bytes of the CryptoFile at `source` into `destination`, replacing an existing file.
+    /// Ignores a wrong tag: some bytes may then be wrong, at unknown places.
+    /// - Throws: `.file`, but not for unreadable parts; `.notRegularFile` if `destination` is no regular file;
+    ///   `.invalidKey` for arguments of wrong lengths.
     public static func salvage(
         from source: String, to destination: String, arguments: FileArguments
     ) throws(CryptographyError) -> Salvage {
@@ -29,7 +28,7 @@ extension CryptoFile {
         }
     }
 
-    /// - Parameter read: as `OpenFile.read`, of `input`.
+    /// - Parameter read: Reads from `input` like `OpenFile.read`.
     static func salvage(
         _ input: OpenFile, to destination: String, arguments: FileArguments,
         read: (UnsafeMutableRawBufferPointer, UInt64) throws(SystemError) -> Int
@@ -64,7 +63,7 @@ extension CryptoFile {
         return result
     }
 
-    /// Fills a piece, page by page where it cannot be read as a whole. The parts that cannot be read at all.
+    /// Fills a piece, page by page if reading it as a whole fails. Returns the unreadable ranges.
     private static func fill(
         _ piece: UnsafeMutableRawBufferPointer, from position: UInt64,
         read: (UnsafeMutableRawBufferPointer, UInt64) throws(SystemError) -> Int
@@ -74,7 +73,6 @@ extension CryptoFile {
         for start in stride(from: 0, to: piece.count, by: page) {
             let end = min(start + page, piece.count)
             let part = UnsafeMutableRawBufferPointer(rebasing: piece[start..<end])
-            // What is cut off, or on a bad sector.
             let count = (try? read(part, position + UInt64(start))) ?? 0
             if count < part.count { missing.append(start + count..<end) }
         }

@@ -3,21 +3,21 @@ import CLinux
 import Glibc
 import Posix
 
-/// Whole files to CryptoFiles and back, with constant memory. Both give their result its name only when
-/// it is complete and right, so nobody ever meets half of one under that name. All calls block.
+/// Encrypts whole files to CryptoFiles and back, in constant memory. The result gets its name only when it is complete
+/// and authentic. All calls block.
 public enum CryptoFile {
-    /// A fresh pair for one file.
+    /// Returns a new random key and nonce for one file.
     public static func freshArguments(random: some RandomSource = SystemRandomSource()) -> FileArguments {
         FileArguments(
             key: random.bytes(StreamBox.keyLength), nonce: random.bytes(StreamBox.nonceLength))
     }
 
-    /// Encrypts the file at `source` into a new CryptoFile at `destination`, which may exist and is then
-    /// replaced, and answers the arguments that open it.
+    /// Encrypts the file at `source` into a new CryptoFile at `destination`, replacing an existing file. Returns the
+    /// arguments that decrypt it.
     ///
-    /// - Parameter keep: given the arguments when the file is complete and has no name yet. What it throws
-    ///   leaves `destination` as it was: an encrypted file whose key nobody has is a lost one.
-    /// - Throws: `.file`, `.notRegularFile` for what is at `destination`; what `keep` throws.
+    /// - Parameter keep: Receives the arguments when the file is complete and still unnamed. If it throws,
+    ///   `destination` does not change, since a file with a lost key is lost.
+    /// - Throws: `.file`; `.notRegularFile` if `destination` is no regular file; the errors of `keep`.
     @discardableResult
     public static func encrypt(
         from source: String, to destination: String,
@@ -36,9 +36,10 @@ public enum CryptoFile {
         return arguments
     }
 
-    /// Decrypts the CryptoFile at `source` into `destination`, which may exist and is then replaced.
-    /// A wrong tag leaves `destination` as it was: absent or old.
-    /// - Throws: as `CryptoFileReader` and its `decrypt`; `.notRegularFile` for what is at `destination`.
+    /// Decrypts the CryptoFile at `source` into `destination`, replacing an existing file. A wrong tag leaves
+    /// `destination` unchanged.
+    /// - Throws: The errors of `CryptoFileReader` and its `decrypt`; `.notRegularFile` if `destination` is no regular
+    ///   file.
     public static func decrypt(
         from source: String, to destination: String, arguments: FileArguments
     ) throws(CryptographyError) {
@@ -55,7 +56,7 @@ public enum CryptoFile {
         }
     }
 
-    /// Reads to the end of what may also be a pipe.
+    /// Copies until the end of a file or pipe.
     private static func copy(
         _ file: OpenFile, _ receive: (UnsafeRawBufferPointer) throws(CryptographyError) -> Void
     ) throws(CryptographyError) {

@@ -1,21 +1,20 @@
 import Base
 import Posix
 
-/// Reads a CryptoFile at any position, after its tag was checked once.
+/// Reads a CryptoFile at any position after one check of its tag.
 ///
-/// Shared by any number of threads. The tag covers the file as a whole and a partial read proves nothing, so
-/// `read` refuses to work before `verify` has succeeded; that pass makes a tag of each block too, by which
-/// every later read proves what comes from the disk. A CryptoFile is never changed in place.
+/// The tag covers the whole file, so `read` fails until `verify` has succeeded. Verifying also computes a tag for each
+/// block, and later reads check those. A CryptoFile is never changed in place. Thread-safe.
 public final class CryptoFileReader: Sendable {
     private enum Trust: Sendable {
         case none
-        /// By the tags of its blocks.
+        /// Verified; reads check the block tags.
         case proven(ProvenFile)
-        /// By its caller's word.
+        /// Trusted by the caller; reads check nothing.
         case taken
     }
 
-    /// Length of the plaintext in bytes: what lies on disk without the tag.
+    /// The length of the plaintext in bytes.
     public let size: UInt64
     private let file: OpenFile
     private let box: StreamBox
@@ -32,16 +31,16 @@ public final class CryptoFileReader: Sendable {
         size = sizeOnDisk - UInt64(StreamBox.tagLength)
     }
 
-    /// - Parameter isTrusted: whoever reads can live with bytes that nobody has checked.
-    /// - Throws: `.tooShort` when not even a tag fits, `.invalidKey` for arguments of other lengths, `.file`.
+    /// - Parameter isTrusted: Whether to read without verification.
+    /// - Throws: `.tooShort` if the file is shorter than a tag, `.invalidKey` for arguments of wrong lengths, `.file`.
     public convenience init(
         file: OpenFile, arguments: FileArguments, isTrusted: Bool = false
     ) throws(CryptographyError) {
         try self.init(file, arguments, isTrusted ? .taken : .none)
     }
 
-    /// - Parameter tags: of this very file, from an earlier check or from its writer.
-    /// - Throws: as without tags.
+    /// - Parameter tags: The tags of this file, from an earlier verification or from its writer.
+    /// - Throws: The errors of the initializer without tags.
     public convenience init(
         file: OpenFile, arguments: FileArguments, tags: BlockTags
     ) throws(CryptographyError) {
@@ -52,34 +51,33 @@ public final class CryptoFileReader: Sendable {
         trust.withLock { if case .none = $0 { false } else { true } }
     }
 
-    /// Those by which reads prove their bytes; nil before the file was verified.
+    /// The block tags that reads check, or nil before verification.
     public var tags: BlockTags? {
         trust.withLock { if case .proven(let proven) = $0 { proven.tags } else { nil } }
     }
 
-    /// Reads the file once and compares its tag. About 3 GB/s from the page cache. Blocks.
-    /// - Throws: `.notAuthentic` when it was changed, cut, or belongs to another key; `.tooShort` when it became
-    ///   shorter since it was opened; `.file`.
+    /// Reads the whole file once and compares its tag, at about 3 GB/s from the page cache. Blocks.
+    /// - Throws: `.notAuthentic` if the file was changed, cut, or belongs to another key; `.tooShort` if it shrank
+    ///   after opening; `.file`.
     public func verify() throws(CryptographyError) {
         var verification = beginVerification()
         while try !step(&verification) {}
     }
 
-    /// A pass over the whole file that is made step by step. A copy goes its own way.
+    /// A verification in progress. Copies are independent.
     public struct Verification: Sendable {
         fileprivate var authenticator: StreamBox
         fileprivate var tagging = BlockTagging()
-        /// Bytes of plaintext that it has gone over.
+        /// The number of verified plaintext bytes.
         public var position: UInt64 { authenticator.position }
     }
 
     public func beginVerification() -> Verification { Verification(authenticator: box) }
 
-    /// Goes over the next MiB, and after the last compares the tag: true when all is right, and `read` works
-    /// from now on. Blocks.
-    /// - Parameter receive: given the plaintext in order, which is worth nothing when a later step throws; nil
-    ///   spares decrypting.
-    /// - Throws: as `verify`; what `receive` throws.
+    /// Verifies the next MiB. After the last one, compares the tag, returns true and enables `read`. Blocks.
+    /// - Parameter receive: Receives the plaintext in order. It is unverified until the last step succeeds. If nil,
+    ///   nothing is decrypted.
+    /// - Throws: The errors of `verify`; the errors of `receive`.
     public func step(
         _ verification: inout Verification,
         receive: ((UnsafeRawBufferPointer) throws(CryptographyError) -> Void)? = nil
@@ -109,9 +107,9 @@ public final class CryptoFileReader: Sendable {
 
     private static let stepLength: UInt64 = 1 << 20
 
-    /// Gives all plaintext in order, in pieces of up to 64 KiB, and compares the tag at the end. What
-    /// `receive` got is worth nothing when this throws. Blocks.
-    /// - Throws: as `verify`; what `receive` throws.
+    /// Decrypts the file in order, in pieces of up to 64 KiB, and compares the tag at the end. If this throws, discard
+    /// all received plaintext. Blocks.
+    /// - Throws: The errors of `verify`; the errors of `receive`.
     public func decrypt(
         receive: (UnsafeRawBufferPointer) throws(CryptographyError) -> Void
     ) throws(CryptographyError) {
@@ -124,16 +122,16 @@ public final class CryptoFileReader: Sendable {
         {}
     }
 
-    /// Fills `buffer` with plaintext from `offset` on; fewer bytes only at the end of the file. Blocks on
-    /// the disk.
-    /// - Throws: `.notVerified` before a successful `verify`; `.notAuthentic` when a block was changed since,
-    ///   `.tooShort` when the file became shorter; `.file`. `buffer` must then not be used.
+    /// Fills `buffer` with plaintext from `offset` on. Returns fewer bytes only at the end of the file. Blocks on the
+    /// disk.
+    /// - Throws: `.notVerified` before a successful `verify`; `.notAuthentic` if a block was changed since; `.tooShort`
+    ///   if the file shrank; `.file`. `buffer` must then not be used.
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(CryptographyError) -> Int {
         let trust = trust.withLock { $0 }
         if case .none = trust {
-            throw CryptographyError(.notVerified, "The encrypted file's tag has not been checked yet.")
+            throw CryptographyError(.notVerified, "The encrypted file has not been verified yet.")
         }
         guard offset < size else { return 0 }
         let count = Int(min(UInt64(buffer.count), size - offset))
@@ -147,16 +145,16 @@ public final class CryptoFileReader: Sendable {
         return count
     }
 
-    /// How far a check has come that goes along with reading in order.
+    /// The progress of a check that accompanies sequential reads.
     public struct Check: Sendable {
         fileprivate var authenticator: StreamBox
     }
 
     public func beginCheck() -> Check { Check(authenticator: box) }
 
-    /// As `read`, before the tag was compared: what comes must not be trusted before `finish` has returned.
-    /// A read that begins where the one before ended moves the check on; others leave it behind.
-    /// - Throws: `.tooShort` when the file became shorter, `.file`.
+    /// Reads like `read(into:at:)`, but before the tag was compared. Do not trust the bytes until `finish` succeeds.
+    /// Only a read that continues the previous one advances the check.
+    /// - Throws: `.tooShort` if the file shrank, `.file`.
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64, checking check: inout Check
     ) throws(CryptographyError) -> Int {
@@ -171,8 +169,8 @@ public final class CryptoFileReader: Sendable {
         return count
     }
 
-    /// Compares the tag. What the reads left out is read now.
-    /// - Throws: as `verify`.
+    /// Compares the tag. Verifies the whole file if the reads were not sequential.
+    /// - Throws: The errors of `verify`.
     public func finish(_ check: Check) throws(CryptographyError) {
         guard check.authenticator.position == size else { return try verify() }
         _ = try compareTag(with: check.authenticator)

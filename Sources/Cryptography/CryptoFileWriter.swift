@@ -1,31 +1,31 @@
 import Base
 import Posix
 
-/// Writes a CryptoFile front to back: ciphertext as long as the plaintext, then the 16-byte tag
-/// (simplex-chat `CryptoFile`). Memory stays at 512 KiB whatever the size.
+/// Writes a CryptoFile front to back: ciphertext as long as the plaintext, then the 16-byte tag (simplex-chat
+/// `CryptoFile`). Uses 512 KiB of memory for any size.
 ///
-/// What is written begins and ends at multiples of 256 KiB of the file, but for what `flush` asks for: the kernel
-/// then has large pages for it, and does each once.
+/// Writes begin and end at multiples of 256 KiB of the file, except after `flush`. The kernel then uses large pages and
+/// writes each of them once.
 ///
-/// Used by one task at a time. Until `finish` has returned the file has no tag and is not valid.
+/// Used by one task at a time. Until `finish` returns, the file has no tag and is not valid.
 public final class CryptoFileWriter {
     private let file: OpenFile
     private var box: StreamBox
-    /// Twice as much as is written at once.
+    /// Twice the size of one write.
     private let buffer: UnsafeMutableRawBufferPointer
     private static let portion = 256 << 10
     private var filled = 0
     private var written: UInt64 = 0
     private var tagging: BlockTagging?
     private var isFinished = false
-    /// Bytes of plaintext that were appended.
+    /// The number of appended plaintext bytes.
     public var position: UInt64 { box.position }
 
     /// - Parameters:
-    ///   - file: open for writing and empty.
-    ///   - arguments: fresh; the same pair for two contents would give both away.
-    ///   - makesTags: whether what is written can be proven before it has a tag, and is read back at the end.
-    /// - Throws: `.invalidKey` for arguments of other lengths.
+    ///   - file: An empty file, open for writing.
+    ///   - arguments: A new key and nonce. Reusing them for other contents would reveal both.
+    ///   - makesTags: Whether to compute block tags, which `UnfinishedCryptoFile` and `confirm` need.
+    /// - Throws: `.invalidKey` for arguments of wrong lengths.
     public init(
         file: OpenFile, arguments: FileArguments, makesTags: Bool = false
     ) throws(CryptographyError) {
@@ -37,11 +37,11 @@ public final class CryptoFileWriter {
 
     deinit { buffer.deallocate() }
 
-    /// Proofs of what was flushed, at the end with the file's own tag; nil when none are made.
+    /// The tags of the flushed blocks, in the end including the file's tag. nil if `makesTags` is false.
     public var tags: BlockTags? { tagging?.tags }
 
-    /// Adds the next bytes of plaintext, any number. Up to 256 KiB at once are taken whole or, when the disk
-    /// fails, not at all: then they may be given again. Blocks on the disk.
+    /// Appends plaintext. Up to 256 KiB are accepted completely or, if the disk fails, not at all, so the caller can
+    /// retry. Blocks on the disk.
     /// - Throws: `.file`.
     public func append(_ bytes: UnsafeRawBufferPointer) throws(CryptographyError) {
         var start = 0
@@ -63,7 +63,7 @@ public final class CryptoFileWriter {
         }
     }
 
-    /// Writes what of the buffer lies before the last multiple of `portion`, and leaves less than that.
+    /// Writes the buffer up to the last multiple of `portion` and keeps the rest.
     private func writePortions() throws(CryptographyError) {
         let portion = UInt64(Self.portion)
         let end = (written + UInt64(filled)) / portion * portion
@@ -81,8 +81,8 @@ public final class CryptoFileWriter {
         filled -= count
     }
 
-    /// Brings what was appended to the file, so that `UnfinishedCryptoFile` gives it back. What a failing disk
-    /// did not take is written by the next call.
+    /// Writes all appended bytes to the file, so that `UnfinishedCryptoFile` can read them. After a disk error, the
+    /// next call retries.
     /// - Throws: `.file`.
     public func flush() throws(CryptographyError) {
         guard filled > 0 else { return }
@@ -91,8 +91,7 @@ public final class CryptoFileWriter {
         tagging?.publish()
     }
 
-    /// Writes the tag and answers the size of the plaintext; may be repeated. Durability is the caller's:
-    /// `synchronise`.
+    /// Writes the tag and returns the plaintext size in bytes. Can be repeated. Does not synchronize the file.
     /// - Throws: `.file`.
     @discardableResult
     public func finish() throws(CryptographyError) -> UInt64 {
@@ -107,10 +106,10 @@ public final class CryptoFileWriter {
         return box.position
     }
 
-    /// Reads back what was written and compares it with the tags that were made. Blocks.
-    /// - Throws: as `ProvenFile.confirm`.
+    /// Reads the file back and compares it with the block tags. Blocks.
+    /// - Throws: The errors of `ProvenFile.confirm`.
     public func confirm() throws(CryptographyError) {
-        guard let tags else { preconditionFailure("a file without tags cannot be confirmed") }
+        guard let tags else { preconditionFailure("confirm() needs block tags") }
         try ProvenFile(file: file, tags: tags).confirm()
     }
 }

@@ -1,45 +1,44 @@
 import Base
 import Posix
 
-/// A key, a tag, a block or a file that cryptography refuses.
+/// An error of a key, tag, block or encrypted file.
 public typealias CryptographyError = CodedError<CryptographyErrorCode>
 
-/// By its consequence: `notAuthentic` and `tooShort` mean damaged bytes, `file` carries the system's
-/// reason as its cause.
+/// The errors, by their consequence. `notAuthentic` and `tooShort` mean damaged bytes.
 public enum CryptographyErrorCode: Hashable, Sendable {
-    /// A key, nonce or signature of the wrong length or kind.
+    /// A key, nonce or signature has a wrong length or kind.
     case invalidKey
-    /// The tag of a file or of a block does not belong to its bytes.
+    /// The tag of a file or block is wrong.
     case notAuthentic
-    /// A file that ends before its tag does.
+    /// The file is shorter than its tag.
     case tooShort
-    /// A read of a CryptoFile whose tag nobody has checked yet.
+    /// A CryptoFile was read before verification.
     case notVerified
     /// The text is not the JSON of a CryptoFile's arguments.
     case invalidArguments
-    /// The system refused to read or write; `cause` is a `SystemError`.
+    /// A system call failed; `cause` is a `SystemError`.
     case file
-    /// The destination of a command exists and is no regular file.
+    /// The destination exists and is no regular file.
     case notRegularFile
-    /// A passphrase cannot be made a key of.
+    /// Too little memory to derive a key from a passphrase.
     case noMemory
-    /// OpenSSL or libsodium failed at something that cannot fail with valid arguments.
+    /// OpenSSL or libsodium failed with valid arguments.
     case library
 }
 
 extension CryptographyError {
-    /// A system error met on the way.
+    /// Wraps a system error.
     public init(_ error: SystemError) {
         self.init(.file, error.sentence, cause: error)
     }
 
-    /// The errno when the system refused, otherwise nil: ENOSPC matters to who fills a disk.
+    /// The errno of a system error, otherwise nil. Writers check it for ENOSPC.
     public var systemCode: Int32? { systemError?.code }
     public var systemError: SystemError? { cause as? SystemError }
 
     static var notKept: CryptographyError {
         CryptographyError(
-            .notAuthentic, "The disk does not keep what is written to it: read back, it is something else.")
+            .notAuthentic, "The disk returned other bytes than were written; check the disk.")
     }
 
     static func library(_ operation: String) -> CryptographyError {

@@ -1,8 +1,7 @@
 import Base
 
-/// Walks through DER: tag, definite length, content. Total: nil for anything malformed.
+/// Reads DER elements: tag, definite length, content. Returns nil for malformed bytes.
 struct DERReader {
-    /// One element and what it consists of.
     struct Element {
         let tag: UInt8
         /// Tag, length and content.
@@ -39,7 +38,7 @@ struct DERReader {
             content: Array(bytes[start + header..<position]))
     }
 
-    /// The next element, if it has this tag.
+    /// Returns the next element if it has this tag. Otherwise stays at its position.
     mutating func next(_ tag: UInt8) -> Element? {
         let before = position
         guard let element = next(), element.tag == tag else {
@@ -49,14 +48,14 @@ struct DERReader {
         return element
     }
 
-    /// The elements inside the single sequence that `bytes` are.
+    /// Returns a reader of the content if `bytes` are exactly one sequence.
     static func sequence(_ bytes: [UInt8]) -> DERReader? {
         var reader = DERReader(bytes)
         guard let element = reader.next(sequence), reader.isAtEnd else { return nil }
         return DERReader(element.content)
     }
 
-    /// Tag, length and content of an element that this program writes.
+    /// Encodes an element of at most 65,535 bytes.
     static func encode(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
         var bytes = [tag]
         switch content.count {

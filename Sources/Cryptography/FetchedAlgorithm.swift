@@ -1,7 +1,7 @@
-/// An algorithm looked up once: OpenSSL 3 otherwise searches its providers at every use, for as long as
-/// sealing 10 KiB takes.
+/// An OpenSSL algorithm, fetched once. Otherwise OpenSSL 3 searches its providers at every use, which takes as long as
+/// sealing 10 KiB.
 struct FetchedAlgorithm: @unchecked Sendable {
-    // Safe: an EVP_MD, EVP_MAC or EVP_CIPHER is immutable and counted; these live as long as the process.
+    // Safe: an EVP_MD, EVP_MAC or EVP_CIPHER is immutable and reference-counted; these are never freed.
     let pointer: OpaquePointer
 
     init(

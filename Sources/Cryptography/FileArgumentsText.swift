@@ -2,14 +2,13 @@ import Base
 import FoundationEssentials
 
 extension FileArguments {
-    /// The JSON that SimpleX writes: `{"fileKey":"…","fileNonce":"…"}`, base64url with padding. A secret.
+    /// The JSON of SimpleX, `{"fileKey":"…","fileNonce":"…"}`, in base64url with padding. Secret.
     public var text: String {
         "{\"fileKey\":\"\(Base64URL.encode(key))\",\"fileNonce\":\"\(Base64URL.encode(nonce))\"}"
     }
 
-    /// Reads that JSON, also where the official programs wrap it: in the `cryptoArgs` of a file source
-    /// (`{"filePath":…,"cryptoArgs":{…}}`).
-    /// - Throws: `.invalidArguments` for other text; as of the two texts.
+    /// Decodes that JSON, or a file source that contains it in `cryptoArgs` (`{"filePath":…,"cryptoArgs":{…}}`).
+    /// - Throws: `.invalidArguments` for other text; the errors of `init(key:nonce:)`.
     public init(parsing text: String) throws(CryptographyError) {
         let data = Data(text.utf8.prefix(64 << 10))
         guard let found = try? JSONDecoder().decode(Written.self, from: data),
@@ -23,8 +22,8 @@ extension FileArguments {
         try self.init(key: key, nonce: nonce)
     }
 
-    /// From the two base64url texts: 44 and 32 characters.
-    /// - Throws: `.invalidKey` for what is not base64url of that length.
+    /// Decodes the two base64url texts, 44 and 32 characters.
+    /// - Throws: `.invalidKey` for other lengths or characters.
     public init(key keyText: String, nonce nonceText: String) throws(CryptographyError) {
         guard let key = Base64URL.decode(keyText), key.count == StreamBox.keyLength else {
             throw CryptographyError(.invalidKey, "The file key must be 32 bytes in base64url, 44 characters.")

@@ -1,14 +1,15 @@
 import CSodium
 
-/// Keys from keys: RFC 5869 with SHA-512.
+/// HKDF with SHA-512 (RFC 5869).
 public enum HKDF {
+    /// Derives a key.
     /// - Parameters:
-    ///   - salt: nil for none, which is a key of no bytes.
-    ///   - count: at most 16,320 bytes.
+    ///   - salt: The salt, or nil for an empty key.
+    ///   - count: The length of the result, at most 16,320 bytes.
     public static func derive(
         from input: WipedBytes, salt: WipedBytes? = nil, info: String, count: Int
     ) -> WipedBytes {
-        precondition(count <= 255 * length, "more than can be derived")
+        precondition(count <= 255 * length, "count exceeds 255 hashes")
         let extracted = WipedBytes(count: length) { memory in
             input.withUnsafeBytes { input in
                 (salt ?? WipedBytes([])).withUnsafeBytes { authenticate([input], key: $0, into: memory) }

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// SHA-256 through OpenSSL, four times as fast as libsodium's: the digest of a chunk and of a certificate.
+/// SHA-256 from OpenSSL, four times as fast as libsodium's. Hashes chunks and certificates.
 public struct SHA256: Sendable {
     public static let length = 32
     private var digest = Digest(.sha256)
@@ -9,7 +9,7 @@ public struct SHA256: Sendable {
 
     public mutating func update(_ bytes: UnsafeRawBufferPointer) { digest.update(bytes) }
     public mutating func update(_ bytes: [UInt8]) { bytes.withUnsafeBytes { digest.update($0) } }
-    /// The hash of everything so far, 32 bytes. More may follow.
+    /// Returns the hash of all bytes so far, 32 bytes. More may follow.
     public func finalize() -> [UInt8] { digest.finalize() }
 
     public static func hash(_ bytes: [UInt8]) -> [UInt8] {
@@ -25,7 +25,7 @@ public struct SHA256: Sendable {
     }
 }
 
-/// SHA-512 through OpenSSL: the digest of a whole encrypted file.
+/// SHA-512 from OpenSSL. Hashes whole encrypted files.
 public struct SHA512: Sendable {
     public static let length = 64
     private var digest = Digest(.sha512)
@@ -34,7 +34,7 @@ public struct SHA512: Sendable {
 
     public mutating func update(_ bytes: UnsafeRawBufferPointer) { digest.update(bytes) }
     public mutating func update(_ bytes: [UInt8]) { bytes.withUnsafeBytes { digest.update($0) } }
-    /// The hash of everything so far, 64 bytes. More may follow.
+    /// Returns the hash of all bytes so far, 64 bytes. More may follow.
     public func finalize() -> [UInt8] { digest.finalize() }
 
     public static func hash(_ bytes: [UInt8]) -> [UInt8] {
@@ -44,11 +44,11 @@ public struct SHA512: Sendable {
     }
 }
 
-/// SHA-3 through OpenSSL: ids of queues and keys of links are derived with it.
+/// SHA-3 from OpenSSL. Derives queue ids and link keys.
 public enum SHA3 {
-    /// 32 bytes.
+    /// Returns 32 bytes.
     public static func hash256(_ bytes: [UInt8]) -> [UInt8] { hash(bytes, .sha3Of256) }
-    /// 48 bytes.
+    /// Returns 48 bytes.
     public static func hash384(_ bytes: [UInt8]) -> [UInt8] { hash(bytes, .sha3Of384) }
 
     private static func hash(_ bytes: [UInt8], _ algorithm: FetchedAlgorithm) -> [UInt8] {
@@ -58,8 +58,7 @@ public enum SHA3 {
     }
 }
 
-/// MD5 through OpenSSL: proves nothing, and is here because files of others are named by it (the desktop's
-/// thumbnails).
+/// MD5 from OpenSSL, only for the names of desktop thumbnails. Not secure.
 public enum MD5 {
     public static let length = 16
 
@@ -70,7 +69,7 @@ public enum MD5 {
     }
 }
 
-/// A running hash. A value.
+/// A hash in progress. A value.
 private struct Digest: Sendable {
     private var context: RunningContext
 

@@ -1,6 +1,6 @@
 import CSodium
 
-/// BLAKE2b with 32 bytes, through libsodium.
+/// BLAKE2b with 32 bytes, from libsodium.
 public enum BLAKE2b {
     public static let length = 32
 
@@ -8,15 +8,15 @@ public enum BLAKE2b {
         Sodium.prepare()
         var hash = [UInt8](repeating: 0, count: length)
         let done = crypto_generichash(&hash, hash.count, bytes, UInt64(bytes.count), nil, 0)
-        precondition(done == 0, "libsodium refused a hash")
+        precondition(done == 0, "libsodium failed to hash")
         return hash
     }
 
-    /// A key for one use, of 32 bytes, which tells nothing of the one that it is made from.
+    /// Derives a key of 32 bytes for one purpose. It reveals nothing about the original key.
     ///
     /// - Parameters:
-    ///   - use: words that no other use has, without a zero.
-    ///   - context: what the key is for there.
+    ///   - use: A unique name of the purpose, without NUL.
+    ///   - context: Distinguishes keys of one purpose.
     ///   - key: 16 to 64 bytes.
     public static func derive(_ use: StaticString, _ context: [UInt8], from key: SecretBytes) -> SecretBytes {
         Sodium.prepare()
@@ -27,7 +27,7 @@ public enum BLAKE2b {
                     memory.baseAddress!.assumingMemoryBound(to: UInt8.self), length, message,
                     UInt64(message.count), key.baseAddress!.assumingMemoryBound(to: UInt8.self), key.count)
             }
-            precondition(done == 0, "libsodium refused a hash")
+            precondition(done == 0, "libsodium failed to hash")
             return length
         }
     }

@@ -1,5 +1,5 @@
-/// The DER forms of keys that SimpleX writes: X.509 SubjectPublicKeyInfo for public keys, PKCS#8 for
-/// private ones (RFC 8410). Each is a fixed prefix and the raw key.
+/// The DER forms of SimpleX keys: X.509 SubjectPublicKeyInfo for public keys, PKCS#8 for private keys (RFC 8410). Each
+/// is a fixed prefix and the raw key.
 enum KeyForm {
     case ed25519Public
     case ed448Public
@@ -31,7 +31,7 @@ enum KeyForm {
 
     func encode(_ raw: [UInt8]) -> [UInt8] { prefix + raw }
 
-    /// The raw key, or nil when the bytes are of another form or length.
+    /// Returns the raw key, or nil if the bytes have another form or length.
     func decode(_ encoded: [UInt8]) -> [UInt8]? {
         guard encoded.count == prefix.count + rawLength, encoded.starts(with: prefix) else { return nil }
         return Array(encoded[prefix.count...])

@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// AES-256-GCM with nonces of 16 bytes, which SimpleX uses for messages. They are hashed into the first counter, so
-/// the same nonce cut to 12 bytes would give something else.
+/// AES-256-GCM with nonces of 16 bytes, as in SimpleX messages. GCM hashes such a nonce into the first counter, so
+/// truncating it to 12 bytes gives another result.
 public enum LongNonceCipher {
     public static let keyLength = 32
     public static let nonceLength = 16
@@ -9,10 +9,11 @@ public enum LongNonceCipher {
 
     private static let algorithm = FetchedAlgorithm(EVP_CIPHER_fetch, "AES-256-GCM")
 
+    /// Encrypts and authenticates a message.
     /// - Parameters:
     ///   - key: 32 bytes.
-    ///   - nonce: 16 bytes, never twice with one key.
-    ///   - authenticated: what the tag covers besides.
+    ///   - nonce: 16 bytes, never reused with one key.
+    ///   - authenticated: Additional authenticated data.
     public static func seal(
         _ plaintext: [UInt8], key: WipedBytes, nonce: [UInt8], authenticated: [UInt8]
     ) -> (ciphertext: [UInt8], tag: [UInt8]) {
@@ -25,13 +26,13 @@ public enum LongNonceCipher {
             let done =
                 EVP_CipherFinal_ex(context, &none, &written) == 1
                 && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(tagLength), &tag) == 1
-            precondition(done, "OpenSSL refused to make a tag")
+            precondition(done, "OpenSSL failed to compute a tag")
             return ciphertext
         }
         return (ciphertext, tag)
     }
 
-    /// nil: the tag does not belong to these bytes. Compared in constant time.
+    /// Decrypts a message. Returns nil if the tag is wrong. Compares tags in constant time.
     public static func open(
         _ ciphertext: [UInt8], tag: [UInt8], key: WipedBytes, nonce: [UInt8], authenticated: [UInt8]
     ) -> [UInt8]? {
@@ -53,7 +54,7 @@ public enum LongNonceCipher {
             let done =
                 input.isEmpty
                 || EVP_CipherUpdate(context, buffer.baseAddress, &written, input, Int32(input.count)) == 1
-            precondition(done && Int(written) == input.count, "OpenSSL refused to encrypt")
+            precondition(done && Int(written) == input.count, "OpenSSL failed to encrypt")
             count = input.count
         }
     }
@@ -63,9 +64,9 @@ public enum LongNonceCipher {
         _ body: (OpaquePointer) -> Result
     ) -> Result {
         precondition(
-            key.count == keyLength && nonce.count == nonceLength, "a key or a nonce of another length")
+            key.count == keyLength && nonce.count == nonceLength, "wrong length of key or nonce")
         guard let context = EVP_CIPHER_CTX_new() else { preconditionFailure("out of memory") }
-        // Wipes the round keys.
+        // Also wipes the round keys.
         defer { EVP_CIPHER_CTX_free(context) }
         var written: Int32 = 0
         let started =
@@ -77,7 +78,7 @@ public enum LongNonceCipher {
             } == 1
             && (authenticated.isEmpty
                 || EVP_CipherUpdate(context, nil, &written, authenticated, Int32(authenticated.count)) == 1)
-        precondition(started, "OpenSSL refused to begin")
+        precondition(started, "OpenSSL failed to initialize a cipher")
         return body(context)
     }
 }

@@ -1,17 +1,17 @@
 import Base
 import CSodium
 
-/// A box of one short message: the same cipher as `StreamBox`, with the 16-byte tag first, as SimpleX writes messages
+/// Encrypts one short message with the cipher of `StreamBox`, the 16-byte tag first, as SimpleX does for messages
 /// (simplexmq `cbEncrypt`).
 public enum MessageBox {
     public static let keyLength = 32
     public static let nonceLength = 24
     public static let tagLength = 16
 
-    /// Tag and ciphertext: 16 bytes more than `message`.
+    /// Returns tag and ciphertext, 16 bytes more than `message`.
     /// - Parameters:
-    ///   - key: 32 bytes, symmetric or the raw result of an X25519 agreement.
-    ///   - nonce: 24 bytes, never twice with one key.
+    ///   - key: 32 bytes, symmetric or the raw result of X25519.
+    ///   - nonce: 24 bytes, never reused with one key.
     public static func seal(_ message: [UInt8], key: WipedBytes, nonce: [UInt8]) -> [UInt8] {
         withSubkey(of: key, nonce) { subkey in
             [UInt8](unsafeUninitializedCapacity: message.count + tagLength) { buffer, count in
@@ -21,7 +21,7 @@ public enum MessageBox {
         }
     }
 
-    /// nil: the tag does not belong to these bytes. Compared in constant time.
+    /// Decrypts a box. Returns nil if the tag is wrong. Compares tags in constant time.
     public static func open(_ box: [UInt8], key: WipedBytes, nonce: [UInt8]) -> [UInt8]? {
         guard box.count >= tagLength, nonce.count == nonceLength else { return nil }
         return withSubkey(of: key, nonce) { subkey in
@@ -31,14 +31,15 @@ public enum MessageBox {
         }
     }
 
-    /// The message padded to `size` first, so that the box has `size` + 16 bytes; nil when it does not fit.
+    /// Pads the message to `size` bytes and encrypts it, so the box has `size` + 16 bytes. Returns nil if it does not
+    /// fit.
     public static func seal(
         _ message: [UInt8], paddedTo size: Int, key: WipedBytes, nonce: [UInt8]
     ) -> [UInt8]? {
         Padding.pad(message, to: size).map { seal($0, key: key, nonce: nonce) }
     }
 
-    /// What was sealed with padding; nil also when that is wrong.
+    /// Decrypts a padded box. Returns nil if the tag or the padding is wrong.
     public static func openPadded(_ box: [UInt8], key: WipedBytes, nonce: [UInt8]) -> [UInt8]? {
         open(box, key: key, nonce: nonce).flatMap(Padding.unpad)
     }
@@ -47,7 +48,7 @@ public enum MessageBox {
         of key: WipedBytes, _ nonce: [UInt8], _ body: (UnsafePointer<UInt8>) -> Result
     ) -> Result {
         precondition(
-            key.count == keyLength && nonce.count == nonceLength, "a key or a nonce of another length")
+            key.count == keyLength && nonce.count == nonceLength, "wrong length of key or nonce")
         Sodium.prepare()
         var subkey = SIMD32<UInt8>()
         let zeros = SIMD16<UInt8>()

@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// The one-time authenticator of a `StreamBox`, through OpenSSL: three times as fast here as libsodium's,
-/// which knows no wider registers than SSE2. A value.
+/// The one-time authenticator of a `StreamBox`, from OpenSSL. It is three times as fast as libsodium's, which uses only
+/// SSE2. A value.
 struct Poly1305: Sendable {
     static let keyLength = 32
     static let tagLength = 16
@@ -13,7 +13,7 @@ struct Poly1305: Sendable {
 
     /// - Parameter key: 32 bytes, for one message only.
     init(key: UnsafeRawBufferPointer) {
-        precondition(key.count == Self.keyLength, "a one-time key has 32 bytes")
+        precondition(key.count == Self.keyLength, "a one-time key must have 32 bytes")
         context = RunningContext(EVP_MAC_CTX_new(Self.algorithm.pointer), Self.kind)
         context.change {
             EVP_MAC_init($0, key.baseAddress?.assumingMemoryBound(to: UInt8.self), key.count, nil)
@@ -26,17 +26,17 @@ struct Poly1305: Sendable {
         }
     }
 
-    /// The tag of everything so far, 16 bytes. More may follow.
+    /// Returns the tag of all bytes so far, 16 bytes. More may follow.
     func finalize() -> [UInt8] {
         context.ending(capacity: Self.tagLength) { EVP_MAC_final($0, $1, &$2, Self.tagLength) }
     }
 
-    /// The same as a value.
+    /// The tag of all bytes so far, as a SIMD value.
     var tag: SIMD16<UInt8> { SIMD16(finalize()) }
 
-    /// The tag of a whole message.
+    /// Returns the tag of a whole message.
     static func tag(of bytes: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer) -> SIMD16<UInt8> {
-        precondition(key.count == Self.keyLength, "a one-time key has 32 bytes")
+        precondition(key.count == Self.keyLength, "a one-time key must have 32 bytes")
         guard let context = EVP_MAC_CTX_new(algorithm.pointer) else { preconditionFailure("out of memory") }
         defer { EVP_MAC_CTX_free(context) }
         var tag = SIMD16<UInt8>()
@@ -49,7 +49,7 @@ struct Poly1305: Sendable {
                 && EVP_MAC_final(
                     context, tag.baseAddress?.assumingMemoryBound(to: UInt8.self), &count, tag.count) == 1
         }
-        precondition(done, "OpenSSL refused an authenticator")
+        precondition(done, "OpenSSL failed to compute a Poly1305")
         return tag
     }
 }

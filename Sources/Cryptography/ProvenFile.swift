@@ -2,8 +2,8 @@ import Base
 import Glibc
 import Posix
 
-/// A file that lies where others may change it, and gives out only bytes that were proven since they last
-/// came from the disk. Any thread. All calls block on the disk.
+/// A file that other programs may change. Reads return only bytes that match their block tags. Thread-safe. All calls
+/// block on the disk.
 public struct ProvenFile: Sendable {
     let file: OpenFile
     let tags: BlockTags
@@ -13,15 +13,15 @@ public struct ProvenFile: Sendable {
         self.tags = tags
     }
 
-    /// Reads all of it back and compares.
-    /// - Throws: `.notAuthentic` when the disk does not keep what was written, or does not give it back (EIO);
-    ///   `.file` when it cannot be read for another reason.
+    /// Reads the whole file and compares it with its tags.
+    /// - Throws: `.notAuthentic` if the disk returns other bytes or EIO; `.file` for other read errors.
     public func confirm() throws(CryptographyError) {
         guard try damage().isEmpty else { throw .notKept }
     }
 
-    /// Fills `buffer` from `offset` on. `notAuthentic` when a block is not the one that was there, `tooShort`
-    /// when the file ends before it, or it is not covered; `buffer` must then not be used.
+    /// Fills `buffer` from `offset` on.
+    /// - Throws: `.notAuthentic` if a block was changed; `.tooShort` if the file or the tags end before `offset` +
+    ///   `buffer.count`; `.file`. `buffer` must then not be used.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(CryptographyError) {
         let size = UInt64(BlockTags.blockSize)
         var done = 0
@@ -53,12 +53,11 @@ public struct ProvenFile: Sendable {
         guard count == buffer.count else { throw Self.tooShort }
         guard proof.holds(UnsafeRawBufferPointer(buffer)) else {
             throw CryptographyError(
-                .notAuthentic, "A block of the encrypted file is not the one that was written or checked.")
+                .notAuthentic, "A block of the encrypted file was changed on disk.")
         }
     }
 
-    /// Reads all that is covered, and answers the ranges that are not as they were. Other errors than those of
-    /// a disk that does not give its bytes back are thrown.
+    /// Reads all covered blocks and returns the damaged ranges. EIO counts as damage; other errors are thrown.
     func damage() throws(CryptographyError) -> [Range<UInt64>] {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: BlockTags.blockSize, alignment: 4096)
         defer { buffer.deallocate() }
@@ -78,12 +77,12 @@ public struct ProvenFile: Sendable {
     }
 
     private static var tooShort: CryptographyError {
-        CryptographyError(.tooShort, "The encrypted file became shorter than it was.")
+        CryptographyError(.tooShort, "The encrypted file was truncated.")
     }
 }
 
 extension CryptographyError {
-    /// The bytes on the disk are not those that were written, or the disk does not give them back.
+    /// Whether the bytes on disk were changed or cannot be read (EIO).
     public var isDamage: Bool {
         switch code {
         case .notAuthentic, .tooShort: true

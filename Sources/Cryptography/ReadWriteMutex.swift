@@ -1,10 +1,10 @@
 import Base
 import Glibc
 
-/// Many readers or one writer. Unlike `Base.Lock` it may be held over file operations: it belongs to
-/// one file, and whoever waits wanted to touch exactly that file.
+/// Many readers or one writer. Unlike `Base.Lock` it may be held during file operations, because it protects a single
+/// file.
 final class ReadWriteMutex: @unchecked Sendable {
-    // Safe: the lock is touched through the pthread calls alone.
+    // Safe: only pthread calls access the lock.
     private let lock: UnsafeMutablePointer<pthread_rwlock_t>
 
     private let lockClass: LockClass

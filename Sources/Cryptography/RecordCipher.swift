@@ -3,20 +3,20 @@ import COpenSSL
 import CSodium
 import Glibc
 
-/// XChaCha20-Poly1305 over one record at a time: the subkey by libsodium (HChaCha20), the rest by OpenSSL, twice as
-/// fast as libsodium's own. Where the processor has no AES it costs a quarter of what AES-256-GCM does, and its nonce
-/// is long enough to be random each time: whatever processes, kills, copies and restored files do, none repeats.
+/// XChaCha20-Poly1305 over single records: HChaCha20 from libsodium, the rest from OpenSSL, which is twice as fast.
+/// Without AES instructions it takes a quarter of the time of AES-256-GCM.
 ///
+/// Its nonce is long enough to be random. It never repeats, whatever happens to processes, copies and restored files.
 /// One thread at a time.
 public final class RecordCipher {
     public static let nonceLength = 24
     static let tagLength = 16
-    /// What a sealed record has more than its plaintext: the nonce and then the tag, behind the ciphertext.
+    /// The bytes that sealing adds: the nonce and then the tag, after the ciphertext.
     public static let overhead = nonceLength + tagLength
     public static let keyLength = 32
 
     private let key: SecretBytes
-    // Safe: made and freed here, and never given out.
+    // Safe: owned by this object and never handed out.
     private let context: OpaquePointer
     private let subkey: UnsafeMutableRawPointer
     private let shortNonce: UnsafeMutableRawPointer
@@ -29,7 +29,7 @@ public final class RecordCipher {
     /// - Parameter key: 32 bytes.
     public init(key: SecretBytes) {
         Sodium.prepare()
-        precondition(key.count == Self.keyLength, "a key of the wrong length")
+        precondition(key.count == Self.keyLength, "a key must have 32 bytes")
         self.key = key
         guard let made = EVP_CIPHER_CTX_new() else { preconditionFailure("out of memory") }
         context = made
@@ -37,7 +37,7 @@ public final class RecordCipher {
         precondition(done == 1, "out of memory")
         subkey = .allocate(byteCount: Self.keyLength, alignment: 16)
         shortNonce = .allocate(byteCount: Self.shortNonceLength, alignment: 16)
-        // Four zeros and then the part of the nonce that the subkey is not made of.
+        // Four zeros, then the last 8 bytes of the nonce.
         shortNonce.initializeMemory(as: UInt8.self, repeating: 0, count: Self.shortNonceLength)
     }
 
@@ -48,8 +48,9 @@ public final class RecordCipher {
         shortNonce.deallocate()
     }
 
-    /// Writes the ciphertext, a fresh nonce and the tag to `sealed`: `overhead` bytes more than the plaintext has.
-    /// `place` says where the record belongs; it opens only with the same. False: OpenSSL failed.
+    /// Writes the ciphertext, a new nonce and the tag to `sealed`, `overhead` bytes more than the plaintext. Returns
+    /// false if OpenSSL failed.
+    /// - Parameter place: Identifies the record's position. It opens only with the same value.
     public func seal(
         _ plaintext: UnsafeRawBufferPointer, authenticating place: UnsafeRawBufferPointer,
         into sealed: UnsafeMutableRawPointer
@@ -69,8 +70,8 @@ public final class RecordCipher {
         return done
     }
 
-    /// Writes the plaintext, `overhead` bytes fewer than `sealed` has. False: this is not what was written at this
-    /// place with this key, and `plaintext` holds zeros.
+    /// Decrypts a record into `plaintext`, `overhead` bytes less than `sealed`. Returns false, with zeros in
+    /// `plaintext`, if key, place or bytes differ from those sealed.
     public func open(
         _ sealed: UnsafeRawBufferPointer, authenticating place: UnsafeRawBufferPointer,
         into plaintext: UnsafeMutableRawPointer

@@ -1,14 +1,13 @@
-/// A context of OpenSSL that bytes run through, with the semantics of a value: it is copied before it is
-/// changed when another value shares it.
+/// An OpenSSL context with value semantics: a shared context is copied before a change.
 struct RunningContext: Sendable {
-    /// How OpenSSL copies and frees this kind of context.
+    /// The functions that copy and free this kind of context.
     struct Kind: Sendable {
         let copy: @Sendable (OpaquePointer) -> OpaquePointer?
         let free: @Sendable (OpaquePointer) -> Void
     }
 
     private final class Owner: @unchecked Sendable {
-        // Safe: changed only through a `RunningContext` that holds the one reference to it.
+        // Safe: changed only through a `RunningContext` with the only reference.
         let pointer: OpaquePointer
         let kind: Kind
 
@@ -25,24 +24,24 @@ struct RunningContext: Sendable {
 
     private var owner: Owner
 
-    /// - Parameter fresh: belongs to this value from now on; nil where there was no memory for it.
+    /// - Parameter fresh: A context that this value owns from now on, or nil if memory was exhausted.
     init(_ fresh: OpaquePointer?, _ kind: Kind) { owner = Owner(fresh, kind) }
 
-    /// Changes the context by a call that answers 1.
+    /// Changes the context. `call` returns 1 on success.
     mutating func change(_ call: (OpaquePointer) -> Int32) {
         if !isKnownUniquelyReferenced(&owner) { owner = owner.copy() }
         let done = call(owner.pointer)
-        precondition(done == 1, "OpenSSL refused a hash or an authenticator")
+        precondition(done == 1, "OpenSSL failed to hash or authenticate")
     }
 
-    /// What a call that ends a context gives, at most `capacity` bytes. More may follow in this one.
+    /// Returns the result of a finishing call on a copy, at most `capacity` bytes. This context can continue.
     func ending(
         capacity: Int, _ call: (OpaquePointer, UnsafeMutablePointer<UInt8>?, inout Int) -> Int32
     ) -> [UInt8] {
         let last = owner.copy()
         return [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
             let done = call(last.pointer, buffer.baseAddress, &count)
-            precondition(done == 1, "OpenSSL refused a hash or an authenticator")
+            precondition(done == 1, "OpenSSL failed to hash or authenticate")
         }
     }
 }

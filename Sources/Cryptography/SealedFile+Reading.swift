@@ -3,9 +3,8 @@ import Glibc
 import Posix
 
 extension SealedFile {
-    /// Fills `buffer` from `offset` on; fewer bytes only at the end of the file.
-    /// - Throws: `.notAuthentic` when a block on disk is not the one that was written, `.file`; `buffer` must
-    ///   then not be used.
+    /// Fills `buffer` from `offset` on. Returns fewer bytes only at the end of the file.
+    /// - Throws: `.notAuthentic` if a block on disk was changed, `.file`. `buffer` must then not be used.
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(CryptographyError) -> Int {
@@ -31,7 +30,7 @@ extension SealedFile {
     private func readPart(
         _ part: UnsafeMutableRawBufferPointer, of number: Int, at inner: Int, with cipher: BlockCipher
     ) throws(CryptographyError) {
-        // A whole block is decrypted straight to where it is wanted.
+        // Decrypt a full block straight into the caller's buffer.
         let whole = part.count == Self.blockSize
         let target = whole ? part.baseAddress! : cipher.scratch.baseAddress! + SealedBlock.headerSize
         let length = try load(number, into: target, with: cipher)
@@ -43,18 +42,18 @@ extension SealedFile {
             as: UInt8.self, repeating: 0)
     }
 
-    /// Decrypts a block to `target` and answers its length, 0 when there is none.
+    /// Decrypts a block to `target` and returns its length, or 0 if it does not exist.
     func load(
         _ number: Int, into target: UnsafeMutableRawPointer, with cipher: BlockCipher
     ) throws(CryptographyError) -> Int {
         guard let block = block(number) else { return 0 }
         guard let length = try open(block, number, into: target, with: cipher) else {
-            throw CryptographyError(.notAuthentic, "A sealed block on disk is not the one that was written.")
+            throw CryptographyError(.notAuthentic, "A sealed block was changed on disk.")
         }
         return length
     }
 
-    /// The length of this version of a block, decrypted to `target`; nil when it does not lie there.
+    /// Decrypts a version of a block to `target` and returns its length, or nil if the disk holds another version.
     func open(
         _ block: Block, _ number: Int, into target: UnsafeMutableRawPointer, with cipher: BlockCipher
     ) throws(CryptographyError) -> Int? {
@@ -76,14 +75,14 @@ extension SealedFile {
         return length
     }
 
-    /// The numbers of a header: 0 the length, 1 the version.
+    /// Returns a number of a header: 0 is the length, 1 the version.
     static func field(_ index: Int, of header: UnsafeRawPointer) -> UInt32 {
         UInt32(
             bigEndian: header.loadUnaligned(
                 fromByteOffset: SealedBlock.nonceLength + 4 * index, as: UInt32.self))
     }
 
-    /// What a block's tag covers besides its bytes: whose block it is, which, and of which version.
+    /// Additional authenticated data of a block: file id, number, length and version.
     func identity(of number: Int, length: Int, version: UInt32) -> [UInt8] {
         var identity = fileID
         identity.append(bigEndian: UInt64(number))

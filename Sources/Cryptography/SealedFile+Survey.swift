@@ -2,10 +2,10 @@ import Base
 import Glibc
 import Posix
 
-/// What lies on disk when a sealed file is opened.
+/// Reads the block headers when a sealed file is opened.
 extension SealedFile {
-    /// Of each block the version that counts: the later one, unless a power cut left only half of it. The
-    /// size follows from the length of the first file, and from blocks of the second that end beyond it.
+    /// Returns the valid version of each block: the later one, unless a power cut left it incomplete. The size follows
+    /// from the length of the first file and from blocks of the second file beyond it.
     func survey() throws(CryptographyError) -> Contents {
         var contents = try headers(of: file, isSecond: false)
         guard let second = second.withLock({ $0.file }) else { return contents }
@@ -21,12 +21,12 @@ extension SealedFile {
             contents.size = max(
                 contents.size, UInt64(number) * UInt64(Self.blockSize) + UInt64(length))
         }
-        // What counts now may be overwritten elsewhere: it must not depend on memory.
+        // Writers may overwrite the other versions next, so make the chosen ones durable.
         try flush()
         return contents
     }
 
-    /// The length of a block of the second file when it counts; nil when that of the first does.
+    /// Returns the length of a block in the second file if it is the valid version, otherwise nil.
     private func length(
         of other: Block, _ number: Int, whenLaterThan known: Block
     ) throws(CryptographyError) -> Int? {
@@ -36,7 +36,7 @@ extension SealedFile {
             guard known.nonce != SIMD16(), Int32(bitPattern: other.version &- known.version) < 0 else {
                 return length
             }
-            // The first file's is later, if it is whole.
+            // The version in the first file is later; it is valid if it is complete.
             return try open(known, number, into: target, with: cipher) == nil ? length : nil
         }
     }

@@ -1,10 +1,10 @@
 import Posix
 
 extension SealedFile {
-    /// Cuts the last block when it does not lie there as it was sealed: its writer was killed within the write, of
-    /// which the kernel had done the first pages. What was before it is whole, and the file ends there.
+    /// Truncates an incomplete last block, left by a writer that was killed during a write. The file then ends after
+    /// the previous block.
     ///
-    /// Only for a file that nobody finished: of any other a damaged end is to be noticed.
+    /// Only for unfinished files. A finished file must report a damaged end instead.
     /// - Throws: `.file`.
     public func dropUnfinishedEnd() throws(CryptographyError) {
         let last = contents.withLock { $0.blocks.count } - 1

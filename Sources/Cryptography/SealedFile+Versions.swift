@@ -1,9 +1,9 @@
 import Base
 import Posix
 
-/// Which of the two files a version of a block lies in, and from when on it may be overwritten.
+/// Decides which of the two files holds the next version of a block.
 extension SealedFile {
-    /// Where the next version of a block goes.
+    /// Returns the place of the next version of a block.
     func nextPlace(of number: Int) -> Block {
         guard var block = block(number) else { return Block() }
         let isKept = contents.withLock { !$0.unsynchronised.contains(number) }
@@ -14,7 +14,7 @@ extension SealedFile {
         return block
     }
 
-    /// The file that a block lies in.
+    /// Returns the file that holds a version of a block.
     func place(of block: Block) throws(SystemError) -> OpenFile {
         guard block.isSecond else { return file }
         let (known, make) = second.withLock { ($0.file, $0.make) }
@@ -24,11 +24,11 @@ extension SealedFile {
         return made
     }
 
-    /// Makes everything written so far durable: fsync(2). Writers wait meanwhile, readers do not.
+    /// Makes all previous writes durable with fsync(2). Blocks writers meanwhile, but not readers.
     /// - Throws: `.file`.
     public func synchronise() throws(CryptographyError) {
         try mutex.reading { () throws(CryptographyError) in
-            // New blocks may come meanwhile: they stay to be synchronised.
+            // Blocks added during fsync stay unsynchronised.
             let written = contents.withLock { $0.unsynchronised }
             try flush()
             contents.withLock { $0.unsynchronised.subtract(written) }

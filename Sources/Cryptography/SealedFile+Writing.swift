@@ -5,10 +5,10 @@ import Glibc
 import Posix
 
 extension SealedFile {
-    /// Writes all bytes at `offset`, up to `maxSize`; what lies between the old end and `offset` reads
-    /// as zeros. A failed write (ENOSPC) leaves the blocks that were there readable.
-    /// - Throws: `.file`, also for what would be larger (EFBIG); `.notAuthentic` when a block that is written in
-    ///   part is not the one that was there; `.library`.
+    /// Writes all bytes at `offset`. A gap after the old end reads as zeros. A failed write (ENOSPC) leaves the
+    /// existing blocks readable.
+    /// - Throws: `.file`, also for files over `maxSize` (EFBIG); `.notAuthentic` if a partly overwritten block was
+    ///   changed on disk; `.library`.
     public func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(CryptographyError) {
         try Self.checkSize(offset, plus: bytes.count)
         if areNewBlocks(offset, bytes.count) {
@@ -18,7 +18,8 @@ extension SealedFile {
         }
     }
 
-    /// Whole blocks that are not there yet: who reads others need not wait for them.
+    /// Whether the range covers only whole blocks that do not exist yet. Readers of other blocks need not wait for
+    /// them.
     private func areNewBlocks(_ offset: UInt64, _ count: Int) -> Bool {
         let size = UInt64(Self.blockSize)
         guard offset % size == 0, UInt64(count) % size == 0 else { return false }
@@ -42,7 +43,7 @@ extension SealedFile {
         }
     }
 
-    /// - Throws: as for a buffer.
+    /// - Throws: The errors of `write(_:at:)` for a buffer.
     public func write(_ bytes: [UInt8], at offset: UInt64) throws(CryptographyError) {
         try bytes.withUnsafeBufferPointer { buffer throws(CryptographyError) in
             try write(UnsafeRawBufferPointer(buffer), at: offset)
@@ -52,7 +53,7 @@ extension SealedFile {
     private func writePart(
         _ part: UnsafeRawBufferPointer, of number: Int, at inner: Int, with cipher: BlockCipher
     ) throws(CryptographyError) {
-        // A whole block is sealed straight from where it is. What it overwrites may be shorter.
+        // Seal a full block without a copy. The block that it replaces may be shorter.
         if part.count == Self.blockSize {
             if hasBlock(number) { try reserve(number, length: Self.blockSize) }
             return try store(number, part, with: cipher)
@@ -61,7 +62,7 @@ extension SealedFile {
         var length = 0
         if hasBlock(number) {
             length = try load(number, into: block.baseAddress!, with: cipher)
-            // The old version may be overwritten in place: reserve space for the new one first.
+            // The write may replace the old version in place, so reserve space first.
             try reserve(number, length: max(length, inner + part.count))
         }
         if inner > length {
@@ -81,13 +82,13 @@ extension SealedFile {
             do throws(SystemError) {
                 try check("write a file") { chatfs_allocate(target.descriptor, offset, slot) }
             } catch {
-                // Not every filesystem can reserve: only what says that there is no space counts.
+                // Some filesystems cannot reserve space, so only ENOSPC counts.
                 if error.isFullDisk { throw error }
             }
         }
     }
 
-    /// Seals the plaintext that lies in the cipher's scratch and writes it to its slot.
+    /// Seals the plaintext in the cipher's scratch memory and writes it to its slot.
     private func store(_ number: Int, length: Int, with cipher: BlockCipher) throws(CryptographyError) {
         try store(
             number,
@@ -122,9 +123,8 @@ extension SealedFile {
         remember(block, of: number, size: UInt64(number) * UInt64(Self.blockSize) + UInt64(length))
     }
 
-    /// Writes a block that is not there yet, without excluding readers of the others. One caller per
-    /// block.
-    /// - Parameter fill: puts the plaintext, `count` bytes, where it is sealed: no copy is made.
+    /// Writes a new block without blocking readers of other blocks. One caller per block.
+    /// - Parameter fill: Writes the plaintext, `count` bytes, to the memory where it is sealed in place.
     /// - Throws: `.file`, `.library`.
     public func storeNewBlock(
         _ number: Int, count: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void
@@ -138,21 +138,21 @@ extension SealedFile {
         }
     }
 
-    /// Sets the length: cuts what lies beyond, or grows by zeros.
-    /// - Throws: `.file`, also for more than `maxSize` (EFBIG); `.notAuthentic` when the block that is cut is not
-    ///   the one that was written; `.library`.
+    /// Truncates the file or extends it with zeros.
+    /// - Throws: `.file`, also for sizes over `maxSize` (EFBIG); `.notAuthentic` if the last block was changed on disk;
+    ///   `.library`.
     public func truncate(to size: UInt64) throws(CryptographyError) {
         try Self.checkSize(size, plus: 0)
         try mutex.writing { () throws(CryptographyError) in
             let blocks = Int((size + UInt64(Self.blockSize) - 1) / UInt64(Self.blockSize))
             let tail = Int(size % UInt64(Self.blockSize))
             if size < self.size && tail > 0 && hasBlock(blocks - 1) {
-                // The last block is sealed anew without what was cut, lest it come back when growing.
+                // Seal the last block without the removed bytes, so that they do not reappear when the file grows.
                 try BlockCipher.borrow { (cipher) throws(CryptographyError) in
                     let target = cipher.scratch.baseAddress! + SealedBlock.headerSize
                     let length = try load(blocks - 1, into: target, with: cipher)
                     try store(blocks - 1, length: min(length, tail), with: cipher)
-                    // Its old version is cut below: the new one has to be there first.
+                    // The truncation below deletes the old version, so make the new one durable first.
                     if second.withLock({ $0.file != nil }) { try flush() }
                 }
             }
@@ -174,12 +174,12 @@ extension SealedFile {
 
     private static func checkSize(_ offset: UInt64, plus count: Int) throws(CryptographyError) {
         guard offset <= maxSize, UInt64(count) <= maxSize - offset else {
-            throw CryptographyError(SystemError(code: EFBIG, operation: "make a file so large"))
+            throw CryptographyError(SystemError(code: EFBIG, operation: "extend a file beyond 1 TiB"))
         }
     }
 
-    /// Forgets a block and gives its disk space back; it reads as zeros from then on.
-    /// - Throws: `.file` when the space stays taken; the block is forgotten all the same.
+    /// Deletes a block and frees its disk space. It reads as zeros afterwards.
+    /// - Throws: `.file` if the space could not be freed; the block is deleted anyway.
     public func dropBlock(_ number: Int) throws(CryptographyError) {
         try mutex.writing { () throws(CryptographyError) in
             guard hasBlock(number) else { return }

@@ -1,43 +1,41 @@
 import Base
 import Posix
 
-/// A file with random access whose bytes on disk are worthless without a key: blocks of 65,536 bytes,
-/// each sealed by AES-256-GCM with a fresh nonce and bound to the file's id and its own number.
+/// An encrypted file with random access. Each block of 65,536 bytes is sealed by AES-256-GCM with a new nonce and bound
+/// to the file's id and its number.
 ///
-/// A block that was changed, swapped with another, taken from another file, or put back from an earlier
-/// moment of this object's life fails with `notAuthentic`. Whole blocks put back while nobody had the file
-/// open are not noticed. What was never written reads as zeros, as in any sparse file.
+/// Reads detect a block that was changed, moved, taken from another file, or replaced by an earlier version during this
+/// object's life. They do not detect whole blocks restored while the file was closed. Unwritten ranges read as zeros.
 ///
-/// With a file for second versions, a block that was synchronised is not overwritten: its next version
-/// goes to its place in the other of the two files, and the one after that back. Whatever a power cut
-/// leaves of a version under way, the one before is whole, and opening the file finds it. A block that was
-/// written since the last `synchronise` is overwritten where it is, so appending costs nothing more.
+/// With a second file, a synchronised block is never overwritten: versions alternate between the two files. After a
+/// power cut, the previous version is intact and opening the file finds it. Blocks written since the last `synchronise`
+/// are overwritten in place, so appending costs no extra space.
 ///
-/// Any thread, but one write at a time. Reads run at once; a write excludes them unless it only adds whole
-/// blocks that were not there. All calls block on the disk.
+/// Thread-safe for one writer. Reads run concurrently. A write excludes them unless it adds only whole new blocks. All
+/// calls block on the disk.
 public final class SealedFile: Sendable {
-    /// Plaintext bytes of a block.
+    /// The plaintext length of a block in bytes.
     public static let blockSize = SealedBlock.contentSize
-    /// No sealed file grows beyond 1 TiB (EFBIG): the table of its blocks stays in memory.
+    /// The maximum file size, 1 TiB (EFBIG). The block table is kept in memory.
     public static let maxSize: UInt64 = 1 << 40
 
     struct Block: Equatable {
-        /// The nonce it was last sealed with, zeros where there is none: only that version is accepted.
+        /// The nonce of the valid version, or zeros if the block does not exist.
         var nonce = SIMD16<UInt8>()
-        /// Counts the changes from one file to the other.
+        /// Increments with each switch between the two files.
         var version: UInt32 = 0
-        /// Where it lies.
+        /// Whether the second file holds the block.
         var isSecond = false
     }
 
     struct Contents {
         var size: UInt64 = 0
         var blocks: [Block] = []
-        /// Blocks written since the last `synchronise`.
+        /// The blocks written since the last `synchronise`.
         var unsynchronised: Set<Int> = []
     }
 
-    /// The file for second versions, made when it is first needed.
+    /// The file for second versions, created on first use.
     struct SecondFile {
         var file: OpenFile?
         var make: (@Sendable () throws(SystemError) -> OpenFile)?
@@ -50,20 +48,20 @@ public final class SealedFile: Sendable {
     let mutex = ReadWriteMutex(rank: .sealedFile)
     let contents: Lock<Contents>
 
-    /// Opens a sealed file, empty or written before with the same key and id.
+    /// Opens an empty sealed file, or one written with the same key and id.
     /// - Parameters:
-    ///   - file: open for reading and writing.
-    ///   - key: 32 bytes, used for this file only or for files with different ids.
-    ///   - fileID: any bytes that tell files of one key apart.
-    ///   - second: the file for second versions, where there is one already.
-    ///   - makeSecond: makes it when it is first needed; nil: blocks are overwritten in place.
+    ///   - file: A file open for reading and writing.
+    ///   - key: 32 bytes, used only for this file or for files with different ids.
+    ///   - fileID: Bytes that distinguish the files of one key.
+    ///   - second: The existing file for second versions, if any.
+    ///   - makeSecond: Creates that file on first use. If nil, blocks are overwritten in place.
     /// - Throws: `.invalidKey` for a key of another length, `.file`.
     public init(
         file: OpenFile, key: SecretBytes, fileID: [UInt8], second: OpenFile? = nil,
         makeSecond: (@Sendable () throws(SystemError) -> OpenFile)? = nil
     ) throws(CryptographyError) {
         guard key.count == 32 else {
-            throw CryptographyError(.invalidKey, "The key of a sealed file has 32 bytes.")
+            throw CryptographyError(.invalidKey, "The key of a sealed file must have 32 bytes.")
         }
         self.file = file
         self.key = key
@@ -74,7 +72,7 @@ public final class SealedFile: Sendable {
         contents.withLock { $0 = found }
     }
 
-    /// - Throws: as with a key in memory of its own.
+    /// - Throws: The errors of the initializer with `SecretBytes`.
     public convenience init(
         file: OpenFile, key: [UInt8], fileID: [UInt8], second: OpenFile? = nil,
         makeSecond: (@Sendable () throws(SystemError) -> OpenFile)? = nil
@@ -83,13 +81,13 @@ public final class SealedFile: Sendable {
             file: file, key: SecretBytes(key), fileID: fileID, second: second, makeSecond: makeSecond)
     }
 
-    /// Length of the plaintext in bytes.
+    /// The length of the plaintext in bytes.
     public var size: UInt64 { contents.withLock { $0.size } }
 
-    /// Whether block `number` was ever written and not dropped since. Reads memory only.
+    /// Returns whether block `number` exists. Reads only memory.
     public func hasBlock(_ number: Int) -> Bool { block(number) != nil }
 
-    /// Bytes that the file takes on disk, from the filesystem.
+    /// Returns the disk space that the file uses, in bytes.
     /// - Throws: `.file`.
     public func bytesOnDisk() throws(CryptographyError) -> UInt64 {
         try wrappingSystemError { () throws(SystemError) in

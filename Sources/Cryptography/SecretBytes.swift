@@ -1,17 +1,17 @@
 import Base
 import CSodium
 
-/// A long-lived key in memory of its own: locked against swapping where the system allows it, between
-/// guard pages, read-only, excluded from core dumps, zeroed when the last reference goes.
+/// A long-lived key in its own memory: locked against swapping if the system allows it, between guard pages, read-only,
+/// excluded from core dumps, and zeroed after use.
 ///
-/// Making one costs about 20 µs and two pages; keys of a single chunk stay in arrays.
+/// Each costs about 20 µs and two pages. Short-lived keys stay in arrays.
 public final class SecretBytes: @unchecked Sendable, CustomStringConvertible, CustomReflectable {
-    // Safe: written in the initialiser only, read-only memory afterwards.
+    // Safe: written only in the initializer, then read-only.
     private let memory: UnsafeMutableRawPointer
     public let count: Int
 
-    /// What `fill` puts into the memory itself, at most `limit` bytes; it answers how many. They never were
-    /// anywhere else.
+    /// Lets `fill` write at most `limit` bytes into the memory and return their number. The secret then exists nowhere
+    /// else.
     public init<Failure: Error>(
         upTo limit: Int, fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
     ) throws(Failure) {
@@ -23,14 +23,15 @@ public final class SecretBytes: @unchecked Sendable, CustomStringConvertible, Cu
             sodium_free(memory)
             throw error
         }
-        precondition((0...limit).contains(filled), "more than fits")
+        precondition((0...limit).contains(filled), "fill returned more than limit")
         count = filled
         self.memory = memory
         memory.storeBytes(of: 0, toByteOffset: filled, as: UInt8.self)
         sodium_mprotect_readonly(memory)
     }
 
-    /// Memory for so many bytes, and a zero behind them; aligned, which the end of a page needs a round size for.
+    /// Returns aligned memory for `count` bytes and a trailing NUL. The size is rounded up because the allocation ends
+    /// at a page boundary.
     private static func memory(for count: Int) -> UnsafeMutableRawPointer {
         Sodium.prepare()
         guard let memory = sodium_malloc((count + 16) & ~15) else { preconditionFailure("out of memory") }
@@ -38,7 +39,7 @@ public final class SecretBytes: @unchecked Sendable, CustomStringConvertible, Cu
         return memory
     }
 
-    /// Copies the bytes; the caller's copy is its own to forget.
+    /// Copies the bytes. The caller wipes its own copy.
     public init(_ bytes: [UInt8]) {
         count = bytes.count
         memory = Self.memory(for: count)
@@ -48,7 +49,7 @@ public final class SecretBytes: @unchecked Sendable, CustomStringConvertible, Cu
         sodium_mprotect_readonly(memory)
     }
 
-    /// A fresh random key that never was anywhere else.
+    /// Generates random bytes in place.
     public init(randomCount count: Int) {
         self.count = count
         memory = Self.memory(for: count)
@@ -64,12 +65,12 @@ public final class SecretBytes: @unchecked Sendable, CustomStringConvertible, Cu
         try body(UnsafeRawBufferPointer(start: memory, count: count))
     }
 
-    /// In a time that does not depend on where they differ.
+    /// Compares in constant time.
     public func isEqual(to other: SecretBytes) -> Bool {
         count == other.count && sodium_memcmp(memory, other.memory, count) == 0
     }
 
-    /// For C, which takes the first zero for the end.
+    /// Passes the bytes as a C string, which ends at the first NUL.
     public func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
         body(UnsafePointer(memory.assumingMemoryBound(to: CChar.self)))
     }

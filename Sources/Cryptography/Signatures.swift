@@ -2,19 +2,18 @@ import Base
 import COpenSSL
 import CSodium
 
-/// An Ed25519 private key: it signs the commands to a relay. Only its text forms leave the process,
-/// inside file descriptions.
+/// An Ed25519 private key that signs commands to a relay. It leaves the process only inside file descriptions.
 public struct SigningKey: Sendable, CustomStringConvertible, CustomReflectable {
-    /// The 32 bytes everything else is derived from. A secret.
+    /// The 32 bytes from which the key pair is derived. Secret.
     public let seed: [UInt8]
     private let rawPublicKey: [UInt8]
     private let secretKey: [UInt8]
 
     /// - Parameter seed: 32 random bytes.
-    /// - Throws: `.invalidKey` for another number of bytes.
+    /// - Throws: `.invalidKey` for another length.
     public init(seed: [UInt8]) throws(CryptographyError) {
         guard seed.count == 32 else {
-            throw CryptographyError(.invalidKey, "The seed of a signing key has 32 bytes.")
+            throw CryptographyError(.invalidKey, "The seed of a signing key must have 32 bytes.")
         }
         Sodium.prepare()
         var publicKey = [UInt8](repeating: 0, count: 32)
@@ -25,7 +24,7 @@ public struct SigningKey: Sendable, CustomStringConvertible, CustomReflectable {
         self.secretKey = secretKey
     }
 
-    /// The key in a PKCS#8 DER of 48 bytes, or nil when the bytes are anything else.
+    /// Decodes a PKCS#8 DER of 48 bytes. Returns nil for other bytes.
     public init?(pkcs8: [UInt8]) {
         guard let seed = KeyForm.ed25519Private.decode(pkcs8) else { return nil }
         try? self.init(seed: seed)
@@ -38,13 +37,13 @@ public struct SigningKey: Sendable, CustomStringConvertible, CustomReflectable {
         return key
     }
 
-    /// SubjectPublicKeyInfo DER, 44 bytes.
+    /// The public key as SubjectPublicKeyInfo DER, 44 bytes.
     public var publicKey: [UInt8] { KeyForm.ed25519Public.encode(rawPublicKey) }
-    /// PKCS#8 DER, 48 bytes. A secret.
+    /// The private key as PKCS#8 DER, 48 bytes. Secret.
     public var pkcs8: [UInt8] { KeyForm.ed25519Private.encode(seed) }
     public var verifyingKey: VerifyingKey { VerifyingKey(ed25519: rawPublicKey) }
 
-    /// A signature of 64 bytes.
+    /// Returns a signature of 64 bytes.
     public func sign(_ bytes: [UInt8]) -> [UInt8] {
         var signature = [UInt8](repeating: 0, count: 64)
         crypto_sign_ed25519_detached(&signature, nil, bytes, UInt64(bytes.count), secretKey)
@@ -55,7 +54,7 @@ public struct SigningKey: Sendable, CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// An Ed25519 or Ed448 public key: of a command's author, or of a relay's certificate.
+/// An Ed25519 or Ed448 public key of a command's author or a relay's certificate.
 public struct VerifyingKey: Hashable, Sendable {
     public enum Algorithm: Hashable, Sendable {
         case ed25519
@@ -70,7 +69,7 @@ public struct VerifyingKey: Hashable, Sendable {
         self.raw = raw
     }
 
-    /// The key in a SubjectPublicKeyInfo DER, or nil when it is of another kind or malformed.
+    /// Decodes a SubjectPublicKeyInfo DER. Returns nil for other keys and malformed bytes.
     public init?(spki: [UInt8]) {
         if let raw = KeyForm.ed25519Public.decode(spki) {
             (algorithm, self.raw) = (.ed25519, raw)
@@ -88,7 +87,7 @@ public struct VerifyingKey: Hashable, Sendable {
         }
     }
 
-    /// Whether `signature` (64 bytes, 114 of Ed448) is this key's for exactly these bytes.
+    /// Returns whether `signature` (64 bytes, or 114 for Ed448) is valid for the bytes.
     public func isValid(_ signature: [UInt8], for bytes: [UInt8]) -> Bool {
         switch algorithm {
         case .ed25519:
@@ -110,7 +109,7 @@ public struct VerifyingKey: Hashable, Sendable {
         defer { EVP_MD_CTX_free(context) }
         guard EVP_DigestVerifyInit(context, nil, nil, nil, key) == 1 else { return false }
         let valid = EVP_DigestVerify(context, signature, signature.count, bytes, bytes.count) == 1
-        // A refused signature leaves a note in the thread's error queue that TLS would trip over.
+        // A failed verification leaves an entry in the thread's error queue that would confuse TLS.
         if !valid { ERR_clear_error() }
         return valid
     }

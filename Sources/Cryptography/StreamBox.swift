@@ -1,35 +1,34 @@
 import CSodium
 
-/// The stream cipher of SimpleX for files and chunks: XSalsa20-Poly1305 over one continuous stream with
-/// the 16-byte tag last, after one extra HSalsa20 step of the key (simplexmq `Crypto.Lazy`, `sbInit`,
-/// `cbInit`). For a raw X25519 result that is NaCl's crypto_box; for a symmetric key it is not
-/// libsodium's secretbox of the same key.
+/// The stream cipher of SimpleX for files and chunks: XSalsa20-Poly1305 over one stream, the 16-byte tag last, after an
+/// extra HSalsa20 step of the key (simplexmq `Crypto.Lazy`, `sbInit`, `cbInit`). For a raw X25519 result it equals
+/// NaCl's crypto_box; for a symmetric key it differs from libsodium's secretbox.
 ///
-/// Bytes go through `seal` or `open` in order, in pieces of any length. `transform` reaches any position
-/// without order and without authentication. A value: a copy goes its own way.
+/// `seal` and `open` process the stream in order, in pieces of any length. `transform` works at any position without
+/// authentication. Copies are independent.
 public struct StreamBox: Sendable {
     public static let keyLength = 32
     public static let nonceLength = 24
     public static let tagLength = 16
-    /// Keystream bytes before the first byte of content: the Poly1305 key.
+    /// Keystream bytes before the content: the Poly1305 key.
     private static let reserved: UInt64 = 32
-    /// Cipher and authenticator go over a piece while it is still in the processor's cache.
+    /// Bytes per step, so that both passes run in the processor's cache.
     private static let piece = 64 << 10
 
     private let subkey: SIMD32<UInt8>
     private let shortNonce: SIMD8<UInt8>
-    /// Made when the first byte or the tag needs it: most boxes only reach positions.
+    /// Created on first use, because most boxes only transform.
     private var authenticator: Poly1305?
-    /// Bytes of content that went through so far.
+    /// The number of content bytes processed in order.
     public private(set) var position: UInt64 = 0
 
     /// - Parameters:
-    ///   - key: 32 bytes, a symmetric key or the raw result of an X25519 agreement.
-    ///   - nonce: 24 bytes, never used twice with one key.
+    ///   - key: 32 bytes, a symmetric key or the raw result of X25519.
+    ///   - nonce: 24 bytes, never reused with one key.
     /// - Throws: `.invalidKey` for other lengths.
     public init(key: [UInt8], nonce: [UInt8]) throws(CryptographyError) {
         guard key.count == Self.keyLength, nonce.count == Self.nonceLength else {
-            throw CryptographyError(.invalidKey, "A file key has 32 bytes and its nonce 24.")
+            throw CryptographyError(.invalidKey, "A file key must have 32 bytes and its nonce 24.")
         }
         Sodium.prepare()
         let zeros = [UInt8](repeating: 0, count: 16)
@@ -49,12 +48,12 @@ public struct StreamBox: Sendable {
         shortNonce = tail
     }
 
-    /// Encrypts the next bytes of the stream in place and authenticates the result.
+    /// Encrypts and authenticates the next bytes in place.
     public mutating func seal(_ bytes: UnsafeMutableRawBufferPointer) {
         seal(UnsafeRawBufferPointer(bytes), into: bytes)
     }
 
-    /// The same from one place to another of at least this length, or in place.
+    /// Encrypts and authenticates the next bytes into `target`, which is at least as long and may be the same memory.
     public mutating func seal(_ bytes: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) {
         inPieces(bytes, target) { box, piece, target in
             box.transform(piece, into: target, at: box.position)
@@ -62,13 +61,13 @@ public struct StreamBox: Sendable {
         }
     }
 
-    /// Authenticates the next bytes of the stream and decrypts them in place. What comes out must not be
-    /// trusted before the tag at the end was compared, unless something else vouches for it.
+    /// Authenticates and decrypts the next bytes in place. Do not trust them before the tag was compared, unless
+    /// another check covers them.
     public mutating func open(_ bytes: UnsafeMutableRawBufferPointer) {
         open(UnsafeRawBufferPointer(bytes), into: bytes)
     }
 
-    /// The same from one place to another of at least this length, or in place.
+    /// Authenticates and decrypts the next bytes into `target`, which is at least as long and may be the same memory.
     public mutating func open(_ bytes: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) {
         inPieces(bytes, target) { box, piece, target in
             let start = box.position
@@ -77,7 +76,7 @@ public struct StreamBox: Sendable {
         }
     }
 
-    /// Takes the next ciphertext into the tag without decrypting it: a verification pass.
+    /// Authenticates the next ciphertext without decrypting it.
     public mutating func authenticate(_ ciphertext: UnsafeRawBufferPointer) {
         guard !ciphertext.isEmpty else { return }
         if authenticator == nil { authenticator = makeAuthenticator() }
@@ -85,7 +84,7 @@ public struct StreamBox: Sendable {
         position += UInt64(ciphertext.count)
     }
 
-    /// The tag of everything that went through so far, 16 bytes. Does not end the stream.
+    /// Returns the tag of all bytes so far, 16 bytes. More may follow.
     public func tag() -> [UInt8] {
         (authenticator ?? makeAuthenticator()).finalize()
     }
@@ -96,16 +95,16 @@ public struct StreamBox: Sendable {
         }
     }
 
-    /// Whether `tag` belongs to what went through so far. Compared in constant time.
+    /// Returns whether `tag` matches all bytes so far. Compares in constant time.
     public func isAuthentic(_ tag: [UInt8]) -> Bool { constantTimeEqual(self.tag(), tag) }
 
-    /// Encrypts or decrypts bytes of the content positions from `offset` on, in place, without
-    /// authentication. Reads nothing that changes: any thread, any order.
+    /// Encrypts or decrypts content bytes from position `offset` on, in place, without authentication. Thread-safe, in
+    /// any order.
     public func transform(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) {
         transform(UnsafeRawBufferPointer(bytes), into: bytes, at: offset)
     }
 
-    /// The same from one place to another of at least this length, or in place.
+    /// Encrypts or decrypts into `target`, which is at least as long and may be the same memory.
     public func transform(
         _ bytes: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) {

@@ -1,17 +1,17 @@
 import Base
 import Posix
 
-/// What has been written of a CryptoFile so far, for its writer: the tag that would prove it to others is
-/// not there yet, so every block proves itself by the tags that its writer made. Any thread, also while more
-/// is written.
+/// Reads a CryptoFile while its writer still appends to it. The file has no tag yet, so the writer's block tags
+/// authenticate each block. Thread-safe.
 public struct UnfinishedCryptoFile: Sendable {
     private let file: ProvenFile
     private let box: StreamBox
 
     /// - Parameters:
-    ///   - file: open for reading and writing; what this process writes with a `CryptoFileWriter`.
-    ///   - arguments, tags: those of the writer.
-    /// - Throws: `.invalidKey` for arguments of other lengths.
+    ///   - file: A file that this process writes with a `CryptoFileWriter`, open for reading and writing.
+    ///   - arguments: The writer's arguments.
+    ///   - tags: The writer's block tags.
+    /// - Throws: `.invalidKey` for arguments of wrong lengths.
     public init(file: OpenFile, arguments: FileArguments, tags: BlockTags) throws(CryptographyError) {
         self.file = ProvenFile(file: file, tags: tags)
         box = try StreamBox(key: arguments.key, nonce: arguments.nonce)
@@ -20,8 +20,8 @@ public struct UnfinishedCryptoFile: Sendable {
     public var tags: BlockTags { file.tags }
 
     /// Fills `buffer` with plaintext from `offset` on. Blocks on the disk.
-    /// - Throws: `.tooShort` when not all of it has been flushed, or the file became shorter; `.notAuthentic`
-    ///   when the disk gives back something else than was written; `.file`. `buffer` must then not be used.
+    /// - Throws: `.tooShort` if part of the range is not flushed or the file shrank; `.notAuthentic` if the disk
+    ///   returns other bytes; `.file`. `buffer` must then not be used.
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(CryptographyError) {
@@ -29,7 +29,7 @@ public struct UnfinishedCryptoFile: Sendable {
         box.transform(buffer, at: offset)
     }
 
-    /// Writes plaintext to its place once more, where the disk did not keep it. `bytes` are changed. Blocks.
+    /// Rewrites plaintext that the disk lost. Encrypts `bytes` in place. Blocks.
     /// - Throws: `.file`.
     public func mend(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(CryptographyError) {
         box.transform(bytes, at: offset)
@@ -38,13 +38,12 @@ public struct UnfinishedCryptoFile: Sendable {
         }
     }
 
-    /// Reads back all that was flushed, and answers the ranges of the file that are not what was written.
-    /// Blocks.
-    /// - Throws: `.file`, but not for what the disk does not give back (EIO): that is damage.
+    /// Reads all flushed blocks and returns the ranges that differ from the written ones. Blocks.
+    /// - Throws: `.file`. EIO counts as damage and is not thrown.
     public func damage() throws(CryptographyError) -> [Range<UInt64>] { try file.damage() }
 
-    /// All of its ciphertext once more, in another file, every block of it proven. Blocks.
-    /// - Throws: `.notAuthentic` and `.tooShort` for what is damaged, `.file`.
+    /// Copies the ciphertext to another file and checks every block. Blocks.
+    /// - Throws: `.notAuthentic` and `.tooShort` for damage, `.file`.
     public func copy(to other: OpenFile) throws(CryptographyError) -> UnfinishedCryptoFile {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
         defer { buffer.deallocate() }

@@ -3,19 +3,18 @@ import CLinux
 import Glibc
 import Posix
 
-/// A file that gets its name only when it is complete. Until then it has none (O_TMPFILE), so that not
-/// even kill -9 leaves a half-written or unverified one behind.
+/// Creates files that get their name only when complete (O_TMPFILE). Even kill -9 leaves no partial file behind.
 enum UnnamedFile {
-    /// Runs `body` on an empty file in the folder of `path` and then puts it there, in place of what was.
-    /// When `body` throws, nothing changes. Refuses what is no regular file: a device or a link would
-    /// be replaced, not written.
+    /// Runs `body` on an empty file in the folder of `path` and then renames it to `path`, replacing an existing file.
+    /// If `body` throws, nothing changes. Fails if `path` is no regular file, because renaming would replace a device
+    /// or link.
     static func write(
         to path: String, _ body: (OpenFile) throws(CryptographyError) -> Void
     ) throws(CryptographyError) {
         var status = stat()
         if lstat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG {
             throw CryptographyError(
-                .notRegularFile, "The destination exists and is no regular file; name a file.")
+                .notRegularFile, "The destination exists and is not a regular file; choose another path.")
         }
         let folder = path.parentPath
         let temporary = folderPrefix(folder) + ".chatfs-" + Hexadecimal.encode(SystemRandomSource().bytes(8))
@@ -39,7 +38,7 @@ enum UnnamedFile {
         folder == "." ? "" : folder
     }
 
-    /// Not every filesystem has unnamed files; there a hidden name stands in.
+    /// Filesystems without O_TMPFILE get a hidden name instead.
     private static func open(
         in folder: String, temporary: String
     ) throws(SystemError) -> (file: OpenFile, named: Bool) {

@@ -1,13 +1,13 @@
 import CSodium
 
-/// Key material of many short-lived steps: memory of its own that is never changed and is zeroed when the last
-/// reference goes. Unlike `SecretBytes` it costs no pages and is not locked, so that tens of thousands of keys fit.
+/// A short-lived secret in its own memory, never changed and zeroed after use. Unlike `SecretBytes` it uses no whole
+/// pages and is not locked, so tens of thousands of keys fit.
 public final class WipedBytes: @unchecked Sendable, CustomStringConvertible, CustomReflectable {
-    // Safe: written in the initialiser only.
+    // Safe: written only in the initializer.
     private let memory: UnsafeMutableRawPointer
     public let count: Int
 
-    /// What `fill` writes into the memory itself, which is zeroed before. Nothing is left of it when `fill` throws.
+    /// Lets `fill` write into zeroed memory. If `fill` throws, the memory is wiped.
     public init<Failure: Error>(
         count: Int, fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
@@ -17,7 +17,7 @@ public final class WipedBytes: @unchecked Sendable, CustomStringConvertible, Cus
         try fill(UnsafeMutableRawBufferPointer(start: memory, count: count))
     }
 
-    /// Copies the bytes; the caller's copy is its own to forget.
+    /// Copies the bytes. The caller wipes its own copy.
     public convenience init(_ bytes: some Collection<UInt8>) {
         self.init(count: bytes.count) { memory in
             if bytes.withContiguousStorageIfAvailable({ memory.copyBytes(from: $0) }) == nil {
@@ -26,13 +26,13 @@ public final class WipedBytes: @unchecked Sendable, CustomStringConvertible, Cus
         }
     }
 
-    /// Takes the bytes and leaves zeros in their place, if nobody else holds that array.
+    /// Copies the bytes and zeroes the original, unless another reference shares that array.
     public convenience init(taking bytes: inout [UInt8]) {
         self.init(bytes)
         bytes.withUnsafeMutableBytes { sodium_memzero($0.baseAddress, $0.count) }
     }
 
-    /// All of the parts, one after the other.
+    /// Concatenates the parts.
     public convenience init(joining parts: [WipedBytes]) {
         self.init(count: parts.reduce(0) { $0 + $1.count }) { memory in
             var start = 0
@@ -54,12 +54,12 @@ public final class WipedBytes: @unchecked Sendable, CustomStringConvertible, Cus
         try body(UnsafeRawBufferPointer(start: memory, count: count))
     }
 
-    /// A part, in memory of its own.
+    /// Copies a range into its own memory.
     public subscript(range: Range<Int>) -> WipedBytes {
         withUnsafeBytes { bytes in WipedBytes(UnsafeRawBufferPointer(rebasing: bytes[range])) }
     }
 
-    /// A copy that nobody wipes: for what is sent, stored or no secret.
+    /// An unprotected copy, for bytes to send or store and for public bytes.
     public var bytes: [UInt8] { withUnsafeBytes { Array($0) } }
 
     public var description: String { "WipedBytes(…)" }
@@ -67,7 +67,7 @@ public final class WipedBytes: @unchecked Sendable, CustomStringConvertible, Cus
 }
 
 extension WipedBytes: Equatable {
-    /// In a time that depends on the lengths only.
+    /// Compares in a time that depends only on the lengths.
     public static func == (left: WipedBytes, right: WipedBytes) -> Bool {
         left.count == right.count
             && (left.count == 0 || sodium_memcmp(left.memory, right.memory, left.count) == 0)

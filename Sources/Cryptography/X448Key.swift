@@ -1,19 +1,19 @@
 import Base
 import COpenSSL
 
-/// The public half of an `X448Key`.
+/// The public key of an `X448Key`.
 public struct X448PublicKey: Hashable, Sendable {
     public static let length = 56
     /// 56 bytes.
     public let rawValue: [UInt8]
 
-    /// nil when these are not 56 bytes.
+    /// Returns nil for another length than 56 bytes.
     public init?(rawValue: [UInt8]) {
         guard rawValue.count == Self.length else { return nil }
         self.rawValue = rawValue
     }
 
-    /// The key in a SubjectPublicKeyInfo DER of 68 bytes, or nil when the bytes are anything else.
+    /// Decodes a SubjectPublicKeyInfo DER of 68 bytes. Returns nil for other bytes.
     public init?(spki: [UInt8]) {
         guard let raw = KeyForm.x448Public.decode(spki) else { return nil }
         rawValue = raw
@@ -22,18 +22,18 @@ public struct X448PublicKey: Hashable, Sendable {
     public var spki: [UInt8] { KeyForm.x448Public.encode(rawValue) }
 }
 
-/// An X448 private key, through OpenSSL. An agreement takes some 0.1 ms, and so does making one.
+/// An X448 private key, from OpenSSL. Generating a key and agreeing on a secret take about 0.1 ms each.
 public struct X448Key: Sendable {
     public static let length = 56
-    /// 56 bytes. A secret.
+    /// 56 bytes. Secret.
     public let rawValue: WipedBytes
     public let publicKey: X448PublicKey
 
     /// - Parameter rawValue: 56 random bytes.
-    /// - Throws: `.invalidKey` for another number of bytes, `.library`.
+    /// - Throws: `.invalidKey` for another length, `.library`.
     public init(rawValue: WipedBytes) throws(CryptographyError) {
         guard rawValue.count == Self.length else {
-            throw CryptographyError(.invalidKey, "An X448 key has 56 bytes.")
+            throw CryptographyError(.invalidKey, "An X448 key must have 56 bytes.")
         }
         let key = rawValue.withUnsafeBytes {
             EVP_PKEY_new_raw_private_key_ex(
@@ -52,8 +52,7 @@ public struct X448Key: Sendable {
         self.publicKey = publicKey
     }
 
-    /// A key whose halves were stored together; that they belong together is not checked again, which would take as
-    /// long as an agreement.
+    /// Restores a stored key pair without checking that its halves match, which would take as long as an agreement.
     public init?(rawValue: WipedBytes, publicKey: X448PublicKey) {
         guard rawValue.count == Self.length else { return nil }
         self.rawValue = rawValue
@@ -68,8 +67,8 @@ public struct X448Key: Sendable {
         return key
     }
 
-    /// The raw result of the agreement, 56 bytes. Refuses keys of small order, which would make it known to everybody.
-    /// - Throws: `.invalidKey` for those, `.library`.
+    /// Returns the raw X448 result, 56 bytes.
+    /// - Throws: `.invalidKey` for a key of small order, whose result is public; `.library`.
     public func sharedSecret(with other: X448PublicKey) throws(CryptographyError) -> WipedBytes {
         let own = try loaded()
         defer { EVP_PKEY_free(own) }
@@ -83,19 +82,19 @@ public struct X448Key: Sendable {
         }
         guard EVP_PKEY_derive_init(context) == 1, EVP_PKEY_derive_set_peer(context, peer) == 1 else {
             ERR_clear_error()
-            throw .library("begin an agreement")
+            throw .library("start an X448 agreement")
         }
         return try WipedBytes(count: Self.length) { (memory) throws(CryptographyError) in
             var count = memory.count
             guard EVP_PKEY_derive(context, memory.bindMemory(to: UInt8.self).baseAddress, &count) == 1 else {
-                // A refusal leaves a note in the thread's error queue that TLS would trip over.
+                // A failure leaves an entry in the thread's error queue that would confuse TLS.
                 ERR_clear_error()
-                throw CryptographyError(.invalidKey, "The other side's X448 key is of small order.")
+                throw CryptographyError(.invalidKey, "The peer's X448 key has small order.")
             }
         }
     }
 
-    /// With its public half, which OpenSSL otherwise derives: that takes as long as the agreement itself.
+    /// Loads the key pair into OpenSSL. Without the public key, OpenSSL derives it, as slowly as an agreement.
     private func loaded() throws(CryptographyError) -> OpaquePointer {
         let context = EVP_PKEY_CTX_new_from_name(nil, "X448", nil)
         defer { EVP_PKEY_CTX_free(context) }

@@ -4,7 +4,7 @@ import Testing
 @testable import Cryptography
 
 @Suite struct Argon2idTests {
-    @Test func thePassphraseTheSaltAndTheCostAllMatter() throws {
+    @Test func passphraseSaltAndCostChangeTheKey() throws {
         let salt = [UInt8](0..<16)
         let cheap = try #require(Argon2id.Cost(passes: 1, memory: 8 << 10))
         let keys = try [
@@ -24,7 +24,7 @@ import Testing
                 .withUnsafeBytes { Array($0) } == keys[0])
     }
 
-    @Test func aCostThatNobodyChoseIsRefused() {
+    @Test func absurdCostsAreRejected() {
         for (passes, memory) in [
             (0, 8 << 10), (17, 8 << 10), (1, 8 << 9), (1, 1 << 31), (1, (8 << 10) + 1), (.max, .max),
         ] as [(UInt32, UInt64)] {

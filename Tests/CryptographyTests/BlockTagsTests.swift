@@ -6,7 +6,7 @@ import Testing
 
 @testable import Cryptography
 
-/// What comes back from the disk is what was written, or nothing.
+/// Reads return the written bytes or fail.
 @Suite struct BlockTagsTests {
     private let folder: TemporaryFolder
     private let file: OpenFile
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: [1, 4096, 65_535, 65_536, 65_537, 300_000])
-    func whatIsFlushedIsReadAtAnyPlaceWhileMoreIsWritten(piece: Int) throws {
+    func flushedBytesAreReadWhileMoreIsWritten(piece: Int) throws {
         let plain = Vectors.bytes(700_001)
         let writer = try writer()
         let unfinished = try unfinished(writer)
@@ -68,7 +68,7 @@ import Testing
         #expect(try read(unfinished, 0..<100_000) == plain)
     }
 
-    @Test func aBitThatChangedIsNoticedWhereItIsAndNowhereElse() throws {
+    @Test func changedBitIsDetectedInItsBlockOnly() throws {
         let plain = Vectors.bytes(300_000)
         let writer = try writer()
         try writer.append(plain)
@@ -90,7 +90,7 @@ import Testing
             }
             try flip(position)
         }
-        // The file's own tag is covered too.
+        // The tags also cover the file's own tag.
         try flip(300_003)
         #expect(throws: CryptographyError.self) { try writer.confirm() }
         try writer.finish()
@@ -98,7 +98,7 @@ import Testing
         #expect(try read(unfinished, 0..<300_000).elementsEqual(plain))
     }
 
-    @Test func blocksThatChangedPlacesOrComeFromAnotherFileOrAreCutOffAreNoticed() throws {
+    @Test func movedForeignAndCutBlocksAreDetected() throws {
         let plain = [UInt8](repeating: 7, count: 4 * 65_536)
         let writer = try writer()
         try writer.append(plain)
@@ -110,7 +110,7 @@ import Testing
         try other.append(plain)
         try other.finish()
         let whole = try file.readAll(limit: 1 << 20)
-        // The same bytes, but the tags of one file say nothing about another.
+        // Equal bytes do not match another file's tags.
         let strange = try UnfinishedCryptoFile(
             file: file, arguments: Vectors.arguments, tags: try #require(other.tags))
         #expect(try read(strange, 0..<100) == Array(plain[..<100]))
@@ -123,7 +123,7 @@ import Testing
         #expect(try unfinished.damage().map(\.lowerBound) == [196_608, 262_144])
     }
 
-    @Test func whatIsMendedIsRightAgain() throws {
+    @Test func mendedBlocksAreValid() throws {
         let plain = Vectors.bytes(200_000)
         let writer = try writer()
         try writer.append(plain)
@@ -140,7 +140,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 65_520, 65_536, 200_001])
-    func aCheckedFileProvesEveryBlockAtEveryTouch(size: Int) throws {
+    func verifiedFileChecksEachBlockAtEachRead(size: Int) throws {
         let plain = Vectors.bytes(size)
         let writer = try CryptoFileWriter(file: file, arguments: Vectors.arguments)
         try writer.append(plain)
@@ -148,7 +148,7 @@ import Testing
         let checked = try CryptoFileReader(file: file, arguments: Vectors.arguments)
         #expect(checked.tags == nil)
         try checked.verify()
-        // Whoever opens it next needs no second check.
+        // A later reader reuses the tags.
         let reader = try CryptoFileReader(
             file: file, arguments: Vectors.arguments, tags: try #require(checked.tags))
         func read(_ range: Range<Int>) throws -> [UInt8] {

@@ -6,8 +6,8 @@ import Testing
 
 @testable import Cryptography
 
-/// The check that goes along with reading in order, and how a pass is made step by step.
-@Suite("A CryptoFile that is checked while it is read")
+/// Checks that accompany sequential reads, and stepwise verification.
+@Suite("Checks during reads of a CryptoFile")
 struct CheckAlongTests {
     private let folder: TemporaryFolder
 
@@ -32,7 +32,7 @@ struct CheckAlongTests {
         return Array(buffer[..<filled])
     }
 
-    @Test("read to its end in order, in pieces of any length, it needs no second look")
+    @Test("sequential reads of any length need no second pass")
     func inOrder() throws {
         let bytes = Vectors.bytes(300_001)
         let reader = try made(bytes)
@@ -49,11 +49,11 @@ struct CheckAlongTests {
             #expect(all == bytes)
             try reader.finish(check)
         }
-        // Nothing was kept by which later reads could be proven.
+        // Such a check keeps no block tags.
         #expect(!reader.isVerified)
     }
 
-    @Test("what reads left out is looked at in the end, and a change is found wherever it is")
+    @Test("finish verifies skipped ranges and detects changes")
     func outOfOrder() throws {
         let bytes = Vectors.bytes(200_000)
         let reader = try made(bytes)
@@ -75,7 +75,7 @@ struct CheckAlongTests {
         try reader.finish(reader.beginCheck())
     }
 
-    @Test("steps are of a MiB, tell how far they came, and decrypt only for who wants it")
+    @Test("steps cover one MiB and decrypt on request")
     func steps() throws {
         let bytes = Vectors.bytes((2 << 20) + 5)
         let reader = try made(bytes)
@@ -100,7 +100,7 @@ struct CheckAlongTests {
         #expect(try buffer.withUnsafeMutableBytes { try later.read(into: $0, at: .max) } == 0)
     }
 
-    @Test("who stops in the middle of a pass has nothing verified, and an error of theirs is what is thrown")
+    @Test("an aborted pass verifies nothing and rethrows the error")
     func stopped() throws {
         let reader = try made(Vectors.bytes(200_000))
         let error = #expect(throws: CryptographyError.self) {
@@ -114,7 +114,7 @@ struct CheckAlongTests {
         #expect(reader.isVerified)
     }
 
-    @Test("one that is taken at its word is read without a check, with whatever lies there")
+    @Test("a trusted file is read without a check")
     func trusted() throws {
         let bytes = Vectors.bytes(1000)
         _ = try made(bytes)

@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: ["c11.txt", "c70k.bin"])
-    func filesOfTheOfficialProgramAreReadAndWrittenByteForByte(name: String) throws {
+    func officialFilesAreReadAndWrittenIdentically(name: String) throws {
         let resources = Resources.cryptofile
         let source = "\(resources)/\(name)"
         let json = String(decoding: try read(source + ".fileSource.json"), as: UTF8.self)
@@ -56,7 +56,7 @@ import Testing
         #expect(try read(again) == read(source + ".encrypted"))
     }
 
-    @Test func aWrittenFileIsThePublishedOne() throws {
+    @Test func writtenFileMatchesVector() throws {
         #expect(
             Hexadecimal.encode(try encrypted(Array("hello simplex".utf8)))
                 == "73f2ee5f3ce1212140781a56690f5061c09c507923b56fea9fa486fb38")
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 262_143, 262_144, 262_145, 600_001])
-    func anySizeComesBackEqual(size: Int) throws {
+    func filesOfAnySizeRoundTrip(size: Int) throws {
         let plaintext = Vectors.bytes(size)
         let file = try encrypted(plaintext, pieces: 100_003)
         #expect(file.count == size + 16)
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 31, 32, 33, 63, 64, 100, 500, 4096, 65_535, 199_999, 200_000, 200_001])
-    func anyPositionIsReadAfterVerification(offset: Int) throws {
+    func readsAtAnyOffsetAfterVerification(offset: Int) throws {
         let plaintext = Vectors.bytes(200_000)
         let reader = try reader(of: encrypted(plaintext))
         try reader.verify()
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func nothingIsServedBeforeTheTagWasChecked() throws {
+    @Test func readsFailBeforeVerification() throws {
         let reader = try reader(of: encrypted(Vectors.bytes(100)))
         var buffer = [UInt8](repeating: 0, count: 10)
         #expect(throws: CryptographyError.self) {
@@ -102,10 +102,10 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 65_536, 200_001])
-    func aCheckThatGoesAlongWithReadingFindsWhatAPassOfItsOwnFinds(size: Int) throws {
+    func checkDuringReadsEqualsVerify(size: Int) throws {
         let plaintext = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         let whole = try encrypted(plaintext)
-        /// Reads from the given places to the next, the last to the end.
+        /// Reads from each offset to the next, and from the last to the end.
         func read(_ bytes: [UInt8], from places: [Int]) throws -> [UInt8] {
             let reader = try reader(of: bytes)
             var check = reader.beginCheck()
@@ -124,7 +124,7 @@ import Testing
         }
         let places = [[0], [0, size / 3, size / 2], [size / 2, 0, size / 4], [0, size / 2, size / 2]]
         for places in places {
-            // Places out of order leave holes, so only those in order can be compared.
+            // Reads in another order leave gaps, so compare only sequential ones.
             let found = try read(whole, from: places)
             if places == places.sorted() { #expect(found == plaintext) }
             var flipped = whole
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test func everyTruncationIsNoticed() throws {
+    @Test func everyTruncationIsDetected() throws {
         let file = try encrypted(Vectors.bytes(300))
         for length in 0..<file.count {
             #expect(throws: CryptographyError.self) { try reader(of: Array(file[..<length])).verify() }
@@ -141,7 +141,7 @@ import Testing
         #expect(throws: CryptographyError.self) { try reader(of: file + [0]).verify() }
     }
 
-    @Test func everyFlippedByteIsNoticed() throws {
+    @Test func everyFlippedByteIsDetected() throws {
         let file = try encrypted(Vectors.bytes(300))
         for index in file.indices {
             var damaged = file
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func aFileEncryptedByTheCommandOpensWithItsArgumentsOnly() throws {
+    @Test func decryptionNeedsTheRightArguments() throws {
         let plaintext = Vectors.bytes(500_000)
         let source = try write(plaintext, to: "source")
         let arguments = try CryptoFile.encrypt(from: source, to: folder.path("encrypted"))
@@ -164,13 +164,13 @@ import Testing
         #expect(throws: CryptographyError.self) {
             try CryptoFile.decrypt(from: folder.path("encrypted"), to: out, arguments: other)
         }
-        // The wrong key left what was there, and nothing beside it.
+        // The wrong key changed nothing and left no other file.
         #expect(try read(out) == plaintext)
         let names = try folder.names()
         #expect(names == ["encrypted", "other", "out", "source"])
     }
 
-    @Test func aWrongTagLeavesNoOutput() throws {
+    @Test func wrongTagLeavesNoOutput() throws {
         var file = try encrypted(Vectors.bytes(300_000))
         file[200_000] ^= 1
         let damaged = try write(file, to: "damaged")
@@ -181,7 +181,7 @@ import Testing
         #expect(try folder.names() == before)
     }
 
-    @Test func aDeviceIsNotReplaced() throws {
+    @Test func devicesAreNotReplaced() throws {
         let source = try write([1, 2, 3], to: "source")
         let link = folder.path("link")
         symlink("/dev/null", link)
@@ -192,7 +192,7 @@ import Testing
         #expect(lstat(link, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
     }
 
-    @Test func argumentsAreTheJSONOfSimpleX() throws {
+    @Test func argumentsUseTheJSONOfSimpleX() throws {
         let text =
             #"{"fileKey":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=","fileNonce":"ZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXp7"}"#
         #expect(Vectors.arguments.text == text)
@@ -218,7 +218,7 @@ import Testing
     }
 }
 
-/// The files that the official program wrote.
+/// Files written by the official program.
 enum Resources {
     static let cryptofile =
         "\(#filePath)".split(separator: "/").dropLast()

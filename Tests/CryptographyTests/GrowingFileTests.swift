@@ -6,9 +6,9 @@ import Testing
 
 @testable import Cryptography
 
-/// A sealed file that grows while it is read, as a draft is by the copy that goes along with its writer.
+/// A sealed file read while it grows, as a draft is while its copy is encrypted.
 @Suite struct GrowingFileTests {
-    @Test func whoReadsWhileWholeBlocksAreAddedSeesThemRight() async throws {
+    @Test func addedBlocksAreReadCorrectly() async throws {
         let folder = try TemporaryFolder()
         let file = try OpenFile(folder.path("file"), flags: O_RDWR | O_CREAT)
         let sealed = try SealedFile(
@@ -24,7 +24,7 @@ import Testing
             var (seen, wrong) = (0, 0)
             var buffer = [UInt8](repeating: 0, count: size)
             while seen < count {
-                // Only what is there by now: that must not change any more.
+                // Read existing blocks only; they must not change any more.
                 for number in seen..<Int(sealed.size) / size {
                     let filled = try? buffer.withUnsafeMutableBytes {
                         try sealed.read(into: $0, at: UInt64(number * size))
@@ -40,7 +40,7 @@ import Testing
             if number % 50 == 0 { try sealed.synchronise() }
         }
         #expect(await reader == 0)
-        // A block of before the last synchronisation goes to the second file, one of after it in its place.
+        // A block from before the last synchronisation goes to the second file; a later one is overwritten in place.
         try sealed.synchronise()
         try sealed.write([1], at: 0)
         #expect(access(folder.path("second"), F_OK) == 0)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct HashTests {
     /// FIPS 180-4, the message "abc".
-    @Test func theStandardsExampleComesOut() {
+    @Test func hashesMatchTheStandard() {
         #expect(
             Hexadecimal.encode(SHA256.hash(Array("abc".utf8)))
                 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
@@ -15,7 +15,7 @@ import Testing
                 + "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f")
     }
 
-    @Test func piecesAndCopiesGiveTheSameHash() {
+    @Test func piecesAndCopiesGiveSameHash() {
         let bytes = Vectors.bytes(100_000)
         var hash = SHA512()
         hash.update(Array(bytes[..<1]))
@@ -36,7 +36,7 @@ import Testing
         #expect(Hexadecimal.encode(MD5.hash(Array("abc".utf8))) == "900150983cd24fb0d6963f7d28e17f72")
     }
 
-    @Test func comparisonLooksAtAllBytes() {
+    @Test func comparisonCoversAllBytes() {
         #expect(constantTimeEqual([], []))
         #expect(constantTimeEqual([1, 2], [1, 2]))
         #expect(!constantTimeEqual([1, 2], [1, 3]))

@@ -6,10 +6,10 @@ import Testing
 
 @testable import Cryptography
 
-@Suite("Encrypted files in folders of any name")
+@Suite("Encrypted files in any folder")
 struct HidingNamesTests {
     @Test(
-        "they are written and read there, by absolute and by relative paths",
+        "absolute and relative paths work",
         arguments: ["\u{301}a", "a\u{600}", "é"])
     func folders(name: String) throws {
         let folder = try TemporaryFolder()
@@ -25,7 +25,7 @@ struct HidingNamesTests {
                 == Set([name, "\(name).encrypted", "back"].map { Array($0.utf8) }))
     }
 
-    @Test("a path without a folder is one in the current folder")
+    @Test("a bare name means the current folder")
     func relative() async {
         await #expect(processExitsWith: .success) {
             let folder = try TemporaryFolder()

@@ -6,10 +6,10 @@ import Testing
 
 @testable import Cryptography
 
-/// What comes from relays, other people and damaged disks is read without a trap, whatever it is.
-@Suite("Bytes that nobody should have written")
+/// Bytes from relays, other people and damaged disks never trap.
+@Suite("Hostile bytes")
 struct HostileBytesTests {
-    /// A reader of DER that is as simple as can be: the length of the first element with its header, or nil.
+    /// A minimal DER reader. Returns the length of the first element with its header, or nil.
     private static func elementLength(_ bytes: ArraySlice<UInt8>) -> Int? {
         let bytes = Array(bytes)
         guard bytes.count >= 2 else { return nil }
@@ -21,12 +21,12 @@ struct HostileBytesTests {
         return 2 + count + length <= bytes.count ? 2 + count + length : nil
     }
 
-    @Test("DER of any bytes is cut as a simple reader cuts it, and nothing is left out or read twice")
+    @Test("DER elements match a minimal reader")
     func der() {
         var dice = Dice(seed: 11)
         for _ in 0..<20_000 {
             var bytes = Vectors.bytes(Int.random(in: 0...40, using: &dice), seed: dice.next())
-            // Short lengths are rare among random bytes.
+            // Random bytes rarely contain short lengths.
             for place in stride(from: 1, to: bytes.count, by: 3) where Bool.random(using: &dice) {
                 bytes[place] = [0, 1, 3, 0x80, 0x81, 0x82, 0x83, 0x84, 0xFF].randomElement(using: &dice) ?? 0
             }
@@ -46,7 +46,7 @@ struct HostileBytesTests {
         }
     }
 
-    @Test("a tag that is not the wanted one leaves the reader where it was")
+    @Test("an unexpected tag does not advance the reader")
     func wantedTags() {
         let bytes: [UInt8] = [0x02, 1, 5, 0x03, 2, 0, 9]
         var reader = DERReader(bytes)
@@ -60,7 +60,7 @@ struct HostileBytesTests {
         #expect(DERReader.sequence([0x30, 0, 0]) == nil)
     }
 
-    @Test("keys, signed keys and certificates of any bytes are none, or what they say")
+    @Test("keys and certificates decode completely or not at all")
     func keys() {
         var dice = Dice(seed: 12)
         let key = SigningKey.generate()
@@ -95,7 +95,7 @@ struct HostileBytesTests {
     }
 
     @Test(
-        "the arguments of a file with anything another are refused with a sentence",
+        "malformed file arguments give an error",
         arguments: [
             "", "{}", "[]", "null", "1", "\"text\"", "{\"fileKey\":1,\"fileNonce\":2}", "{\"fileKey\":\"\"}",
             "{\"fileKey\":\"\",\"fileNonce\":\"\"}", "{\"cryptoArgs\":{}}", "{\"cryptoArgs\":null}",
@@ -109,7 +109,7 @@ struct HostileBytesTests {
         #expect(error?.sentence.isEmpty == false)
     }
 
-    @Test("arguments that stand beyond 64 KiB are not looked for")
+    @Test("arguments beyond 64 KiB are ignored")
     func longArguments() throws {
         let text = Vectors.arguments.text
         #expect(try FileArguments(parsing: text) == Vectors.arguments)
@@ -119,7 +119,7 @@ struct HostileBytesTests {
         #expect(throws: CryptographyError.self) { try FileArguments(parsing: tooLong) }
     }
 
-    @Test("a CryptoFile of any bytes is refused before anything of it is given out")
+    @Test("an invalid CryptoFile returns no plaintext")
     func cryptoFiles() throws {
         let folder = try TemporaryFolder()
         var dice = Dice(seed: 13)
@@ -145,7 +145,7 @@ struct HostileBytesTests {
         }
     }
 
-    @Test("a file that becomes shorter while it is checked or read is told so")
+    @Test("shrinking files fail with tooShort")
     func shrinking() throws {
         let folder = try TemporaryFolder()
         let plain = try folder.write(Vectors.bytes(3_000_000), to: "plain")

@@ -6,10 +6,10 @@ import Testing
 
 @testable import Cryptography
 
-/// Where in this process the key of sealed files is: while they are used, and afterwards. One test after the other: a
-/// search has copies of what it looks through, in which another would find its key.
+/// Finds the key of sealed files in this process, during use and afterwards. Serialized, because a search copies the
+/// memory that it reads, where another search would find its key.
 @Suite(.serialized) struct KeyMemoryTests {
-    /// Threads that write and read blocks of one file until they are told to stop.
+    /// Threads that write and read blocks of one file until stopped.
     private final class Users: Sendable {
         private struct State {
             var isStopping = false
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func theKeyOfSealedFilesIsInLockedMemoryOnlyAndGoesWithThem() async throws {
+    @Test func keyIsOnlyInLockedMemoryWhileFilesAreOpen() async throws {
         let folder = try TemporaryFolder()
         var key: SecretBytes? = SecretBytes(randomCount: 32)
         let memory = try #require(key).withUnsafeBytes { try ProcessMemory(lookingFor: $0) }
@@ -71,15 +71,15 @@ import Testing
         }
         try await users.stop()
         #expect(users.failures.isEmpty)
-        // Between two uses only the key itself is left; without it, nothing.
+        // Between uses only the key itself remains, and nothing after closing.
         #expect(try memory.places().map(\.isLocked) == [true])
         file = nil
         key = nil
         #expect(try memory.places().isEmpty)
     }
 
-    /// A hundred at one time, as with many databases open: each state is in locked memory, and gone afterwards.
-    @Test func manyStatesAtOnceAreInLockedMemoryToo() throws {
+    /// A hundred at once, as with many open databases. Each state is in locked memory and gone afterwards.
+    @Test func manyCipherStatesStayInLockedMemory() throws {
         let key = SecretBytes(randomCount: 32)
         let memory = try key.withUnsafeBytes { try ProcessMemory(lookingFor: $0) }
         func nest(_ depth: Int) throws -> [ProcessMemory.Place] {
@@ -102,8 +102,8 @@ import Testing
         #expect(try memory.places().map(\.isLocked) == [true])
     }
 
-    /// In a process of its own: whatever is used first, and so looked up, must take no place from keys.
-    @Test func whicheverCipherComesFirstTheOthersAreInLockedMemoryToo() async {
+    /// Runs in its own process: the first algorithm fetched must not take locked memory from later keys.
+    @Test func orderOfCiphersKeepsKeysInLockedMemory() async {
         await #expect(processExitsWith: .success) {
             let key = SecretBytes(randomCount: 32)
             let memory = try key.withUnsafeBytes { try ProcessMemory(lookingFor: $0) }
@@ -129,8 +129,8 @@ import Testing
         }
     }
 
-    /// The search itself: it must find what others leave behind.
-    @Test func aCopyOfAKeyInOrdinaryMemoryIsFound() throws {
+    /// Tests the search itself.
+    @Test func searchFindsKeyCopies() throws {
         let key = SecretBytes(randomCount: 32)
         let memory = try key.withUnsafeBytes { try ProcessMemory(lookingFor: $0) }
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: 100, alignment: 1)

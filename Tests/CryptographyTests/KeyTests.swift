@@ -8,7 +8,7 @@ import Testing
     private let seedOne = [UInt8](repeating: 1, count: 32)
     private let seedTwo = [UInt8](repeating: 2, count: 32)
 
-    @Test func keysHaveTheDERFormsOfTheProtocol() throws {
+    @Test func keysUseTheDERFormsOfTheProtocol() throws {
         let sender = try SigningKey(seed: seedOne)
         let recipient = try SigningKey(seed: seedTwo)
         #expect(
@@ -22,7 +22,7 @@ import Testing
     }
 
     /// The FNEW command of the published vector, signed with its session id.
-    @Test func aCommandGetsThePublishedSignature() throws {
+    @Test func commandSignatureMatchesVector() throws {
         let sender = try SigningKey(seed: seedOne)
         let recipient = try SigningKey(seed: seedTwo)
         let digest = try #require(
@@ -44,7 +44,7 @@ import Testing
     }
 
     /// RFC 7748 section 6.2.
-    @Test func anX448AgreementIsThatOfTheStandard() throws {
+    @Test func x448AgreementMatchesRFC7748() throws {
         func bytes(_ text: String) throws -> [UInt8] { try #require(Hexadecimal.decode(text)) }
         let alice = try X448Key(
             rawValue: WipedBytes(
@@ -64,7 +64,7 @@ import Testing
             "07fff4181ac6cc95ec1c16a94a0f74d12da232ce40a77552281d282bb60c0b56"
                 + "fd2464c335543936521c24403085d59a449a5037514a879d")
         #expect(try alice.sharedSecret(with: bob).bytes == shared)
-        // As it was stored.
+        // A stored key pair.
         let again = try #require(X448Key(rawValue: alice.rawValue, publicKey: alice.publicKey))
         #expect(try again.sharedSecret(with: bob).bytes == shared)
         #expect(throws: CryptographyError.self) {
@@ -73,7 +73,7 @@ import Testing
     }
 
     /// RFC 8032 section 7.4, "1 octet".
-    @Test func anEd448SignatureOfTheStandardIsAccepted() throws {
+    @Test func ed448SignatureMatchesRFC8032() throws {
         let raw = try #require(
             Hexadecimal.decode(
                 "43ba28f430cdff456ae531545f7ecd0ac834a55d9358c0372bfa0c6c6798c086"
@@ -93,7 +93,7 @@ import Testing
         #expect(ERR_peek_error() == 0)
     }
 
-    @Test func malformedKeysAreRefusedWhateverTheyAre() throws {
+    @Test func malformedKeysAreRejected() throws {
         let good = [
             try SigningKey(seed: seedOne).publicKey, try SigningKey(seed: seedOne).pkcs8,
             try AgreementKey(rawValue: seedOne).publicKey, KeyForm.ed448Public.encode([UInt8](0..<57)),
@@ -106,14 +106,14 @@ import Testing
             case 1: bytes[Int.random(in: 0..<12, using: &dice)] ^= UInt8.random(in: 1...255, using: &dice)
             default: bytes += [UInt8.random(in: 0...255, using: &dice)]
             }
-            // Only one form can come out of damage to another's first bytes: none of them.
+            // Damage to the first bytes must not turn one form into another.
             if VerifyingKey(spki: bytes) != nil || SigningKey(pkcs8: bytes) != nil {
                 Issue.record("accepted \(Hexadecimal.encode(bytes))")
             }
         }
     }
 
-    @Test func anAgreementWithAKnownResultIsRefused() throws {
+    @Test func x25519KeysOfSmallOrderAreRejected() throws {
         let key = AgreementKey.generate()
         let smallOrder = KeyForm.x25519Public.encode([UInt8](repeating: 0, count: 32))
         #expect(throws: CryptographyError.self) { try key.sharedSecret(with: smallOrder) }
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func secretsDoNotShowInTextOrMirrors() throws {
+    @Test func descriptionsAndMirrorsHideSecrets() throws {
         let key = try SigningKey(seed: seedOne)
         let agreement = try AgreementKey(rawValue: seedOne)
         let secret = SecretBytes(seedOne)

@@ -5,12 +5,11 @@ import Testing
 
 @testable import Cryptography
 
-/// A block of a sealed file that grows where there is no room for it. The limit of a process stands for a quota: both
-/// are told otherwise than a full disk.
+/// A sealed block that grows on a full disk. A process limit stands for a quota; both report other errors than ENOSPC.
 @Suite struct NoRoomTests {
-    /// By what is added to it, and by a whole block in its place.
+    /// By an addition, and by a whole block in its place.
     @Test(arguments: [(4096, 4096), (0, SealedFile.blockSize)])
-    func aBlockThatCannotGrowStaysAsItWas(offset: Int, count: Int) async {
+    func blockThatCannotGrowIsUnchanged(offset: Int, count: Int) async {
         await #expect(processExitsWith: .success) { [offset = offset as Int, count = count as Int] in
             signal(SIGXFSZ, SIG_IGN)
             let folder = try TemporaryFolder()

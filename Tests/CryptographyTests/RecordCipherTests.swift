@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct RecordCipherTests {
     /// The example of draft-irtf-cfrg-xchacha-03, A.3.1.
-    @Test func itIsTheXChaCha20Poly1305OfTheDraft() throws {
+    @Test func recordCipherMatchesTheXChaChaDraft() throws {
         let cipher = RecordCipher(key: SecretBytes([UInt8](0x80...0x9F)))
         let place = try #require(Hexadecimal.decode("50515253c0c1c2c3c4c5c6c7"))
         let ciphertext = try #require(
@@ -26,7 +26,7 @@ import Testing
                 + "sunscreen would be it.")
     }
 
-    @Test(arguments: [0, 1, 24, 4056]) func whatIsSealedOpensAgain(_ count: Int) {
+    @Test(arguments: [0, 1, 24, 4056]) func sealedRecordsOpenAgain(_ count: Int) {
         let cipher = RecordCipher(key: SecretBytes(randomCount: 32))
         let plaintext = [UInt8](repeating: 5, count: count)
         var sealed = [UInt8](repeating: 0, count: count + RecordCipher.overhead)
@@ -44,13 +44,13 @@ import Testing
 
 @Suite struct KeyDerivationTests {
     /// The example of RFC 7693's algorithm with 32 bytes of output.
-    @Test func theHashIsBLAKE2b() {
+    @Test func hashMatchesRFC7693() {
         #expect(
             Hexadecimal.encode(BLAKE2b.hash(Array("abc".utf8)))
                 == "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319")
     }
 
-    @Test func anotherUseContextOrKeyGivesAnotherKey() {
+    @Test func useContextAndKeyChangeTheDerivedKey() {
         let key = SecretBytes([UInt8](0..<32))
         let other = SecretBytes([UInt8](1..<33))
         let derived = [

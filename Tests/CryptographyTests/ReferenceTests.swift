@@ -3,14 +3,14 @@ import Testing
 
 @testable import Cryptography
 
-/// Against values of other implementations: Python's hashlib (BLAKE2b) and its package cryptography (Argon2id,
-/// AES-256-GCM), and examples of RFCs 7748, 8032, 8439 and of NaCl.
-@Suite("What other programs would make of the same bytes")
+/// Values from Python's hashlib (BLAKE2b) and cryptography package (Argon2id, AES-256-GCM), and from RFCs 7748, 8032,
+/// 8439 and NaCl.
+@Suite("Values of other implementations")
 struct ReferenceTests {
     private static func bytes(_ text: String) throws -> [UInt8] { try #require(Hexadecimal.decode(text)) }
     private static func text(_ key: SecretBytes) -> String { key.withUnsafeBytes { Hexadecimal.encode($0) } }
 
-    @Test("a key from a passphrase, which may have any bytes")
+    @Test("Argon2id accepts passphrases of any bytes")
     func argon2id() throws {
         for (passphrase, salt, passes, memory, key) in [
             (
@@ -32,7 +32,7 @@ struct ReferenceTests {
         }
     }
 
-    @Test("hashes, and keys from keys of the shortest and the longest length")
+    @Test("BLAKE2b hashes and derives keys of all lengths")
     func blake2b() {
         #expect(
             Hexadecimal.encode(BLAKE2b.hash([]))
@@ -49,7 +49,7 @@ struct ReferenceTests {
         }
     }
 
-    @Test("AES-256-GCM with a nonce of 16 bytes: of nothing, of one byte, of many, of whole blocks")
+    @Test("AES-256-GCM with 16-byte nonces for all lengths")
     func longNonce() throws {
         let (key, nonce) = (WipedBytes([UInt8](0..<32)), [UInt8](100..<116))
         for (plaintext, authenticated, sealed) in [
@@ -78,7 +78,7 @@ struct ReferenceTests {
         }
     }
 
-    @Test("both sides of an agreement have the secret of the other program, of either curve")
+    @Test("X25519 and X448 agreements")
     func agreements() throws {
         let alice = try AgreementKey(rawValue: [UInt8](1...32))
         let bob = try AgreementKey(rawValue: [UInt8](101...132))
@@ -116,7 +116,7 @@ struct ReferenceTests {
         #expect(Hexadecimal.encode(try stored.sharedSecret(with: first.publicKey).bytes) == secret)
     }
 
-    @Test("signatures of the other program are valid, and with another S they are nobody's (RFC 8032, 5.1.7)")
+    @Test("signatures with S + L are rejected (RFC 8032, 5.1.7)")
     func signatures() throws {
         let message = Array("chatfs".utf8)
         let key = try SigningKey(seed: [UInt8](0..<32))
@@ -134,7 +134,7 @@ struct ReferenceTests {
         let verifying = try #require(VerifyingKey(spki: key.publicKey))
         #expect(verifying == key.verifyingKey && verifying.algorithm == .ed25519)
         #expect(verifying.isValid(try Self.bytes(signature), for: message))
-        // The same with the order of the group added to S.
+        // The same signature with the group order added to S.
         let other =
             "2805cb9429c92256f43908f31db97118b2675eba5bb68fc482c71e15fc287c00728eaa284ab0fa508d4a0c49"
             + "f3b0911a004457b28eca9ddf418f9a5c288cf614"
@@ -162,7 +162,7 @@ struct ReferenceTests {
                 for: message))
     }
 
-    @Test("a signature with any bit another, or of another length, is nobody's")
+    @Test("altered signatures are rejected")
     func alteredSignatures() throws {
         let message = Vectors.bytes(40)
         let key = try SigningKey(seed: [UInt8](0..<32))
@@ -184,7 +184,7 @@ struct ReferenceTests {
         #expect(!key.verifyingKey.isValid(signature, for: message + [0]))
     }
 
-    @Test("keys that make the result known to everybody are refused (RFC 7748, 6.1)")
+    @Test("keys of small order are rejected (RFC 7748, 6.1)")
     func smallOrder() throws {
         let own = AgreementKey.generate()
         let ends: [[UInt8]] = [
@@ -211,7 +211,7 @@ struct ReferenceTests {
     }
 
     /// RFC 8439, section 2.5.2.
-    @Test("the authenticator gives the tag of the RFC")
+    @Test("Poly1305 matches the RFC")
     func poly1305() throws {
         let key = try Self.bytes("85d6be7857556d337f4452fe42d506a80103808afb0db2fd4abff6af4149f51b")
         let message = Array("Cryptographic Forum Research Group".utf8)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Cryptography
 
-/// What is whole of a damaged file comes back, and is never said to be all of it.
+/// Intact bytes of a damaged file are recovered, and never reported as authentic.
 @Suite struct SalvageTests {
     private let folder: TemporaryFolder
     private let source: String
@@ -27,14 +27,14 @@ import Testing
         return (result, try OpenFile(out, flags: O_RDONLY).readAll(limit: 1 << 20))
     }
 
-    @Test func ofAWholeFileItIsAll() throws {
+    @Test func intactFileIsRecoveredCompletely() throws {
         let (result, bytes) = try salvage()
         #expect(result == CryptoFile.Salvage(isAuthentic: true, size: 300_000, unreadable: 0))
         #expect(bytes == plain)
     }
 
     @Test(arguments: [0, 65_536, 299_999, 300_000, 300_015] as [UInt64])
-    func aChangedByteChangesNothingElse(position: UInt64) throws {
+    func changedByteAffectsOnlyItself(position: UInt64) throws {
         let file = try OpenFile(source, flags: O_RDWR)
         try file.write(try file.read(count: 1, at: position).map { $0 ^ 2 }, at: position)
         let (result, bytes) = try salvage()
@@ -44,16 +44,16 @@ import Testing
     }
 
     @Test(arguments: [0, 10, 16, 17, 200_000, 300_015] as [UInt64])
-    func ofAFileThatIsCutOffWhatIsThereIsRight(length: UInt64) throws {
+    func truncatedFileIsRecoveredUpToItsEnd(length: UInt64) throws {
         try OpenFile(source, flags: O_RDWR).truncate(to: length)
         let (result, bytes) = try salvage()
         #expect(!result.isAuthentic)
         #expect(bytes.count == max(0, Int(length) - 16) && bytes.elementsEqual(plain[..<bytes.count]))
     }
 
-    @Test func whereTheDiskGivesNothingBackThereAreZerosAndTheRestIsRight() throws {
+    @Test func unreadableRangesBecomeZeros() throws {
         let file = try OpenFile(source, flags: O_RDONLY)
-        // Two pages of 4 KiB, in one block of 64.
+        // Two pages of 4 KiB in one block of 64 KiB.
         let bad: Range<UInt64> = 70_000..<74_000
         let out = folder.path("out")
         let result = try CryptoFile.salvage(file, to: out, arguments: Vectors.arguments) {

@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: 0..<8 as Range<UInt64>)
-    func itBehavesAsAnArrayOfBytes(seed: UInt64) throws {
+    func sealedFileBehavesLikeAnArray(seed: UInt64) throws {
         var dice = Dice(seed: seed + 1)
         var (file, _) = try open("model-\(seed)")
         var model: [UInt8] = []
@@ -46,7 +46,7 @@ import Testing
                 if offset < model.count { model.removeSubrange(offset...) }
                 model += [UInt8](repeating: 0, count: offset - model.count)
             case 5:
-                // Closed and opened again, as after a crash.
+                // Close and reopen, as after a crash.
                 (file, _) = try open("model-\(seed)")
             default:
                 let count = Int.random(in: 0...200_000, using: &dice)
@@ -57,7 +57,7 @@ import Testing
         #expect(try read(file, 0, 1 << 20) == model)
     }
 
-    @Test func nothingReadableReachesTheDisk() throws {
+    @Test func diskHoldsNoPlaintext() throws {
         let (file, disk) = try open()
         let secret = Array("the quick brown fox".utf8)
         try file.write(Array(repeatElement(secret, count: 10_000).joined()), at: 0)
@@ -70,7 +70,7 @@ import Testing
         #expect(throws: CryptographyError.self) { try read(wrongFile, 0, 10) }
     }
 
-    @Test func aDamagedBlockIsRefusedAndTheOthersAreNot() throws {
+    @Test func damageAffectsOnlyItsBlock() throws {
         let (file, disk) = try open()
         let bytes = Vectors.bytes(3 * block)
         try file.write(bytes, at: 0)
@@ -87,7 +87,7 @@ import Testing
         #expect(try read(file, 0, 3 * block) == bytes)
     }
 
-    @Test func blocksThatChangedPlacesAreRefused() throws {
+    @Test func movedBlocksAreRejected() throws {
         let (file, disk) = try open()
         try file.write(Vectors.bytes(2 * block), at: 0)
         let first = try disk.read(count: Int(slot), at: 0)
@@ -96,12 +96,12 @@ import Testing
         try disk.write(first, at: slot)
         #expect(throws: CryptographyError.self) { try read(file, 0, 1) }
         #expect(throws: CryptographyError.self) { try read(file, block, 1) }
-        // Opened again the nonces are unknown, the numbers are not.
+        // After reopening, nonces are unknown but numbers still count.
         let (again, _) = try open()
         #expect(throws: CryptographyError.self) { try read(again, 0, 1) }
     }
 
-    @Test func aBlockPutBackFromEarlierIsRefused() throws {
+    @Test func earlierBlockVersionsAreRejected() throws {
         let (file, disk) = try open()
         try file.write(Vectors.bytes(block, seed: 1), at: 0)
         let earlier = try disk.read(count: Int(slot), at: 0)
@@ -110,7 +110,7 @@ import Testing
         #expect(throws: CryptographyError.self) { try read(file, 0, block) }
     }
 
-    @Test func aFileCutOrZeroedBelowUsIsRefused() throws {
+    @Test func externalTruncationIsDetected() throws {
         let (file, disk) = try open()
         try file.write(Vectors.bytes(2 * block), at: 0)
         try disk.punchHole(slot..<2 * slot)
@@ -119,7 +119,7 @@ import Testing
         #expect(throws: CryptographyError.self) { try read(file, 0, 1) }
     }
 
-    @Test func whatWasCutDoesNotComeBackWhenTheFileGrows() throws {
+    @Test func truncatedBytesDoNotReappear() throws {
         let (file, _) = try open()
         try file.write([UInt8](repeating: 7, count: 2 * block), at: 0)
         try file.truncate(to: 10)
@@ -129,7 +129,7 @@ import Testing
                 == [UInt8](repeating: 7, count: 10) + [UInt8](repeating: 0, count: 2 * block - 10))
     }
 
-    @Test func newBlocksArriveInAnyOrderAndDroppedOnesGiveTheirSpaceBack() throws {
+    @Test func blocksComeInAnyOrderAndFreeTheirSpace() throws {
         let (file, _) = try open()
         let bytes = Vectors.bytes(20 * block)
         for number in (0..<20).reversed() {
@@ -146,7 +146,7 @@ import Testing
         #expect(try read(file, 3 * block, block) == Array(bytes[(3 * block)..<(4 * block)]))
     }
 
-    @Test func aFailedWriteLeavesWhatWasThere() throws {
+    @Test func failedWriteKeepsOldContent() throws {
         let bytes = Vectors.bytes(block + 1000)
         try open().0.write(bytes, at: 0)
         let readOnly = try SealedFile(
@@ -156,7 +156,7 @@ import Testing
         #expect(try read(readOnly, 0, 2 * block) == bytes)
     }
 
-    @Test func positionsBeyondEveryFileAreTooLarge() throws {
+    @Test func hugeOffsetsAreTooLarge() throws {
         let (file, _) = try open()
         for offset in [SealedFile.maxSize, UInt64(Int64.max), .max] {
             let failure = #expect(throws: CryptographyError.self) { try file.write([1], at: offset) }

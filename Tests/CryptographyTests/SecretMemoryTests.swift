@@ -6,10 +6,10 @@ import Testing
 
 @testable import Cryptography
 
-@Suite("Memory of secrets, and files that are complete or not there")
+@Suite("Memory of secrets, and atomic files")
 struct SecretMemoryTests {
     @Test(
-        "as many bytes as were put there, and a zero behind them for C", arguments: [0, 1, 15, 16, 17, 4096])
+        "secret bytes end with a NUL for C", arguments: [0, 1, 15, 16, 17, 4096])
     func secretBytes(count: Int) {
         let bytes = [UInt8](repeating: 0x41, count: count)
         let copied = SecretBytes(bytes)
@@ -26,7 +26,7 @@ struct SecretMemoryTests {
         #expect(SecretBytes(randomCount: count).count == count)
     }
 
-    @Test("an error on the way leaves none, and what is there cannot be changed any more")
+    @Test("secret memory is read-only after fill")
     func protected() async {
         struct Failure: Error {}
         #expect(throws: Failure.self) {
@@ -44,7 +44,7 @@ struct SecretMemoryTests {
         }
     }
 
-    @Test("short-lived keys are joined, cut and compared; what they were taken from is zero")
+    @Test("wiped bytes are joined, cut, compared and zeroed")
     func wipedBytes() {
         var source: [UInt8] = [1, 2, 3]
         let taken = WipedBytes(taking: &source)
@@ -63,7 +63,7 @@ struct SecretMemoryTests {
         #expect(WipedBytes(count: 3) { _ in }.bytes == [0, 0, 0])
     }
 
-    @Test("arguments are read in each form in which SimpleX writes them")
+    @Test("arguments decode from each form of SimpleX")
     func arguments() throws {
         let text = Vectors.arguments.text
         #expect(try FileArguments(parsing: text) == Vectors.arguments)
@@ -80,7 +80,7 @@ struct SecretMemoryTests {
         }
     }
 
-    @Test("a key or a nonce of another length is told which")
+    @Test("errors name the wrong length of key or nonce")
     func wrongLengths() {
         func sentence(_ key: Int, _ nonce: Int) -> String? {
             let arguments = FileArguments(
@@ -100,7 +100,7 @@ struct SecretMemoryTests {
         #expect(throws: CryptographyError.self) { try FileArguments(key: "no!", nonce: "no!") }
     }
 
-    @Test("an error of the system keeps its number, others have none")
+    @Test("only system errors have an errno")
     func errors() {
         let system = SystemError(code: ENOSPC, operation: "write a file")
         let error = CryptographyError(system)
@@ -111,7 +111,7 @@ struct SecretMemoryTests {
                 == "The cryptographic library could not seal a block.")
     }
 
-    @Test("a file gets its name when it is complete, in place of what was; what fails changes nothing")
+    @Test("files appear complete; failures change nothing")
     func unnamedFile() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write([1], to: "file")
@@ -131,7 +131,7 @@ struct SecretMemoryTests {
         #expect(lstat(folder.path("new"), &status) == 0 && status.st_mode & 0o777 == 0o600)
     }
 
-    @Test("a link, a folder and a pipe are no place for a file, and a folder that is not there is said")
+    @Test("only regular files are replaced")
     func noFile() throws {
         let folder = try TemporaryFolder()
         try folder.write([1], to: "target")
@@ -151,11 +151,11 @@ struct SecretMemoryTests {
         #expect(missing?.systemCode == ENOENT)
     }
 
-    @Test("several read at once, and who writes is alone", .timeLimit(.minutes(10)))
+    @Test("readers run together and writers alone", .timeLimit(.minutes(10)))
     func readers() async {
         let mutex = ReadWriteMutex(rank: .sealedFile)
         let inside = Lock((readers: 0, writers: 0, wrong: 0))
-        // Two readers wait for each other within.
+        // Two readers wait for each other inside the lock.
         let pool = ThreadPool(name: "readers", threads: 4)
         let met = Monitor(0)
         async let first: Void = pool.run {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Cryptography
 
-@Suite("Keys in DER, as relays show them")
+@Suite("Signed keys and certificates in DER")
 struct SignedKeyTests {
     private let leaf: SigningKey
     private let shown: [UInt8]
@@ -21,19 +21,19 @@ struct SignedKeyTests {
             signature: leaf.sign(SignedKey.bytesToSign(for: shown)))
     }
 
-    @Test("a signed key is read, and is that of who signed it and of nobody else")
+    @Test("a signed key verifies only with its signer")
     func signed() throws {
         let key = try #require(SignedKey(whole))
         #expect(key.key == shown && key.isSigned(by: leaf.verifyingKey))
         #expect(!key.isSigned(by: try SigningKey(seed: Vectors.bytes(32, seed: 3)).verifyingKey))
-        // Without the sequence around the key it is read alike; the signature covers what is there.
+        // Without the sequence around the key it decodes alike; the signature covers the present bytes.
         let bare = DERReader.encode(
             DERReader.sequence,
             shown + Self.algorithm + DERReader.encode(DERReader.bitString, [0] + leaf.sign(shown)))
         #expect(SignedKey(bare)?.key == shown && SignedKey(bare)?.isSigned(by: leaf.verifyingKey) == true)
     }
 
-    @Test("cut anywhere, with something behind it, or with any byte another, it is none or nobody's")
+    @Test("damaged signed keys are rejected")
     func damaged() {
         let whole = whole
         for length in 0..<whole.count { #expect(SignedKey(Array(whole.prefix(length))) == nil) }
@@ -44,7 +44,7 @@ struct SignedKeyTests {
                 var bytes = whole
                 bytes[place] ^= 1 << bit
                 guard let key = SignedKey(bytes), key.isSigned(by: leaf.verifyingKey) else { continue }
-                // Only the name of the algorithm is covered by no signature.
+                // No signature covers the algorithm's name.
                 #expect(key.key == shown)
                 accepted += 1
             }
@@ -52,7 +52,7 @@ struct SignedKeyTests {
         #expect(accepted <= Self.algorithm.count * 8)
     }
 
-    @Test("a bit string with bits to spare, a tag of another kind and a field too many are none")
+    @Test("malformed signed keys do not decode")
     func forms() {
         let signature = leaf.sign(SignedKey.bytesToSign(for: shown))
         func made(_ parts: [[UInt8]]) -> [UInt8] {
@@ -71,7 +71,7 @@ struct SignedKeyTests {
         #expect(SignedKey(DERReader.encode(0x31, key + Self.algorithm + bits)) == nil)
     }
 
-    @Test("elements of every length are written with the shortest length, and read as they were")
+    @Test("DER lengths are minimal and round-trip")
     func lengths() {
         for (count, header) in [(0, 2), (1, 2), (127, 2), (128, 3), (255, 3), (256, 4), (65_535, 4)] {
             let content = [UInt8](repeating: 7, count: count)
@@ -88,7 +88,7 @@ struct SignedKeyTests {
         }
     }
 
-    @Test("a length without an end, and one that no memory has, are none")
+    @Test("indefinite and absurd lengths are rejected")
     func absurd() {
         for bytes in [
             [4, 0x80, 0, 0], [4, 0x84, 0, 0, 0, 1, 7], [4, 0x83, 0xFF, 0xFF, 0xFF, 1], [4, 0xFF],
@@ -100,7 +100,7 @@ struct SignedKeyTests {
         #expect(other.next(5) == nil && other.next(4)?.content == [9] && other.next(5)?.content == [])
     }
 
-    @Test("the key of a certificate is found with and without a version, and nowhere else")
+    @Test("certificate keys are found with and without a version")
     func certificates() {
         let (number, field): ([UInt8], [UInt8]) = ([2, 1, 9], [0x30, 0])
         func certificate(_ parts: [[UInt8]]) -> [UInt8] {
@@ -120,7 +120,7 @@ struct SignedKeyTests {
         }
     }
 
-    @Test("each form of a key has its length and its beginning, and is no other")
+    @Test("key forms have distinct prefixes and lengths")
     func keyForms() {
         let forms: [(KeyForm, Int)] = [
             (.ed25519Public, 32), (.ed448Public, 57), (.x25519Public, 32), (.x448Public, 56),
@@ -130,7 +130,7 @@ struct SignedKeyTests {
             let raw = Vectors.bytes(count)
             let encoded = form.encode(raw)
             #expect(form.decode(encoded) == raw)
-            // The outer length says how long all of it is.
+            // The outer length covers the whole key.
             #expect(Int(encoded[1]) == encoded.count - 2)
             #expect(form.decode(encoded + [0]) == nil && form.decode(Array(encoded.dropLast())) == nil)
             for (other, (wrong, _)) in forms.enumerated() where other != index {
@@ -140,7 +140,7 @@ struct SignedKeyTests {
         #expect(AgreementKey.isPublicKey(shown) && !AgreementKey.isPublicKey(leaf.publicKey))
     }
 
-    @Test("both sides of an agreement have one secret, of either curve, and a key of small order gives none")
+    @Test("agreements give one secret and reject small order")
     func agreements() throws {
         let (left, right) = (X448Key.generate(), X448Key.generate())
         let secret = try left.sharedSecret(with: right.publicKey)

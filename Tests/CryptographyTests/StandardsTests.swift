@@ -5,13 +5,13 @@ import Testing
 
 @testable import Cryptography
 
-/// Against examples of the standards, and against the other library where there are two.
-@Suite("Algorithms are those of the standards")
+/// Examples of the standards, and comparisons of OpenSSL with libsodium.
+@Suite("Examples of the standards")
 struct StandardsTests {
     private static func bytes(_ text: String) throws -> [UInt8] { try #require(Hexadecimal.decode(text)) }
 
     /// FIPS 180-4 and 202: no bytes, "abc", and a million times "a".
-    @Test("hashes of nothing, of little and of much")
+    @Test("hashes match FIPS 180-4 and 202")
     func hashes() {
         let abc = Array("abc".utf8)
         #expect(
@@ -39,7 +39,7 @@ struct StandardsTests {
     }
 
     /// RFC 8032 section 7.1, tests 1 and 2.
-    @Test("signatures are those of Ed25519")
+    @Test("Ed25519 signatures match RFC 8032")
     func ed25519() throws {
         for (seed, publicKey, message, signature) in [
             (
@@ -62,7 +62,7 @@ struct StandardsTests {
         }
     }
 
-    @Test("the authenticator of OpenSSL is that of libsodium, whole and in pieces")
+    @Test("Poly1305 of OpenSSL and libsodium are equal")
     func poly1305() {
         var dice = Dice(seed: 1)
         for length in Array(0...70) + [1000, 65_537] {
@@ -86,7 +86,7 @@ struct StandardsTests {
         }
     }
 
-    @Test("a box of a message is NaCl's between two keys")
+    @Test("message boxes equal NaCl's")
     func messageBox() throws {
         let nonce = Vectors.bytes(24)
         for length in [0, 1, 15, 16, 17, 1000] {
@@ -104,7 +104,7 @@ struct StandardsTests {
     }
 
     /// RFC 5869 with SHA-512, from its text and OpenSSL's HMAC.
-    @Test("derived keys are those of HKDF, of every length")
+    @Test("HKDF matches RFC 5869 for all lengths")
     func hkdf() {
         func authenticate(_ key: [UInt8], _ bytes: [UInt8]) -> [UInt8] {
             var (tag, count) = ([UInt8](repeating: 0, count: 64), UInt32(0))

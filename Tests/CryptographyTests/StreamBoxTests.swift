@@ -21,14 +21,14 @@ import Testing
         return (bytes, box.tag())
     }
 
-    @Test func aShortTextBecomesThePublishedBytes() throws {
+    @Test func shortTextMatchesVector() throws {
         let (ciphertext, tag) = try sealed(Array("hello simplex".utf8))
         #expect(
             Hexadecimal.encode(ciphertext + tag)
                 == "73f2ee5f3ce1212140781a56690f5061c09c507923b56fea9fa486fb38")
     }
 
-    @Test func twoHundredZerosBecomeThePublishedBytes() throws {
+    @Test func twoHundredZerosMatchVector() throws {
         let (ciphertext, tag) = try sealed([UInt8](repeating: 0, count: 200))
         #expect(
             Hexadecimal.encode(ciphertext[0..<32])
@@ -42,13 +42,13 @@ import Testing
                 == "94159de5795b5c05f27ef50a49d083c9962db167cea05f6291f7d69db0f32278")
     }
 
-    @Test func anEmptyTextUnderAZeroKeyIsThePublishedTag() throws {
+    @Test func emptyTextMatchesVector() throws {
         let box = try StreamBox(
             key: [UInt8](repeating: 0, count: 32), nonce: [UInt8](repeating: 0, count: 24))
         #expect(Hexadecimal.encode(box.tag()) == "0d49574353f7b5864dac1e5f8cf56427")
     }
 
-    @Test func theWholeIsASecretboxUnderTheExtraStepOfTheKey() throws {
+    @Test func streamEqualsSecretboxOfTheDerivedKey() throws {
         let plaintext = Vectors.bytes(100_003)
         var step = [UInt8](repeating: 0, count: 32)
         crypto_core_hsalsa20(&step, [UInt8](repeating: 0, count: 16), Vectors.key, nil)
@@ -63,7 +63,7 @@ import Testing
         #expect(tag == expectedTag)
     }
 
-    @Test func theCutIntoPiecesDoesNotMatter() throws {
+    @Test func pieceLengthsDoNotMatter() throws {
         let plaintext = Vectors.bytes(300_000)
         let whole = try sealed(plaintext)
         var dice = Dice(seed: 7)
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func openGivesBackWhatSealTookAndTheSameTag() throws {
+    @Test func openInvertsSealWithSameTag() throws {
         let plaintext = Vectors.bytes(150_001)
         let (ciphertext, tag) = try sealed(plaintext)
         var box = try StreamBox(key: Vectors.key, nonce: Vectors.nonce)
@@ -90,7 +90,7 @@ import Testing
         #expect(verification.isAuthentic(tag))
     }
 
-    @Test func aFlippedBitAnywhereSpoilsTheTag() throws {
+    @Test func flippedBitsChangeTheTag() throws {
         let (ciphertext, tag) = try sealed(Vectors.bytes(500))
         for index in 0..<500 {
             var damaged = ciphertext
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 31, 32, 33, 63, 64, 95, 96, 97, 100, 500, 4096, 65_535, 65_536, 131_039])
-    func everyOffsetIsReachedWithoutTheBytesBefore(offset: Int) throws {
+    func transformWorksAtAnyOffset(offset: Int) throws {
         let plaintext = Vectors.bytes(140_000)
         let (ciphertext, _) = try sealed(plaintext)
         let box = try StreamBox(key: Vectors.key, nonce: Vectors.nonce)
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func aCopyGoesItsOwnWay() throws {
+    @Test func copiesAreIndependent() throws {
         var box = try StreamBox(key: Vectors.key, nonce: Vectors.nonce)
         var first = Vectors.bytes(100)
         box.seal(&first)
@@ -127,15 +127,15 @@ import Testing
     }
 
     @Test(arguments: [(31, 24), (33, 24), (32, 23), (32, 25), (0, 0)])
-    func keysOfAnotherLengthAreRefused(key: Int, nonce: Int) {
+    func wrongKeyLengthsAreRejected(key: Int, nonce: Int) {
         #expect(throws: CryptographyError.self) {
             try StreamBox(
                 key: [UInt8](repeating: 1, count: key), nonce: [UInt8](repeating: 1, count: nonce))
         }
     }
 
-    /// simplexmq `XFTP/Crypto`: a file named "a.txt" that holds "hello", padded to one chunk of 64 KiB.
-    @Test func anEncryptedChunkHasThePublishedDigests() throws {
+    /// simplexmq `XFTP/Crypto`: a file "a.txt" with "hello", padded to one chunk of 64 KiB.
+    @Test func encryptedChunkMatchesVectors() throws {
         var (chunk, tag) = try sealed(Self.paddedFile)
         chunk += tag
         #expect(chunk.count == 65_536)
@@ -153,8 +153,8 @@ import Testing
                 + "05ab578b21dd6a0f264fd6f4d3f8a2fc65fa22fe688a9173aa03c2318e621ca4")
     }
 
-    /// The same chunk on its way from a relay: a box under an X25519 agreement.
-    @Test func aChunkOnItsWayHasThePublishedBytes() throws {
+    /// The same chunk in transit from a relay: a box under an X25519 agreement.
+    @Test func transportedChunkMatchesVectors() throws {
         var (chunk, chunkTag) = try sealed(Self.paddedFile)
         chunk += chunkTag
         let client = try AgreementKey(rawValue: [UInt8](repeating: 3, count: 32))

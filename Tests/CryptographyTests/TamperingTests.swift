@@ -3,11 +3,11 @@ import Testing
 
 @testable import Cryptography
 
-@Suite("What was changed is not opened")
+@Suite("Tampering")
 struct TamperingTests {
     private static let key = WipedBytes(Vectors.bytes(32))
 
-    @Test("a message of which any bit, or the key, the nonce or what goes with it is another")
+    @Test("changed messages, keys and nonces are rejected")
     func longNonce() {
         let (nonce, covered) = (Vectors.bytes(16, seed: 2), Vectors.bytes(20, seed: 3))
         for length in [0, 1, 16, 33] {
@@ -44,7 +44,7 @@ struct TamperingTests {
         #expect(LongNonceCipher.open(bare, tag: tag, key: Self.key, nonce: nonce, authenticated: []) == [1])
     }
 
-    @Test("a box of which any bit is another, or that is too short for its tag")
+    @Test("changed and short boxes are rejected")
     func messageBox() {
         let nonce = Vectors.bytes(24, seed: 2)
         let box = MessageBox.seal([1, 2, 3], key: Self.key, nonce: nonce)
@@ -64,7 +64,7 @@ struct TamperingTests {
                 == [])
     }
 
-    @Test("with padding all boxes have one size, and a wrong length within is no message")
+    @Test("padded boxes have one size and check their length")
     func padded() throws {
         let nonce = Vectors.bytes(24, seed: 2)
         for length in [0, 1, 97, 98] {
@@ -79,7 +79,7 @@ struct TamperingTests {
     }
 
     @Test(
-        "a record at another place, of another key, or of which any byte is another, leaves nothing but zeros"
+        "rejected records leave only zeros"
     )
     func records() {
         let cipher = RecordCipher(key: SecretBytes(Vectors.bytes(32)))
@@ -97,7 +97,7 @@ struct TamperingTests {
                 place.withUnsafeBytes { cipher.open(bytes, authenticating: $0, into: &opened) }
             }
             if !isOpened, bytes.count >= RecordCipher.overhead {
-                #expect(opened.allSatisfy { $0 == 0 }, "something is left of it")
+                #expect(opened.allSatisfy { $0 == 0 }, "plaintext remains")
             }
             return isOpened ? opened : nil
         }
@@ -108,7 +108,7 @@ struct TamperingTests {
         for length in 0..<RecordCipher.overhead {
             #expect(open(Array(sealed.prefix(length)), place, cipher) == nil)
         }
-        // The same once more is another: nonces are new each time.
+        // Sealing again gives other bytes, because nonces are random.
         var again = sealed
         _ = plaintext.withUnsafeBytes { plaintext in
             place.withUnsafeBytes { cipher.seal(plaintext, authenticating: $0, into: &again) }

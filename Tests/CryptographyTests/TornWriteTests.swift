@@ -6,8 +6,8 @@ import Testing
 
 @testable import Cryptography
 
-/// What was synchronised survives a power cut in the middle of anything that comes after it. The power cut
-/// is a copy of both files in which everything written since then is there, missing, or torn.
+/// Synchronised content survives a power cut during later writes. A power cut is a copy of both files with later writes
+/// present, missing or torn.
 @Suite struct TornWriteTests {
     private let folder: TemporaryFolder
     private let key = [UInt8](repeating: 9, count: 32)
@@ -34,7 +34,7 @@ import Testing
         return Array(buffer[..<filled])
     }
 
-    /// `new` with pages of `old` in it, as a disk that was writing leaves a file.
+    /// Returns `new` with some pages of `old`, as after an interrupted write.
     private func torn(_ old: [UInt8], _ new: [UInt8], using dice: inout Dice) -> [UInt8] {
         var result = new
         for start in stride(from: 0, to: new.count, by: 4096) where Bool.random(using: &dice) {
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(arguments: 1...25 as ClosedRange<UInt64>)
-    func aBlockThatWasSynchronisedIsNeverLostToItsNextVersion(seed: UInt64) throws {
+    func synchronisedBlocksSurviveTornWrites(seed: UInt64) throws {
         var dice = Dice(seed: seed)
         var file = try open("file")
         var model = Vectors.bytes(3 * block + 777, seed: seed)
@@ -65,7 +65,7 @@ import Testing
                 later.replaceSubrange(start..<start + change.count, with: change)
             }
             #expect(try content(file) == later)
-            // The power goes: block for block the synchronised bytes are there, or later ones.
+            // After the power cut each block holds its synchronised bytes or later ones.
             try folder.write(torn(first, bytes("file"), using: &dice), to: "cut-\(round)")
             if !bytes("file.second").isEmpty {
                 try folder.write(torn(second, bytes("file.second"), using: &dice), to: "cut-\(round).second")
@@ -81,7 +81,7 @@ import Testing
                 #expect(count == block)
                 #expect(found == Array(kept[range]) || !later[range].elementsEqual(kept[range]))
             }
-            // Without a power cut everything is there, also for who opens it anew.
+            // Without a power cut all content remains, also after reopening.
             if Bool.random(using: &dice) { file = try open("file") }
             #expect(try content(file) == later)
             try file.synchronise()
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func appendingToWhatIsNotSynchronisedNeedsNoSecondFile() throws {
+    @Test func appendingNeedsNoSecondFileBeforeSynchronising() throws {
         let file = try open("file")
         for _ in 0..<100 { try file.write([UInt8](repeating: 1, count: 3000), at: file.size) }
         try file.synchronise()
@@ -98,12 +98,12 @@ import Testing
         let other = try open("other")
         try other.write([UInt8](repeating: 1, count: block), at: 0)
         try other.synchronise()
-        // Whole new blocks behind the old ones.
+        // Append whole new blocks.
         try other.write([UInt8](repeating: 1, count: 3 * block), at: UInt64(block))
         #expect(access(folder.path("other.second"), F_OK) != 0)
     }
 
-    @Test func whatWasCutStaysCut() throws {
+    @Test func truncationSurvivesPowerCuts() throws {
         var file = try open("file")
         try file.write(Vectors.bytes(3 * block), at: 0)
         try file.synchronise()
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test(
-        "killed in the middle of its last write, a file ends before the block that this was in",
+        "an interrupted last write drops only its block",
         arguments: [0, 777])
     func killedInTheLastWrite(tail: Int) throws {
         let slot = SealedBlock.slotSize
@@ -129,20 +129,20 @@ import Testing
         let before = bytes("file")
         try file.write(Vectors.bytes(block - 10_000, seed: 6), at: UInt64(3 * block))
         let after = bytes("file")
-        // The kernel ends a write at the end of a page.
+        // The kernel ends an interrupted write at a page boundary.
         for cut in stride(from: (3 * slot / 4096 + 1) * 4096, to: after.count, by: 4096) {
             try folder.write(Array(after[..<cut] + before.dropFirst(cut)), to: "torn")
             let torn = try open("torn")
             try torn.dropUnfinishedEnd()
             #expect(try content(torn) == whole)
             #expect(torn.size == UInt64(whole.count))
-            // And it stays so, and can be gone on with.
+            // It stays so and can be extended.
             try torn.write([1, 2, 3], at: torn.size)
             #expect(try content(open("torn")) == whole + [1, 2, 3])
         }
     }
 
-    @Test func aFileWhoseEndIsWholeKeepsIt() throws {
+    @Test func completeLastBlockIsKept() throws {
         for size in [0, 1, block - 1, block, 2 * block + 5] {
             let name = "whole \(size)"
             let model = Vectors.bytes(size, seed: 7)
@@ -151,7 +151,7 @@ import Testing
             try file.dropUnfinishedEnd()
             #expect(try content(file) == model)
         }
-        // One that ends in what was never written.
+        // A file that ends in an unwritten range.
         let file = try open("sparse")
         try file.write([1], at: 0)
         try file.truncate(to: UInt64(3 * block + 9))
@@ -159,7 +159,7 @@ import Testing
         #expect(file.size == UInt64(3 * block + 9))
     }
 
-    @Test func aTornVersionBesideASynchronisedOneIsNotWhatCounts() throws {
+    @Test func tornVersionsAreIgnored() throws {
         let model = Vectors.bytes(2 * block, seed: 8)
         let file = try open("file")
         try file.write(model, at: 0)

@@ -3,13 +3,13 @@ import TestSupport
 
 @testable import Cryptography
 
-/// Key 00 01 … 1f and nonce 64 65 … 7b: the pair all published vectors use.
+/// Key 00 01 … 1f and nonce 64 65 … 7b, the pair of all published vectors.
 enum Vectors {
     static let key = [UInt8](0..<32)
     static let nonce = [UInt8](100..<124)
     static let arguments = FileArguments(key: key, nonce: nonce)
 
-    /// Bytes that repeat nowhere near a block size, the same at every run.
+    /// Pseudorandom bytes, the same in each run.
     static func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
         var state = seed &* 0x9e37_79b9_7f4a_7c15 | 1
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -24,7 +24,7 @@ enum Vectors {
     }
 }
 
-/// A generator with a fixed seed: a failing run can be repeated.
+/// A generator with a fixed seed, so that failures can be repeated.
 struct Dice: RandomNumberGenerator {
     private var state: UInt64
 
