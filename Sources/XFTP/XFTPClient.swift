@@ -1,15 +1,15 @@
 import Base
 import Cryptography
 
-/// Talks to any number of relays: makes, uploads, fetches and deletes chunks. One per process is
-/// enough; it may be used from any task.
+/// A client for any number of XFTP relays: creates, uploads, fetches and deletes chunks. One per process is enough.
+/// Thread-safe.
 ///
-/// What fails for a while (no connection, a deadline, a relay in trouble) is tried again with growing
-/// delays as `XFTPClientSettings.retry` says; what a relay refuses for good is thrown at once.
-/// Cancelling the task closes the connection that its request was on.
+/// Temporary failures (no connection, a deadline, a relay in trouble) are retried with growing delays as
+/// `XFTPClientSettings.retry` says. Permanent ones are thrown at once. Cancelling the task closes the connection of its
+/// request.
 ///
-/// Every request throws, beside what it names: `.unreachable`, `.timedOut`, `.relayNotAllowed`, `.wrongIdentity`,
-/// `.protocolViolation`, `.relay` with what the relay answered, `.cancelled`.
+/// Every request throws, besides its own errors: `.unreachable`, `.timedOut`, `.relayNotAllowed`, `.wrongIdentity`,
+/// `.protocolViolation`, `.relay` with the relay's answer, `.cancelled`.
 public final class XFTPClient: Sendable {
     public let settings: XFTPClientSettings
     private let relays: RelayTable
@@ -22,44 +22,44 @@ public final class XFTPClient: Sendable {
 
     deinit { close() }
 
-    /// Closes all connections and forgets what was learned about relays. What was waiting for a connection ends with
-    /// `.cancelled`; what was under way on one is tried again over a new one, as after every connection that breaks:
-    /// who wants it to end cancels its task first. The client can be used again.
+    /// Closes all connections and forgets the state of all relays. Requests that wait for a connection end with
+    /// `.cancelled`. Active requests retry on a new connection, so callers cancel their tasks first. The client can be
+    /// used again.
     public func close() { relays.close() }
 
-    /// Closes all connections and opens none until `resume`: requests wait, also those that were under way, which are
-    /// made again then. Nothing fails because of it; how long anybody waits is the caller's decision.
+    /// Closes all connections and pauses all requests until `resume()`, without failing them. Active requests are then
+    /// repeated. Callers set their own deadlines.
     public func suspend() {
         if suspension.suspend() { relays.disconnect() }
     }
 
-    /// Goes on at once, also with what waited for its next try.
+    /// Resumes all requests. Ends retry delays early.
     public func resume() { suspension.resume() }
 
-    /// Has up to `connections` connections to each of `relays` opened, where there are fewer: for who is
-    /// about to use them. Returns at once and reports nothing.
+    /// Opens up to `connections` connections to each of `relays` before they are needed. Returns at once and reports no
+    /// errors.
     public func openAhead(_ relays: [RelayAddress], connections: Int) {
         guard !suspension.isSuspended else { return }
         for relay in relays { self.relays.with(relay) { $0.openAhead(connections) } }
     }
 
-    /// Asks the relay for a sign of life.
-    /// - Throws: as every request.
+    /// Sends PING to a relay.
+    /// - Throws: The errors of every request.
     public func ping(_ relay: RelayAddress) async throws(XFTPError) {
         guard case .pong = try await perform(.ping, on: relay) else {
             throw .brokenProtocol("answered a ping with something else", relay)
         }
     }
 
-    /// Recipients in one request.
+    /// The maximum number of recipients in one request.
     static let recipientsPerRequest = 200
 
-    /// FNEW, and FADD for more recipients than one request takes.
+    /// Creates a chunk with FNEW. Adds recipients beyond the first request with FADD.
     /// - Parameters:
-    ///   - relay: with its password, if it has one.
-    ///   - size: bytes of the chunk.
-    ///   - digest: SHA-256 of the chunk.
-    /// - Throws: `.relay(.authorization)` where the relay takes no new files, or not with this password; as every
+    ///   - size: The length of the chunk in bytes.
+    ///   - digest: The SHA-256 of the chunk.
+    ///   - relay: The relay, with its password if it has one.
+    /// - Throws: `.relay(.authorization)` if the relay accepts no new files or not this password; the errors of every
     ///   request.
     public func create(
         size: UInt32, digest: [UInt8], senderKey: SigningKey, recipientKeys: [SigningKey],
@@ -77,7 +77,7 @@ public final class XFTPClient: Sendable {
             guard error.code == .relay(.authorization) else { throw error }
             throw XFTPError(
                 .relay(.authorization),
-                "The relay \(relay.name) takes no new files from you: its password is missing or wrong, or it "
+                "The relay \(relay.name) accepts no new files: its password is missing or wrong, or it "
                     + "is closed.", cause: error)
         }
         guard case .created(let senderID, var recipientIDs) = response, recipientIDs.count == first.count
@@ -97,8 +97,8 @@ public final class XFTPClient: Sendable {
         return CreatedChunkIDs(senderID: senderID, recipientIDs: recipientIDs)
     }
 
-    /// FPUT: brings the bytes of a chunk that was made with their size and digest.
-    /// - Throws: as every request.
+    /// Uploads the bytes of a created chunk with FPUT.
+    /// - Throws: The errors of every request.
     public func upload(
         _ buffer: ChunkBuffer, to senderID: [UInt8], signedBy key: SigningKey, on relay: RelayAddress
     ) async throws(XFTPError) {
@@ -106,7 +106,7 @@ public final class XFTPClient: Sendable {
             to: senderID, signedBy: key, on: relay, body: { ChunkBody(buffer) { _ in } })
     }
 
-    /// The same of a chunk whose memory may go before the relay confirms it.
+    /// Uploads a chunk whose memory may be reused before the relay confirms it.
     func upload(
         _ chunk: OutgoingChunk, to senderID: [UInt8], signedBy key: SigningKey, on relay: RelayAddress,
         counter: @escaping ByteCounter
@@ -116,8 +116,8 @@ public final class XFTPClient: Sendable {
         }
     }
 
-    /// - Parameter body: makes the body of each attempt. Before a connection is waited for: who has one waits for no
-    ///   memory, since who has memory may wait for a connection.
+    /// - Parameter body: Makes the body of each attempt. It may wait for memory, so it runs before waiting for a
+    ///   connection. A task with a connection never waits for memory, which prevents a deadlock.
     private func upload(
         to senderID: [UInt8], signedBy key: SigningKey, on relay: RelayAddress,
         body: () async throws(XFTPError) -> ChunkBody
@@ -129,7 +129,7 @@ public final class XFTPClient: Sendable {
                     do throws(XFTPError) {
                         try await connection.upload(body, to: senderID, signedBy: key)
                     } catch {
-                        // The record pins the digest, so what the relay has already is this chunk.
+                        // FNEW fixed the digest, so the relay already has these bytes.
                         if error.code == .relay(.hasFile) { return }
                         body.takeBack()
                         throw error
@@ -139,32 +139,31 @@ public final class XFTPClient: Sendable {
         }
     }
 
-    /// FDEL: the chunk is gone for everyone.
-    /// - Throws: `.relay(.authorization)` for a chunk that is not there, also where it was deleted; as every
-    ///   request.
+    /// Deletes a chunk for all recipients with FDEL.
+    /// - Throws: `.relay(.authorization)` for an unknown or deleted chunk; the errors of every request.
     public func delete(
         _ senderID: [UInt8], signedBy key: SigningKey, on relay: RelayAddress
     ) async throws(XFTPError) {
         try await expectOK(perform(.delete, on: relay, entity: senderID, signedBy: key), relay)
     }
 
-    /// FACK: the chunk is gone for this recipient.
-    /// - Throws: as `delete`.
+    /// Deletes a chunk for this recipient with FACK.
+    /// - Throws: The errors of `delete`.
     public func acknowledge(
         _ recipientID: [UInt8], signedBy key: SigningKey, on relay: RelayAddress
     ) async throws(XFTPError) {
         try await expectOK(perform(.acknowledge, on: relay, entity: recipientID, signedBy: key), relay)
     }
 
-    /// Fetches a chunk into `buffer`, as it lies on a relay (encrypted), verified by its SHA-256.
+    /// Fetches an encrypted chunk into `buffer` and verifies its SHA-256.
     ///
-    /// The relays of its replicas are asked one after another, those that failed or were silent a moment ago last; one
-    /// that refuses for good is not asked again. When one sends nothing for `replicaTimeout`, the next is
-    /// asked as well, and the first byte decides which of them goes on.
-    /// - Parameter retry: how often to try; nil for that of the settings.
-    /// - Throws: `.damaged` for a chunk that is not the described one, or lies on no relay;
-    ///   `.malformedDescription` for a replica without a proper key; as every request. Of several relays'
-    ///   failures one that may pass, if any may.
+    /// Asks the relays of its replicas one after another; relays that failed recently come last. A relay that refuses
+    /// permanently is not asked again. If a relay sends nothing for `replicaTimeout`, the next one is asked too, and
+    /// the first byte decides between them.
+    /// - Parameter retry: The retry policy, or nil for that of the settings.
+    /// - Throws: `.damaged` if the chunk differs from the description or no relay has it; `.malformedDescription` for a
+    ///   replica with an invalid key; the errors of every request. Of several failures, a temporary one if there is
+    ///   any.
     public func fetch(
         _ chunk: FileDescription.Chunk, into buffer: ChunkBuffer, retry: RetryPolicy? = nil,
         counter: @escaping ByteCounter = { _ in }
@@ -185,7 +184,7 @@ public final class XFTPClient: Sendable {
         }
     }
 
-    /// From one relay, once.
+    /// Fetches a chunk from one relay, without retry.
     func fetch(
         _ chunk: FileDescription.Chunk, from replica: FileDescription.Replica, into buffer: ChunkBuffer,
         counter: @escaping ByteCounter
@@ -197,7 +196,7 @@ public final class XFTPClient: Sendable {
         }
     }
 
-    /// The key that signs for a replica.
+    /// Returns the key that signs requests for a replica.
     static func key(of replica: FileDescription.Replica) throws(XFTPError) -> SigningKey {
         guard let key = SigningKey(pkcs8: replica.key) else {
             throw XFTPError(.malformedDescription, "The file description has an invalid key.")
@@ -227,7 +226,7 @@ public final class XFTPClient: Sendable {
         }
     }
 
-    /// Runs `body` with the connections to a relay; again, when it failed because work was suspended.
+    /// Runs `body` with the connections to a relay. Repeats it if it failed because of `suspend()`.
     private func use<Result: Sendable>(
         _ relay: RelayAddress, _ body: (RelayConnections) async throws(XFTPError) -> Result
     ) async throws(XFTPError) -> Result {
@@ -237,7 +236,7 @@ public final class XFTPClient: Sendable {
             do throws(XFTPError) {
                 return try await relays.with(relay, body)
             } catch {
-                // Closed while it was being opened, it counts as cancelled.
+                // A connection closed while opening counts as cancelled.
                 let isOver = error.isTemporary || error.code == .cancelled
                 guard isOver, suspension.count != count, !Task.isCancelled else { throw error }
             }
@@ -250,13 +249,13 @@ public final class XFTPClient: Sendable {
 
     func health(of relay: RelayAddress) -> RelayHealth { relays.with(relay) { $0.health } }
 
-    /// How long a round trip to a relay takes that is known to be far away.
+    /// Returns the round trip to a relay if it is known to be far away.
     func farRoundTrip(_ relay: RelayAddress) -> Duration? { relays.with(relay) { $0.farRoundTrip } }
 
-    /// Requests that are sent to a relay at once, at present.
+    /// Returns the number of concurrent requests currently allowed at a relay.
     func requestsAllowed(at relay: RelayAddress) -> Int { relays.with(relay) { $0.requestsAllowed } }
 
-    /// Relays that it keeps connections to, or has used a moment ago.
+    /// The number of relays with connections or recent use.
     var relayCount: Int { relays.count }
 
     private func retrying<Result: Sendable>(

@@ -1,34 +1,33 @@
 import Base
 import Network
 
-/// How a client treats relays. The defaults are for use; tests shorten the waits.
+/// The settings of an `XFTPClient`. Tests shorten the delays.
 public struct XFTPClientSettings: Sendable {
-    /// Where connections may lead that descriptions of others name.
+    /// Allowed destinations of connections that received descriptions name.
     public var policy: OutboundPolicy
-    /// Every connection goes through it; names of relays are not looked up here then.
+    /// The proxy of every connection. With a proxy, relay names are not resolved locally.
     public var proxy: SOCKSProxy?
-    /// TCP, TLS and handshake together.
+    /// The limit for TCP, TLS and handshake together.
     public var connectDeadline: Duration = .seconds(15)
-    /// For a request as such.
+    /// The base limit for a request.
     public var requestDeadline: Duration = .seconds(30)
-    /// And for each KiB of chunk in it.
+    /// The additional limit for each KiB of chunk in a request.
     public var deadlinePerKiB: Duration = .milliseconds(5)
-    /// Connections to one relay.
+    /// The maximum number of connections to one relay.
     public var connectionsPerRelay = 4
-    /// A relay is far away when a round trip to it takes longer.
+    /// The round trip above which a relay counts as far away.
     public var farAfter: Duration = .milliseconds(20)
-    /// Connections to one that is far away: each carries little in a round trip, and a request waits behind the
-    /// chunk that is on its connection.
+    /// The maximum number of connections to a far relay. Each carries little per round trip, and requests wait behind
+    /// the chunk on their connection.
     public var connectionsPerFarRelay = 8
-    /// Requests at once on one connection. Never more than 2: the official relay stops reading when
-    /// three uploads wait for bytes on one connection.
+    /// The maximum number of concurrent requests on one connection. At most 2, because the official relay stops reading
+    /// when three uploads on one connection wait for bytes.
     public var requestsPerConnection = 2
-    /// A chunk's next relay is asked as well when the one before has sent nothing, in no transfer, for so
-    /// long.
+    /// The time without any bytes from a relay after which a chunk's next relay is asked too.
     public var replicaTimeout: Duration = .milliseconds(2500)
-    /// A relay that failed or was silent comes after a chunk's other relays for so long.
+    /// The time for which a failed relay comes after a chunk's other relays.
     public var failureMemory: Duration = .seconds(45)
-    /// An unused connection is closed after this.
+    /// The time after which an unused connection is closed.
     public var idleTime: Duration = .seconds(30)
     public var retry = RetryPolicy(first: .milliseconds(100), maxDelay: .seconds(10), tries: 8)
 

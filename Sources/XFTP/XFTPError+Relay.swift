@@ -2,20 +2,20 @@ import Base
 import Network
 
 extension RelayAddress {
-    /// How errors call a relay: host and, where it is not the usual one, port.
+    /// The relay's name in errors: the host, and the port if it is not 443.
     public var name: String { port == Self.defaultPort ? hosts[0] : "\(hosts[0]):\(port)" }
 }
 
 extension XFTPError {
     static let cancelled = XFTPError(.cancelled, "The transfer was cancelled.")
 
-    static func brokenProtocol(_ what: String, _ relay: RelayAddress? = nil) -> XFTPError {
-        XFTPError(.protocolViolation, "The relay \(relay.map { $0.name + " " } ?? "")\(what).")
+    static func brokenProtocol(_ problem: String, _ relay: RelayAddress? = nil) -> XFTPError {
+        XFTPError(.protocolViolation, "The relay \(relay.map { $0.name + " " } ?? "")\(problem).")
     }
 
-    /// A connection that failed, in the words of a transfer.
+    /// Maps a network error to an error of a transfer.
     init(_ error: NetworkError, relay: RelayAddress) {
-        // Our own sinks and sources throw XFTPErrors; those tell more.
+        // Errors of our own sinks and sources are more specific.
         if error.code == .body, let inner = error.cause as? XFTPError {
             self = inner
             return
@@ -31,16 +31,16 @@ extension XFTPError {
             }
         let words =
             switch error.code {
-            // Of this machine, and no relay is to blame.
+            // A local limit, not a failure of the relay.
             case .exhausted: "No connection to the relay \(relay.name) can be made on this machine: "
             default: "The relay \(relay.name) failed: "
             }
         self.init(code, words + error.sentence, cause: error)
     }
 
-    /// What a refusal means for the file.
+    /// Maps a relay's error to its meaning for the file.
     static func refused(_ error: XFTPProtocolError, by relay: RelayAddress) -> XFTPError {
-        let what =
+        let problem =
             switch error {
             case .authorization: "does not have the chunk any more, or never had it: expired or deleted"
             case .noFile: "never got the chunk: its upload was not finished"
@@ -53,6 +53,6 @@ extension XFTPError {
             case .timeout: "took too long"
             default: "refused with \(error.text)"
             }
-        return XFTPError(.relay(error), "The relay \(relay.name) \(what).", cause: error)
+        return XFTPError(.relay(error), "The relay \(relay.name) \(problem).", cause: error)
     }
 }

@@ -1,40 +1,39 @@
 import Base
 
-/// What can go wrong with a description, a link, a relay or a transfer.
+/// An error of a description, link, relay or transfer.
 public typealias XFTPError = CodedError<XFTPErrorCode>
 
-/// By consequence: who reads or sends a file decides by it what to do next.
+/// The errors, by the caller's reaction.
 public enum XFTPErrorCode: Hashable, Sendable {
-    /// A file description or link that makes no sense.
+    /// A file description or link is invalid.
     case malformedDescription
-    /// The relay does not prove to be the one the address names.
+    /// The relay did not prove its identity.
     case wrongIdentity
-    /// The relay answered something that the protocol does not know at this place.
+    /// The relay's response is invalid or unexpected.
     case protocolViolation
-    /// The relay refused, with its own word.
+    /// The relay refused with this error.
     case relay(XFTPProtocolError)
-    /// A digest, tag or length is wrong: of a chunk, of the header, of the whole file.
+    /// A digest, tag or length of a chunk, header or file is wrong.
     case damaged
-    /// No connection, or it broke.
+    /// No connection could be made, or it broke.
     case unreachable
     case timedOut
-    /// The address may not be contacted: loopback, private or link-local, and not configured.
+    /// The outbound policy forbids the address: loopback, private or link-local, and not configured.
     case relayNotAllowed
-    /// No relay was given to send to.
+    /// No relay is configured to upload to.
     case noRelay
     case tooLarge
-    /// The file that is being sent could not be read, or changed meanwhile.
+    /// The file being sent could not be read, or changed meanwhile.
     case source
-    /// The received bytes could not be written; the cause tells whether the disk is full.
+    /// The received bytes could not be written. The cause tells whether the disk is full.
     case storage
-    /// An upload or download to be resumed belongs to another file.
+    /// The saved state belongs to another file.
     case wrongState
     case cancelled
 }
 
 extension XFTPError {
-    /// Whether the same request may succeed later. What a relay refuses for good, a wrong digest or
-    /// a description without sense stay as they are.
+    /// Whether a retry of the same request may succeed.
     public var isTemporary: Bool {
         switch code {
         case .unreachable, .timedOut: true

@@ -47,18 +47,18 @@ struct Lie {
 
     /// Anything that makes no sense.
     static let malformed = [
-        Lie("not a description", EBADMSG, "makes no sense", .description("party: nobody\n")),
-        Lie("control characters", EBADMSG, "makes no sense", .description("\u{1}\u{7F}: {")),
+        Lie("not a description", EBADMSG, "is invalid", .description("party: nobody\n")),
+        Lie("control characters", EBADMSG, "is invalid", .description("\u{1}\u{7F}: {")),
         Lie(
-            "100 levels in braces", EBADMSG, "makes no sense",
+            "100 levels in braces", EBADMSG, "is invalid",
             .description(String(repeating: "{a: ", count: 100) + String(repeating: "}", count: 100))),
         Lie(
-            "100 levels of indents", EBADMSG, "makes no sense",
+            "100 levels of indents", EBADMSG, "is invalid",
             .description((0..<100).map { String(repeating: " ", count: $0) + "a:\n" }.joined() + "b: c\n")),
         Lie("wrong size", EBADMSG, "do not add up", .replacing("(?m)^size: .*$", "size: 64kb")),
         Lie(
-            "huge size", EBADMSG, "makes no sense", .replacing("(?m)^size: .*$", "size: 99999999999999999gb")),
-        Lie("no chunks", EBADMSG, "makes no sense", .replacing("  - [0-9]+:.*\\n", "")),
+            "huge size", EBADMSG, "is invalid", .replacing("(?m)^size: .*$", "size: 99999999999999999gb")),
+        Lie("no chunks", EBADMSG, "is invalid", .replacing("  - [0-9]+:.*\\n", "")),
     ]
 
     /// Well formed, and not true.

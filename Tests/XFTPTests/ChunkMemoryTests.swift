@@ -6,7 +6,7 @@ import Testing
 @Suite("Memory for chunks")
 struct ChunkMemoryTests {
     @Test(
-        "a buffer has all the memory that it was asked for, also none",
+        "a buffer has the requested capacity",
         arguments: [0, 1, 4095, 65_536, 4 << 20, (4 << 20) + 1])
     func capacity(size: Int) {
         let buffer = ChunkBuffer(capacity: size)
@@ -19,7 +19,7 @@ struct ChunkMemoryTests {
         #expect(other.count == buffer.count && other.bytes.last == 7)
     }
 
-    @Test("no more buffers are out at once than there are, and who gives up waiting takes none along")
+    @Test("the pool limits buffers, and cancelled waits take none")
     func pool() async throws {
         let pool = ChunkBufferPool(count: 2, capacity: 10)
         let (first, second) = (try await pool.take(), try await pool.take())
@@ -34,7 +34,7 @@ struct ChunkMemoryTests {
         pool.grow(by: 1)
         let fourth = try await pool.take()
         #expect(fourth !== first && fourth !== second && fourth.capacity == 10)
-        // A task that is cancelled already gets none.
+        // A cancelled task gets no buffer.
         let late = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             return try await pool.take()
@@ -42,7 +42,7 @@ struct ChunkMemoryTests {
         await #expect(throws: XFTPError.self) { try await late.value }
     }
 
-    @Test("what has left counts three quarters, what is confirmed all, and what is taken back nothing")
+    @Test("unconfirmed bytes count three quarters")
     func progress() {
         var generator = SeededGenerator(state: 57)
         for _ in 0..<200 {

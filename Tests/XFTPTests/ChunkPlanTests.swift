@@ -17,18 +17,18 @@ import Testing
             (7_340_033, [m4, m4]), (8_388_609, [m4, m4, m1]),
             (104_857_600, [UInt32](repeating: m4, count: 25)),
         ] as [(UInt64, [UInt32])])
-    func aFileIsDividedAsTheOfficialProgramDoes(total: UInt64, sizes: [UInt32]) {
+    func chunkSizesMatchTheOfficialProgram(total: UInt64, sizes: [UInt32]) {
         #expect(ChunkPlan.sizes(for: total - ChunkPlan.overhead) == sizes)
     }
 
-    @Test func aRedirectTakesTheSmallestChunkThatHoldsIt() {
+    @Test func redirectUsesSmallestSufficientChunk() {
         #expect(ChunkPlan.singleSize(for: 65_512) == Self.k64)
         #expect(ChunkPlan.singleSize(for: 65_513) == Self.k256)
         #expect(ChunkPlan.singleSize(for: 4_194_280) == Self.m4)
         #expect(ChunkPlan.singleSize(for: 4_194_281) == nil)
     }
 
-    @Test func everyFileOfAnOfficialWriterFitsItsDescription() {
+    @Test func officialFilesFitTheirDescriptions() {
         var generator = SeededGenerator(state: 8)
         let edges =
             [65_536, 196_608, 262_144, 786_432, 1_048_576, 3_145_728, 4_194_304, 8_388_608] as [UInt64]
@@ -47,11 +47,11 @@ import Testing
             (0, 0), (25, 0), (65_536, 65_511), (65_536, 65_537), (27 << 30, 1_000), (1_000, 27 << 30),
             (UInt64.max, 0), (0, UInt64.max), (4_194_304 + 24 + 513 + 1, 0),
         ] as [(UInt64, UInt64)])
-    func aDescriptionOfAnotherFileDoesNotFit(streamSize: UInt64, content: UInt64) {
+    func descriptionOfAnotherFileDoesNotFit(streamSize: UInt64, content: UInt64) {
         #expect(!ChunkPlan.fits(streamSize: streamSize, content: content))
     }
 
-    @Test func thePlanAlwaysHoldsTheFileAndNeverMuchMore() {
+    @Test func planHoldsTheFileWithLittlePadding() {
         var generator = SeededGenerator(state: 7)
         for _ in 0..<2_000 {
             let fileSize = UInt64.random(in: 2...20_000_000, using: &generator)
@@ -64,7 +64,7 @@ import Testing
 }
 
 @Suite struct FileHeaderTests {
-    @Test func theHeaderIsTheOneOfTheOfficialClient() {
+    @Test func headerMatchesTheOfficialClient() {
         #expect(
             FileHeader.encode(name: "a.txt", contentSize: 5)
                 == Vectors.bytes("000000000000000c" + "05612e74787430"))
@@ -73,7 +73,7 @@ import Testing
     @Test(arguments: [
         "a.txt", "ü.bin", "日本.txt", "🎉.png", "", "Ã¼.txt", String(repeating: "x", count: 255),
     ])
-    func aNameComesBackAsItWasWritten(name: String) throws {
+    func namesRoundTrip(name: String) throws {
         let bytes = FileHeader.encode(name: name, contentSize: 1_000)
         let header = try #require(FileHeader(stream: bytes, streamSize: 65_536))
         #expect(header.name == name)
@@ -82,13 +82,13 @@ import Testing
         #expect(bytes.count <= FileHeader.maxLength)
     }
 
-    @Test func aNameOfLatinLettersIsWrittenAsTheOfficialProgramReadsIt() {
+    @Test func latin1NamesAreWrittenAsLatin1() {
         #expect(
             Array(FileHeader.encode(name: "ü.bin", contentSize: 0)[8...])
                 == Vectors.bytes("05fc2e62696e30"))
     }
 
-    @Test func aNameThatIsTooLongKeepsItsExtension() throws {
+    @Test func longNamesKeepTheirExtension() throws {
         let name = String(repeating: "ß日", count: 100) + ".tar.gz"
         let bytes = FileHeader.encode(name: name, contentSize: 3)
         let header = try #require(FileHeader(stream: bytes, streamSize: 65_536))
@@ -97,7 +97,7 @@ import Testing
         #expect(header.contentSize == 3)
     }
 
-    @Test func aLengthBeyondTheFileOrShorterThanTheHeaderIsRefused() {
+    @Test func contradictoryLengthsAreRejected() {
         func header(_ length: UInt64) -> FileHeader? {
             var bytes: [UInt8] = []
             for shift in stride(from: 56, through: 0, by: -8) {

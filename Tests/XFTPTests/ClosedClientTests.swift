@@ -4,11 +4,11 @@ import Testing
 
 @testable import XFTP
 
-@Suite("A client that is closed")
+@Suite("Closed clients")
 struct ClosedClientTests {
-    /// The comment of `close` says what becomes of what is under way.
+    /// Tests the documented effect of `close` on active requests.
     @Test(
-        "what is on a connection is tried again, what waits for one is cancelled, and all later requests work"
+        "close retries active requests and cancels waiting ones"
     )
     func underWay() async throws {
         let chunk = someBytes(262_144)
@@ -23,15 +23,15 @@ struct ClosedClientTests {
             try await client.fetch(relay.described(), into: buffer)
             return Array(buffer.bytes)
         }
-        try await wait(until: "it is under way") { relay.requests.withLock { $0["download"] } == 1 }
+        try await wait(until: "the download is active") { relay.requests.withLock { $0["download"] } == 1 }
         let waiting = Task { await code { try await client.ping(relay.address) } }
-        // It stands behind the one that is under way, whose connection alone there may be.
+        // This one waits for the only allowed connection.
         try await Task.sleep(for: .milliseconds(50))
         client.close()
         #expect(try await fetching.value == chunk)
         #expect(relay.requests.withLock { $0["download"] } == 2)
         let outcome = await waiting.value
-        #expect(outcome == .cancelled || outcome == nil, "nil: it had not come to wait")
+        #expect(outcome == .cancelled || outcome == nil, "nil: it was not waiting yet")
         try await client.ping(relay.address)
         client.close()
         client.close()
@@ -40,7 +40,7 @@ struct ClosedClientTests {
         await relay.stop()
     }
 
-    @Test("who wants an end cancels the task first")
+    @Test("cancelling the task before close ends the request")
     func cancelled() async throws {
         let chunk = someBytes(262_144)
         let relay = try ScriptedRelay(chunk: chunk, faults: [.freezing(after: 0)])
@@ -50,7 +50,7 @@ struct ClosedClientTests {
                 try await client.fetch(relay.described(), into: ChunkBuffer(capacity: chunk.count))
             }
         }
-        try await wait(until: "it is under way") { relay.requests.withLock { $0["download"] } == 1 }
+        try await wait(until: "the download is active") { relay.requests.withLock { $0["download"] } == 1 }
         fetching.cancel()
         client.close()
         #expect(await fetching.value == .cancelled)
@@ -58,7 +58,7 @@ struct ClosedClientTests {
         await relay.stop()
     }
 
-    @Test("while it is suspended nothing is asked; closed meanwhile, it goes on all the same")
+    @Test("a suspended client sends nothing and survives close")
     func suspended() async throws {
         let relay = try ScriptedRelay(chunk: [])
         let client = XFTPClient.forTests()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import XFTP
 
-/// A sender chooses the description's length; what it costs its reader is bounded.
+/// The sender chooses the length of a description, so its cost to the reader is bounded.
 @Suite struct DescriptionLimitTests {
     private static let key = SigningKey.generate().pkcs8
 
@@ -14,7 +14,7 @@ import Testing
             fingerprint: fingerprint, hosts: ["xftp\(number).relays.example.org"], port: 5443)
     }
 
-    /// A description as official programs write it, of chunks of 4 MiB that each lie on all relays.
+    /// A description in the official form, of chunks of 4 MiB that are each on all relays.
     private static func description(chunks: Int, relays: Range<Int>) -> FileDescription {
         let addresses = relays.map(relay)
         return FileDescription(
@@ -31,11 +31,11 @@ import Testing
 
     private static func id(_ chunk: Int) -> [UInt8] { [UInt8(chunk >> 8 & 255), UInt8(chunk & 255)] }
 
-    @Test func oneReplicaUnderTwoNumbersIsRefused() throws {
+    @Test func replicaWithTwoNumbersIsRejected() throws {
         var text = Self.description(chunks: 3, relays: 0..<2)
         for index in [0, 1] { text.chunks[2].replicas[index].id = text.chunks[0].replicas[index].id }
         expectRefusal(of: text.text, because: "chunk 3 is another chunk too")
-        // The same ID on another relay is another chunk, and a replica may be named twice.
+        // The same ID on another relay is another chunk, and a replica may be repeated.
         text = Self.description(chunks: 2, relays: 0..<2)
         text.chunks[1].replicas = [text.chunks[1].replicas[0]]
         text.chunks[0].replicas = [text.chunks[0].replicas[1], text.chunks[0].replicas[1]]
@@ -43,7 +43,7 @@ import Testing
         #expect(try FileDescription(parsing: text.text).chunks.count == 2)
     }
 
-    /// The text of one chunk with so many replicas on one relay; the last one has the digest.
+    /// Returns a chunk with `replicas` replicas on one relay, the last one with the digest.
     private static func crowded(replicas: Int) throws -> String {
         let one = description(chunks: 1, relays: 0..<1).text
         let line = try #require(one.split(separator: "\n").first { $0.hasPrefix("  - ") })
@@ -51,7 +51,7 @@ import Testing
         return one.replacing(line, with: String(repeating: bare, count: replicas - 1) + line)
     }
 
-    @Test func aFileOfOneGibibyteOnAllRelaysFitsTenTimes() throws {
+    @Test func limitsAllowTenTimesOneGibibyte() throws {
         let official = Self.description(chunks: 256, relays: 0..<12)
         #expect(official.text.utf8.count * 10 < YAMLParser.longestText)
         #expect(official.chunks.count * 10 < FileDescription.maxChunks)
@@ -64,17 +64,17 @@ import Testing
         #expect(onManyRelays.relays.count == 120)
     }
 
-    @Test func tensOfThousandsOfReplicasOfOneChunkAreRefused() throws {
+    @Test func tooManyReplicasAreRejected() throws {
         let long = try Self.crowded(replicas: 46_000)
         #expect(long.utf8.count > 4_600_000)
         expectRefusal(of: long, because: "is too long")
-        // As many as the length lets through: the replica after the last allowed ends it.
+        // As many as the text limit allows: the first replica beyond the limit ends it.
         let crowded = try Self.crowded(replicas: 40_000)
         #expect(crowded.utf8.count < YAMLParser.longestText)
         expectRefusal(of: crowded, because: "chunk 1 has more than 128 replicas")
     }
 
-    @Test func asManyReplicasAsAllowedAreReadWithTheOneOfTheDigestInFront() throws {
+    @Test func replicaWithTheDigestComesFirst() throws {
         let text = try Self.crowded(replicas: FileDescription.maxReplicasOfChunk)
             .replacing("  - 1:AgIC", with: "  - 1:AwIC", maxReplacements: 3)
         let replicas = try FileDescription(parsing: text).chunks[0].replicas
@@ -85,7 +85,7 @@ import Testing
             because: "more than 128 replicas")
     }
 
-    @Test func tooManyRelaysOrChunksAreRefused() {
+    @Test func tooManyRelaysOrChunksAreRejected() {
         expectRefusal(
             of: Self.description(chunks: 3, relays: 0..<100).text
                 .replacing("replicas:\n", with: "replicas:\n" + Self.relays(200..<400)),
@@ -95,7 +95,7 @@ import Testing
             because: "a chunk is not written as")
     }
 
-    /// Further relays of the first chunk, as the text has them.
+    /// More relays of the first chunk, as text.
     private static func relays(_ numbers: Range<Int>) -> String {
         let id = Base64URL.encode([UInt8](repeating: 2, count: 24))
         return numbers.map {
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func aTaskReadsDescriptionsAndLinksOnAThreadOfItsOwn() async throws {
+    @Test func tasksParseDescriptionsOnAPoolThread() async throws {
         let description = Self.description(chunks: 3, relays: 0..<2)
         #expect(try await FileDescription.parse(description.text) == description)
         #expect(try await FileLink.parse(FileLink(description).text).fileDescription == description)

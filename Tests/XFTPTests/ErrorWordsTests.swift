@@ -4,14 +4,14 @@ import Testing
 
 @testable import XFTP
 
-/// What a failed transfer is called, and whether another try is worth it.
+/// The messages of failed transfers, and whether a retry may help.
 @Suite struct ErrorWordsTests {
     private static let relay = RelayAddress(
         fingerprint: [UInt8](repeating: 7, count: 32), hosts: ["relay.example", "abc.onion"], port: 443)
     private static let elsewhere = RelayAddress(
         fingerprint: [UInt8](repeating: 7, count: 32), hosts: ["relay.example"], port: 8443)
 
-    @Test func aRelayIsCalledByItsFirstHostAndAPortThatIsNotTheUsualOne() {
+    @Test func relayNameIsHostAndUnusualPort() {
         #expect(Self.relay.name == "relay.example" && Self.elsewhere.name == "relay.example:8443")
         #expect(
             XFTPError.brokenProtocol("said nothing", Self.elsewhere).sentence
@@ -20,7 +20,7 @@ import Testing
         #expect(XFTPError.brokenProtocol("said nothing").code == .protocolViolation)
     }
 
-    /// By what the network says: the code, and whether it may work later.
+    /// The code for each network error, and whether it is temporary.
     private static let network: [(NetworkErrorCode, XFTPErrorCode, isTemporary: Bool)] = [
         (.nameNotFound, .unreachable, true), (.unreachable, .unreachable, true), (.timeout, .timedOut, true),
         (.closed, .unreachable, true), (.cancelled, .cancelled, false),
@@ -29,7 +29,7 @@ import Testing
         (.configuration, .protocolViolation, false),
     ]
 
-    @Test(arguments: network.indices) func aConnectionThatFailedIsSaidInTheWordsOfATransfer(row: Int) {
+    @Test(arguments: network.indices) func networkErrorsBecomeTransferErrors(row: Int) {
         let (code, expected, isTemporary) = Self.network[row]
         let cause = NetworkError(code, "It broke.")
         let error = XFTPError(cause, relay: Self.elsewhere)
@@ -38,7 +38,7 @@ import Testing
         #expect((error.cause as? NetworkError)?.code == code)
     }
 
-    @Test func whatThisMachineHasRunOutOfIsNotSaidOfTheRelay() {
+    @Test func localExhaustionIsNotBlamedOnTheRelay() {
         let cause = NetworkError(.exhausted, "Could not make a socket: Too many open files.")
         let error = XFTPError(cause, relay: Self.elsewhere)
         #expect(error.code == .unreachable && error.isTemporary)
@@ -49,11 +49,11 @@ import Testing
         #expect((error.cause as? NetworkError)?.code == .exhausted)
     }
 
-    @Test func whatOurOwnSinkSaysIsToldAsItIs() {
+    @Test func errorsOfOwnSinksAreKept() {
         let inner = XFTPError(.storage, "The disk is full.")
         let error = XFTPError(NetworkError(.body, "It stopped.", cause: inner), relay: Self.relay)
         #expect(error.code == .storage && error.sentence == inner.sentence)
-        // Of another kind of failure it is only a cause.
+        // For other codes it is only the cause.
         let other = XFTPError(NetworkError(.closed, "It stopped.", cause: inner), relay: Self.relay)
         #expect(other.code == .unreachable)
     }
@@ -72,14 +72,14 @@ import Testing
         (.handshake, "refused with HANDSHAKE", false), (.cryptography, "refused with CRYPTO", false),
     ]
 
-    @Test(arguments: refusals.indices) func aRefusalSaysWhatItMeansForTheFile(row: Int) {
+    @Test(arguments: refusals.indices) func refusalsAreExplained(row: Int) {
         let (refusal, words, isTemporary) = Self.refusals[row]
         let error = XFTPError.refused(refusal, by: Self.relay)
         #expect(error.code == .relay(refusal) && error.sentence == "The relay relay.example \(words).")
         #expect(error.isTemporary == isTemporary && refusal.isTemporary == isTemporary)
     }
 
-    @Test func whatIsWrongWithAFileStaysWrong() {
+    @Test func wrongFilesArePermanentErrors() {
         let codes: [XFTPErrorCode] = [
             .malformedDescription, .wrongIdentity, .protocolViolation, .damaged, .relayNotAllowed, .noRelay,
             .tooLarge, .source, .storage, .wrongState, .cancelled,

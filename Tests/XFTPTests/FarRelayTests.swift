@@ -3,9 +3,9 @@ import Testing
 
 @testable import XFTP
 
-/// Relays that are far away get more connections, more requests and, for uploads, more buffers.
+/// Far relays get more connections, more requests and, for uploads, more buffers.
 @Suite struct FarRelayTests {
-    @Test func theShortestRoundTripSaysHowFarARelayIs() {
+    @Test func shortestRoundTripIsTheDistance() {
         let health = RelayHealth(memory: .seconds(1))
         #expect(health.roundTrip(above: .zero) == nil, "nothing is known of it")
         health.answered(after: .milliseconds(80))
@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: [(Duration.zero, 3...8), (.seconds(60), 1...2)])
-    func aRelayFarAwayGetsAConnectionForEachRequest(
+    func farRelayGetsOneConnectionPerRequest(
         farAfter: Duration, connections: ClosedRange<Int>
     ) async throws {
         let chunk = someBytes(65_536)
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: [Duration.zero, .seconds(60)])
-    func aRelayThatTurnsOutToBeFarAwayGetsAllItsRequestsAtOnce(farAfter: Duration) async throws {
+    func farRelayGetsAllRequestsAtOnce(farAfter: Duration) async throws {
         let chunk = someBytes(65_536)
         let relay = try ScriptedRelay(chunk: chunk, faults: [])
         let client = XFTPClient.forTests {
@@ -57,7 +57,7 @@ import Testing
         await relay.stop()
     }
 
-    @Test func aPoolOfBuffersGrowsByOne() async throws {
+    @Test func bufferPoolGrows() async throws {
         let pool = ChunkBufferPool(count: 1, capacity: 65_536)
         let first = try await pool.take()
         pool.grow(by: 1)

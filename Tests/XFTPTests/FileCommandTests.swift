@@ -5,13 +5,13 @@ import Testing
 
 @testable import XFTP
 
-/// `chatfs file` as people use it: the built program, a relay, files.
+/// Runs `chatfs file` with the built program, a relay and files.
 @Suite(.serialized) struct FileCommandTests {
     private static func run(_ folder: TemporaryFolder, _ arguments: String...) async throws -> Shell.Outcome {
         try await ChatFSProcess.run(["file"] + arguments, folder: folder.path)
     }
 
-    @Test func aFileIsSentReceivedLookedAtAndDeleted() async throws {
+    @Test func fileIsSentReceivedInspectedAndDeleted() async throws {
         let relay = try LocalRelay()
         let folder = try TemporaryFolder()
         let bytes = someBytes(5_500_000)
@@ -35,7 +35,7 @@ import Testing
         #expect(received.succeeded, "\(received.errors)")
         #expect(received.output == "copy.mp4\n")
         #expect(try folder.read("copy.mp4") == bytes)
-        // Into a folder it gets its sender's name, twice two names; the description stays.
+        // A folder gets the sender's name, a second file another name. The description stays.
         _ = try folder.makeFolder("in")
         for name in ["film über.mp4", "film über (2).mp4"] {
             let again = try await Self.run(
@@ -58,7 +58,7 @@ import Testing
         #expect(info.output.contains("Relay: \(address) (3 chunks)\n"))
         #expect(!info.output.contains("MC4CAQ"), "no key on the screen")
         let deleted = try await Self.run(folder, "delete", "out/snd.xftp.private")
-        #expect(deleted.output == "Deleted 4 chunks.\n", "and what the link leads to")
+        #expect(deleted.output == "Deleted 4 chunks.\n", "and the redirect's chunk")
         #expect(relay.relay.storedBytes == 0)
         let gone = try await Self.run(
             folder, "receive", "out/rcv2.xftp", "--out", "late", "--approve", address)
@@ -97,7 +97,7 @@ import Testing
         #expect(try folder.read("b") == [1, 2, 3])
     }
 
-    @Test func aDescriptionFromStandardInputWorks() async throws {
+    @Test func descriptionsComeFromStandardInput() async throws {
         let relay = try LocalRelay()
         let folder = try TemporaryFolder()
         try folder.write([1, 2, 3], to: "a")
@@ -111,7 +111,7 @@ import Testing
         #expect(try folder.read("b") == [1, 2, 3])
     }
 
-    @Test func whatCannotWorkIsRefusedWithOneLine() async throws {
+    @Test func invalidCommandsFailWithOneLine() async throws {
         let folder = try TemporaryFolder()
         try folder.write([1], to: "a")
         try folder.write(Array("party: nobody\n".utf8), to: "bad.xftp")
@@ -136,8 +136,8 @@ import Testing
         #expect(try folder.read("a") == [1], "an existing file is not replaced")
     }
 
-    /// Sends a signal within a millisecond of `condition`, or when the process has ended. Looks from a thread of its own:
-    /// tasks of other tests must not let the transfer end meanwhile.
+    /// Sends a signal within a millisecond of `condition`, or when the process ended. Polls on its own thread, so that
+    /// other tests' tasks cannot delay it until the transfer has ended.
     private static func send(
         _ signal: Int32, to process: RunningProcess, when condition: @escaping @Sendable () -> Bool
     ) async {
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func anInterruptedTransferGoesOnWithTheSameCommand() async throws {
+    @Test func interruptedTransferResumesWithSameCommand() async throws {
         let relay = try LocalRelay()
         let folder = try TemporaryFolder()
         let bytes = someBytes(120_000_000)
@@ -164,7 +164,7 @@ import Testing
         #expect(try folder.names(in: "out") == ["link.xftp.private", "rcv1.xftp", "snd.xftp.private"])
         let text = String(decoding: try folder.read("out/snd.xftp.private"), as: UTF8.self)
         let whole = try FileDescription(parsing: text).size
-        // Nothing was brought twice but what was just on its way, and the link's chunk.
+        // Only chunks in transit, and the link's chunk, were uploaded twice.
         #expect(relay.relay.storedBytes >= whole)
         #expect(relay.relay.storedBytes <= whole + 6 * 4_194_304 + 65_536)
         #expect(before < whole)

@@ -5,7 +5,7 @@ import Testing
 @testable import XFTP
 
 @Suite struct FileDescriptionTests {
-    @Test func aDescriptionIsPrintedByteForByteAsByTheOfficialProgram() throws {
+    @Test func textMatchesTheOfficialProgram() throws {
         let text = try Vectors.description().text
         #expect(text.utf8.count == 469)
         #expect(
@@ -14,7 +14,7 @@ import Testing
         #expect(try FileDescription(parsing: text) == Vectors.description())
     }
 
-    /// Three chunks on two relays, the second chunk on both, the last of another size.
+    /// Three chunks on two relays: the second chunk on both, the last of another size.
     private static func manySided() throws -> FileDescription {
         func replica(_ host: String, _ byte: UInt8) throws -> FileDescription.Replica {
             let fingerprint = Base64URL.encode([UInt8](repeating: 7, count: 32))
@@ -35,7 +35,7 @@ import Testing
             ])
     }
 
-    @Test func severalRelaysAndReplicasArePrintedInOrderAndReadBack() throws {
+    @Test func relaysAndReplicasRoundTripInOrder() throws {
         let description = try Self.manySided()
         let lines = description.text.split(separator: "\n").map(String.init)
         #expect(lines.first == "chunkSize: 4mb")
@@ -54,7 +54,7 @@ import Testing
         #expect(read.relays.count == 3)
     }
 
-    @Test func aRedirectIsPrintedAfterThePartyAndReadBack() throws {
+    @Test func redirectsRoundTrip() throws {
         var description = try Vectors.description()
         description.redirect = .init(size: 12_345_678, digest: Vectors.fileDigest)
         let text = description.text
@@ -65,7 +65,7 @@ import Testing
         #expect(try FileDescription(parsing: text) == description)
     }
 
-    /// Texts that mean the same to the official parser.
+    /// Texts that the official parser reads as equal.
     private static let variations: [(String, @Sendable (String) -> String)] = [
         ("CRLF", { $0.replacing("\n", with: "\r\n") }),
         ("no last newline", { String($0.dropLast()) }),
@@ -88,7 +88,7 @@ import Testing
     ]
 
     @Test(arguments: variations.indices)
-    func otherSpellingsOfTheSameDescriptionAreRead(index: Int) throws {
+    func otherSpellingsAreRead(index: Int) throws {
         let (name, change) = Self.variations[index]
         let text = change(try Vectors.description().text)
         #expect(text != (try Vectors.description().text))
@@ -109,7 +109,7 @@ import Testing
         #expect(try FileDescription(parsing: text) == Vectors.description())
     }
 
-    /// Texts that the official parser refuses too, or that would cost too much.
+    /// Texts that the official parser rejects, or that would be expensive.
     private static let refused: [(String, @Sendable (String) -> String)] = [
         ("a password", { $0.replacing("@localhost", with: ":password@localhost") }),
         ("a gap in the numbers", { $0.replacing("- 1:", with: "- 2:") }),
@@ -159,7 +159,7 @@ import Testing
     ]
 
     @Test(arguments: refused.indices)
-    func descriptionsThatMakeNoSenseAreRefusedWithASentence(index: Int) throws {
+    func invalidDescriptionsGiveAnError(index: Int) throws {
         let (name, change) = Self.refused[index]
         let text = change(try Vectors.description().text)
         do {
@@ -172,13 +172,13 @@ import Testing
         }
     }
 
-    @Test func aRedirectOfTwoChunksIsRefused() throws {
+    @Test func redirectOfTwoChunksIsRejected() throws {
         var description = try Self.manySided()
         description.redirect = .init(size: 1, digest: Vectors.fileDigest)
         #expect(throws: XFTPError.self) { try FileDescription(parsing: description.text) }
     }
 
-    @Test func aNumberLikeNonceIsPutIntoQuotes() throws {
+    @Test func numberLikeNonceIsQuoted() throws {
         #expect(YAMLValue.resolvesToOther("12345678901234567890123456789012"))
         #expect(YAMLValue.resolvesToOther("1e5"))
         #expect(!YAMLValue.resolvesToOther("1e5:"))
@@ -191,7 +191,7 @@ import Testing
         #expect(try FileDescription(parsing: description.text) == description)
     }
 
-    @Test func theSecretStaysOutOfDebugOutput() throws {
+    @Test func debugOutputHidesSecrets() throws {
         var dumped = ""
         dump(try Vectors.description(), to: &dumped)
         #expect(!(dumped + "\(try Vectors.description())").contains("AAEC"))
@@ -200,7 +200,7 @@ import Testing
 }
 
 extension Array where Element == Substring {
-    /// The replicas first, then the other keys backwards.
+    /// The replicas first, then the other keys in reverse order.
     fileprivate func reordered() -> String {
         let replicas = filter { $0.hasPrefix("replicas") || $0.hasPrefix("-") || $0.hasPrefix(" ") }
         let others = filter { !replicas.contains($0) }

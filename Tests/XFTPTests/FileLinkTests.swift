@@ -3,13 +3,13 @@ import Testing
 @testable import XFTP
 
 @Suite struct FileLinkTests {
-    @Test func aLinkIsReadAsItWasPrinted() throws {
+    @Test func linksRoundTrip() throws {
         let link = FileLink(try Vectors.description())
         #expect(link.text.hasPrefix("simplex:/file#/?desc=chunkSize%3A%2064kb%0Adigest%3A%20"))
         #expect(try FileLink(parsing: link.text) == link)
     }
 
-    @Test func theWebFormAndItsDataAreRead() throws {
+    @Test func webFormAndDataAreRead() throws {
         let link = FileLink(try Vectors.description(), data: #"{"a":"b & c=d"}"#)
         let web = link.text.replacing("simplex:/file", with: "https://simplex.chat/file")
         #expect(try FileLink(parsing: web) == link)
@@ -22,7 +22,7 @@ import Testing
         "simplex:/contact#/?desc=a", "https://example.org/file#/?desc=a", "simplex:/file#/?desc=a&desc=b",
         "simplex:/file#/?data=a",
     ])
-    func whatIsNoLinkIsRefused(text: String) {
+    func invalidLinksAreRejected(text: String) {
         #expect(throws: XFTPError.self) { try FileLink(parsing: text) }
     }
 }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import XFTP
 
-/// Relays that lie, stall, vanish or talk nonsense.
+/// Relays that lie, stall, disappear or send garbage.
 @Suite(.serialized) struct HostileRelayTests {
     private static let chunk = someBytes(262_144)
 
@@ -17,7 +17,7 @@ import Testing
             (.otherCertificates, .wrongIdentity), (.noHello, .relay(.handshake)),
             (.tooNewVersions, .protocolViolation), (.refusedHello, .relay(.handshake)),
         ] as [(ScriptedRelay.Fault, XFTPErrorCode)])
-    func aHandshakeThatDoesNotProveTheRelayEndsTheConnection(
+    func unprovenHandshakeClosesTheConnection(
         fault: ScriptedRelay.Fault, expected: XFTPErrorCode
     ) async throws {
         let relay = try ScriptedRelay(chunk: Self.chunk, handshake: fault)
@@ -37,7 +37,7 @@ import Testing
             (.answering(.authorization), .relay(.authorization)), (.answering(.noFile), .relay(.noFile)),
             (.answering(.blocked(reason: "spam")), .relay(.blocked(reason: "spam"))),
         ] as [(ScriptedRelay.Fault, XFTPErrorCode)])
-    func whatIsWrongForGoodIsNotServedAndNotTriedAgain(
+    func permanentErrorsAreNotRetried(
         fault: ScriptedRelay.Fault, expected: XFTPErrorCode
     ) async throws {
         let relay = try ScriptedRelay(chunk: Self.chunk, faults: [fault])
@@ -51,7 +51,7 @@ import Testing
         }
         #expect(found == expected)
         #expect(relay.requests.withLock { $0["download"] } == 1)
-        #expect(progress.withLock { $0 } == 0, "what did not count is taken back")
+        #expect(progress.withLock { $0 } == 0, "failed attempts are subtracted")
         await relay.stop()
     }
 
@@ -60,7 +60,7 @@ import Testing
             .vanishingHalfWay, .stalling, .answering(.timeout), .answering(.internalError),
             .answering(.session),
         ] as [ScriptedRelay.Fault])
-    func whatFailsForAWhileIsTriedAgain(fault: ScriptedRelay.Fault) async throws {
+    func temporaryErrorsAreRetried(fault: ScriptedRelay.Fault) async throws {
         let relay = try ScriptedRelay(chunk: Self.chunk, faults: [fault, fault])
         let client = XFTPClient.forTests {
             $0.requestDeadline = .seconds(2)
@@ -75,7 +75,7 @@ import Testing
         await relay.stop()
     }
 
-    @Test func aRelayThatNeverGetsBetterIsGivenUp() async throws {
+    @Test func retriesEndAtTheLimit() async throws {
         let relay = try ScriptedRelay(
             chunk: Self.chunk, faults: Array(repeating: .vanishingHalfWay, count: 50))
         let found = await code {
@@ -87,7 +87,7 @@ import Testing
         await relay.stop()
     }
 
-    @Test func aLyingRelayDoesNotHideAnHonestOne() async throws {
+    @Test func honestReplicaReplacesLyingRelay() async throws {
         let liar = try ScriptedRelay(chunk: Self.chunk, faults: [.otherChunk])
         let honest = try ScriptedRelay(chunk: Self.chunk)
         var chunk = liar.described()
@@ -99,7 +99,7 @@ import Testing
         await honest.stop()
     }
 
-    @Test func aConnectionOnWhichAnUploadWasRefusedIsNotUsedAgain() async throws {
+    @Test func refusedUploadClosesItsConnection() async throws {
         let relay = try ScriptedRelay(chunk: Self.chunk, faults: [.refusingUpload(.quota)])
         let client = XFTPClient.forTests()
         try await client.ping(relay.address)
@@ -115,7 +115,7 @@ import Testing
         await relay.stop()
     }
 
-    @Test func aCancelledFetchEndsAtOnceAndTheClientGoesOn() async throws {
+    @Test func cancelledFetchEndsAtOnce() async throws {
         let relay = try ScriptedRelay(chunk: Self.chunk, faults: [.stalling])
         let client = XFTPClient.forTests()
         let task = Task {
@@ -123,14 +123,14 @@ import Testing
                 try await client.fetch(relay.described(), into: ChunkBuffer(capacity: Self.chunk.count))
             }
         }
-        try await wait(until: "the download is under way") { relay.requests.withLock { $0["download"] } == 1 }
+        try await wait(until: "the download is active") { relay.requests.withLock { $0["download"] } == 1 }
         task.cancel()
         #expect(await task.value == .cancelled)
         try await client.ping(relay.address)
         await relay.stop()
     }
 
-    @Test func tasksThatWaitForAConnectionCanBeCancelled() async throws {
+    @Test func waitsForAConnectionCanBeCancelled() async throws {
         let relay = try ScriptedRelay(chunk: Self.chunk, faults: [.stalling, .stalling])
         let client = XFTPClient.forTests {
             $0.connectionsPerRelay = 1
@@ -143,14 +143,14 @@ import Testing
                 }
             }
         }
-        try await wait(until: "one is under way") { relay.requests.withLock { $0["download"] } == 1 }
+        try await wait(until: "one download is active") { relay.requests.withLock { $0["download"] } == 1 }
         for task in tasks { task.cancel() }
         for task in tasks { #expect(await task.value == .cancelled) }
         try await client.ping(relay.address)
         await relay.stop()
     }
 
-    @Test func noMoreConnectionsAndRequestsAreMadeThanAllowed() async throws {
+    @Test func connectionAndRequestLimitsHold() async throws {
         let relay = try ScriptedRelay(chunk: Self.chunk)
         let client = XFTPClient.forTests {
             $0.connectionsPerRelay = 3
@@ -171,7 +171,7 @@ import Testing
         await relay.stop()
     }
 
-    @Test func nobodyListeningIsUnreachable() async throws {
+    @Test func missingServerIsUnreachable() async throws {
         let address = RelayAddress(
             fingerprint: [UInt8](repeating: 1, count: 32), hosts: ["127.0.0.1"], port: 1)
         #expect(await code { try await XFTPClient.forTests().ping(address) } == .unreachable)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import XFTP
 
-@Suite("Chunks that went to another relay than the first")
+@Suite("Chunks moved to another relay")
 struct MovedChunkTests {
     private static let bytes = someBytes(60_000)
 
@@ -18,7 +18,7 @@ struct MovedChunkTests {
             state: state, save: save)
     }
 
-    @Test("leave no record at the first one")
+    @Test("the record on the first relay is deleted")
     func recordIsDeleted() async throws {
         let full = try ScriptedRelay(chunk: [], faults: [.refusingUpload(.quota)])
         let other = try LocalRelay()
@@ -27,12 +27,12 @@ struct MovedChunkTests {
         #expect(uploaded.sender.chunks[0].replicas.map(\.relay) == [other.address])
         try await wait(until: "the record is deleted") { full.requests.withLock { $0["other"] } == 1 }
         #expect(full.requests.withLock { $0["create"] } == 1)
-        // What is described is there.
+        // The described chunks exist.
         #expect(try await download(uploaded.recipients[0], client).1 == Self.bytes)
         await full.stop()
     }
 
-    @Test("nobody waits for a relay that is gone when it is to delete one")
+    @Test("an unreachable relay does not delay the upload")
     func relayIsGone() async throws {
         let broken = try ScriptedRelay(chunk: [], faults: [.refusingUpload(.digest)])
         let other = try LocalRelay()
@@ -43,14 +43,14 @@ struct MovedChunkTests {
             save: { state in saved.withLock { $0 = state } })
         await broken.stop()
         #expect(try await download(uploaded.recipients[0], client).1 == Self.bytes)
-        // The state that is kept names the one that counts.
+        // The saved state names the valid record.
         let state = try #require(saved.withLock { $0 })
         #expect(state.chunks.map(\.relay) == [other.address.text] && state.chunks[0].isUploaded)
         try await FileUpload.delete(state, client: client)
         #expect(other.relay.storedBytes == 0)
     }
 
-    @Test("a record that the saved state names stays until another takes its place")
+    @Test("a saved record is kept until it is replaced")
     func keptWhileItCounts() async throws {
         let relay = try ScriptedRelay(chunk: [], faults: Array(repeating: .refusingUpload(.digest), count: 2))
         let client = XFTPClient.forTests()
@@ -62,8 +62,8 @@ struct MovedChunkTests {
         #expect(failed == .relay(.digest))
         let state = try #require(saved.withLock { $0 })
         #expect(state.chunks.count == 1 && !state.chunks[0].isUploaded)
-        #expect(relay.requests.withLock { $0["other"] } == nil, "it may be gone on with")
-        // The next attempt has another relay: then it is nobody's.
+        #expect(relay.requests.withLock { $0["other"] } == nil, "it may be resumed")
+        // The next attempt uses another relay, so the record is no longer needed.
         let other = try LocalRelay()
         let uploaded = try await Self.upload(to: [other.address], client: client, state: state)
         try await wait(until: "the record is deleted") { relay.requests.withLock { $0["other"] } == 1 }
@@ -71,7 +71,7 @@ struct MovedChunkTests {
         await relay.stop()
     }
 
-    @Test("each is named once, and what only became complete is not one of them")
+    @Test("replaced records are returned once")
     func records() async throws {
         let records = UploadRecords(
             UploadState(fileName: "a", size: 1, recipients: 1, random: SeededBytes(1))

@@ -5,16 +5,16 @@ import Testing
 
 @testable import XFTP
 
-/// Files that the official programs made: description, encrypted chunks, plaintext.
+/// Files of the official programs: description, encrypted chunks, plaintext.
 @Suite struct OfficialFilesTests {
-    /// The folder beside this source; `Bundle` would need the whole of Foundation.
+    /// Reads from the folder next to this source; `Bundle` needs all of Foundation.
     static func resource(_ path: String) throws -> [UInt8] {
         let folder = "\(#filePath)".split(separator: "/").dropLast().joined(separator: "/")
         return try OpenFile("/\(folder)/Resources/xftp/\(path)", flags: 0).readAll(limit: 16 << 20)
     }
 
     @Test(arguments: ["tiny", "mid"], ["recipient", "sender"])
-    func descriptionsArePrintedAgainByteForByte(file: String, party: String) throws {
+    func officialDescriptionsRoundTrip(file: String, party: String) throws {
         let text = String(decoding: try Self.resource("\(file)/\(party).yaml"), as: UTF8.self)
         let description = try FileDescription(parsing: text)
         #expect(description.party.rawValue == party)
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: ["tiny", "mid"])
-    func chunksAreVerifiedDecryptedAndGiveThePlaintext(file: String) throws {
+    func officialChunksDecryptToThePlaintext(file: String) throws {
         let text = String(decoding: try Self.resource("\(file)/recipient.yaml"), as: UTF8.self)
         let description = try FileDescription(parsing: text)
         var stream: [UInt8] = []

@@ -7,7 +7,7 @@ import XFTPRelay
 
 @testable import XFTP
 
-/// Runs the official client and answers what it said; its failure is the test's.
+/// Runs the official client and returns its output. Its failure fails the test.
 @discardableResult
 private func officialClient(_ arguments: [String]) async throws -> String {
     let outcome = try await Shell.run(
@@ -19,7 +19,7 @@ private func officialClient(_ arguments: [String]) async throws -> String {
     return outcome.output
 }
 
-/// An official relay, with its address as the client takes it.
+/// Starts an official relay and returns its address in the client's form.
 private func officialRelay(
     algorithm: String, password: String? = nil
 ) async throws -> (relay: OfficialRelay, address: RelayAddress) {
@@ -28,13 +28,12 @@ private func officialRelay(
     return (relay, try #require(RelayAddress(relay.address)))
 }
 
-/// All four combinations of official and own client with official and own relay, at every class of
-/// the chunk plan.
+/// All four combinations of official and own client and relay, for every class of the chunk plan.
 @Suite(
     .serialized,
     .disabled(if: OfficialPrograms.lackFiles, "OFFICIAL_BIN names no folder with xftp and xftp-server"))
 struct OfficialInteropTests {
-    /// 1, 2 and 3 chunks of 64 KiB; 256 KiB with and without a rest; 1 MiB; 4 MiB with rests of both kinds.
+    /// 1, 2 and 3 chunks of 64 KiB; 256 KiB with and without a rest; 1 MiB; 4 MiB with both kinds of rest.
     static let sizes = [
         1, 65_500, 65_600, 190_000, 200_000, 300_000, 786_380, 1_000_000, 1_100_000, 3_145_729, 5_500_000,
         12_000_000,
@@ -49,7 +48,7 @@ struct OfficialInteropTests {
             let name = "file-\(size).bin"
             let path = try folder.write(bytes, to: name)
 
-            // Ours sends, both receive.
+            // Our client sends, both receive.
             let uploaded = try await FileUpload.run(
                 PlainFileSource(OpenFile(path, flags: O_RDONLY)), fileName: name, recipients: 2,
                 relays: [relay],
@@ -62,7 +61,7 @@ struct OfficialInteropTests {
                 ["recv", given, folder.path("received"), "--tmp", folder.path("temporary"), "-y"])
             #expect(try folder.read("received/\(name)") == bytes, "official client, \(size) bytes")
 
-            // Official sends, both receive.
+            // The official client sends, both receive.
             try await officialClient(
                 [
                     "send", path, folder.path("descriptions"), "-n", "2", "-s", relay.textWithPassword,
@@ -83,7 +82,7 @@ struct OfficialInteropTests {
                 ])
             #expect(try folder.read("received/\(name)") == bytes)
 
-            // Each deletes what the other sent.
+            // Each deletes the other's file.
             let sender = String(decoding: try folder.read("\(made)/snd.xftp.private"), as: UTF8.self)
             try await FileDeletion.run(FileDescription(parsing: sender), client: client)
             #expect(await code { _ = try await download(description, client) } == .relay(.authorization))
@@ -95,20 +94,20 @@ struct OfficialInteropTests {
     }
 
     @Test(arguments: ["ED25519", "ED448"])
-    func filesGoThroughTheOfficialRelay(algorithm: String) async throws {
+    func filesPassTheOfficialRelay(algorithm: String) async throws {
         let (relay, address) = try await officialRelay(algorithm: algorithm)
         try await Self.exchange(with: address)
         try await relay.stop()
     }
 
     @Test(arguments: ["ed25519", "ed448"])
-    func filesGoThroughOurRelay(algorithm: String) async throws {
+    func filesPassOurRelay(algorithm: String) async throws {
         let relay = try LocalRelay { $0.certificate = .init(rawValue: algorithm) }
         try await Self.exchange(with: relay.address)
         await relay.relay.stop()
     }
 
-    @Test func theOfficialRelaysPasswordIsAskedForAndGiven() async throws {
+    @Test func officialRelayChecksThePassword() async throws {
         let (relay, address) = try await officialRelay(algorithm: "ED25519", password: "pass-word_1")
         let client = XFTPClient.forTests()
         let source = MemorySource(bytes: someBytes(70_000))
@@ -126,7 +125,7 @@ struct OfficialInteropTests {
         try await relay.stop()
     }
 
-    @Test func manyChunksAndManyRecipientsGoThroughTheOfficialRelay() async throws {
+    @Test func manyChunksAndRecipientsPassTheOfficialRelay() async throws {
         let (relay, address) = try await officialRelay(algorithm: "ED25519")
         let client = XFTPClient.forTests()
         let bytes = someBytes(60_000_000)

@@ -6,11 +6,11 @@ import Testing
 
 @testable import XFTP
 
-/// The memory of a chunk on its way to a relay far away, which is given back before the relay confirms.
+/// The memory of a chunk for a far relay, released before the confirmation.
 @Suite struct OutgoingChunkTests {
     private static let bytes = someBytes(9_000_000)
 
-    /// The first chunks of a file, each with memory of its own, and the pool they have it from.
+    /// Returns the first chunks of a file, each with its own memory, and their pool.
     private static func made(
         _ count: Int, of source: some UploadSource, buffers: Int
     ) async throws -> (chunks: [OutgoingChunk], pool: ChunkBufferPool) {
@@ -26,7 +26,7 @@ import Testing
         return (chunks, pool)
     }
 
-    /// Whether a pool of which nothing else is taken has memory at once.
+    /// Returns whether the pool has a free buffer at once.
     private static func hasMemory(_ pool: ChunkBufferPool) async throws -> Bool {
         let taking = Task { try await pool.take() }
         let limit = Task {
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: 0..<8)
-    func memoryGoesWhenItIsReadAndDigestedAndMayGoInAnyOrder(bits: Int) async throws {
+    func memoryIsReleasedAfterReadAndDigest(bits: Int) async throws {
         let (chunks, pool) = try await Self.made(1, of: MemorySource(bytes: Self.bytes), buffers: 1)
         let steps: [() -> Void] = [chunks[0].leaveEarly, chunks[0].wasRead, chunks[0].wasDigested]
         for (step, run) in steps.enumerated().reversed() where bits & 1 << step != 0 { run() }
@@ -54,7 +54,7 @@ import Testing
         await #expect(throws: XFTPError.self, "given back once") { try await second.value }
     }
 
-    @Test func aChunkThatHasNoMemoryAnyMoreIsMadeOnceMoreTheSame() async throws {
+    @Test func chunkWithoutMemoryIsProducedAgain() async throws {
         let (chunks, pool) = try await Self.made(2, of: MemorySource(bytes: Self.bytes), buffers: 2)
         for chunk in chunks {
             let first = [UInt8](try await chunk.memory().bytes)
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func theLastChunkKeepsItsMemoryUntilItIsConfirmed() async throws {
+    @Test func lastChunkKeepsItsMemory() async throws {
         let (chunks, pool) = try await Self.made(1, of: MemorySource(bytes: someBytes(1000)), buffers: 1)
         chunks[0].leaveEarly()
         chunks[0].wasDigested()
@@ -80,7 +80,7 @@ import Testing
         chunks[0].end()
     }
 
-    /// A file that somebody changes while it is sent.
+    /// A file that changes while it is sent.
     private final class ChangingSource: UploadSource {
         private let bytes: Lock<[UInt8]>
         let size: UInt64
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func aFileThatChangedMeanwhileIsNotMadeOnceMore() async throws {
+    @Test func changedFileIsNotProducedAgain() async throws {
         let source = ChangingSource(Self.bytes)
         let (chunks, pool) = try await Self.made(1, of: source, buffers: 1)
         _ = try await chunks[0].digest()
@@ -106,12 +106,12 @@ import Testing
         chunks[0].wasRead()
         source.change()
         #expect(await code { _ = try await chunks[0].memory() } == .source)
-        #expect(try await Self.hasMemory(pool), "what it was made into is given back")
+        #expect(try await Self.hasMemory(pool), "its buffer was returned")
         chunks[0].end()
     }
 
-    /// Chunks that are all made once more while there is memory for one of them only.
-    @Test func chunksThatAreMadeOnceMoreTakeTurnsWithTheMemoryThatThereIs() async throws {
+    /// All chunks are produced again while memory for only one is free.
+    @Test func repeatedChunksShareOneBuffer() async throws {
         let source = MemorySource(bytes: someBytes(30_000_000))
         let (chunks, pool) = try await Self.made(5, of: source, buffers: 5)
         for chunk in chunks {
@@ -120,7 +120,7 @@ import Testing
             chunk.wasDigested()
             chunk.wasRead()
         }
-        // Four of the five are somebody else's from now on.
+        // Other owners take four of the five buffers.
         for _ in 0..<4 { _ = try await pool.take() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for chunk in chunks {
@@ -135,9 +135,8 @@ import Testing
         }
     }
 
-    /// A relay that takes chunks and breaks the connection in place of its answer, so that the client does not know
-    /// whether they are there.
-    @Test func whatWasNotConfirmedIsBroughtOnceMoreTheSame() async throws {
+    /// A relay that accepts chunks and breaks the connection before its response, so that the client must retry.
+    @Test func unconfirmedChunkIsUploadedAgain() async throws {
         let faults = Array(repeating: ScriptedRelay.Fault.takingUploadWithoutAnswer, count: 3)
         let relay = try ScriptedRelay(chunk: [], faults: faults)
         let client = XFTPClient.forTests()
@@ -150,14 +149,14 @@ import Testing
             try await client.upload(chunk, to: [9], signedBy: .generate(), on: relay.address) { count in
                 counted.withLock { $0 += count }
             }
-            #expect(counted.withLock { $0 } == chunk.count, "what was taken back does not count")
+            #expect(counted.withLock { $0 } == chunk.count, "failed attempts are subtracted")
             #expect(relay.brought.withLock { $0.last } == digest)
-            #expect(try await Self.hasMemory(pool), "it left before it was confirmed")
+            #expect(try await Self.hasMemory(pool), "the memory was released early")
             chunk.end()
         }
         let brought = relay.brought.withLock { $0 }
         #expect(brought.count == 5)
-        #expect(Set(brought).count == 2, "never anything else")
+        #expect(Set(brought).count == 2, "always the same bytes")
         await relay.stop()
     }
 }

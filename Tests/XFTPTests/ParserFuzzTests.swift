@@ -5,8 +5,7 @@ import Testing
 
 @testable import XFTP
 
-/// Many random mutations of good input: every parser answers, none traps, and what is accepted can
-/// be printed and read again.
+/// Random mutations of valid input: no parser traps, and accepted values round-trip.
 @Suite struct ParserFuzzTests {
     @Test func descriptionsSurviveMutation() throws {
         var generator = SeededGenerator(state: 1)
@@ -23,8 +22,8 @@ import Testing
         }
     }
 
-    /// Keys in quotes, whose end two parts of the parser must see at the same place.
-    @Test func quotedKeysSurviveAnyMixOfQuotesAndBackslashes() throws {
+    /// Two parts of the parser must find the end of a quoted key at the same place.
+    @Test func quotedKeysSurviveQuotesAndBackslashes() throws {
         #expect(throws: XFTPError.self) { try FileDescription(parsing: "'\\'': '") }
         var generator = SeededGenerator(state: 5)
         let letters = Array("'\"\\: a\n#-{}[],".utf8)
@@ -39,8 +38,8 @@ import Testing
         #expect(try YAMLParser.parse("'a\\': c")["a\\"]?.text == "c")
     }
 
-    /// Each `#` once made the parser look back to the begin of its line: minutes for a megabyte.
-    @Test(.timeLimit(.minutes(10))) func aMegabyteOnOneLineIsReadInOnePass() {
+    /// Regression: each `#` made the parser scan back to the start of its line, minutes for a megabyte.
+    @Test(.timeLimit(.minutes(10))) func megabyteLineIsParsedInLinearTime() {
         let text = "[" + String(repeating: "#,", count: 390_000) + "]"
         #expect(throws: XFTPError.self) { try FileDescription(parsing: text) }
     }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import XFTP
 
-/// A file in clear gets its name when it is whole, and nobody else's.
+/// A plain file gets its name when it is complete and replaces no other file.
 @Suite struct PlainFileDestinationTests {
     private let folder: TemporaryFolder
 
@@ -31,7 +31,7 @@ import Testing
         try bytes.withUnsafeMutableBytes { try destination.write($0, at: offset) }
     }
 
-    @Test func itIsHiddenUntilItIsWhole() throws {
+    @Test func fileIsHiddenUntilComplete() throws {
         let destination = try destination()
         try destination.begin(header(5))
         try write([1, 2, 3, 4, 5], destination)
@@ -44,7 +44,7 @@ import Testing
         #expect(stat(folder.path("a.txt"), &status) == 0 && status.st_mode & 0o077 == 0)
     }
 
-    @Test func whatIsBeyondItsEndIsCutOff() throws {
+    @Test func excessBytesAreTruncated() throws {
         let destination = try destination()
         try destination.begin(header(3))
         try write([1, 2, 3, 4, 5], destination)
@@ -52,7 +52,7 @@ import Testing
         #expect(try folder.read("a.txt") == [1, 2, 3])
     }
 
-    @Test func aNameThatIsTakenIsLeftAloneAndTheNextOneTried() throws {
+    @Test func existingNamesAreKept() throws {
         try folder.write([9], to: "a.txt")
         #expect(symlink("/nowhere", folder.path("2 a.txt")) == 0)
         let destination = try destination()
@@ -63,7 +63,7 @@ import Testing
         #expect(try folder.read("a.txt") == [9] && folder.read("3 a.txt") == [1])
     }
 
-    @Test func whoWantsNoOtherNameIsToldAndKeepsWhatWasReceived() async throws {
+    @Test func missingNameKeepsThePartFile() async throws {
         try folder.write([9], to: "a.txt")
         do {
             let destination = try destination { header, attempt in attempt == 1 ? header.name : nil }
@@ -73,7 +73,7 @@ import Testing
             #expect(error?.code == EEXIST && destination.finalName == nil)
         }
         #expect(try folder.read("a.txt") == [9] && folder.names().count == 2)
-        // The next attempt finds it. A child that another test starts at this moment holds the lock until it runs its program.
+        // The next attempt finds it. A child process of another test may hold the lock until it runs its program.
         let again = try await wait(for: "the lock") { try? destination() }
         #expect(try again.bytesPresent() == 1)
         try again.begin(header(1))
@@ -81,7 +81,7 @@ import Testing
         #expect(again.finalName == "2 a.txt")
     }
 
-    @Test func aNameThatCannotBeIsAnError() throws {
+    @Test func invalidNamesAreErrors() throws {
         let destination = try destination { _, _ in "no/where" }
         try destination.begin(header(1))
         try write([1], destination)
@@ -89,7 +89,7 @@ import Testing
         #expect(error?.code == ENOENT)
     }
 
-    @Test func anAttemptThatWasInterruptedIsReadBack() throws {
+    @Test func interruptedAttemptIsReadBack() throws {
         do {
             let first = try destination()
             try first.begin(header(8))
@@ -104,11 +104,11 @@ import Testing
         #expect(try folder.names().isEmpty)
     }
 
-    @Test func theSameFileIsReceivedOnceAtATime() throws {
+    @Test func sameFileIsReceivedOnlyOnceAtATime() throws {
         let first = try destination()
         let error = #expect(throws: XFTPError.self) { try destination() }
         #expect(error?.code == .storage)
-        #expect(error?.sentence == "The same file is being received into this folder already.")
+        #expect(error?.sentence == "The same file is already being received into this folder.")
         var other = try Vectors.description()
         other.digest[0] ^= 1
         let beside = try PlainFileDestination(folder: folder.path, for: other) { _, _ in "b" }
@@ -116,7 +116,7 @@ import Testing
         _ = (first, beside)
     }
 
-    @Test func aFolderThatIsNotThereAndALinkInThePlaceOfThePartAreRefused() throws {
+    @Test func missingFolderAndLinkAreRejected() throws {
         let error = #expect(throws: XFTPError.self) {
             try PlainFileDestination(folder: folder.path("nowhere"), for: Vectors.description()) { _, _ in "x"
             }

@@ -10,7 +10,7 @@ import Testing
         "localhost:8000", "relay.example", "relay.example,abcdef.onion", "127.0.0.1:5443", "[::1]:443",
         "[2001:db8::7]", "a,b,c:65535",
     ])
-    func anAddressIsPrintedAsItWasWritten(place: String) throws {
+    func addressesRoundTrip(place: String) throws {
         let text = "xftp://\(Self.fingerprint)@\(place)"
         let address = try #require(RelayAddress(text))
         #expect(address.text == text)
@@ -18,7 +18,7 @@ import Testing
         #expect(address.fingerprint.count == 32)
     }
 
-    @Test func aPasswordIsShownOnlyWhereItIsAskedFor() throws {
+    @Test func passwordIsShownOnlyOnRequest() throws {
         let text = "xftp://\(Self.fingerprint):s3cret!@relay.example:5443"
         let address = try #require(RelayAddress(text))
         #expect(address.password == "s3cret!")
@@ -33,7 +33,7 @@ import Testing
         #expect(replica.relay.password == nil)
     }
 
-    @Test func thePortIs443WhereNoneIsGiven() throws {
+    @Test func defaultPortIs443() throws {
         let plain = try #require(RelayAddress("xftp://\(Self.fingerprint)@relay.example"))
         #expect(plain.port == 443)
         #expect(plain.hosts == ["relay.example"])
@@ -48,7 +48,7 @@ import Testing
         "xftp://\(fingerprint)@[zz]", "xftp://\(fingerprint):@h", "xftp://\(fingerprint):p w@h",
         "xftp://\(fingerprint)@\u{202e}h", "xftp://\(fingerprint)@::1",
     ])
-    func whatIsNoAddressIsRefused(text: String) {
+    func invalidAddressesAreRejected(text: String) {
         #expect(RelayAddress(text) == nil)
     }
 
@@ -61,13 +61,13 @@ import Testing
             ("::ffff:127.0.0.1", true), ("::ffff:8.8.8.8", false), ("2002:7f00:1::", true),
             ("64:ff9b::a00:1", true), ("2606:4700::1", false), ("64:ff9b::808:808", false),
             ("64:ff9b::7f00:1", true), ("64:ff9b::c0a8:101", true), ("64:ff9b::a9fe:a9fe", true),
-            // What a network translates by itself, wherever the address lies in it (RFC 8215).
+            // Translated by the network, wherever the IPv4 address is inside (RFC 8215).
             ("64:ff9b:1::a00:1", true), ("64:ff9b:1:a00:0:100::", true), ("64:ff9b:1:ffff:ffff::1", true),
             ("64:ff9b:1::808:808", true), ("64:ff9b:0:0:0:1:808:808", true), ("64:ff9c::a00:1", false),
             // Mapped and translated addresses (RFC 4291, 2765).
             ("::ffff:10.0.0.1", true), ("::ffff:0:127.0.0.1", true), ("::ffff:0:192.168.1.1", true),
             ("::ffff:0:8.8.8.8", false), ("::192.168.0.1", true), ("::8.8.8.8", false),
-            // 6to4, Teredo with the client turned over, or its server; ISATAP behind any prefix.
+            // 6to4, Teredo with the inverted client or its server; ISATAP behind any prefix.
             ("2002:c0a8:101::1", true), ("2002:a9fe:1::1", true), ("2002:808:808::1", false),
             ("2001:0:808:808:0:0:f5ff:fffe", true), ("2001:0:a00:1:0:0:f7f7:f7f7", true),
             ("2001:0:808:808:0:0:80ff:fffe", true), ("2001:0:808:808:0:0:f7f7:f7f7", false),
@@ -75,7 +75,7 @@ import Testing
             ("2606:4700::200:5efe:192.168.0.1", true), ("2606:4700::5efe:8.8.8.8", false),
             ("2002:808:808::5efe:127.0.0.1", true), ("fec0::1", true), ("febf::1", true), ("fe7f::1", false),
         ])
-    func addressesThatLeadInsideAreRecognised(text: String, isInternal: Bool) throws {
+    func internalAddressesAreRecognised(text: String, isInternal: Bool) throws {
         let octets = try #require(IPAddress.octetsOfIPv4(text) ?? IPAddress.octetsOfIPv6(text))
         #expect(IPAddress.isInternal(octets) == isInternal)
     }

@@ -9,7 +9,7 @@ import XFTPRelay
 
 @testable import XFTP
 
-/// A relay of ours in this process, stopped and removed with the last reference.
+/// Our relay in this process, stopped and deleted with the last reference.
 final class LocalRelay: Sendable {
     let folder: TemporaryFolder
     let relay: Relay
@@ -23,7 +23,7 @@ final class LocalRelay: Sendable {
         address = relay.address
     }
 
-    /// The address with a password.
+    /// Returns the address with a password.
     func address(password: String) -> RelayAddress {
         RelayAddress(
             fingerprint: address.fingerprint, hosts: address.hosts, port: address.port, password: password)
@@ -31,7 +31,7 @@ final class LocalRelay: Sendable {
 }
 
 extension XFTPClient {
-    /// A client that trusts every relay and does not wait long before it tries again.
+    /// A client that trusts every relay and retries quickly.
     static func forTests(_ change: (inout XFTPClientSettings) -> Void = { _ in }) -> XFTPClient {
         var settings = XFTPClientSettings(policy: .everything)
         settings.retry = RetryPolicy(first: .milliseconds(20), maxDelay: .milliseconds(200), tries: 5)
@@ -41,7 +41,7 @@ extension XFTPClient {
     }
 }
 
-/// A file to send that lies in memory.
+/// A file in memory to send.
 struct MemorySource: UploadSource {
     let bytes: [UInt8]
     var size: UInt64 { UInt64(bytes.count) }
@@ -54,7 +54,7 @@ struct MemorySource: UploadSource {
     }
 }
 
-/// Random bytes that are the same each time.
+/// Pseudorandom bytes, the same each time.
 func someBytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     var generator = SeededGenerator(state: seed)
     return [UInt8](unsafeUninitializedCapacity: count + 8) { buffer, filled in
@@ -73,7 +73,7 @@ func download(_ description: FileDescription, _ client: XFTPClient) async throws
     return (header, destination.bytes)
 }
 
-/// The code of the error that `body` throws.
+/// Returns the code of the error that `body` throws.
 func code(of body: () async throws -> Void) async -> XFTPErrorCode? {
     do {
         try await body()

@@ -4,8 +4,7 @@ import Testing
 
 @testable import XFTP
 
-/// A chunk that lies on two relays, one of which does not do what it should. Without the other one these
-/// fetches would take hours.
+/// A chunk on two relays, one of them faulty. Without the other relay these fetches would take hours.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct ReplicaTests {
     private static let chunk = someBytes(1 << 20)
 
@@ -26,11 +25,11 @@ import Testing
     private func downloads(_ relay: ScriptedRelay) -> Int { relay.requests.withLock { $0["download"] ?? 0 } }
 
     @Test(arguments: [0, 500_000])
-    func aRelayThatFreezesIsPassedOverOnceAndThenAskedLast(after count: Int) async throws {
+    func frozenRelayIsSkippedThenAskedLast(after count: Int) async throws {
         let frozen = try ScriptedRelay(
             chunk: Self.chunk, faults: Array(repeating: .freezing(after: count), count: 10))
         let honest = try ScriptedRelay(chunk: Self.chunk)
-        // Long enough that the honest relay is never taken for frozen, whatever else the machine does.
+        // Long enough that the honest relay never counts as frozen on a busy machine.
         let client = Self.client(timeout: .seconds(5))
         for _ in 0..<5 {
             let buffer = ChunkBuffer(capacity: Self.chunk.count)
@@ -39,7 +38,7 @@ import Testing
                 counted.withLock { $0 += count }
             }
             #expect(Array(buffer.bytes) == Self.chunk)
-            #expect(counted.withLock { $0 } == Self.chunk.count, "what did not count is taken back")
+            #expect(counted.withLock { $0 } == Self.chunk.count, "failed attempts are subtracted")
         }
         #expect(downloads(frozen) == 1)
         #expect(downloads(honest) == 5)
@@ -47,7 +46,7 @@ import Testing
         await honest.stop()
     }
 
-    @Test func aRelayThatNobodyCanReachIsAskedLastUntilItsFailureIsForgotten() async throws {
+    @Test func unreachableRelayIsAskedLastForAWhile() async throws {
         let gone = try ScriptedRelay(chunk: Self.chunk, faults: [.vanishingHalfWay])
         let honest = try ScriptedRelay(chunk: Self.chunk)
         let client = XFTPClient.forTests { $0.failureMemory = .seconds(3) }
@@ -56,7 +55,7 @@ import Testing
         for _ in 0..<3 { try await client.fetch(chunk, into: buffer) }
         #expect(downloads(gone) == 1)
         #expect(downloads(honest) == 3)
-        // It is believed again after a while, and not forgotten before.
+        // It is asked again after a while, and not before.
         try await wait(until: "it is asked again") {
             try await client.fetch(chunk, into: buffer)
             return downloads(gone) == 2
@@ -66,10 +65,10 @@ import Testing
         await honest.stop()
     }
 
-    @Test func aSlowRelayIsLeftAloneAlsoByThoseWhoWaitForTheirTurn() async throws {
+    @Test func slowRelayIsNotReplacedForQueuedRequests() async throws {
         let slow = try ScriptedRelay(chunk: Self.chunk, faults: [.slow, .slow])
         let other = try ScriptedRelay(chunk: Self.chunk)
-        // Each takes longer than that; the second one gets no byte before the first has all.
+        // Each takes longer than the timeout; the second gets no byte before the first is complete.
         let client = XFTPClient.forTests {
             $0.replicaTimeout = .seconds(2)
             $0.connectionsPerRelay = 1
@@ -92,19 +91,19 @@ import Testing
         await other.stop()
     }
 
-    @Test func aQuickLiarDoesNotWin() async throws {
+    @Test func fastLyingRelayDoesNotWin() async throws {
         let late = try ScriptedRelay(chunk: Self.chunk, faults: [.freezing(after: 0)])
         let liar = try ScriptedRelay(chunk: Self.chunk, faults: Array(repeating: .otherChunk, count: 10))
         let buffer = ChunkBuffer(capacity: Self.chunk.count)
         try await Self.client().fetch(Self.described([late, liar]), into: buffer)
         #expect(Array(buffer.bytes) == Self.chunk)
         #expect(downloads(late) == 2)
-        #expect(downloads(liar) == 1, "who lied is not asked again")
+        #expect(downloads(liar) == 1, "the lying relay is not asked again")
         await late.stop()
         await liar.stop()
     }
 
-    @Test func givingUpEndsBothAndTheBufferIsFree() async throws {
+    @Test func cancellationEndsBothAndFreesTheBuffer() async throws {
         let relays = try (0..<2).map { _ in
             try ScriptedRelay(chunk: Self.chunk, faults: [.freezing(after: 0)])
         }
@@ -115,7 +114,7 @@ import Testing
         try await wait(until: "both are asked") { relays.allSatisfy { downloads($0) == 1 } }
         fetching.cancel()
         #expect(await fetching.value == .cancelled)
-        // No byte of the broken attempts falls into what is fetched next.
+        // No byte of the cancelled attempts reaches the next fetch.
         try await client.fetch(chunk, into: buffer)
         #expect(Array(buffer.bytes) == Self.chunk)
         for relay in relays { await relay.stop() }

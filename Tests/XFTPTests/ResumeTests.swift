@@ -7,9 +7,9 @@ import Testing
 
 @testable import XFTP
 
-/// Transfers that were interrupted go on where they were.
+/// Interrupted transfers resume.
 @Suite(.serialized) struct ResumeTests {
-    /// Fails after so many bytes, as a disk or a network filesystem may.
+    /// Fails after `count` bytes, like a bad disk or network filesystem.
     private struct FailingSource: UploadSource {
         let bytes: [UInt8]
         let limit: UInt64
@@ -45,14 +45,14 @@ import Testing
         return try #require(state.withLock { $0 })
     }
 
-    @Test func anUploadGoesOnWithTheStateThatWasSaved() async throws {
+    @Test func uploadResumesFromSavedState() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()
         let state = try await Self.interrupted(relay, client: client, abandoned: .keep)
         let before = relay.relay.storedBytes
         #expect(before == 8_388_608)
         #expect(state.chunks.count == 2)
-        // What was there is not brought again.
+        // Existing chunks are not uploaded again.
         let uploaded = try await FileUpload.run(
             MemorySource(bytes: Self.bytes), fileName: "a", recipients: 2, relays: [relay.address],
             client: client, state: state)
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func aChunkWhoseRecordIsGoneIsMadeAnew() async throws {
+    @Test func chunkWithoutRecordIsCreatedAgain() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()
         var state = try await Self.interrupted(relay, client: client, abandoned: .keep)
@@ -81,8 +81,8 @@ import Testing
         #expect(try await download(uploaded.recipients[1], client).1 == Self.bytes)
     }
 
-    /// The disk of this side takes no more notes: that is no reason to bring a chunk once more.
-    @Test func aChunkThatIsThereAndCannotBeNotedIsNotMadeAnew() async throws {
+    /// A failing local disk is no reason to upload a chunk again.
+    @Test func unsavedRecordDoesNotRepeatTheUpload() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()
         let bytes = someBytes(60_000)
@@ -100,7 +100,7 @@ import Testing
         state = try #require(saves.withLock { $0.last })
         try await FileDeletion.run(uploaded.sender, client: client)
         #expect(relay.relay.storedBytes == 0 && state.chunks.count == 1)
-        // A record that the relay has, without its bytes.
+        // A record on the relay without its bytes.
         let (sender, recipient) = (SigningKey.generate(), SigningKey.generate())
         let digest = try #require(Base64URL.decode(state.chunks[0].digest))
         let size = uploaded.sender.chunks[0].size
@@ -121,7 +121,7 @@ import Testing
                         return isFirst
                     }
                     guard isFirst else { throw SystemError(code: ENOSPC, operation: "write a file") }
-                    // Until the next is due.
+                    // Wait until the next save is due.
                     usleep(600_000)
                 })
         }
@@ -129,7 +129,7 @@ import Testing
         #expect(relay.relay.storedBytes == UInt64(size))
     }
 
-    @Test func whatCouldNotBeSavedIsSavedWithTheNext() async throws {
+    @Test func failedSaveIsRepeated() async throws {
         let saved = Lock<[Int]>([])
         let fails = Lock(true)
         let records = UploadRecords(
@@ -152,12 +152,12 @@ import Testing
         fails.withLock { $0 = false }
         try await records.flush()
         #expect(saved.withLock { $0 } == [1])
-        // Nothing is left to be saved.
+        // Nothing is left to save.
         try await records.flush()
         #expect(saved.withLock { $0 } == [1])
     }
 
-    @Test func aRecordThatMakesNoSenseKeepsNoOtherFromBeingDeletedAndIsSaid() async throws {
+    @Test func invalidRecordDoesNotStopDeletion() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()
         var state = try await Self.interrupted(relay, client: client, abandoned: .keep)
@@ -169,7 +169,7 @@ import Testing
         #expect(relay.relay.storedBytes == 4_194_304)
     }
 
-    @Test func anUploadDoesNotGoOnWithAnotherFile() async throws {
+    @Test func uploadRejectsStateOfAnotherFile() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()
         let state = try await Self.interrupted(relay, client: client, abandoned: .keep)
@@ -190,19 +190,19 @@ import Testing
         #expect(otherContent == .source, "a key never seals two files")
     }
 
-    @Test func anAbandonedUploadLeavesNothingOnTheRelay() async throws {
+    @Test func abandonedUploadLeavesNoChunks() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()
         let state = try await Self.interrupted(relay, client: client, abandoned: .delete)
         #expect(relay.relay.storedBytes == 0)
         #expect(!"\(state)".contains(state.key))
-        // And so does one that is discarded later.
+        // Neither does an upload that is discarded later.
         let kept = try await Self.interrupted(relay, client: client, abandoned: .keep)
         await FileUpload.discard(kept, client: client)
         #expect(relay.relay.storedBytes == 0)
     }
 
-    @Test func aCancelledUploadDeletesWhatItMade() async throws {
+    @Test func cancelledUploadDeletesItsChunks() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()
         let bytes = someBytes(40_000_000)
@@ -216,13 +216,13 @@ import Testing
                     abandoned: .delete, progress: { done, _ in sent.withLock { $0 = done } })
             }
         }
-        try await wait(until: "some of it is on its way") { sent.withLock { $0 } > 1_000_000 }
+        try await wait(until: "a part was sent") { sent.withLock { $0 } > 1_000_000 }
         task.cancel()
         #expect(await task.value == .cancelled)
         #expect(relay.relay.storedBytes == 0)
     }
 
-    @Test func aDownloadUsesAgainWhatIsThereAndFetchesWhatIsDamaged() async throws {
+    @Test func downloadReusesValidBytesOnly() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()
         let folder = try TemporaryFolder()
@@ -235,7 +235,7 @@ import Testing
                 attempt < 5 ? "\(attempt) \(header.name)" : nil
             }
         }
-        // An earlier attempt left some 9 MB, with a flipped bit in the second chunk.
+        // An earlier attempt left about 9 MB, with a flipped bit in the second chunk.
         let part = try #require(
             try { () -> String? in
                 _ = try destination()
@@ -256,20 +256,20 @@ import Testing
         #expect(try folder.read("1 a.bin") == Self.bytes)
         #expect(received.withLock { $0 } == description.size)
         #expect(try folder.names() == ["1 a.bin"], "no part file stays")
-        // The same again gets another name and replaces nothing.
+        // A second download gets another name and replaces nothing.
         let second = try destination()
         try await FileDownload.run(description, client: client, to: second)
         #expect(try folder.names() == ["1 a.bin", "2 a.bin"])
     }
 
-    @Test func aDownloadThatFailsLeavesNoFileUnderItsName() async throws {
+    @Test func failedDownloadLeavesNoNamedFile() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()
         let folder = try TemporaryFolder()
         let uploaded = try await FileUpload.run(
             MemorySource(bytes: Self.bytes), fileName: "a", recipients: 1, relays: [relay.address],
             client: client)
-        // Every chunk is right, but not the whole: the digest of another file.
+        // Every chunk is valid, but the digest is that of another file.
         var description = uploaded.recipients[0]
         description.digest[0] ^= 1
         let destination = try PlainFileDestination(folder: folder.path, for: description) { _, _ in "a" }

@@ -5,9 +5,9 @@ import Network
 import TestSupport
 import XFTP
 
-/// A relay that holds one chunk and does what a test tells it, wrong things above all.
+/// A relay with one chunk and scripted faults.
 final class ScriptedRelay: HTTP2ServerHandler {
-    /// What it does instead of the right thing.
+    /// A fault instead of the correct behaviour.
     enum Fault: Sendable {
         // In the handshake, for every connection:
         case otherSession
@@ -16,7 +16,7 @@ final class ScriptedRelay: HTTP2ServerHandler {
         case noHello
         case tooNewVersions
         case refusedHello
-        // At a download:
+        // During a download:
         case flippedByte
         case otherChunk
         case shortChunk
@@ -26,29 +26,29 @@ final class ScriptedRelay: HTTP2ServerHandler {
         case otherSessionInAnswer
         case vanishingHalfWay
         case stalling
-        /// Sends this many bytes of its answer, then nothing more until the test ends it.
+        /// Sends this many bytes of the response, then nothing until the test ends it.
         case freezing(after: Int)
         /// Takes 50 ms for each 16 KiB.
         case slow
         case answering(XFTPProtocolError)
-        // At an upload:
+        // During an upload:
         case refusingUpload(XFTPProtocolError)
-        /// Takes all of it and breaks the connection in place of an answer.
+        /// Accepts the whole chunk and breaks the connection before the response.
         case takingUploadWithoutAnswer
     }
 
     let chunk: [UInt8]
     let identity: ServerIdentity
     private let handshakeFault: Fault?
-    /// Faults of the next requests, one each; after them all goes well.
+    /// One fault for each of the next requests; later ones succeed.
     private let faults: Lock<[Fault]>
     private let server = Lock<HTTP2Server?>(nil)
-    /// Requests of each command so far.
+    /// The number of requests of each command.
     let requests = Lock<[String: Int]>([:])
-    /// SHA-256 of each chunk that it was brought whole.
+    /// The SHA-256 of each completely uploaded chunk.
     let brought = Lock<[[UInt8]]>([])
     let connections = Lock(0)
-    /// What it answers the next requests with, one each, whatever they are.
+    /// One response for each of the next requests of any kind.
     let forced = Lock<[XFTPResponse]>([])
     fileprivate let isStopped = Lock(false)
 
@@ -63,7 +63,7 @@ final class ScriptedRelay: HTTP2ServerHandler {
         server.withLock { $0 = started }
     }
 
-    /// Ends it; tests call this at their end.
+    /// Stops the relay; tests call this at their end.
     func stop() async {
         isStopped.withLock { $0 = true }
         await server.withLock { $0 }?.stop()
@@ -77,7 +77,7 @@ final class ScriptedRelay: HTTP2ServerHandler {
             port: server.withLock { $0 }?.endpoint.port)
     }
 
-    /// The chunk with a recipient ID on this relay. Its signature is not looked at here.
+    /// The chunk with a recipient ID on this relay. The relay ignores signatures.
     func described(number: Int = 1) -> FileDescription.Chunk {
         .init(
             number: number, size: UInt32(chunk.count), digest: SHA256.hash(chunk),
@@ -237,7 +237,7 @@ private final class Exchange: ServerExchange {
     }
 }
 
-/// Gives the first part of a body, then breaks the connection or says nothing for a while.
+/// Sends the first part of a body, then breaks the connection or stalls.
 private final class BrokenBody: BodySource {
     private struct Vanished: Error {}
 
@@ -267,7 +267,7 @@ private final class BrokenBody: BodySource {
     }
 }
 
-/// Gives a body slowly, or up to a place and then nothing.
+/// Sends a body slowly, or only up to a position.
 private final class PacedBody: BodySource {
     private struct Stopped: Error {}
 

@@ -5,11 +5,11 @@ import Testing
 @testable import XFTP
 
 @Suite struct SlowNetworkTests {
-    @Test func aRelayThatDoesNotKeepUpIsAskedForLessAtOnceAndThenForMoreAgain() async throws {
+    @Test func concurrentRequestsFollowTheRelaysSpeed() async throws {
         let chunk = someBytes(65_536)
         let relay = try ScriptedRelay(chunk: chunk, faults: [.stalling])
         let client = XFTPClient.forTests {
-            // However busy the machine is, the relay is near: one far away gets all requests at once.
+            // The relay must count as near on a busy machine, because a far one gets all requests at once.
             $0.farAfter = .seconds(60)
             $0.requestDeadline = .seconds(2)
             $0.deadlinePerKiB = .zero

@@ -8,15 +8,15 @@ import Testing
 
 @testable import XFTP
 
-/// Files go to a relay of ours and come back.
+/// Files are uploaded to our relay and downloaded again.
 @Suite(.serialized) struct TransferTests {
-    /// One size in each class of the chunk plan, and those at which content meets a boundary.
+    /// One size of each class of the chunk plan, and sizes where content meets a boundary.
     static let sizes = [
         0, 1, 65_504, 65_505, 196_600, 262_145, 786_409, 1_048_576, 3_145_729, 5_500_000, 8_388_700,
     ]
 
     @Test(arguments: sizes)
-    func aFileComesBackAsItWasSent(size: Int) async throws {
+    func filesRoundTrip(size: Int) async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()
         let bytes = someBytes(size)
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: [UInt64(0), 99_999, 100_001, 5 << 30])
-    func nothingIsWrittenOfAFileOfAnotherSize(announced: UInt64) async throws {
+    func fileOfAnotherSizeIsNotWritten(announced: UInt64) async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()
         let uploaded = try await FileUpload.run(
@@ -55,11 +55,11 @@ import Testing
         #expect(destination.bytes.count == 100_000)
     }
 
-    @Test func everyRecipientHasADescriptionOfTheirOwnAndMayAcknowledgeIt() async throws {
+    @Test func recipientsHaveTheirOwnDescriptions() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()
         let bytes = someBytes(100_000)
-        // More than one FNEW takes: the rest comes by FADD.
+        // More recipients than one FNEW takes; FADD adds the rest.
         let uploaded = try await FileUpload.run(
             MemorySource(bytes: bytes), fileName: "a", recipients: 203, relays: [relay.address],
             client: client)
@@ -76,7 +76,7 @@ import Testing
         #expect(wrong == .malformedDescription, "a recipient cannot delete")
     }
 
-    @Test func chunksAreSpreadOverRelaysAndGoElsewhereWhenOneIsFull() async throws {
+    @Test func chunksAvoidFullRelays() async throws {
         let relays = [try LocalRelay(), try LocalRelay(), try LocalRelay { $0.quota = 1 }]
         let client = XFTPClient.forTests()
         let bytes = someBytes(14_000_000)
@@ -89,7 +89,7 @@ import Testing
         #expect(try await download(uploaded.recipients[0], client).1 == bytes)
     }
 
-    @Test func aChunkIsTakenFromAnotherReplicaWhenOneIsGone() async throws {
+    @Test func missingReplicaIsReplacedByAnother() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()
         let bytes = someBytes(100_000)
@@ -107,7 +107,7 @@ import Testing
         #expect(try await download(description, client).1 == bytes)
     }
 
-    @Test func aRelayWithPasswordTakesFilesOnlyFromThoseWhoKnowIt() async throws {
+    @Test func relayChecksItsPassword() async throws {
         let relay = try LocalRelay { $0.password = "open sesame".replacing(" ", with: "_") }
         let client = XFTPClient.forTests()
         let source = MemorySource(bytes: [1, 2, 3])
@@ -127,7 +127,7 @@ import Testing
         #expect(try await download(uploaded.recipients[0], client).1 == [1, 2, 3])
     }
 
-    @Test func aLongDescriptionBecomesAShortLinkThatIsFollowed() async throws {
+    @Test func longDescriptionBecomesARedirect() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()
         let bytes = someBytes(9_000_000)
@@ -154,7 +154,7 @@ import Testing
         #expect(relay.relay.storedBytes == 0)
     }
 
-    @Test func chunksAreReadInAnyOrder() async throws {
+    @Test func chunksCanBeReadInAnyOrder() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()
         let bytes = someBytes(5_500_000)
@@ -175,7 +175,7 @@ import Testing
         let stream = buffers.flatMap { Array($0.bytes) }
         let start = Int(header.contentOffset)
         #expect(Array(stream[start..<start + 5_500_000]) == bytes)
-        // The whole is checked from the decrypted stream as from the encrypted one.
+        // The decrypted stream verifies like the encrypted one.
         var check = try WholeFileCheck(reader.description)
         for buffer in buffers { check.update(stream: buffer.bytes) }
         try check.finish()
@@ -194,7 +194,7 @@ import Testing
         #expect(throws: XFTPError.self) { try tooShort.finish() }
     }
 
-    @Test func aCryptoFileIsWrittenWithoutPlaintextOnDisk() async throws {
+    @Test func cryptoFileIsWrittenWithoutPlaintext() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()
         let folder = try TemporaryFolder()
@@ -208,14 +208,14 @@ import Testing
         #expect(try file.size() == 1_300_016)
         try CryptoFile.decrypt(from: folder.path("f"), to: folder.path("p"), arguments: arguments)
         #expect(try folder.read("p") == bytes)
-        // Once more over what is there: everything but the first and last chunk is used again.
+        // Download over existing bytes: all chunks but the first and last are reused.
         let again = try CryptoFileDestination(file: file, arguments: arguments)
         try await FileDownload.run(uploaded.recipients[0], client: client, to: again)
         try CryptoFile.decrypt(from: folder.path("f"), to: folder.path("q"), arguments: arguments)
         #expect(try folder.read("q") == bytes)
     }
 
-    @Test func relaysInsideTheNetworkAreContactedOnlyWhenConfigured() async throws {
+    @Test func internalRelaysNeedConfiguration() async throws {
         let relay = try LocalRelay()
         let uploaded = try await FileUpload.run(
             MemorySource(bytes: [1]), fileName: "a", recipients: 1, relays: [relay.address],
@@ -223,7 +223,7 @@ import Testing
         let strict = XFTPClient.forTests { $0.policy = OutboundPolicy(chosen: []) }
         let refused = await code { _ = try await download(uploaded.recipients[0], strict) }
         #expect(refused == .relayNotAllowed)
-        // A name that leads inside is found out as well.
+        // Names that resolve to internal addresses are rejected too.
         var named = uploaded.recipients[0]
         let local = RelayAddress(
             fingerprint: relay.address.fingerprint, hosts: ["localhost"], port: relay.address.port)
@@ -237,7 +237,7 @@ import Testing
         #expect(try await download(named, configured).1 == [1])
     }
 
-    @Test func anotherIdentityAtTheAddressIsRefused() async throws {
+    @Test func wrongRelayIdentityIsRejected() async throws {
         let relay = try LocalRelay()
         let impostor = RelayAddress(
             fingerprint: [UInt8](repeating: 7, count: 32), hosts: relay.address.hosts,

@@ -2,9 +2,9 @@ import Testing
 
 @testable import XFTP
 
-@Suite("The progress of an upload")
+@Suite("Upload progress")
 struct UploadProgressTests {
-    @Test("a chunk is complete when its relay says so, not when its last byte has left")
+    @Test("a chunk is complete after the relay's confirmation")
     func confirmed() {
         let bytes = UnconfirmedBytes()
         var counted = 0
@@ -14,7 +14,7 @@ struct UploadProgressTests {
         #expect(counted == 4 << 20)
     }
 
-    @Test("an attempt that failed counts for nothing")
+    @Test("failed attempts are subtracted")
     func takenBack() {
         let bytes = UnconfirmedBytes()
         var counted = bytes.left(100_000)

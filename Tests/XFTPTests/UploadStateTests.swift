@@ -6,7 +6,7 @@ import Testing
 
 @testable import XFTP
 
-/// From where an upload goes on: what is kept of it, and what somebody may have made of that.
+/// The saved state of an upload, also after tampering.
 @Suite struct UploadStateTests {
     private static let relay = RelayAddress(Vectors.address)!
 
@@ -24,7 +24,7 @@ import Testing
             ], digest: [9, 9])
     }
 
-    @Test func itIsReadAsItWasKeptAndHasAKeyOfItsOwn() throws {
+    @Test func stateRoundTripsWithItsOwnKey() throws {
         var state = Self.state()
         try state.put(Self.chunk(0))
         try state.put(Self.chunk(4))
@@ -39,14 +39,14 @@ import Testing
         #expect(Self.state(random: 2).keyBytes != state.keyBytes)
     }
 
-    @Test func itIsOfOneFileAndSoManyRecipients() {
+    @Test func stateBelongsToFileAndRecipients() {
         let state = Self.state()
         #expect(!state.isOf(fileName: "b.txt", size: 5, recipients: 2))
         #expect(!state.isOf(fileName: "a.txt", size: 6, recipients: 2))
         #expect(!state.isOf(fileName: "a.txt", size: 5, recipients: 1))
     }
 
-    @Test func aChunkThatIsMadeAnewTakesThePlaceOfTheFirst() throws {
+    @Test func newRecordReplacesTheOld() throws {
         var state = Self.state()
         try state.put(Self.chunk(1))
         #expect(state.chunk(1)?.isUploaded == false)
@@ -57,7 +57,7 @@ import Testing
         #expect(state.chunk(1)?.senderReplica?.id == [7, 1])
     }
 
-    @Test func replicasHaveTheIDsAndKeysOfTheirOwners() throws {
+    @Test func replicasHaveTheirOwnersKeys() throws {
         let chunk = try Self.chunk(0)
         let sender = try #require(chunk.senderReplica)
         #expect(try sender.id == [3, 1] && sender.key == SigningKey(seed: Vectors.senderSeed).pkcs8)
@@ -67,7 +67,7 @@ import Testing
         #expect(chunk.recipientReplica(2) == nil && chunk.recipientReplica(-1) == nil)
     }
 
-    @Test func whatSomebodyChangedIsNoReplica() throws {
+    @Test func changedRecordsGiveNoReplica() throws {
         let good = try Self.chunk(0)
         let long = Base64URL.encode([UInt8](repeating: 1, count: 256))
         let changes: [(inout UploadState.CreatedChunk) -> Void] = [
@@ -92,10 +92,10 @@ import Testing
         let key = Base64URL.encode(Self.state().keyBytes)
         text = text.replacing(key, with: String(key.dropLast(4)))
         let short = try JSONDecoder().decode(UploadState.self, from: Data(text.utf8))
-        #expect(!short.isOf(fileName: "a.txt", size: 5, recipients: 2), "its key has lost its end")
+        #expect(!short.isOf(fileName: "a.txt", size: 5, recipients: 2), "its key was truncated")
     }
 
-    @Test func noKeyIsShown() throws {
+    @Test func descriptionHidesKeys() throws {
         var state = Self.state()
         try state.put(Self.chunk(0))
         var dumped = ""
@@ -106,7 +106,7 @@ import Testing
         #expect("\(state)" == "UploadState(1 chunks)")
     }
 
-    @Test func whatIsKeptIsTheLastThatWasSaidAndAFullDiskIsSaid() async throws {
+    @Test func lastStateIsSavedAndErrorsAreReported() async throws {
         let saved = Lock<[Int]>([])
         let records = UploadRecords(Self.state()) { state in saved.withLock { $0.append(state.chunks.count) }
         }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import XFTP
 
-/// Values that were computed by the official client and by an independent implementation alike.
+/// Values computed by the official client and confirmed by an independent implementation.
 enum Vectors {
     static let key = (0..<32).map { UInt8($0) }
     static let nonce = (100..<124).map { UInt8($0) }
@@ -28,7 +28,7 @@ enum Vectors {
         return bytes + box.tag()
     }
 
-    /// What is in a block.
+    /// Returns the message of a block.
     static func message(in block: [UInt8]?) throws -> [UInt8] {
         let block = try #require(block)
         return try #require(Block.unpad(block))
@@ -47,7 +47,7 @@ enum Vectors {
 }
 
 extension SeededGenerator {
-    /// The bytes with a few of them changed, removed, repeated or added.
+    /// Changes, removes, repeats or adds a few bytes.
     mutating func mutated(_ original: [UInt8]) -> [UInt8] {
         var bytes = original
         for _ in 0..<Int.random(in: 1...4, using: &self) {

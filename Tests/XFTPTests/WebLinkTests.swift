@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Web links of relays")
 struct WebLinkTests {
-    /// Raw DEFLATE by Python's zlib, of what comes through standard input.
+    /// Compresses with Python's zlib to raw DEFLATE.
     private static func deflate(_ bytes: [UInt8], level: Int = 9, strategy: Int = 0) async throws -> [UInt8] {
         let script = """
             import sys, zlib, binascii
@@ -38,7 +38,7 @@ struct WebLinkTests {
         #expect(try FileLink(parsing: unpadded).fileDescription == description)
     }
 
-    @Test("what zlib packs is unpacked, whatever it is", arguments: [0, 1, 9])
+    @Test("output of zlib is unpacked", arguments: [0, 1, 9])
     func anything(level: Int) async throws {
         var generator = SeededGenerator(state: 3)
         for size in [0, 1, 2, 3, 257, 258, 259, 5_000, 40_000] {
@@ -48,10 +48,10 @@ struct WebLinkTests {
         }
     }
 
-    @Test("a bomb ends at the limit")
+    @Test("a decompression bomb ends at the limit")
     func bomb() async throws {
         let bytes = [UInt8](repeating: 65, count: 4 << 20)
-        // Too long for an argument as it is: packed from a short one.
+        // Too long for an argument, so compress it from a short one.
         let script = """
             import zlib, binascii
             packer = zlib.compressobj(9, zlib.DEFLATED, -15)
@@ -67,7 +67,7 @@ struct WebLinkTests {
     }
 
     @Test(
-        "what is no DEFLATE stream is refused",
+        "invalid DEFLATE streams are rejected",
         arguments: [
             "", "00", "07", "01", "0100", "0100000000", "010100ffff", "03", "0301", "ff", "05", "04c081",
             "4b4c0400ff", "0301000000",
@@ -77,7 +77,7 @@ struct WebLinkTests {
         #expect(throws: Inflate.Failure.malformed) { try Inflate.decode(bytes, limit: 1 << 20) }
     }
 
-    @Test("every cut and every changed bit of a good stream ends")
+    @Test("damaged streams end")
     func damaged() async throws {
         let text = Array(try Vectors.description().text.utf8)
         let good = try await Self.deflate(text)
@@ -99,11 +99,11 @@ struct WebLinkTests {
         "https://relay.example/#", "https://relay.example/#A", "https://relay.example/#+/+/",
         "https://relay.example/#AwA",
     ])
-    func whatIsNoWebLinkIsRefused(text: String) {
+    func invalidWebLinksAreRejected(text: String) {
         #expect(throws: XFTPError.self) { try FileLink(parsing: text) }
     }
 
-    @Test("more text than a description can be is not even unpacked")
+    @Test("too long links are not unpacked")
     func long() {
         let text = "https://relay.example/#" + String(repeating: "A", count: FileLink.longestUnpacked * 2)
         #expect(throws: XFTPError.self) { try FileLink(parsing: text) }

@@ -3,14 +3,14 @@ import Testing
 
 @testable import XFTP
 
-/// The check of a whole file whose chunks are right one by one.
+/// Verification of a whole file whose chunks are valid.
 @Suite struct WholeFileTests {
-    /// How a receiver comes by the bytes: as they lie on the relay, or decrypted.
+    /// The form of the received bytes: encrypted or decrypted.
     enum Form: CaseIterable {
         case encrypted, decrypted
     }
 
-    /// A description that is true of these bytes, whatever they are.
+    /// Returns a matching description of any bytes.
     private func description(of bytes: [UInt8]) throws -> FileDescription {
         var description = try Vectors.description()
         description.digest = SHA512.hash(bytes)
@@ -36,10 +36,10 @@ import Testing
     }
 
     @Test(arguments: Form.allCases)
-    func aTagThatIsNotOfTheseBytesIsDamageThoughTheDigestIsRight(form: Form) throws {
+    func wrongTagIsDamage(form: Form) throws {
         let right = try Vectors.encryptedChunk()
         try check(right, as: form)
-        // A bit of the tag, the last of it, and a bit of what it is of.
+        // A bit of the tag, the last one of it, and a bit of the content.
         for place in [right.count - 16, right.count - 1, 100] {
             var wrong = right
             wrong[place] ^= 1
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func aDigestThatIsNotOfTheseBytesIsDamageThoughTheTagIsRight() throws {
+    @Test func wrongDigestIsDamage() throws {
         let bytes = try Vectors.encryptedChunk()
         var description = try description(of: bytes)
         description.digest[63] ^= 1

@@ -6,8 +6,8 @@ import Testing
 
 @testable import XFTP
 
-/// What goes over the wire and into descriptions, of every form, changed in every way.
-@Suite("Bytes of relays and clients")
+/// All wire and description formats, with every kind of change.
+@Suite("Wire formats")
 struct WireModelTests {
     private static func bytes(_ range: ClosedRange<Int>, _ generator: inout SeededGenerator) -> [UInt8] {
         (0..<Int.random(in: range, using: &generator)).map { _ in UInt8.random(in: 0...255, using: &generator)
@@ -28,7 +28,7 @@ struct WireModelTests {
         ].randomElement(using: &generator) ?? .ping
     }
 
-    @Test("a command has one form, and nothing that is cut, longer or changed is taken for it")
+    @Test("commands have one encoding")
     func commands() throws {
         var generator = SeededGenerator(state: 51)
         for _ in 0..<400 {
@@ -44,7 +44,7 @@ struct WireModelTests {
         }
     }
 
-    @Test("a transmission fits into its block up to the last byte, and is read as it was")
+    @Test("transmissions round-trip up to the block size")
     func transmissions() throws {
         var generator = SeededGenerator(state: 52)
         for _ in 0..<300 {
@@ -66,7 +66,7 @@ struct WireModelTests {
         #expect(Transmission(sessionID: [], body: [UInt8](repeating: 1, count: room + 1)).block() == nil)
     }
 
-    @Test("a signature is of all that follows it, by one key")
+    @Test("a signature covers all fields after it")
     func signatures() throws {
         let (key, other) = (SigningKey.generate(), SigningKey.generate())
         let signed = Transmission(
@@ -76,7 +76,7 @@ struct WireModelTests {
         let changes: [(inout Transmission) -> Void] = [
             { $0.sessionID[0] ^= 1 }, { $0.correlationID = [] }, { $0.entityID[1] ^= 1 }, { $0.body[0] ^= 1 },
             { $0.signature[10] ^= 1 }, { $0.signature = [] }, { $0.signature.removeLast() },
-            // The same bytes divided otherwise.
+            // The same bytes, divided differently.
             { ($0.correlationID, $0.entityID) = ([3, 4], [5]) },
         ]
         for change in changes {
@@ -86,7 +86,7 @@ struct WireModelTests {
         }
     }
 
-    @Test("an answer is read in its session alone, and a bare word outside of one is a refusal")
+    @Test("responses belong to their session")
     func answers() throws {
         func read(_ block: [UInt8]) -> Result<XFTPResponse, XFTPError> {
             Result { () throws(XFTPError) in try XFTPResponse(block: block, sessionID: [7]) }
@@ -100,7 +100,7 @@ struct WireModelTests {
         #expect(try read(block(.ok)).get() == .ok)
         for session in [[], [8], [7, 7]] as [[UInt8]] {
             #expect(code(block(.ok, session: session)) == .protocolViolation)
-            // That the session is another is just what this says.
+            // This error itself reports another session.
             #expect(try read(block(.error(.session), session: session)).get() == .error(.session))
         }
         for word in ["HANDSHAKE", "BLOCK", "CMD SYNTAX", "BLOCKED reason=spam"] {
@@ -119,7 +119,7 @@ struct WireModelTests {
         ] { #expect(code(wrong) == .protocolViolation) }
     }
 
-    @Test("an answer may grow behind what is known of it, and is none when it is cut")
+    @Test("responses may grow but not shrink")
     func growingAnswers() {
         let responses: [XFTPResponse] = [
             .created(sender: [1, 2], recipients: [[3], [4, 5]]), .added(recipients: [[6]]),
@@ -149,7 +149,7 @@ struct WireModelTests {
             password: password)
     }
 
-    @Test("a relay's address is read as it was written; its password is shown on demand alone")
+    @Test("relay addresses round-trip and hide passwords")
     func addresses() throws {
         var generator = SeededGenerator(state: 53)
         for _ in 0..<2000 {
@@ -162,7 +162,7 @@ struct WireModelTests {
         }
     }
 
-    @Test("relays have one order, whatever the order in which they are met")
+    @Test("relays have a total order")
     func order() {
         var generator = SeededGenerator(state: 54)
         let relays = (0..<60).map { _ in Self.relay(&generator).withoutPassword }
@@ -178,7 +178,7 @@ struct WireModelTests {
         }
     }
 
-    @Test("whatever a file is called, its header says so within 255 bytes, and where the content is")
+    @Test("headers hold any name in 255 bytes")
     func headers() throws {
         var generator = SeededGenerator(state: 55)
         let letters = Array("abc.é日🎉ß\u{80}\u{ff}/ ")
@@ -194,7 +194,7 @@ struct WireModelTests {
             #expect(header.contentSize == size && header.contentOffset == UInt64(encoded.count))
             #expect(encoded.count <= FileHeader.maxLength)
             if name.utf8.count <= 255 { #expect(header.name == name) }
-            // One byte less than it says is no stream of it.
+            // A stream one byte shorter than its length field is invalid.
             #expect(FileHeader(stream: encoded, streamSize: size + UInt64(encoded.count) + 15) == nil)
             for count in [0, 7, 8, encoded.count - 1] {
                 #expect(FileHeader(stream: Array(encoded.prefix(count)), streamSize: .max) == nil)
@@ -202,8 +202,8 @@ struct WireModelTests {
         }
     }
 
-    /// Each way to write an IPv4 address within an IPv6 address, compared with what the IPv4 address is by itself.
-    @Test("an address within another is as far inside as it is alone")
+    /// Each way to embed an IPv4 address in IPv6, compared with the IPv4 address.
+    @Test("embedded IPv4 addresses are classified alike")
     func embeddedAddresses() {
         var generator = SeededGenerator(state: 56)
         let firsts: [UInt8] = [0, 8, 10, 100, 127, 169, 172, 192, 198, 203, 224, 255]
@@ -222,7 +222,7 @@ struct WireModelTests {
             let others = forms.filter { IPAddress.isInternal($0) != expected }
             #expect(others.isEmpty, "of \(inner)")
         }
-        // What is no address leads nowhere.
+        // Other lengths are no addresses.
         for count in 0...20 where count != 4 && count != 16 {
             #expect(IPAddress.isInternal([UInt8](repeating: 8, count: count)))
         }

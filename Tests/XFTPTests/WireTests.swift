@@ -5,7 +5,7 @@ import Testing
 @testable import XFTP
 
 @Suite struct WireTests {
-    @Test func aPingIsTheBlockOfTheOfficialClient() throws {
+    @Test func pingMatchesTheOfficialClient() throws {
         let block = try #require(
             Transmission(sessionID: Vectors.sessionID, body: XFTPCommand.ping.encoded).block())
         #expect(block.count == 16_384)
@@ -15,7 +15,7 @@ import Testing
                 == Vectors.bytes("ed0a6afb66ca5d029cf446bee2d7843b838a1ff75945d3c2abf0466cb6ab406b"))
     }
 
-    @Test func aNewChunkIsSignedAndPackedLikeTheOfficialClient() throws {
+    @Test func newChunkMatchesTheOfficialClient() throws {
         let sender = try SigningKey(seed: Vectors.senderSeed)
         let recipient = try SigningKey(seed: Vectors.recipientSeed)
         let command = XFTPCommand.create(
@@ -41,7 +41,7 @@ import Testing
         #expect(try XFTPCommand(decoding: read.body) == command)
     }
 
-    @Test func aDownloadIsAskedForAndDecryptedLikeByTheOfficialClient() throws {
+    @Test func downloadMatchesTheOfficialClient() throws {
         let client = try AgreementKey(rawValue: [UInt8](repeating: 3, count: 32))
         let server = try AgreementKey(rawValue: [UInt8](repeating: 4, count: 32))
         #expect(
@@ -56,7 +56,7 @@ import Testing
         #expect(box.tag() == Vectors.bytes("b237bb4d1943d47e8b2b635a6ea53c82"))
     }
 
-    @Test func theEncryptedFileIsTheOneOfTheOfficialClient() throws {
+    @Test func encryptedFileMatchesTheOfficialClient() throws {
         let chunk = try Vectors.encryptedChunk()
         #expect(
             Array(chunk[..<48])
@@ -68,7 +68,7 @@ import Testing
         #expect(SHA512.hash(chunk) == Vectors.fileDigest)
     }
 
-    @Test func theClientHelloIsTheBlockOfTheOfficialClient() throws {
+    @Test func clientHelloMatchesTheOfficialClient() throws {
         let block = try #require(ClientHello(version: 3, identity: Vectors.key).block())
         #expect(
             SHA256.hash(block)
@@ -77,7 +77,7 @@ import Testing
         #expect(ClientHello(decoding: message) == ClientHello(version: 3, identity: Vectors.key))
     }
 
-    @Test func aServerHelloIsReadWithAndWithoutItsTail() throws {
+    @Test func serverHelloMayHaveATail() throws {
         let hello = ServerHello(
             versions: 1...3, sessionID: Vectors.sessionID, certificates: [[1, 2, 3], [4]], signedKey: [5, 6])
         let message = try Vectors.message(in: hello.block())
@@ -94,14 +94,14 @@ import Testing
                 .init(
                     senderKey: [1], size: .max, digest: [], recipientKeys: [[2]], password: Array("pw".utf8))),
         ] as [XFTPCommand])
-    func everyCommandComesBackAsItWasSent(command: XFTPCommand) throws {
+    func commandsRoundTrip(command: XFTPCommand) throws {
         #expect(try XFTPCommand(decoding: command.encoded) == command)
         #expect(throws: XFTPProtocolError.command(.syntax)) {
             try XFTPCommand(decoding: command.encoded + [0])
         }
     }
 
-    @Test func anUnknownCommandIsCalledUnknown() {
+    @Test func unknownCommandsAreUnknown() {
         #expect(throws: XFTPProtocolError.command(.unknown)) {
             try XFTPCommand(decoding: Array("FOO 1".utf8))
         }
@@ -117,7 +117,7 @@ import Testing
             .ok, .pong, .created(sender: [1], recipients: [[2], [3]]), .added(recipients: [[4]]),
             .file(key: [5], nonce: Vectors.nonce), .error(.blocked(reason: "reason=spam")),
         ] as [XFTPResponse])
-    func everyAnswerComesBackAsItWasSent(response: XFTPResponse) {
+    func responsesRoundTrip(response: XFTPResponse) {
         #expect(XFTPResponse(decoding: response.encoded) == response)
     }
 
@@ -126,17 +126,17 @@ import Testing
         "FILE_IO", "TIMEOUT", "INTERNAL", "CMD UNKNOWN", "CMD SYNTAX", "CMD PROHIBITED", "CMD NO_AUTH",
         "CMD HAS_AUTH", "CMD NO_ENTITY", "BLOCKED reason=content",
     ])
-    func everyErrorWordIsKnown(word: String) throws {
+    func everyErrorIsKnown(word: String) throws {
         let error = try #require(XFTPProtocolError(text: word))
         #expect(error.text == word)
         #expect(XFTPResponse(decoding: Array("ERR \(word)".utf8)) == .error(error))
     }
 
-    @Test func aBlockedReasonWithControlCharactersIsMadePrintable() {
+    @Test func blockedReasonIsMadePrintable() {
         #expect(XFTPProtocolError(text: "BLOCKED a\u{1b}[2Jb") == .blocked(reason: "a?[2Jb"))
     }
 
-    @Test func aShortBlockABatchAndAWrongLengthAreRefused() throws {
+    @Test func invalidBlocksAreRejected() throws {
         let block = try #require(Transmission(sessionID: [1], body: [2]).block())
         #expect(throws: XFTPProtocolError.block) { try Transmission(block: block.dropLast()) }
         #expect(try Transmission(block: block + [1, 2, 3]).body == [2], "the chunk after the block")
@@ -151,7 +151,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func aSignedKeyIsReadWrappedAndBareAndHeldAgainstTheLeaf(isWrapped: Bool) throws {
+    func signedKeyIsCheckedAgainstTheLeaf(isWrapped: Bool) throws {
         let leaf = try SigningKey(seed: Vectors.senderSeed)
         let key = try AgreementKey(rawValue: Vectors.recipientSeed).publicKey
         let first = isWrapped ? SignedKey.bytesToSign(for: key) : key

@@ -5,12 +5,12 @@ import Testing
 
 @testable import XFTP
 
-/// Relays that are who they say and answer something else than they were asked.
-@Suite("Answers of a relay that do not fit")
+/// Authentic relays with unexpected responses.
+@Suite("Unexpected responses")
 struct WrongAnswerTests {
     private static let nonce = [UInt8](repeating: 1, count: 24)
 
-    /// One of each kind.
+    /// One response of each kind.
     private static let responses: [XFTPResponse] = [
         .ok, .pong, .created(sender: [1], recipients: [[2]]), .added(recipients: [[3]]),
         .file(key: AgreementKey.generate().publicKey, nonce: nonce),
@@ -22,7 +22,7 @@ struct WrongAnswerTests {
         return buffer
     }
 
-    @Test("to a ping, a deletion, an acknowledgement: the connection is not used again", arguments: responses)
+    @Test("unexpected responses close the connection", arguments: responses)
     func simpleCommands(response: XFTPResponse) async throws {
         let relay = try ScriptedRelay(chunk: [])
         let client = XFTPClient.forTests()
@@ -40,11 +40,11 @@ struct WrongAnswerTests {
             default: [.protocolViolation, .protocolViolation, .protocolViolation]
             }
         #expect(found == expected)
-        #expect(relay.requests.withLock { $0["forced"] } == 3, "what makes no sense is not asked again")
+        #expect(relay.requests.withLock { $0["forced"] } == 3, "an invalid response is not retried")
         await relay.stop()
     }
 
-    @Test("to an upload and a download", arguments: responses)
+    @Test("unexpected responses to uploads and downloads", arguments: responses)
     func transfers(response: XFTPResponse) async throws {
         let relay = try ScriptedRelay(chunk: someBytes(65_536))
         let client = XFTPClient.forTests()
@@ -60,14 +60,14 @@ struct WrongAnswerTests {
                 counted.withLock { $0 += count }
             }
         }
-        // A chunk that is announced and never comes is a damaged one.
+        // An announced chunk that never arrives is damaged.
         if case .file = response {
             #expect(download == .damaged)
         } else {
             #expect(download == .protocolViolation)
         }
         #expect(counted.withLock { $0 } == 0)
-        // And then all is well.
+        // Later requests succeed.
         try await client.fetch(relay.described(), into: Self.buffer())
         await relay.stop()
     }
@@ -80,7 +80,7 @@ struct WrongAnswerTests {
             recipientKeys: (0..<count).map { _ in SigningKey.generate() }, on: relay.address)
     }
 
-    @Test("to a new chunk: too few IDs, too many, empty ones, none at all")
+    @Test("wrong IDs of a new chunk")
     func creating() async throws {
         let relay = try ScriptedRelay(chunk: [])
         let client = XFTPClient.forTests()
@@ -100,7 +100,7 @@ struct WrongAnswerTests {
         await relay.stop()
     }
 
-    @Test("to further recipients, of which one request takes two hundred")
+    @Test("wrong IDs of added recipients")
     func addingRecipients() async throws {
         let relay = try ScriptedRelay(chunk: [])
         let client = XFTPClient.forTests()
@@ -126,7 +126,7 @@ struct WrongAnswerTests {
         await relay.stop()
     }
 
-    @Test("a relay that wants another password says it for those who make chunks, not for others")
+    @Test("only creating chunks explains a wrong password")
     func passwords() async throws {
         let relay = try ScriptedRelay(chunk: [])
         let client = XFTPClient.forTests()
@@ -141,7 +141,7 @@ struct WrongAnswerTests {
     }
 
     @Test(
-        "what may pass is asked again, as often as there are tries, the rest once",
+        "only temporary errors are retried",
         arguments: [
             (.timeout, 5), (.internalError, 5), (.fileIO, 5), (.session, 5), (.authorization, 1), (.quota, 1),
             (.size, 1), (.digest, 1), (.block, 1), (.command(.syntax), 1), (.blocked(reason: "spam"), 1),
@@ -153,7 +153,7 @@ struct WrongAnswerTests {
         relay.forced.withLock { $0 = Array(repeating: .error(error), count: 10) }
         #expect(await code { try await client.ping(relay.address) } == .relay(error))
         #expect(relay.requests.withLock { $0["forced"] } == count)
-        // One that gets better in time is as one that was never wrong.
+        // A relay that recovers in time causes no error.
         if count > 1 {
             relay.forced.withLock { $0 = Array(repeating: .error(error), count: count - 1) }
             try await client.ping(relay.address)
@@ -161,7 +161,7 @@ struct WrongAnswerTests {
         await relay.stop()
     }
 
-    @Test("a chunk that the relay has already is there")
+    @Test("HAS_FILE counts as uploaded")
     func hasFile() async throws {
         let relay = try ScriptedRelay(chunk: [])
         let client = XFTPClient.forTests()
@@ -171,7 +171,7 @@ struct WrongAnswerTests {
         await relay.stop()
     }
 
-    @Test("deleting what is gone has succeeded, and one chunk that stays keeps no other from going")
+    @Test("deletion continues after a failed chunk")
     func deletion() async throws {
         let (gone, refusing, there) = (
             try ScriptedRelay(chunk: []), try ScriptedRelay(chunk: []), try ScriptedRelay(chunk: [])

@@ -1,17 +1,16 @@
-/// How a file is divided: only four sizes exist, so that a relay learns little from them.
+/// The division of a file into chunks. Only four chunk sizes exist, so that relays learn little about file sizes.
 public enum ChunkPlan {
-    /// In bytes, ascending: 64 KiB, 256 KiB, 1 MiB, 4 MiB.
+    /// The chunk sizes in bytes, ascending: 64 KiB, 256 KiB, 1 MiB, 4 MiB.
     public static let chunkSizes: [UInt32] = [65_536, 262_144, 1_048_576, 4_194_304]
-    /// Bytes of a file that are neither header nor content: the length in front, the tag at the end.
+    /// The bytes of a stream besides header and content: the length field and the tag.
     public static let overhead: UInt64 = 8 + 16
-    /// The largest file that the official programs take, 5 GiB of header and content.
+    /// The largest file of the official programs: 5 GiB of header and content.
     public static let maxFileSize: UInt64 = 5 << 30
 
-    /// The chunk sizes of a file of `fileSize` bytes of header and content.
+    /// Returns the chunk sizes of a file with `fileSize` bytes of header and content.
     ///
-    /// As many of the big size as fit; a rest over three quarters of it takes one more, a smaller
-    /// rest takes small ones. Big and small follow from the whole length (simplexmq
-    /// `XFTP/Chunks`).
+    /// The total length selects a big and a small size (simplexmq `XFTP/Chunks`). As many big chunks as fit come first.
+    /// A rest over three quarters of a big chunk takes one more; a smaller rest takes small ones.
     public static func sizes(for fileSize: UInt64) -> [UInt32] {
         let total = fileSize + overhead
         let (small, big): (UInt64, UInt64) =
@@ -30,24 +29,24 @@ public enum ChunkPlan {
         return sizes
     }
 
-    /// Returns whether a description of `streamSize` bytes can be that of a file of `content` bytes, with any name in its
-    /// header.
+    /// Returns whether a description of `streamSize` bytes can belong to a file of `content` bytes, with any name in
+    /// its header.
     ///
-    /// Official writers pad by less than one chunk of the big size. A larger description would fetch more than its message
-    /// announced.
+    /// Official writers pad by less than one chunk of the big size. A larger description would fetch more than its
+    /// message announced.
     public static func fits(streamSize: UInt64, content: UInt64) -> Bool {
         guard streamSize >= content else { return false }
         return (overhead + headerFields.lowerBound...overhead + headerFields.upperBound + maxPadding)
             .contains(streamSize - content)
     }
 
-    /// Bytes of the header's name and extra field: an empty name without extra, to 255 bytes of each.
+    /// The bytes of the header's name and extra field: from an empty name without extra to 255 bytes of each.
     static let headerFields: ClosedRange<UInt64> = (1 + 1)...(1 + 255 + 1 + 1 + 255)
 
-    /// In bytes; no official writer reaches it.
+    /// The largest padding in bytes. Official writers pad less.
     private static let maxPadding = UInt64(chunkSizes[chunkSizes.count - 1])
 
-    /// The one chunk of a redirect: the smallest size that holds the file, nil when none does.
+    /// Returns the size of a redirect's only chunk: the smallest that holds the file, or nil if none does.
     public static func singleSize(for fileSize: UInt64) -> UInt32? {
         chunkSizes.first { UInt64($0) >= fileSize + overhead }
     }

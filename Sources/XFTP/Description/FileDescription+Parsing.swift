@@ -2,26 +2,24 @@ import Base
 import Posix
 
 extension FileDescription {
-    /// What a file of 1 GiB on all twelve preset relays needs, more than ten times: 256 chunks of 4 MiB
-    /// with twelve replicas each, in 0.4 MB of text (`YAMLParser.longestText` bounds that).
+    /// More than ten times the need of a file of 1 GiB on all twelve preset relays: 256 chunks of 4 MiB with twelve
+    /// replicas each, 0.4 MB of text (limited by `YAMLParser.longestText`).
     static let maxChunks = 16_384
     static let maxReplicasOfChunk = 128
     static let maxRelays = 256
-    /// The official sizes end at 4 MiB; relays can be set to others, so more is read, within reason.
+    /// In bytes. Official sizes end at 4 MiB, but relays can be configured for larger ones.
     static let maxChunkSize: UInt64 = 16 << 20
     static let smallestChunkSize: UInt64 = 65_536
-    /// PKCS#8 of an Ed25519 key up to its 32 bytes (RFC 8410).
+    /// The PKCS#8 prefix of an Ed25519 key (RFC 8410).
     private static let keyPrefix: [UInt8] = [
         0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
     ]
 
-    /// Reads a description and checks all that can be checked without the file: lengths of keys and
-    /// digests, chunk numbers from 1 without gap, the sum of their sizes, at least one replica each, no replica
-    /// of two chunks.
-    /// Key order, unknown keys, flow style, line ends and missing base64 padding do not matter.
+    /// Parses and checks a description: key and digest lengths, consecutive chunk numbers from 1, the sum of the sizes,
+    /// and at least one replica per chunk. No replica may belong to two chunks. Key order, unknown keys, flow style,
+    /// line ends and missing base64 padding do not matter.
     ///
-    /// Takes time in proportion to the text, some ten milliseconds for the longest that is read (4 MiB):
-    /// not inside a database transaction; from a task with `parse`.
+    /// Takes about 10 ms for the longest text (4 MiB), so do not call it in a database transaction. Tasks call `parse`.
     /// - Throws: `.malformedDescription`.
     public init(parsing text: String) throws(XFTPError) {
         let root: YAMLValue
@@ -52,14 +50,14 @@ extension FileDescription {
         self.chunkSize = UInt32(chunkSize)
     }
 
-    /// The same for a task, on a thread that may be kept busy.
+    /// Parses a description on a pool thread.
     /// - Throws: `.malformedDescription`.
     public static func parse(_ text: String) async throws(XFTPError) -> FileDescription {
         try await ThreadPool.shared.run { () throws(XFTPError) in try FileDescription(parsing: text) }
     }
 
     private static func malformed(_ reason: String, cause: (any Error)? = nil) -> XFTPError {
-        XFTPError(.malformedDescription, "The file description makes no sense: \(reason).", cause: cause)
+        XFTPError(.malformedDescription, "The file description is invalid: \(reason).", cause: cause)
     }
 
     private static func isChunkSize(_ size: UInt64) -> Bool {
@@ -95,11 +93,11 @@ extension FileDescription {
         }
     }
 
-    /// What is known of a chunk while the relays are read one after the other.
+    /// A chunk while the relays are being parsed.
     private struct PartialChunk {
-        /// In the order of the text.
+        /// The replicas, in the order of the text.
         var replicas: [Replica] = []
-        /// Which replica stands with the digest: the first one, wherever its relay is in the text.
+        /// The index of the replica with the digest. It becomes the first one.
         var first: Int?
         var digest: [UInt8] = []
         var size: UInt64?
@@ -116,12 +114,12 @@ extension FileDescription {
     private static func chunks(_ value: YAMLValue?, defaultSize: UInt32) throws(XFTPError) -> [Chunk] {
         guard let groups = value?.items else { throw malformed("the replicas are missing") }
         var partial: [Int: PartialChunk] = [:]
-        // The chunk of each ID on a relay: one upload under many numbers would be a large file.
+        // The chunk number of each ID on a relay. Otherwise one upload under many numbers could pose as a large file.
         var numbers: [RelayAddress: [[UInt8]: Int]] = [:]
         for group in groups {
             guard let relay = group["server"]?.text.flatMap({ RelayAddress($0) }), relay.password == nil
             else { throw malformed("a relay's address is missing or wrong") }
-            // Taken out while it changes: in place of a copy for each group of the same relay.
+            // Remove the entry before changing it, which avoids a copy for each group of the relay.
             var known = numbers.removeValue(forKey: relay) ?? [:]
             guard numbers.count < maxRelays else {
                 throw malformed("it names more than \(maxRelays) relays")
@@ -132,7 +130,7 @@ extension FileDescription {
                 guard known.updateValue(entry.number, forKey: entry.id) ?? entry.number == entry.number else {
                     throw malformed("chunk \(entry.number) is another chunk too")
                 }
-                // In place: a copy for each replica would make the whole quadratic.
+                // Change in place: a copy for each replica would take quadratic time.
                 try entry.add(to: &partial[entry.number, default: PartialChunk()], on: relay)
             }
             numbers[relay] = known
@@ -150,7 +148,7 @@ extension FileDescription {
         return chunks
     }
 
-    /// One text of the list of a relay: `number:id:key[:digest[:size]]`.
+    /// One text of a relay's list: `number:id:key[:digest[:size]]`.
     private struct ChunkEntry {
         let number: Int
         let id: [UInt8]
@@ -159,7 +157,7 @@ extension FileDescription {
         let size: UInt64?
 
         init(_ text: String?) throws(XFTPError) {
-            // Bytes, not characters: a reader waits for all chunks of a file to be read.
+            // Split bytes instead of characters for speed: the first read of a file waits for this.
             let fields = Array((text ?? "").utf8).split(
                 separator: UInt8(ascii: ":"), maxSplits: 5, omittingEmptySubsequences: false)
             guard (3...5).contains(fields.count), fields[0].allSatisfy({ (48...57).contains($0) }),

@@ -1,8 +1,8 @@
 import Base
 
 extension FileDescription {
-    /// The text as the official program prints it, byte for byte: keys in alphabetical order, the
-    /// replicas of one relay together, relays in their order, sizes in the largest exact unit.
+    /// The description in the official text form, byte for byte: keys in alphabetical order, replicas grouped by relay,
+    /// relays in their order, sizes in the largest exact unit.
     public var text: String {
         var lines = [
             "chunkSize: \(Self.quotedWhereNeeded(ByteCount.exact(UInt64(chunkSize))))",
@@ -23,7 +23,7 @@ extension FileDescription {
                 var fields = [
                     "\(chunk.number)", Base64URL.encode(replica.id), Base64URL.encode(replica.key),
                 ]
-                // Digest and size are said once for all replicas of a chunk.
+                // Only the first replica of a chunk gives digest and size.
                 if place == 0 {
                     fields.append(Base64URL.encode(chunk.digest))
                     if chunk.size != chunkSize { fields.append(ByteCount.exact(UInt64(chunk.size))) }
@@ -40,7 +40,7 @@ extension FileDescription {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Text that YAML would read as a number or as a document marker goes into single quotes.
+    /// Quotes text that YAML would read as a number or document marker.
     private static func quotedWhereNeeded(_ text: String) -> String {
         YAMLValue.resolvesToOther(text) || text.hasPrefix("---") ? "'\(text)'" : text
     }

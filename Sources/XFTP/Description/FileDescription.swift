@@ -1,19 +1,18 @@
 import Base
 
-/// Where the chunks of an uploaded file are and how to decrypt it: the content of `rcv1.xftp`, of a
-/// file link, of a chat's file message. Whoever has it can read the file (party recipient) or delete
-/// it (party sender): a secret.
+/// The places of an uploaded file's chunks and the keys to decrypt it: the content of `rcv1.xftp`, of a file link and
+/// of a chat's file message. Grants reading (party recipient) or deleting (party sender). Secret.
 public struct FileDescription: Hashable, Sendable {
     public enum Party: String, Sendable {
         case recipient
         case sender
     }
 
-    /// The description that is found in the described file, and what it must say.
+    /// The expected size and digest of the description inside the described file.
     public struct Redirect: Hashable, Sendable {
-        /// Size in bytes of the encrypted file that the inner description describes.
+        /// The size of the encrypted file in the inner description, in bytes.
         public var size: UInt64
-        /// Its SHA-512.
+        /// The SHA-512 of that encrypted file.
         public var digest: [UInt8]
 
         public init(size: UInt64, digest: [UInt8]) {
@@ -22,13 +21,13 @@ public struct FileDescription: Hashable, Sendable {
         }
     }
 
-    /// A slice of the encrypted file, on one relay or the same on several.
+    /// A slice of the encrypted file, on one or more relays.
     public struct Chunk: Hashable, Sendable {
-        /// From 1, in the order of the file.
+        /// The number, from 1, in the order of the file.
         public var number: Int
-        /// Bytes, a multiple of 64 KiB.
+        /// The length in bytes, a multiple of 64 KiB.
         public var size: UInt32
-        /// SHA-256, 32 bytes.
+        /// The SHA-256 of the encrypted chunk, 32 bytes.
         public var digest: [UInt8]
         public var replicas: [Replica]
 
@@ -41,11 +40,11 @@ public struct FileDescription: Hashable, Sendable {
     }
 
     public struct Replica: Hashable, Sendable {
-        /// Without password.
+        /// The relay, without its password.
         public var relay: RelayAddress
-        /// Recipient ID or sender ID, after the party.
+        /// The recipient ID or sender ID, depending on the party.
         public var id: [UInt8]
-        /// Ed25519 private key, PKCS#8.
+        /// An Ed25519 private key, PKCS#8.
         public var key: [UInt8]
 
         public init(relay: RelayAddress, id: [UInt8], key: [UInt8]) {
@@ -56,18 +55,18 @@ public struct FileDescription: Hashable, Sendable {
     }
 
     public var party: Party
-    /// Size in bytes of the encrypted, padded file: the sum of the chunks.
+    /// The size of the encrypted, padded file in bytes: the sum of the chunks.
     public var size: UInt64
-    /// Size of the first chunk.
+    /// The size of the first chunk in bytes.
     public var chunkSize: UInt32
-    /// SHA-512 of the encrypted file, 64 bytes.
+    /// The SHA-512 of the encrypted file, 64 bytes.
     public var digest: [UInt8]
     /// 32 bytes.
     public var key: [UInt8]
     /// 24 bytes.
     public var nonce: [UInt8]
     public var redirect: Redirect?
-    /// In order, complete.
+    /// All chunks, in order.
     public var chunks: [Chunk]
 
     public init(
@@ -84,25 +83,25 @@ public struct FileDescription: Hashable, Sendable {
         self.chunks = chunks
     }
 
-    /// The relays that hold chunks, each once, in the order of the chunks.
+    /// The relays with chunks, without duplicates, in the order of the chunks.
     public var relays: [RelayAddress] {
         var seen: Set<RelayAddress> = []
         return chunks.flatMap(\.replicas).map(\.relay).filter { seen.insert($0).inserted }
     }
 
-    /// Where each chunk begins in the encrypted file, and at the end the file's size.
+    /// The offset of each chunk in the encrypted file, and the file's size at the end.
     public var chunkOffsets: [UInt64] {
         var offsets: [UInt64] = [0]
         for chunk in chunks { offsets.append(offsets[offsets.count - 1] + UInt64(chunk.size)) }
         return offsets
     }
 
-    /// Bytes of the largest chunk: what a `ChunkBuffer` must hold.
+    /// The size of the largest chunk in bytes: the required capacity of a `ChunkBuffer`.
     public var largestChunk: Int { chunks.reduce(0) { max($0, Int($1.size)) } }
 }
 
 extension FileDescription: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Never the content.
+    /// Hides the content, which is secret.
     public var description: String { "FileDescription(\(chunks.count) chunks, \(size) bytes)" }
     public var debugDescription: String { description }
     public var customMirror: Mirror { Mirror(self, children: []) }

@@ -1,20 +1,20 @@
 import Base
 
-/// The first bytes of every file's stream: its length, its name, one field that nobody uses today.
+/// The first bytes of a file's stream: length, name and an unused field.
 ///
 /// `Int64(header + content) ‖ length-prefixed name ‖ Maybe extra ‖ content ‖ padding ‖ tag`.
 public struct FileHeader: Hashable, Sendable {
-    /// The sender's name for the file: any characters, made safe by who uses it.
+    /// The sender's file name. It may contain any characters, so callers sanitize it.
     public let name: String
-    /// Position in the stream of the first byte of content.
+    /// The offset of the content in the stream.
     public let contentOffset: UInt64
-    /// Length of the content in bytes.
+    /// The length of the content in bytes.
     public let contentSize: UInt64
 
-    /// So many bytes of the stream always hold the header.
+    /// The longest header in bytes.
     public static let maxLength = 8 + Int(ChunkPlan.headerFields.upperBound)
 
-    /// The bytes in front of the content, the 8-byte length included.
+    /// Returns the bytes before the content, including the 8-byte length.
     public static func encode(name: String, contentSize: UInt64) -> [UInt8] {
         let name = encodedName(name)
         var bytes: [UInt8] = []
@@ -24,8 +24,10 @@ public struct FileHeader: Hashable, Sendable {
         return bytes
     }
 
-    /// Reads the header from the front of the decrypted stream; `streamSize` is the length of the
-    /// whole stream with padding and tag. nil when it contradicts itself or the length.
+    /// Decodes the header at the start of the decrypted stream. Returns nil if its lengths are contradictory.
+    /// - Parameters:
+    ///   - prefix: The first `maxLength` bytes of the stream, or all of it.
+    ///   - streamSize: The length of the whole stream with padding and tag, in bytes.
     public init?(stream prefix: [UInt8], streamSize: UInt64) {
         var reader = ByteReader(prefix)
         guard let fileSize = reader.integer(UInt64.self), streamSize >= ChunkPlan.overhead,
@@ -39,9 +41,9 @@ public struct FileHeader: Hashable, Sendable {
         contentSize = fileSize - length
     }
 
-    /// Official writers put the low 8 bits of each code point, official readers take each byte for
-    /// one. So a name of Latin-1 goes as Latin-1, unless those bytes would be read as UTF-8 of
-    /// another name here; all others go as UTF-8. Cut to 255 bytes in front of the extension.
+    /// Official writers store the low 8 bits of each code point, and official readers map each byte to one. So a
+    /// Latin-1 name is written as Latin-1, unless those bytes are valid UTF-8 of another name. Other names are written
+    /// as UTF-8, cut to 255 bytes before the extension.
     private static func encodedName(_ name: String) -> [UInt8] {
         if name.unicodeScalars.allSatisfy({ $0.value < 256 }) {
             let bytes = name.unicodeScalars.map { UInt8($0.value) }

@@ -1,17 +1,17 @@
 import Base
 import Posix
 
-/// A file description as a link: `simplex:/file#/?desc=<description>[&data=<JSON>]`, or the same
-/// after `https://simplex.chat/file#/`. A web link of a relay, `https://HOST/#<description, DEFLATE, base64url>`, is read
-/// too. Whoever has the link has the file: a secret.
+/// A file description as a link: `simplex:/file#/?desc=<description>[&data=<JSON>]`, or with
+/// `https://simplex.chat/file#/`. Also parses a relay's web link, `https://HOST/#<description, DEFLATE, base64url>`.
+/// Grants access to the file. Secret.
 public struct FileLink: Hashable, Sendable {
     public var fileDescription: FileDescription
-    /// JSON that the application attached, not looked at here.
+    /// JSON of the application, not interpreted.
     public var data: String?
 
     private static let simplexScheme = "simplex:/file"
     private static let webScheme = "https://simplex.chat/file"
-    /// Longest link that is read, in bytes: the longest description, percent-coded.
+    /// The longest accepted link in bytes: the longest description, percent-encoded.
     public static let longest = 8 << 20
 
     public init(_ description: FileDescription, data: String? = nil) {
@@ -19,13 +19,13 @@ public struct FileLink: Hashable, Sendable {
         self.data = data
     }
 
-    /// As `FileDescription.parse`, for a task.
+    /// Parses a link on a pool thread.
     /// - Throws: `.malformedDescription`.
     public static func parse(_ text: String) async throws(XFTPError) -> FileLink {
         try await ThreadPool.shared.run { () throws(XFTPError) in try FileLink(parsing: text) }
     }
 
-    /// - Throws: `.malformedDescription`, also for the description in it.
+    /// - Throws: `.malformedDescription`, also for the description in the link.
     public init(parsing text: some StringProtocol) throws(XFTPError) {
         func malformed(_ reason: String) -> XFTPError {
             XFTPError(.malformedDescription, "Not a file link: \(reason).")
@@ -61,11 +61,11 @@ public struct FileLink: Hashable, Sendable {
 
     // MARK: - Web links
 
-    /// Bytes of a description in a web link, at most, packed or not.
+    /// The longest description in a web link in bytes, packed or not.
     static let longestUnpacked = 1 << 20
 
-    /// What follows the `#` of a web link, nil for what is none. Which host it names does not matter: the relays are
-    /// in the description.
+    /// Returns the part after the `#` of a web link, or nil for other links. The host is ignored, since the description
+    /// names the relays.
     private static func packedDescription(of text: some StringProtocol) -> Substring? {
         guard text.hasPrefix("https://"), !text.hasPrefix(webScheme) else { return nil }
         let rest = Substring(String(text.dropFirst("https://".count)))
@@ -105,7 +105,7 @@ public struct FileLink: Hashable, Sendable {
             + (data.map { "&data=" + PercentEncoding.encode($0) } ?? "")
     }
 
-    /// Whether a text wants to be a file link rather than the path of a description.
+    /// Returns whether the text looks like a link rather than a path.
     public static func looksLikeLink(_ text: String) -> Bool {
         text.hasPrefix(simplexScheme) || text.hasPrefix("https://")
     }

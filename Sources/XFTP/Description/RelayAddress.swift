@@ -1,18 +1,18 @@
 import Base
 import Network
 
-/// Address of an XFTP relay: `xftp://<fingerprint>[:<password>]@host[,host2…][:port]`.
+/// The address of an XFTP relay: `xftp://<fingerprint>[:<password>]@host[,host2…][:port]`.
 ///
-/// Two addresses are equal when fingerprint, hosts and port are; the password is no part of who a
-/// relay is. It is sent with FNEW only and shown by `textWithPassword` only.
+/// Addresses are equal if fingerprint, hosts and port are equal; passwords do not matter. The password is sent only
+/// with FNEW and shown only by `textWithPassword`.
 public struct RelayAddress: Sendable {
-    /// SHA-256 of the DER of the relay's identity certificate, 32 bytes.
+    /// The SHA-256 of the relay's identity certificate (DER), 32 bytes.
     public let fingerprint: [UInt8]
-    /// Needed to create chunks where the relay asks for one. A secret.
+    /// The password for creating chunks, if the relay requires one. Secret.
     public let password: String?
-    /// Names or addresses of the same relay, at least one; IPv6 without brackets.
+    /// Names or addresses of the relay, at least one. IPv6 without brackets.
     public let hosts: [String]
-    /// As written; nil stands for 443.
+    /// The port in the text, or nil for 443.
     private let writtenPort: UInt16?
 
     public var port: UInt16 { writtenPort ?? Self.defaultPort }
@@ -29,7 +29,7 @@ public struct RelayAddress: Sendable {
         writtenPort = port
     }
 
-    /// Reads the text form, or nil when it is none.
+    /// Parses the text form. Returns nil if it is invalid.
     public init?(_ text: some StringProtocol) {
         let scheme = "xftp://"
         guard text.utf8.count <= 2048, text.hasPrefix(scheme) else { return nil }
@@ -65,7 +65,7 @@ public struct RelayAddress: Sendable {
         self.hosts = hosts
     }
 
-    /// A name of letters, digits, `.`, `-` and `_`, or an IPv6 address in brackets.
+    /// Accepts a name of letters, digits, `.`, `-` and `_`, or an IPv6 address in brackets.
     private static func host(_ text: Substring) -> String? {
         guard !text.isEmpty, text.utf8.count <= longestHost else { return nil }
         if text.hasPrefix("[") {
@@ -88,10 +88,10 @@ public struct RelayAddress: Sendable {
         return isName ? String(text) : nil
     }
 
-    /// The address without the password: fit for descriptions, logs and screens.
+    /// The address without password, for descriptions, logs and screens.
     public var text: String { "xftp://\(Base64URL.encode(fingerprint))@\(place)" }
 
-    /// The address as it was given, for the user's own configuration. A secret where a password is.
+    /// The address with its password, for the user's own configuration. Secret.
     public var textWithPassword: String {
         guard let password else { return text }
         return "xftp://\(Base64URL.encode(fingerprint)):\(password)@\(place)"
@@ -126,8 +126,7 @@ extension RelayAddress: CustomStringConvertible, CustomDebugStringConvertible, C
 }
 
 extension RelayAddress {
-    /// The order of the official program, in which it writes the relays of a description: by host
-    /// (IPv4 addresses, then IPv6, then .onion names, then other names), port text, fingerprint.
+    /// The order of relays in official descriptions: by host (IPv4, IPv6, .onion, other names), port text, fingerprint.
     static func precedes(_ left: RelayAddress, _ right: RelayAddress) -> Bool {
         for (leftHost, rightHost) in zip(left.hosts, right.hosts) where leftHost != rightHost {
             let (leftKey, rightKey) = (orderKey(leftHost), orderKey(rightHost))
@@ -148,11 +147,11 @@ extension RelayAddress {
 }
 
 extension RelayAddress {
-    /// Whether one of its hosts is, by what it says, in this machine or its own network. What a name resolves to is
-    /// checked when it is connected to.
+    /// Whether a host is written as an address or name of this machine or its network. Resolved addresses are checked
+    /// when connecting.
     public var leadsIntoOwnNetwork: Bool { hosts.contains { OutboundPolicy.leadsInside(host: $0) } }
 
-    /// The places of the relay: what a user approves.
+    /// The relay's places, which the user approves.
     public var places: [ServerPlace] {
         hosts.map { ServerPlace(fingerprint: fingerprint, host: $0, port: port) }
     }

@@ -1,11 +1,11 @@
-/// Scalars, each on one line: plain, in single quotes, in double quotes.
+/// Scalars on one line: plain, single-quoted, double-quoted.
 extension YAMLParser {
     mutating func scalar(inFlow: Bool, isKey: Bool = false) throws(Failure) -> YAMLValue {
         switch peek {
         case UInt8(ascii: "\""): return .scalar(try doubleQuoted(), isPlain: false)
         case UInt8(ascii: "'"): return .scalar(try singleQuoted(), isPlain: false)
         case let byte? where "&*!|>%@`?,]}#".utf8.contains(byte):
-            throw failure("uses a kind of YAML that descriptions do not have")
+            throw failure("uses unsupported YAML")
         default: break
         }
         let start = position
@@ -41,7 +41,7 @@ extension YAMLParser {
             }
             bytes.append(byte)
         }
-        throw failure("has a quotation that is not closed on its line")
+        throw failure("has an unterminated quotation")
     }
 
     private mutating func doubleQuoted() throws(Failure) -> String {
@@ -63,17 +63,17 @@ extension YAMLParser {
             case UInt8(ascii: "t"): bytes.append(UInt8(ascii: "\t"))
             case UInt8(ascii: "x"): bytes += try character(digits: 2)
             case UInt8(ascii: "u"): bytes += try character(digits: 4)
-            default: throw failure("has an escape that descriptions do not have")
+            default: throw failure("has an unsupported escape")
             }
         }
-        throw failure("has a quotation that is not closed on its line")
+        throw failure("has an unterminated quotation")
     }
 
     private mutating func character(digits: Int) throws(Failure) -> [UInt8] {
         guard text.count - position >= digits else { throw failure("ends too early") }
         let number = UInt32(String(decoding: text[position..<position + digits], as: UTF8.self), radix: 16)
         guard let number, let scalar = UnicodeScalar(number) else {
-            throw failure("has an escape of no character")
+            throw failure("has an invalid escape")
         }
         position += digits
         return Array(String(Character(scalar)).utf8)

@@ -1,13 +1,13 @@
-/// Reads the YAML that descriptions use: block and flow mappings and sequences, scalars on one line
-/// with or without quotes, comments, LF or CRLF. Total and bounded: anything else (tags, anchors,
-/// block scalars, several documents, deep nesting, a key twice) is an error, never a trap.
+/// Parses the YAML subset of descriptions: block and flow mappings and sequences, scalars on one line with or without
+/// quotes, comments, LF or CRLF. Rejects all other YAML (tags, anchors, block scalars, several documents, deep nesting,
+/// duplicate keys) and never traps. Bounded in time and memory.
 struct YAMLParser {
     struct Failure: Error, Equatable {
         let line: Int
         let reason: String
     }
 
-    /// In bytes. `FileDescription.maxChunks` says what that is measured by.
+    /// In bytes, derived from `FileDescription.maxChunks`.
     static let longestText = 4 << 20
     static let deepestNesting = 12
     static let maxValues = 100_000
@@ -51,7 +51,7 @@ struct YAMLParser {
         skipEmptyLines()
         if isMarker("...") { position += 3 }
         skipEmptyLines()
-        guard position == text.count else { throw failure("has text that belongs to nothing") }
+        guard position == text.count else { throw failure("has text after the document") }
         return value
     }
 
@@ -64,7 +64,7 @@ struct YAMLParser {
 
     // MARK: Block style
 
-    /// The value that begins at the cursor, in whose block all lines are indented at least `indent`.
+    /// Parses the value at the cursor, whose lines are indented at least `indent`.
     mutating func block(from indent: Int) throws(Failure) -> YAMLValue {
         try enter()
         defer { depth -= 1 }
@@ -96,7 +96,7 @@ struct YAMLParser {
         var keys: Set<String> = []
         repeat {
             guard case .scalar(let key, _) = try scalar(inFlow: false, isKey: true) else {
-                throw failure("has a key that is no text")
+                throw failure("has a key that is not text")
             }
             guard keys.insert(key).inserted else { throw failure("has a key twice") }
             guard peek == UInt8(ascii: ":") else { throw failure("has a key without value") }
@@ -119,14 +119,14 @@ struct YAMLParser {
         return .mapping(entries)
     }
 
-    /// After a block the next line belongs to an outer one.
+    /// Checks that the line after a block belongs to an outer one.
     func checkDedent(below indent: Int) throws(Failure) {
         guard position == text.count || column(of: position) <= indent else {
-            throw failure("is indented in a way that makes no sense")
+            throw failure("has wrong indentation")
         }
     }
 
-    /// Whether the line from the cursor on begins with a key and its colon.
+    /// Returns whether the line at the cursor starts with a key and its colon.
     func hasKey() -> Bool {
         var index = position
         if let quote = peek, quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") {
@@ -134,7 +134,7 @@ struct YAMLParser {
             while index < text.count, text[index] != Self.newline {
                 if text[index] == quote {
                     index += 1
-                    // Two single quotes stand for one, as `singleQuoted` reads them.
+                    // Two single quotes stand for one, as in `singleQuoted`.
                     guard quote == UInt8(ascii: "'"), index < text.count, text[index] == quote else {
                         return index < text.count && text[index] == UInt8(ascii: ":")
                             && isEndOrSpace(index + 1)
@@ -204,10 +204,11 @@ struct YAMLParser {
         index >= text.count || text[index] == Self.space || text[index] == Self.newline
     }
 
-    /// Whether the cursor is at the begin of a line.
+    /// Whether the cursor is at the start of a line.
     var isAtLineStart: Bool { position == 0 || position <= text.count && text[position - 1] == Self.newline }
 
-    /// Bytes between the line's begin and the index. Looks at all of them: once for each line at most.
+    /// Returns the number of bytes between the start of the line and the index. Takes linear time: call it at most once
+    /// per line.
     func column(of index: Int) -> Int {
         var start = index
         while start > 0, text[start - 1] != Self.newline { start -= 1 }
@@ -218,14 +219,14 @@ struct YAMLParser {
         while peek == Self.space || peek == UInt8(ascii: "\t") { position += 1 }
     }
 
-    /// At the end of the line, or in front of its comment.
+    /// Whether only a comment or nothing follows on the line.
     var isAtLineEnd: Bool {
         guard let byte = peek else { return true }
         if byte == UInt8(ascii: "#"), position == 0 || text[position - 1] == Self.space { return true }
         return byte == Self.newline
     }
 
-    /// To the next character that means something, over line ends and comments.
+    /// Moves to the next significant character, across line ends and comments.
     mutating func skipEmptyLines() {
         while position < text.count {
             skipSpaces()

@@ -1,6 +1,6 @@
-/// A value of the subset of YAML in which file descriptions are written.
+/// A value of the YAML subset of file descriptions.
 indirect enum YAMLValue: Equatable {
-    /// A scalar without quotes may mean a number, a truth value or nothing; with quotes it is text.
+    /// A scalar. Without quotes it may be a number, a truth value or null; with quotes it is text.
     case scalar(String, isPlain: Bool)
     case mapping([Entry])
     case sequence([YAMLValue])
@@ -11,13 +11,13 @@ indirect enum YAMLValue: Equatable {
         let value: YAMLValue
     }
 
-    /// The text, nil when the value is no text (`65536` without quotes is a number).
+    /// The text, or nil for other values (`65536` without quotes is a number).
     var text: String? {
         guard case .scalar(let text, let isPlain) = self else { return nil }
         return isPlain && Self.resolvesToOther(text) ? nil : text
     }
 
-    /// The number, written without quotes as decimal digits.
+    /// The number, if it consists of decimal digits without quotes.
     var number: UInt64? {
         guard case .scalar(let text, isPlain: true) = self,
             text.utf8.allSatisfy({ (48...57).contains($0) })
@@ -35,13 +35,12 @@ indirect enum YAMLValue: Equatable {
         return entries.first { $0.key == key }?.value
     }
 
-    /// Words that YAML 1.1 reads as truth value or nothing, in lower case.
+    /// The words that YAML 1.1 reads as truth values or null, in lower case.
     private static let words: Set<String> = [
         "", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n",
     ]
 
-    /// Whether a scalar without quotes means something else than its text, so that a writer who
-    /// means the text must put quotes around it.
+    /// Returns whether YAML reads the unquoted text as another value, so that text needs quotes.
     static func resolvesToOther(_ text: String) -> Bool {
         if text.utf8.count <= 5, words.contains(text.lowercased()) { return true }
         var rest = Substring(text)

@@ -2,20 +2,20 @@ import Base
 import Cryptography
 import Network
 
-/// Told how many bytes of a chunk went over the wire; a failed attempt takes its bytes back with a
-/// negative number. Called on connection threads, often: it must be quick.
+/// Counts the bytes of a chunk on the wire. A failed attempt subtracts its bytes with a negative number. Called often
+/// on connection threads, so it must be fast.
 public typealias ByteCounter = @Sendable (Int) -> Void
 
-/// A chunk on its way to a relay.
+/// The body of a chunk upload.
 final class ChunkBody: BodySource, @unchecked Sendable {
-    // Safe: the connection's thread alone touches `position` until `send` returns, the task after.
+    // Safe: only the connection's thread accesses `position` until `send` returns, then only the task.
     private let buffer: ChunkBuffer
     private let counter: ByteCounter
     private let wasRead: @Sendable () -> Void
     private var position = 0
     let length: Int
 
-    /// - Parameter wasRead: called when the last byte was read; `buffer` is not touched from then on.
+    /// - Parameter wasRead: Called after the last byte was read. `buffer` is not accessed afterwards.
     init(
         _ buffer: ChunkBuffer, counter: @escaping ByteCounter, wasRead: @escaping @Sendable () -> Void = {}
     ) {
@@ -35,16 +35,16 @@ final class ChunkBody: BodySource, @unchecked Sendable {
         return count
     }
 
-    /// Takes the counted bytes back, after a failed attempt.
+    /// Subtracts the counted bytes after a failed attempt.
     func takeBack() {
         if position > 0 { counter(-position) }
     }
 }
 
-/// The answer to FGET: a block, then the chunk under the transport key, then its tag. The chunk is
-/// decrypted and digested piece by piece while it arrives.
+/// The response to FGET: a block, the chunk encrypted for transport, and its tag. Decrypts and hashes the chunk while
+/// it arrives.
 final class ChunkSink: BodySink, @unchecked Sendable {
-    // Safe: the connection's thread alone touches the state until `send` returns, the task after.
+    // Safe: only the connection's thread accesses the state until `send` returns, then only the task.
     private let buffer: ChunkBuffer
     private let size: Int
     private let key: AgreementKey
@@ -77,7 +77,7 @@ final class ChunkSink: BodySink, @unchecked Sendable {
             if block.count == Block.size { try begin() }
         }
         guard !rest.isEmpty else { return }
-        guard box != nil else { throw XFTPError.brokenProtocol("sent bytes after an answer that has none") }
+        guard box != nil else { throw XFTPError.brokenProtocol("sent unexpected bytes after its response") }
         let content = min(rest.count, size - buffer.count)
         if content > 0 {
             let start = buffer.count
@@ -103,7 +103,7 @@ final class ChunkSink: BodySink, @unchecked Sendable {
         box = try StreamBox(key: secret, nonce: nonce)
     }
 
-    /// Whether the chunk is there whole and untouched on its way, and has this SHA-256.
+    /// Returns whether the chunk arrived complete and authentic, with this SHA-256.
     func isComplete(digest expected: [UInt8]) -> Bool {
         guard let box, buffer.count == size, box.isAuthentic(tag) else { return false }
         return digest.finalize() == expected

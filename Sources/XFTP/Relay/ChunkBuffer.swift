@@ -1,20 +1,17 @@
 import Base
 import Glibc
 
-/// Memory for one chunk, used again and again. Whoever holds it owns it alone: a buffer is handed
-/// from task to thread and back, never used by two at once.
+/// Reusable memory for one chunk. One owner at a time: tasks and threads pass a buffer on and never share it.
 public final class ChunkBuffer: @unchecked Sendable {
-    // Safe: the memory has one owner at a time, see above; base and capacity never change.
+    // Safe: the memory has one owner at a time; base and capacity never change.
     private let memory: UnsafeMutableRawBufferPointer
-    /// Bytes that are filled.
+    /// The number of filled bytes.
     public var count = 0
 
-    /// - Parameter capacity: bytes, usually `FileDescription.largestChunk`, 4 MiB at most for files
-    ///   of the official programs.
+    /// - Parameter capacity: The capacity in bytes, usually `FileDescription.largestChunk`; 4 MiB for official files.
     public init(capacity: Int) {
-        // Pages of their own: the allocator would keep buffers of this size for each thread that ever freed
-        // one (measured: 50 MiB after a download). Untouched pages take no memory, and what a buffer held goes
-        // with its pages.
+        // Map pages directly: malloc would cache such buffers for each thread that ever freed one (50 MiB after a
+        // download). Unused pages take no memory, and unmapping releases the content.
         memory = Self.map(max(capacity, 1))
     }
 
@@ -22,8 +19,8 @@ public final class ChunkBuffer: @unchecked Sendable {
 
     private static let hugePage = 2 << 20
 
-    /// Where the system has huge pages, two of them are a chunk: touched page by page, the first filling of
-    /// a buffer would cost a thousand faults, more than the encryption of what fills it.
+    /// Aligns to huge pages, of which two hold a chunk. Otherwise the first fill of a buffer causes a thousand page
+    /// faults, which cost more than the encryption.
     private static func map(_ size: Int) -> UnsafeMutableRawBufferPointer {
         let slack = size >= hugePage ? hugePage : 0
         let pages = mmap(nil, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
@@ -39,18 +36,18 @@ public final class ChunkBuffer: @unchecked Sendable {
     }
 
     public var capacity: Int { memory.count }
-    /// The filled bytes. Valid as long as the buffer is.
+    /// The filled bytes, valid for the life of the buffer.
     public var bytes: UnsafeMutableRawBufferPointer { .init(rebasing: memory[..<count]) }
-    /// Takes over what another one, no larger than this, holds. About 1 ms per 4 MiB: for a pool thread.
+    /// Copies the content of a buffer that is no larger. Takes about 1 ms per 4 MiB, so run it on a pool thread.
     func copy(_ other: ChunkBuffer) {
         memory.copyMemory(from: UnsafeRawBufferPointer(other.bytes))
         count = other.count
     }
-    /// All memory, filled or not.
+    /// The whole memory, filled or not.
     var storage: UnsafeMutableRawBufferPointer { memory }
 }
 
-/// A number of chunk buffers that tasks wait for. They are made when first needed.
+/// A limited number of chunk buffers, allocated on first use. Tasks wait for a free one.
 public final class ChunkBufferPool: Sendable {
     private let permits: AsyncSemaphore
     private let free = Lock<[ChunkBuffer]>([])
@@ -61,14 +58,14 @@ public final class ChunkBufferPool: Sendable {
         self.capacity = capacity
     }
 
-    /// Waits for a buffer.
+    /// Waits for a free buffer.
     /// - Throws: `.cancelled`.
     public func take() async throws(XFTPError) -> ChunkBuffer {
         guard await permits.acquire() else { throw .cancelled }
         return free.withLock { $0.popLast() } ?? ChunkBuffer(capacity: capacity)
     }
 
-    /// So many buffers more.
+    /// Raises the limit by `count` buffers.
     func grow(by count: Int) { for _ in 0..<count { permits.release() } }
 
     public func give(_ buffer: ChunkBuffer) {

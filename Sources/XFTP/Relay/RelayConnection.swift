@@ -7,7 +7,7 @@ final class RelayConnection: Sendable {
     private let http: HTTP2Client
     private let relay: RelayAddress
     private let settings: XFTPClientSettings
-    /// The TLS channel binding: names this session in every request and answer.
+    /// The TLS channel binding, which names this session in every request and response.
     var sessionID: [UInt8] { http.channelBinding }
     var isOpen: Bool { http.isOpen }
 
@@ -17,8 +17,8 @@ final class RelayConnection: Sendable {
         self.settings = settings
     }
 
-    /// Connects to the first address that answers, and shakes hands.
-    /// - Parameter health: is told how long the relay took to answer.
+    /// Connects to the first reachable address and performs the handshake.
+    /// - Parameter health: Receives the response time of the relay.
     static func open(
         _ relay: RelayAddress, settings: XFTPClientSettings, health: RelayHealth
     ) async throws(XFTPError) -> RelayConnection {
@@ -52,7 +52,7 @@ final class RelayConnection: Sendable {
         throw failure ?? XFTPError(.unreachable, "The relay \(relay.name) has no address.")
     }
 
-    /// Who describes files names relays, as many as they like: those that were never reached have their turns.
+    /// Delays connections to relays that were never reached. Received descriptions can name any number of them.
     private static func waitForTurn(
         _ relay: RelayAddress, _ settings: XFTPClientSettings
     ) async throws(XFTPError) {
@@ -61,7 +61,7 @@ final class RelayConnection: Sendable {
             guard ContinuousClock.now + delay < end else {
                 throw XFTPError(
                     .unreachable,
-                    "The relay \(relay.name) waits: files have named too many unknown relays within the hour."
+                    "The relay \(relay.name) is delayed: files named too many unknown relays in the last hour."
                 )
             }
             do {
@@ -86,36 +86,37 @@ final class RelayConnection: Sendable {
         guard let hello = ServerHello(decoding: hello) else { throw refusal(hello) }
         guard constantTimeEqual(hello.sessionID, sessionID) else {
             throw XFTPError(
-                .wrongIdentity, "The relay \(relay.name) names another session: somebody may sit between.")
+                .wrongIdentity,
+                "The relay \(relay.name) names another session; the connection may be intercepted.")
         }
-        // Network has checked that the chain belongs to the fingerprint and signed the leaf.
+        // The network module verified that the certificate chain belongs to the fingerprint.
         guard hello.certificates == http.peerCertificates else {
             throw XFTPError(
-                .wrongIdentity, "The relay \(relay.name) shows other certificates than its connection.")
+                .wrongIdentity, "The relay \(relay.name) presents other certificates than its connection.")
         }
         guard let leaf = hello.certificates.first.flatMap(SignedKey.publicKey(ofCertificate:)),
             let leafKey = VerifyingKey(spki: leaf), let key = SignedKey(hello.signedKey),
             key.isSigned(by: leafKey)
         else {
-            throw XFTPError(.wrongIdentity, "The relay \(relay.name) shows a key that it did not sign.")
+            throw XFTPError(.wrongIdentity, "The relay \(relay.name) presents a key that it did not sign.")
         }
         let supported = XFTPVersion.supported
         let version = min(hello.versions.upperBound, supported.upperBound)
         guard version >= max(hello.versions.lowerBound, supported.lowerBound) else {
             throw XFTPError(
-                .protocolViolation, "The relay \(relay.name) speaks no version of XFTP that is known here.")
+                .protocolViolation, "The relay \(relay.name) supports no known version of XFTP.")
         }
         guard let block = ClientHello(version: version, identity: relay.fingerprint).block() else {
-            throw .brokenProtocol("has a fingerprint that fits into no hello", relay)
+            throw .brokenProtocol("has a fingerprint that is too long for a hello", relay)
         }
         let answer = try await exchange(block, limit: Block.size)
         guard answer.isEmpty else { throw refusal(Block.unpad(answer) ?? []) }
     }
 
-    /// In the handshake a relay refuses with a bare word.
+    /// Maps the bare error word with which a relay refuses a handshake.
     private func refusal(_ message: [UInt8]) -> XFTPError {
         guard let error = XFTPProtocolError(text: String(decoding: message, as: UTF8.self)) else {
-            return .brokenProtocol("sent a hello that cannot be read", relay)
+            return .brokenProtocol("sent an invalid hello", relay)
         }
         return .refused(error, by: relay)
     }
@@ -128,7 +129,7 @@ final class RelayConnection: Sendable {
 
     // MARK: Requests
 
-    /// A command without chunk.
+    /// Sends a command without chunk.
     func perform(
         _ command: XFTPCommand, on entity: [UInt8] = [], signedBy key: SigningKey? = nil
     ) async throws(XFTPError) -> XFTPResponse {
@@ -137,8 +138,8 @@ final class RelayConnection: Sendable {
         return try read(answer)
     }
 
-    /// FPUT. After any refusal the connection is closed: the official relay does not give back the
-    /// window of bytes that it did not read, and every later request would hang.
+    /// Uploads a chunk with FPUT. Closes the connection after any failure, because the official relay does not restore
+    /// the flow-control window of unread bytes, and later requests would hang.
     func upload(_ chunk: ChunkBody, to entity: [UInt8], signedBy key: SigningKey) async throws(XFTPError) {
         let block = try block(.upload, on: entity, signedBy: key)
         let answer = CollectedBody(limit: Block.size)
@@ -147,7 +148,7 @@ final class RelayConnection: Sendable {
                 JoinedBody([BytesBody(block), chunk]), to: answer,
                 deadline: settings.deadline(bytes: chunk.length))
             guard case .ok = try read(answer.bytes) else {
-                throw XFTPError.brokenProtocol("answered an upload with something else", relay)
+                throw XFTPError.brokenProtocol("sent an unexpected response to an upload", relay)
             }
         } catch {
             close()
@@ -155,7 +156,7 @@ final class RelayConnection: Sendable {
         }
     }
 
-    /// FGET into `buffer`, decrypted and checked against the digest.
+    /// Fetches a chunk with FGET into `buffer`, decrypts it and checks its digest.
     func download(
         _ chunk: FileDescription.Chunk, on entity: [UInt8], signedBy key: SigningKey,
         into buffer: ChunkBuffer,
@@ -171,14 +172,14 @@ final class RelayConnection: Sendable {
             switch sink.response {
             case .file: break
             case .error(let error): throw XFTPError.refused(error, by: relay)
-            default: throw XFTPError.brokenProtocol("answered a download with something else", relay)
+            default: throw XFTPError.brokenProtocol("sent an unexpected response to a download", relay)
             }
             guard sink.isComplete(digest: chunk.digest) else {
                 close()
                 throw XFTPError(
                     .damaged,
-                    "Chunk \(chunk.number) from the relay \(relay.name) is not the one that the sender "
-                        + "described.")
+                    "Chunk \(chunk.number) from the relay \(relay.name) differs from the sender's "
+                        + "description.")
             }
         } catch {
             sink.takeBack()
@@ -204,7 +205,7 @@ final class RelayConnection: Sendable {
             return response
         } catch {
             switch error.code {
-            // Whatever made the session wrong, this connection will not get better.
+            // The session is broken, so close the connection.
             case .protocolViolation, .relay(.session): close()
             default: break
             }

@@ -1,11 +1,11 @@
 import Base
 
-/// The connections to one relay: as many as the settings allow, opened when they are needed, each
-/// with few requests at a time, closed when nobody uses them.
+/// The connections to one relay: opened on demand up to the limit of the settings, each with few concurrent requests,
+/// closed when idle.
 final class RelayConnections: Sendable {
     private struct Slot {
         let id: Int
-        /// nil while it is being opened.
+        /// nil while the connection is being opened.
         var connection: RelayConnection?
         var requests = 1
         var lastUse = ContinuousClock.now
@@ -16,14 +16,14 @@ final class RelayConnections: Sendable {
         var nextID = 0
         var isReaping = false
         var isClosed = false
-        /// Requests at once, at present.
+        /// The number of concurrent requests currently allowed.
         var allowed: Int
-        /// Those that a far relay is given beyond the ones of a near one are among them.
+        /// Whether `allowed` already includes the additional requests of a far relay.
         var isWidened = false
-        /// Transfers that went well since `allowed` changed.
+        /// Successful transfers since `allowed` changed.
         var successes = 0
-        /// Those who wait until a connection is open, or could not be opened. Each gets its permit when
-        /// anything changes, and looks again.
+        /// Tasks that wait until a connection was opened or failed to open. Any change wakes all of them to check
+        /// again.
         var waiting: [AsyncSemaphore] = []
 
         mutating func takeWaiting() -> [AsyncSemaphore] {
@@ -53,8 +53,7 @@ final class RelayConnections: Sendable {
         health = RelayHealth(memory: settings.failureMemory)
     }
 
-    /// Opens connections that will be needed in a moment, so that they are there when the first chunk is
-    /// made. Returns at once; what fails will fail again where somebody waits for it.
+    /// Opens connections before they are needed. Returns at once; failures repeat when a task waits for a connection.
     func openAhead(_ count: Int) {
         let ids = state.withLock { state in
             var ids: [Int] = []
@@ -67,14 +66,14 @@ final class RelayConnections: Sendable {
         }
         for id in ids {
             Task {
-                // Ahead of need: who needs it opens it again, and is told.
+                // Ignore the error: a task that needs the connection opens it again.
                 guard (try? await self.open(id)) != nil else { return }
                 self.release(id)
             }
         }
     }
 
-    /// Runs `body` on a connection; waits when all are in use.
+    /// Runs `body` on a connection. Waits if all are in use.
     func withConnection<Result: Sendable>(
         _ body: (RelayConnection) async throws(XFTPError) -> Result
     ) async throws(XFTPError) -> Result {
@@ -85,8 +84,8 @@ final class RelayConnections: Sendable {
         return try await body(connection)
     }
 
-    /// Runs a transfer of a chunk on a connection, and learns from it how many the network bears at
-    /// once: on a slow one many chunks that share it would all run into their deadlines, again and again.
+    /// Runs a chunk transfer and adapts the number of concurrent requests to its outcome. On a slow network too many
+    /// transfers would all miss their deadlines.
     func withTransfer(
         _ body: (RelayConnection) async throws(XFTPError) -> Void
     ) async throws(XFTPError) {
@@ -103,8 +102,7 @@ final class RelayConnections: Sendable {
         for _ in 0..<more { permits.release() }
     }
 
-    /// One request more after some successes, and at once all that a relay may have which turns out to be far
-    /// away; answers how many more these are.
+    /// Allows one more request after several successes, or all requests of a far relay at once. Returns the increase.
     private static func speedUp(_ state: inout State, maxRequests: Int, isFar: Bool) -> Int {
         var more = 0
         if isFar, !state.isWidened {
@@ -120,7 +118,7 @@ final class RelayConnections: Sendable {
         return more
     }
 
-    /// Half as many requests; answers how many fewer these are.
+    /// Halves the allowed requests. Returns the decrease.
     private static func slowDown(_ state: inout State) -> Int {
         let fewer = state.allowed / 2
         state.allowed -= fewer
@@ -128,7 +126,7 @@ final class RelayConnections: Sendable {
         return fewer
     }
 
-    /// Requests at once, at present.
+    /// The number of concurrent requests currently allowed.
     var requestsAllowed: Int { state.withLock { $0.allowed } }
 
     var farRoundTrip: Duration? { health.roundTrip(above: settings.farAfter) }
@@ -139,16 +137,16 @@ final class RelayConnections: Sendable {
             : settings.connectionsPerRelay
     }
 
-    /// No connection is open or being opened.
+    /// Whether no connection is open or being opened.
     var isEmpty: Bool { state.withLock { $0.slots.isEmpty } }
 
-    /// Closes all for good; requests under way fail.
+    /// Closes all connections permanently. Active requests fail.
     func close() {
         state.withLock { $0.isClosed = true }
         disconnect()
     }
 
-    /// Closes the connections that are open or being opened: requests under way fail, and the next one opens another.
+    /// Closes all connections. Active requests fail; the next request opens a new connection.
     func disconnect() {
         let (connections, waiting) = state.withLock { state in
             defer { state.slots = [] }
@@ -159,7 +157,7 @@ final class RelayConnections: Sendable {
     }
 
     private func choose() async throws(XFTPError) -> (Int, RelayConnection) {
-        // When the machine has slept, nobody has closed yet what was idle meanwhile, and its peer has.
+        // After the machine slept, connections may be idle too long and closed by the relay.
         closeIdle()
         while true {
             switch try state.withLock({ state throws(XFTPError) in try choice(&state) }) {
@@ -171,7 +169,7 @@ final class RelayConnections: Sendable {
         }
     }
 
-    /// An idle connection first, then a new one, then the one with the least to do.
+    /// Prefers an idle connection, then a new one, then the one with the fewest requests.
     private func choice(_ state: inout State) throws(XFTPError) -> Choice {
         if state.isClosed { throw .cancelled }
         state.slots.removeAll { $0.connection?.isOpen == false }
@@ -186,7 +184,7 @@ final class RelayConnections: Sendable {
             return .use(state.slots[best].id, connection)
         }
         if isFull {
-            // All others are still being opened.
+            // All other connections are still being opened.
             let opening = AsyncSemaphore(0)
             state.waiting.append(opening)
             return .wait(opening)
@@ -232,13 +230,13 @@ final class RelayConnections: Sendable {
         }
         for opening in waiting { opening.release() }
         guard startsReaping else { return }
-        // Weak, so that a client that is dropped takes its connections with it.
+        // Weak, so that a released client closes its connections.
         Task { [weak self, idleTime = settings.idleTime] in
             repeat { try? await Task.sleep(for: idleTime) } while self?.reap() ?? false
         }
     }
 
-    /// True when there is more to watch.
+    /// Returns whether connections remain.
     private func reap() -> Bool {
         closeIdle()
         return state.withLock { state in
@@ -247,7 +245,7 @@ final class RelayConnections: Sendable {
         }
     }
 
-    /// Closes what was not used for a while.
+    /// Closes connections idle for `idleTime`.
     private func closeIdle() {
         let limit = ContinuousClock.now - settings.idleTime
         let idle = state.withLock { state in

@@ -3,8 +3,8 @@ import Glibc
 import Network
 import Posix
 
-/// Finds the numeric addresses of a relay that the policy lets through. Connections are made to
-/// those very addresses, so that a second look-up cannot lead elsewhere.
+/// Resolves a relay's hosts to addresses that the policy allows. Connections use these addresses, so a second lookup
+/// cannot redirect them.
 enum RelayResolver {
     private static let maxAddresses = 8
 
@@ -36,7 +36,7 @@ enum RelayResolver {
                 }
             }
         }
-        // Who named the relay may have given it as many as they like.
+        // A stranger's description may name any number of addresses.
         guard endpoints.isEmpty else { return isChosen ? endpoints : Array(endpoints.prefix(maxAddresses)) }
         if refused > 0 { throw internalAddress(of: relay) }
         guard let failure else {
@@ -48,9 +48,8 @@ enum RelayResolver {
             cause: failure)
     }
 
-    /// The hosts of a relay as a proxy takes them: names stay names, onion addresses come first. The proxy
-    /// decides what a name leads to; internal addresses in any spelling and names of this machine are refused here as
-    /// ever.
+    /// Returns a relay's hosts for a proxy: names unresolved, onion addresses first. The proxy resolves names, but
+    /// internal addresses in any spelling and names of this machine are rejected here.
     static func endpointsForProxy(
         of relay: RelayAddress, policy: OutboundPolicy
     ) throws(XFTPError) -> [Endpoint] {
@@ -71,8 +70,7 @@ enum RelayResolver {
     }
 }
 
-/// One question to the name service, which may take many seconds: on a thread of its own, given up
-/// when the task is cancelled.
+/// One lookup on its own thread, because it may take many seconds. Abandoned if the task is cancelled.
 private final class LookUp: Sendable {
     enum Outcome {
         case found([String])
@@ -123,7 +121,7 @@ private final class LookUp: Sendable {
         var list: UnsafeMutablePointer<addrinfo>?
         var code = getaddrinfo(host, nil, &hints, &list)
         if code != 0 {
-            // A machine with nothing but loopback has no configured address family.
+            // A machine with only loopback has no configured address family.
             hints.ai_flags = 0
             code = getaddrinfo(host, nil, &hints, &list)
         }

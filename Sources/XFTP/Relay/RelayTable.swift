@@ -1,12 +1,11 @@
 import Base
 
-/// The relays that a client talks to, each with its connections. One that nobody has used for the idle
-/// time, and to which no connection is left, is forgotten together with what was learned about it; a
-/// failure is remembered for its own time.
+/// The relays of a client and their connections. A relay without users, connections and recent failures is removed
+/// after the idle time.
 final class RelayTable: Sendable {
     private struct Entry {
         let connections: RelayConnections
-        /// Those who are using it right now.
+        /// The number of current users.
         var users = 0
         var lastUse = ContinuousClock.now
     }
@@ -21,7 +20,7 @@ final class RelayTable: Sendable {
 
     init(settings: XFTPClientSettings) { self.settings = settings }
 
-    /// Relays that are known at present.
+    /// The number of known relays.
     var count: Int { state.withLock { $0.entries.count } }
 
     /// Runs `body` with the connections to a relay, which stays in the table meanwhile.
@@ -33,20 +32,20 @@ final class RelayTable: Sendable {
         return try await body(connections)
     }
 
-    /// For what does not wait.
+    /// Runs a synchronous `body` with the connections to a relay.
     func with<Result>(_ relay: RelayAddress, _ body: (RelayConnections) -> Result) -> Result {
         let connections = enter(relay)
         defer { leave(relay, connections) }
         return body(connections)
     }
 
-    /// Whether a relay failed a moment ago.
+    /// Returns whether a relay failed recently.
     func isAvoided(_ relay: RelayAddress) -> Bool {
         let connections = state.withLock { $0.entries[relay.withoutPassword]?.connections }
         return connections?.health.isAvoided ?? false
     }
 
-    /// Closes all connections and forgets all relays.
+    /// Closes all connections and removes all relays.
     func close() {
         let all = state.withLock { state in
             defer { state.entries = [:] }
@@ -55,13 +54,13 @@ final class RelayTable: Sendable {
         for connections in all { connections.close() }
     }
 
-    /// Closes all connections; what was learned about relays is kept.
+    /// Closes all connections and keeps the state of the relays.
     func disconnect() {
         let all = state.withLock { $0.entries.values.map(\.connections) }
         for connections in all { connections.disconnect() }
     }
 
-    /// The password serves for one command only; connections are the same with it and without.
+    /// Ignores the password, which only FNEW uses.
     private func enter(_ relay: RelayAddress) -> RelayConnections {
         let relay = relay.withoutPassword
         return state.withLock { state in
@@ -77,7 +76,7 @@ final class RelayTable: Sendable {
     private func leave(_ relay: RelayAddress, _ connections: RelayConnections) {
         let relay = relay.withoutPassword
         let startsSweeping = state.withLock { state in
-            // Closed meanwhile, it may be another one.
+            // After `close()` the entry may be another one.
             guard state.entries[relay]?.connections === connections else { return false }
             state.entries[relay]?.users -= 1
             state.entries[relay]?.lastUse = .now
@@ -85,13 +84,13 @@ final class RelayTable: Sendable {
             return !state.isSweeping
         }
         guard startsSweeping else { return }
-        // Weak, so that a client that is dropped takes its connections with it.
+        // Weak, so that a released client closes its connections.
         Task { [weak self, idleTime = settings.idleTime] in
             repeat { try? await Task.sleep(for: idleTime) } while self?.sweep() ?? false
         }
     }
 
-    /// Forgets what was not used for a while; true when there is more to watch.
+    /// Removes unused relays. Returns whether relays remain.
     private func sweep() -> Bool {
         state.withLock { state in
             let limit = ContinuousClock.now - settings.idleTime

@@ -1,9 +1,8 @@
 import Base
 import Posix
 
-/// One chunk from one of its relays. They are asked one after another: the next one when the one before has failed,
-/// and also when that has sent nothing at all for a while. Then the first byte decides which of the two goes
-/// on; the other is given up, so that nothing is fetched twice for long. None is asked twice.
+/// Fetches one chunk from one of its relays. Asks the next relay if the previous one failed or sent nothing for a
+/// while. The first byte decides between two relays, and the other transfer is cancelled. Asks no relay twice.
 struct ReplicaRace {
     typealias Replica = FileDescription.Replica
 
@@ -16,16 +15,16 @@ struct ReplicaRace {
     }
 
     private enum Event: Sendable {
-        /// Time to see who is silent.
+        /// Time to check for silent relays.
         case look
-        /// The first byte since more than one was asked.
+        /// The first byte while several relays were asked.
         case byte(Int)
         case ended(Int, XFTPError?)
     }
 
     private let client: XFTPClient
     private let chunk: FileDescription.Chunk
-    /// Where the caller wants the chunk. Only one attempt at a time has it, any other one has its own.
+    /// The caller's buffer. One attempt at a time uses it; other attempts use their own.
     private let buffer: ChunkBuffer
     private let counter: ByteCounter
     private let timeout: Duration
@@ -33,16 +32,16 @@ struct ReplicaRace {
     private var waiting: ArraySlice<Replica>
     private var attempts: [Int: Attempt] = [:]
     private var asked = 0
-    /// Whether more than one is asked and no byte has decided yet.
+    /// Whether several relays were asked and no byte has decided yet.
     private let isUndecided = Lock(false)
     private let events: AsyncStream<Event>
     private let mailbox: AsyncStream<Event>.Continuation
 
-    /// Those that refused for good.
+    /// Replicas that were refused permanently.
     private(set) var refused: [Replica] = []
     private var failure: XFTPError?
 
-    /// - Parameter replicas: in the order in which they are asked.
+    /// - Parameter replicas: The replicas in the order of asking.
     init(
         _ chunk: FileDescription.Chunk, replicas: [Replica], into buffer: ChunkBuffer, client: XFTPClient,
         counter: @escaping ByteCounter
@@ -56,9 +55,9 @@ struct ReplicaRace {
         (events, mailbox) = AsyncStream.makeStream()
     }
 
-    /// Returns when the chunk is in the buffer. Throws what can still get better, if anything can.
+    /// Returns when the chunk is in the buffer. Throws a temporary error if there was one.
     mutating func run() async throws(XFTPError) {
-        guard askNext() else { throw XFTPError(.damaged, "Chunk \(chunk.number) lies on no relay.") }
+        guard askNext() else { throw XFTPError(.damaged, "Chunk \(chunk.number) is on no relay.") }
         var winner: ChunkBuffer?
         loop: for await event in events {
             switch event {
@@ -70,14 +69,14 @@ struct ReplicaRace {
                 if winner != nil || attempts.isEmpty && !askNext() { break loop }
             }
         }
-        // Nobody may write to a buffer when this returns, whether it went well or the task was cancelled.
+        // No attempt may write to a buffer after this returns, so wait for all of them.
         for attempt in attempts.values { attempt.task.cancel() }
         for attempt in attempts.values { await attempt.task.value }
         if let winner { return await take(winner) }
         throw Task.isCancelled ? .cancelled : failure ?? .cancelled
     }
 
-    /// False when all have been asked.
+    /// Returns false if all relays were asked.
     @discardableResult
     private mutating func askNext() -> Bool {
         guard let replica = waiting.popFirst() else { return false }
@@ -111,7 +110,7 @@ struct ReplicaRace {
         return true
     }
 
-    /// Asks one more when all that were asked are silent.
+    /// Asks the next relay if all asked ones are silent.
     private mutating func look() {
         let shortest = attempts.values.map { $0.health.silence(since: $0.start) }.min() ?? .zero
         if shortest < timeout { return lookAgain(after: timeout - shortest) }
@@ -136,11 +135,11 @@ struct ReplicaRace {
     private mutating func note(_ error: XFTPError, _ attempt: Attempt) {
         var error = error
         if error.code == .cancelled {
-            // It lost; should the winner fail, it may do better another time.
+            // This attempt lost the race; it may succeed later if the winner fails.
             error = XFTPError(.timedOut, "The relay \(attempt.replica.relay.name) sent nothing for a while.")
         }
         if !error.isTemporary { refused.append(attempt.replica) }
-        // What can still get better decides whether there is another round.
+        // A temporary error allows another round.
         if failure == nil || error.isTemporary { failure = error }
     }
 

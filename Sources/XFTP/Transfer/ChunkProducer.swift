@@ -2,28 +2,26 @@ import Base
 import Cryptography
 import Posix
 
-/// Makes the encrypted chunks of a file in order: header, content, padding, sealed as one stream,
-/// the tag at the end of the last. Chunks are made in order, from one thread at a time; those that were made can be
-/// made again meanwhile, from any thread.
+/// Encrypts the chunks of a file in order: header, content and padding sealed as one stream, the tag at the end of the
+/// last chunk. `produce` runs on one thread at a time. `produceAgain` may run meanwhile on any thread.
 final class ChunkProducer: @unchecked Sendable {
-    // Safe: `FileUpload` asks for one chunk after the other, each from one pool thread, and they alone touch what
-    // changes.
+    // Safe: `FileUpload` produces one chunk after the other, and only `produce` changes state.
     let sizes: [UInt32]
     private let source: any UploadSource
     private let header: [UInt8]
-    /// For positions without order; the other one is as far as the file was made.
+    /// For random access. `box` follows the sequential position.
     private let keystream: StreamBox
     private var box: StreamBox
     private var position: UInt64 = 0
 
-    /// - Parameter isSingle: one chunk only, the smallest that holds the file.
+    /// - Parameter isSingle: Whether to use a single chunk of the smallest sufficient size.
     init(source: any UploadSource, state: UploadState, isSingle: Bool) throws(XFTPError) {
         self.source = source
         header = FileHeader.encode(name: state.fileName, contentSize: source.size)
         let fileSize = UInt64(header.count - 8) + source.size
         if isSingle {
             guard let size = ChunkPlan.singleSize(for: fileSize) else {
-                throw XFTPError(.tooLarge, "The file has so many chunks that its description fits into none.")
+                throw XFTPError(.tooLarge, "The file description is too long for a chunk.")
             }
             sizes = [size]
         } else {
@@ -33,11 +31,11 @@ final class ChunkProducer: @unchecked Sendable {
             keystream = try StreamBox(key: state.keyBytes, nonce: state.nonceBytes)
             box = keystream
         } catch {
-            throw XFTPError(.wrongState, "The state of the upload has no proper key.", cause: error)
+            throw XFTPError(.wrongState, "The saved state of the upload has an invalid key.", cause: error)
         }
     }
 
-    /// Fills `buffer` with chunk `index`, which must be the next.
+    /// Fills `buffer` with chunk `index`, which must be the next one.
     func produce(_ index: Int, into buffer: ChunkBuffer) throws(XFTPError) {
         buffer.count = Int(sizes[index])
         let end = position + UInt64(buffer.count)
@@ -55,9 +53,9 @@ final class ChunkProducer: @unchecked Sendable {
         position = end
     }
 
-    /// Fills `buffer` with a chunk that was made before and is not the last one, whose end is the tag.
+    /// Fills `buffer` again with a produced chunk, except the last one, which ends with the tag.
     func produceAgain(_ index: Int, into buffer: ChunkBuffer) throws(XFTPError) {
-        precondition(index < sizes.count - 1, "the tag of the whole is made once")
+        precondition(index < sizes.count - 1, "the last chunk cannot be produced again")
         buffer.count = Int(sizes[index])
         let start = sizes[..<index].reduce(0) { $0 + UInt64($1) }
         try inPieces(buffer.bytes, from: start) { (piece, start) throws(XFTPError) in
@@ -66,7 +64,8 @@ final class ChunkProducer: @unchecked Sendable {
         }
     }
 
-    /// Pieces that stay in the processor's cache between reading and sealing, each with its place in the stream.
+    /// Calls `body` with pieces that stay in the processor's cache between reading and sealing, and with their stream
+    /// offsets.
     private func inPieces(
         _ target: UnsafeMutableRawBufferPointer, from start: UInt64,
         _ body: (UnsafeMutableRawBufferPointer, UInt64) throws(XFTPError) -> Void
@@ -96,7 +95,7 @@ final class ChunkProducer: @unchecked Sendable {
             let count = Int(min(UInt64(slice.count - filled), source.size - offset))
             let part = UnsafeMutableRawBufferPointer(rebasing: slice[filled..<filled + count])
             guard try reading({ try read(part, offset) }) == count else {
-                throw XFTPError(.source, "The file became shorter while it was being sent.")
+                throw XFTPError(.source, "The file was truncated while it was being sent.")
             }
             filled += count
         }
@@ -112,9 +111,9 @@ final class ChunkProducer: @unchecked Sendable {
     }
 }
 
-/// SHA-512 of the whole encrypted file, chunk after chunk. Runs beside the sealing of the next chunk.
+/// The SHA-512 of the whole encrypted file, updated chunk by chunk while the next chunk is sealed.
 final class FileDigest: @unchecked Sendable {
-    // Safe: each update waits for the one before it, see `FileUpload`.
+    // Safe: each update waits for the previous one, see `FileUpload`.
     private var digest = SHA512()
 
     func update(_ buffer: ChunkBuffer) { digest.update(UnsafeRawBufferPointer(buffer.bytes)) }

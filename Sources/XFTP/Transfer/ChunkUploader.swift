@@ -2,7 +2,7 @@ import Base
 import Cryptography
 import Posix
 
-/// Brings single chunks to relays: digest, record, bytes. Skips what an earlier attempt has done.
+/// Uploads single chunks: digest, record, bytes. Skips chunks that an earlier attempt uploaded.
 final class ChunkUploader: Sendable {
     private let client: XFTPClient
     private let relays: [RelayAddress]
@@ -11,7 +11,7 @@ final class ChunkUploader: Sendable {
     private let sent = Lock<Int64>(0)
     private let progress: @Sendable (UInt64, UInt64) -> Void
     private let wentFar = Lock(false)
-    /// A line is wide when a chunk takes at most so many round trips, those of slow start among them.
+    /// The maximum number of round trips per chunk, slow start included, on a line with high bandwidth.
     private static let wide = 12
     private let firstFailure = Lock<XFTPError?>(nil)
 
@@ -26,11 +26,11 @@ final class ChunkUploader: Sendable {
         total = sizes.reduce(0) { $0 + UInt64($1) }
     }
 
-    /// The failure that ended the upload; those after it only follow from it.
+    /// The failure that ended the upload. Later ones are its consequences.
     var failure: XFTPError? { firstFailure.withLock { $0 } }
 
-    /// A chunk went to a relay that is far away in few round trips: there it waits one for its record and another
-    /// for its confirmation, in which others can fill the line.
+    /// Whether a chunk went to a far relay in few round trips. Each such chunk waits a round trip for its record and
+    /// another for its confirmation, so more chunks in parallel use the bandwidth better.
     var isFar: Bool { wentFar.withLock { $0 } }
 
     func throwFailure() throws(XFTPError) {
@@ -41,7 +41,7 @@ final class ChunkUploader: Sendable {
         do throws(XFTPError) {
             try await uploadToSome(chunk)
         } catch {
-            // What was only cancelled because something else failed tells nothing.
+            // Ignore cancellations that another failure caused.
             firstFailure.withLock { if $0 == nil, error.code != .cancelled { $0 = error } }
             throw error
         }
@@ -51,7 +51,7 @@ final class ChunkUploader: Sendable {
         let digest = try await chunk.digest()
         if let known = records.state.chunk(chunk.index) {
             guard known.digest == Base64URL.encode(digest) else {
-                throw XFTPError(.source, "The file is not the same any more as when its upload began.")
+                throw XFTPError(.source, "The file changed after its upload began.")
             }
             if known.isUploaded {
                 count(chunk.count)
@@ -60,7 +60,7 @@ final class ChunkUploader: Sendable {
             do throws(XFTPError) {
                 return try await finish(known, chunk)
             } catch {
-                // The record may have gone meanwhile, or its relay is away; then the chunk is made anew.
+                // The record may have expired or its relay is unreachable, so create the chunk again.
                 if Self.isOfThisSide(error) { throw error }
             }
         }
@@ -77,7 +77,7 @@ final class ChunkUploader: Sendable {
         throw failure ?? .cancelled
     }
 
-    /// Another record, or another relay, would change nothing.
+    /// Whether another record or relay would not help.
     private static func isOfThisSide(_ error: XFTPError) -> Bool {
         error.code == .cancelled || error.code == .storage
     }
@@ -127,9 +127,8 @@ final class ChunkUploader: Sendable {
     }
 }
 
-/// How much of a chunk counts while its relay has not said that it has it. What has left may still lie in the
-/// buffers of this machine, of a slow line all of a chunk: three quarters of it count, so that nobody sees a
-/// full bar before the relay has everything.
+/// The share of a chunk that counts as sent before the relay confirms it. Sent bytes may still be in local buffers, so
+/// only three quarters count and progress stays below 100 %.
 final class UnconfirmedBytes: Sendable {
     private struct State {
         var left = 0
@@ -143,7 +142,7 @@ final class UnconfirmedBytes: Sendable {
 
     private let state = Lock(State())
 
-    /// More bytes have left, or fewer when an attempt is taken back: answers what that adds to the count.
+    /// Adds bytes sent, or subtracts those of a failed attempt. Returns the change of the count.
     func left(_ bytes: Int) -> Int {
         state.withLock { state in
             state.left += bytes
@@ -151,6 +150,6 @@ final class UnconfirmedBytes: Sendable {
         }
     }
 
-    /// The relay has all of the chunk.
+    /// Counts the whole chunk after the relay confirmed it. Returns the change of the count.
     func confirmed(_ bytes: Int) -> Int { state.withLock { $0.move(to: bytes) } }
 }

@@ -2,35 +2,34 @@ import Base
 import Cryptography
 import Posix
 
-/// Where a downloaded file goes. Blocking; called on pool threads.
+/// The destination of a downloaded file. Methods block and run on pool threads.
 ///
-/// Nothing that was written counts before `finish`. What an interrupted download has written is read
-/// back by the next one, which uses what proves right, writes it again and fetches the rest. Whatever is thrown ends the
-/// download with `XFTPError.storage` and becomes its cause, a `SystemError` where the disk refused; an `XFTPError` is
-/// thrown on.
+/// Nothing counts before `finish`. A resumed download reads earlier bytes back, verifies them, writes them again and
+/// fetches the rest. An error ends the download as the cause of `XFTPError.storage`; disk errors are `SystemError`s. An
+/// `XFTPError` is rethrown unchanged.
 public protocol DownloadDestination: Sendable {
-    /// Bytes of content that an earlier attempt left, from the start of the content on.
+    /// Returns the number of content bytes that an earlier attempt left, from the start of the content.
     func bytesPresent() throws -> UInt64
-    /// The header has been read. Called once, before `write`.
+    /// Receives the header. Called once, before `write`.
     func begin(_ header: FileHeader) throws
-    /// Reads present bytes back, from any place, while other places are being written.
+    /// Reads present bytes at any offset, also while other offsets are written.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int
-    /// The next bytes of content, in order from 0. `bytes` may be changed.
+    /// Writes the next bytes of content, in order from 0. `bytes` may be changed.
     func write(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) throws
-    /// The whole file has been checked and is `size` bytes long: make it durable.
+    /// Called when the whole file of `size` bytes was verified. Makes it durable.
     func finish(size: UInt64) throws
 }
 
-/// A CryptoFile, written without plaintext ever being on disk, and read back before it counts. Resumable when
-/// file and arguments are the same as before.
+/// Writes a CryptoFile without plaintext on disk and verifies it by reading it back. Can be resumed with the same file
+/// and arguments.
 public final class CryptoFileDestination: DownloadDestination {
     private let file: OpenFile
     private let cipher: StreamBox
-    /// Encrypts and authenticates what is written, in order, and makes the tags by which it is read back.
+    /// Encrypts and authenticates written bytes in order and computes block tags for reading back.
     private let sealing: Lock<(box: StreamBox, tags: BlockTagging)>
 
-    /// - Parameter file: open for reading and writing.
-    /// - Throws: `.invalidKey` for arguments of other lengths.
+    /// - Parameter file: A file open for reading and writing.
+    /// - Throws: `.invalidKey` for arguments of wrong lengths.
     public init(file: OpenFile, arguments: FileArguments) throws(CryptographyError) {
         self.file = file
         cipher = try StreamBox(key: arguments.key, nonce: arguments.nonce)
@@ -55,12 +54,11 @@ public final class CryptoFileDestination: DownloadDestination {
             sealing.tags.add(UnsafeRawBufferPointer(bytes))
         }
         try file.write(UnsafeRawBufferPointer(bytes), at: offset)
-        // So that the flush at the end has little left to do.
+        // Start writeback early, so that the final flush is short.
         file.beginWritingBack()
     }
 
-    /// - Throws: `SystemError` where the disk refuses; `CryptographyError` `.notAuthentic` when it does not keep
-    ///   what was written.
+    /// - Throws: `SystemError` for disk errors; `CryptographyError` `.notAuthentic` if the disk returns other bytes.
     public func finish(size: UInt64) throws {
         let (tag, tags) = sealing.withLock { sealing in
             let tag = sealing.box.tag()
@@ -75,7 +73,7 @@ public final class CryptoFileDestination: DownloadDestination {
     }
 }
 
-/// Content that stays in memory, up to a limit: the description behind a redirect.
+/// Keeps content in memory: the description behind a redirect.
 final class MemoryDestination: DownloadDestination {
     private let content = Lock<[UInt8]>([])
 

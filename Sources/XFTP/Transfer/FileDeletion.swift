@@ -1,9 +1,8 @@
-/// Removes files from relays.
+/// Deletes files from relays.
 public enum FileDeletion {
-    /// Deletes all chunks that a sender's description names. A chunk that is gone already counts as
-    /// deleted.
-    /// - Throws: `.malformedDescription` for a recipient's; the first failure of `XFTPClient.delete`, after all
-    ///   have been tried.
+    /// Deletes all chunks of a sender's description. A missing chunk counts as deleted.
+    /// - Throws: `.malformedDescription` for a recipient's description; the first failure of `XFTPClient.delete`, after
+    ///   all chunks were tried.
     public static func run(_ description: FileDescription, client: XFTPClient) async throws(XFTPError) {
         guard description.party == .sender else {
             throw XFTPError(
@@ -19,22 +18,20 @@ public enum FileDeletion {
         try await Command.delete.carryOut(on: replicas, client: client)
     }
 
-    /// Tells the relays that this recipient has the file (FACK); a relay that does not know the chunk
-    /// any more is content.
-    /// - Throws: the first other failure of `XFTPClient.acknowledge`, after all have been tried.
+    /// Tells the relays that this recipient has the file (FACK). Relays without the chunk are ignored.
+    /// - Throws: The first failure of `XFTPClient.acknowledge`, after all chunks were tried.
     public static func acknowledge(
         _ description: FileDescription, client: XFTPClient
     ) async throws(XFTPError) {
         try await Command.acknowledge.carryOut(on: description.chunks.flatMap(\.replicas), client: client)
     }
 
-    /// A value and not a function: a task of a group captures none, since optimised builds have lost one that throws a
-    /// type of its own.
+    /// A value instead of a closure, because optimised builds lost typed errors of closures captured by group tasks.
     private enum Command: Sendable {
         case delete
         case acknowledge
 
-        /// For every replica, sixteen at once; the first failure is thrown after all have been tried.
+        /// Runs the command for every replica, sixteen at once. Throws the first failure after all were tried.
         func carryOut(
             on replicas: [FileDescription.Replica], client: XFTPClient
         ) async throws(XFTPError) {
@@ -50,7 +47,7 @@ public enum FileDeletion {
             if let failure { throw failure }
         }
 
-        /// Nil also where the relay does not know the chunk any more.
+        /// Returns nil on success and for unknown chunks.
         private func failure(on replica: FileDescription.Replica, client: XFTPClient) async -> XFTPError? {
             do throws(XFTPError) {
                 let key = try XFTPClient.key(of: replica)

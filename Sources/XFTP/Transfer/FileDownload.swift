@@ -2,20 +2,21 @@ import Base
 import Cryptography
 import Posix
 
-/// Fetches a whole file: several chunks at once, written in order, checked one by one and as a whole.
-/// Memory: 24 MiB of chunks.
+/// Downloads a whole file: fetches several chunks at once, writes them in order, and verifies each chunk and the whole.
+/// Uses 24 MiB of memory for chunks.
 public enum FileDownload {
-    /// Bytes of chunks in memory at once: six of the largest official size.
+    /// The memory for chunks in bytes: six of the largest official size.
     static let memory = 24 << 20
 
-    /// Downloads what `description` describes, a redirect followed first, into `destination`.
+    /// Downloads the described file into `destination`. Follows a redirect first.
     ///
     /// - Parameters:
-    ///   - contentSize: in bytes, as the file was announced; nil if nothing was said of it.
-    ///   - progress: encrypted bytes that are here, and in all. Called often, from any thread.
-    /// - Returns: the header of the file.
-    /// - Throws: as `followRedirect`, `ChunkwiseReader` and `XFTPClient.fetch`; `.damaged` when header or whole
-    ///   are not right, before anything is fetched or written if the size is another; `.storage` when `destination` refuses, with its error as the cause.
+    ///   - contentSize: The announced size in bytes, or nil if unknown.
+    ///   - progress: Receives encrypted bytes received and in total. Called often, from any thread.
+    /// - Returns: The header of the file.
+    /// - Throws: The errors of `followRedirect`, `ChunkwiseReader` and `XFTPClient.fetch`; `.damaged` if the header or
+    ///   the whole file is wrong. A wrong size is thrown before anything is fetched or written. `.storage` if
+    ///   `destination` fails, with its error as the cause.
     @discardableResult
     public static func run(
         _ description: FileDescription, client: XFTPClient, to destination: any DownloadDestination,
@@ -33,12 +34,11 @@ public enum FileDownload {
     }
 
     fileprivate static let otherSize = XFTPError(
-        .damaged, "The file has another length than its message says; it is not received.")
+        .damaged, "The file's size differs from the size in its message; it was not received.")
 
-    /// The description itself, or the one that it leads to, which must be of the announced size and
-    /// digest.
-    /// - Throws: as `run` for what it leads to; `.malformedDescription` when that is no description, `.damaged`
-    ///   when it is that of another file.
+    /// Returns the description, or the one to which it redirects. The latter must have the announced size and digest.
+    /// - Throws: The errors of `run`; `.malformedDescription` if the target is no description, `.damaged` if it
+    ///   describes another file.
     public static func followRedirect(
         _ description: FileDescription, client: XFTPClient
     ) async throws(XFTPError) -> FileDescription {
@@ -48,7 +48,7 @@ public enum FileDownload {
         let content = MemoryDestination()
         try await run(direct, client: client, to: content)
         guard let text = String(validating: content.bytes, as: UTF8.self) else {
-            throw XFTPError(.malformedDescription, "The link leads to something that is no file description.")
+            throw XFTPError(.malformedDescription, "The link does not lead to a file description.")
         }
         let found = try await FileDescription.parse(text)
         guard found.size == redirect.size, found.digest == redirect.digest, found.redirect == nil else {
@@ -58,15 +58,15 @@ public enum FileDownload {
     }
 }
 
-/// One download under way.
+/// A download in progress.
 private final class OrderedDownload: Sendable {
     private let reader: ChunkwiseReader
     private let destination: any DownloadDestination
     private let contentSize: UInt64?
     private let progress: @Sendable (UInt64, UInt64) -> Void
     private let pool: ChunkBufferPool
-    /// Chunks under way at once: as many as there are buffers, or the next one in order might wait for
-    /// a buffer that a later one holds.
+    /// The number of chunks in progress, equal to the number of buffers. More would deadlock: the next chunk in order
+    /// could wait for a buffer that a later one holds.
     private let window: Int
     private let received = Lock<Int64>(0)
     private let header = Lock<FileHeader?>(nil)
@@ -88,7 +88,7 @@ private final class OrderedDownload: Sendable {
         var check = try WholeFileCheck(reader.description)
         var next = 0
         if present > 0 {
-            // The header tells where the present bytes belong.
+            // The header gives the offset of the present bytes.
             check = try await consume(try await obtain(0, present: 0), chunk: 0, check: check)
             next = 1
         }
@@ -130,7 +130,7 @@ private final class OrderedDownload: Sendable {
         }
     }
 
-    /// The encrypted chunk: what an earlier attempt left of it when that proves right, otherwise from
+    /// Returns the encrypted chunk: from the destination if an earlier attempt left it and it verifies, otherwise from
     /// a relay.
     private func obtain(_ chunk: Int, present: UInt64) async throws(XFTPError) -> ChunkBuffer {
         let buffer = try await pool.take()
@@ -147,7 +147,7 @@ private final class OrderedDownload: Sendable {
         }
     }
 
-    /// Encrypts again what is in the destination. Only chunks that are all content can be had so.
+    /// Encrypts present content again. Works only for chunks that contain nothing but content.
     private func recover(_ chunk: Int, present: UInt64, into buffer: ChunkBuffer) throws -> Bool {
         guard let header = header.withLock({ $0 }) else { return false }
         let range = reader.streamRange(ofChunk: chunk)
@@ -162,7 +162,7 @@ private final class OrderedDownload: Sendable {
         return SHA256.hash(UnsafeRawBufferPointer(buffer.bytes)) == reader.description.chunks[chunk].digest
     }
 
-    /// Checks, decrypts and writes the next chunk.
+    /// Verifies, decrypts and writes the next chunk.
     private func consume(
         _ buffer: ChunkBuffer, chunk: Int, check: WholeFileCheck
     ) async throws(XFTPError) -> WholeFileCheck {
@@ -194,7 +194,7 @@ private final class OrderedDownload: Sendable {
         return header
     }
 
-    /// Blocking work at the destination, whose errors are about storage.
+    /// Runs blocking work of the destination and wraps its errors.
     private func storing<Result: Sendable>(
         _ body: @escaping @Sendable () throws -> Result
     ) async throws(XFTPError) -> Result {

@@ -2,49 +2,49 @@ import Base
 import Cryptography
 import Posix
 
-/// What an upload gives.
+/// The descriptions of an uploaded file.
 public struct UploadedFile: Sendable {
-    /// Deletes the file from the relays. Never given to others.
+    /// The sender's description, which can delete the file from the relays. Never shared.
     public let sender: FileDescription
-    /// One for each recipient: each has its own IDs and keys.
+    /// One description for each recipient, with its own IDs and keys.
     public let recipients: [FileDescription]
 }
 
-/// Brings a file to relays in one pass and without a temporary copy: it is read once, sealed chunk
-/// by chunk, and several chunks are on their way at once. Memory: `buffers` chunks, and some more when a
-/// relay is far away on a wide line.
+/// Uploads a file in one pass without a temporary copy: reads it once, seals it chunk by chunk and uploads several
+/// chunks at once. Uses memory for `buffers` chunks, and more if a relay is far away on a line with high bandwidth.
 public enum FileUpload {
-    /// What happens to the chunks on the relays when an upload ends before it is complete.
+    /// The treatment of uploaded chunks when an upload ends early.
     public enum AbandonedChunks: Sendable {
-        /// They stay, to be resumed with the saved state.
+        /// Keep them, to resume with the saved state.
         case keep
-        /// They are deleted, as far as the relays can be reached within some seconds.
+        /// Delete them, if the relays respond within some seconds.
         case delete
     }
 
-    /// Chunks in memory at once, 4 MiB each at most.
+    /// The number of chunks in memory, at most 4 MiB each.
     public static let buffers = 6
 
-    /// And so many more for relays far away on a wide line.
+    /// The number of additional chunks for far relays.
     static let moreBuffers = 6
 
-    /// Connections to a relay that are opened while the first chunk is being made.
+    /// The number of connections to a relay opened while the first chunk is sealed.
     static let connectionsAhead = 4
 
     /// Uploads `source`.
     ///
     /// - Parameters:
-    ///   - fileName: goes into the encrypted header.
-    ///   - recipients: how many descriptions, at least 1.
-    ///   - relays: with their passwords; chunks go to them alternately, and to the next one where one fails.
-    ///   - state: of an earlier attempt with the same file, name and number of recipients.
-    ///   - save: called with the new state on a pool thread, one call at a time: when the upload begins,
-    ///     about twice a second while chunks are added, and when it ends. What it throws ends the upload.
-    ///   - progress: encrypted bytes that have left, and in all; of a chunk at most three quarters before its
-    ///     relay has confirmed it. Called often, from any thread.
-    /// - Throws: `.noRelay`, `.tooLarge` for more than XFTP carries, `.source` when `source` throws or has
-    ///   changed, `.storage` when `save` throws, `.wrongState` for the state of another upload; as
-    ///   `XFTPClient.create` and `upload` where all relays fail; `.cancelled`.
+    ///   - fileName: The name in the encrypted header.
+    ///   - recipients: The number of recipient descriptions, at least 1.
+    ///   - relays: The relays with their passwords. Chunks alternate between them and move to the next one after a
+    ///     failure.
+    ///   - state: The state of an earlier attempt with the same file, name and number of recipients.
+    ///   - save: Saves the new state: when the upload begins, about twice a second while chunks are added, and when it
+    ///     ends. Called on a pool thread, one call at a time. An error ends the upload.
+    ///   - progress: Receives encrypted bytes sent and in total. At most three quarters of a chunk count before its
+    ///     relay confirms it. Called often, from any thread.
+    /// - Throws: `.noRelay`; `.tooLarge` for more than 5 GiB; `.source` if `source` throws or changed; `.storage` if
+    ///   `save` throws; `.wrongState` for the state of another upload; the errors of `XFTPClient.create` and `upload`
+    ///   if all relays fail; `.cancelled`.
     public static func run(
         _ source: any UploadSource, fileName: String, recipients: Int, relays: [RelayAddress],
         client: XFTPClient, state: UploadState? = nil, abandoned: AbandonedChunks = .keep,
@@ -84,7 +84,7 @@ public enum FileUpload {
             return try describe(records.state, digest: digest, sizes: producer.sizes)
         } catch {
             switch abandoned {
-            // The failure that counts is the one that ended the upload.
+            // Throw the failure that ended the upload, not that of the flush.
             case .keep: try? await records.flush()
             case .delete: await discard(records.state, client: client)
             }
@@ -92,15 +92,15 @@ public enum FileUpload {
         }
     }
 
-    /// Where a saved upload is, or the beginning of a new one.
+    /// Returns the saved state after checking it, or a new one.
     private static func start(
         _ state: UploadState?, fileName: String, size: UInt64, recipients: Int
     ) throws(XFTPError) -> UploadState {
         guard recipients >= 1 else {
-            throw XFTPError(.wrongState, "The upload is for nobody: its record is damaged.")
+            throw XFTPError(.wrongState, "The upload has no recipients; its saved state is damaged.")
         }
         guard size <= ChunkPlan.maxFileSize else {
-            throw XFTPError(.tooLarge, "The file is larger than 5 GiB, the most that XFTP carries.")
+            throw XFTPError(.tooLarge, "The file is larger than 5 GiB, the limit of XFTP.")
         }
         if let state, !state.isOf(fileName: fileName, size: size, recipients: recipients) {
             throw XFTPError(.wrongState, "The saved state belongs to the upload of another file.")
@@ -110,8 +110,8 @@ public enum FileUpload {
                 fileName: fileName, size: size, recipients: recipients, random: SystemRandomSource())
     }
 
-    /// The pipeline: chunks are produced one after the other; each is digested for the whole file
-    /// and uploaded while the next ones are being made.
+    /// The pipeline: produces the chunks in order. Each chunk is hashed for the whole file and uploaded while later
+    /// ones are produced.
     private static func transfer(
         _ producer: ChunkProducer, uploader: ChunkUploader
     ) async throws(XFTPError) -> [UInt8] {
@@ -153,7 +153,7 @@ public enum FileUpload {
         return digest.finalize()
     }
 
-    /// One chunk; its buffer goes back when it is in the digest of the whole too.
+    /// Uploads one chunk and returns its buffer after the whole-file digest has used it.
     private static func send(
         _ chunk: OutgoingChunk, with uploader: ChunkUploader, digested: Task<Void, Never>
     ) async throws(XFTPError) {
@@ -164,7 +164,7 @@ public enum FileUpload {
             outcome = .failure(error)
         }
         await digested.value
-        // Also after a failure: who makes the next chunk may be waiting for a buffer.
+        // Also after a failure: the producer may wait for a buffer.
         chunk.end()
         try outcome.get()
     }
@@ -193,31 +193,29 @@ public enum FileUpload {
         return UploadedFile(sender: try description(.sender) { $0.senderReplica }, recipients: recipients)
     }
 
-    /// Deletes from the relays what an unfinished upload made there. Chunks that are gone already count as deleted.
-    /// - Throws: the first failure of `XFTPClient.delete`, after all have been tried; `.wrongState` where the record of
-    ///   one makes no sense, when the others are deleted.
+    /// Deletes an unfinished upload from the relays. A missing chunk counts as deleted.
+    /// - Throws: The first failure of `XFTPClient.delete`, after all chunks were tried; `.wrongState` if a record is
+    ///   invalid, after the others were deleted.
     public static func delete(_ state: UploadState, client: XFTPClient) async throws(XFTPError) {
         let replicas = state.chunks.compactMap(\.senderReplica)
         try await FileDeletion.delete(replicas, client: client)
         guard replicas.count == state.chunks.count else {
             throw XFTPError(
                 .wrongState,
-                "The saved state of the upload is damaged: what it brought to relays stays there until they drop it."
+                "The saved state of the upload is damaged; its chunks stay on the relays until they expire."
             )
         }
     }
 
-    /// The same at the end of an upload that nobody will go on with: as far as the relays can be reached
-    /// within `deadline`. What stays expires by itself.
+    /// Deletes an abandoned upload from the relays, within `deadline`. Remaining chunks expire.
     public static func discard(
         _ state: UploadState, client: XFTPClient, deadline: Duration = .seconds(10)
     ) async {
-        // Of its own, because the caller's task may be cancelled: that is why it discards.
+        // Use a separate task, because the caller's may be cancelled.
         await end(Task { try? await delete(state, client: client) }, within: deadline)
     }
 
-    /// Deletes what chunks left behind that were made anew: beside all else, since a relay that has just failed may
-    /// take its time, and nobody is to wait for it.
+    /// Deletes replaced chunks in the background, because a failed relay may respond slowly.
     private static func deleteReplaced(in records: UploadRecords, client: XFTPClient) {
         let replicas = records.takeReplaced().compactMap(\.senderReplica)
         guard !replicas.isEmpty else { return }
@@ -227,7 +225,7 @@ public enum FileUpload {
         }
     }
 
-    /// What a relay does not hear of within this time it drops in its own.
+    /// Cancels a deletion after `deadline`. Remaining chunks expire on the relays.
     private static func end(_ deletion: Task<Void?, Never>, within deadline: Duration) async {
         let limit = Task {
             try await Task.sleep(for: deadline)
@@ -237,17 +235,16 @@ public enum FileUpload {
         limit.cancel()
     }
 
-    /// A description that was uploaded itself.
+    /// An uploaded description and the short description that leads to it.
     public struct Redirect: Sendable {
-        /// The short description that leads to it.
+        /// The short description.
         public var short: FileDescription
-        /// Deletes its chunk.
+        /// Deletes the uploaded description.
         public var sender: FileDescription
     }
 
-    /// Uploads the description of a file as a file of its own, in one chunk: what links are made of when the
-    /// file has several chunks.
-    /// - Throws: as `run`; `.tooLarge` for a description that fits into no chunk.
+    /// Uploads a description as a file with a single chunk, for links to files with several chunks.
+    /// - Throws: The errors of `run`; `.tooLarge` if the description is too long for a chunk.
     public static func redirect(
         to description: FileDescription, relays: [RelayAddress], client: XFTPClient
     ) async throws(XFTPError) -> Redirect {

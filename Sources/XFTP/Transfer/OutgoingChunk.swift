@@ -2,22 +2,21 @@ import Base
 import Cryptography
 import Posix
 
-/// A chunk of an upload and the memory that it has: filled when it was made, and, on the way to a relay far away,
-/// given back as soon as all of it was read by the connection. The confirmation is a round trip later, in which
-/// another chunk can have the memory; should the relay want this one once more, it is made again.
+/// A chunk of an upload and its memory. On the way to a far relay, the memory is released as soon as the connection has
+/// read all of it, a round trip before the confirmation. If the relay needs the chunk again, it is produced again.
 ///
-/// Nobody waits for memory while holding some, so that chunks which are made again never wait for each other.
+/// No task waits for memory while it holds some, so repeated chunks cannot deadlock.
 final class OutgoingChunk: Sendable {
     private struct State {
-        /// Nil while another chunk has it.
+        /// nil after another chunk took the memory.
         var buffer: ChunkBuffer?
-        /// The digest of the whole file has gone over it.
+        /// Whether the whole-file digest includes the chunk.
         var isDigested = false
-        /// A connection has read all of it, in its present attempt.
+        /// Whether a connection has read all of it in the present attempt.
         var isRead = false
         var mayLeaveEarly = false
 
-        /// The memory that nobody needs any more.
+        /// Returns memory that is no longer needed.
         mutating func leave() -> ChunkBuffer? {
             guard mayLeaveEarly, isRead, isDigested else { return nil }
             defer { buffer = nil }
@@ -25,17 +24,17 @@ final class OutgoingChunk: Sendable {
         }
     }
 
-    /// Its place in the file, from 0 on.
+    /// The index in the file, from 0.
     let index: Int
-    /// Bytes.
+    /// The length in bytes.
     let count: Int
     private let producer: ChunkProducer
     private let pool: ChunkBufferPool
     private let state: Lock<State>
-    /// SHA-256, from `digest` on.
+    /// The SHA-256, once computed.
     private let known = Lock<[UInt8]?>(nil)
 
-    /// - Parameter buffer: of `pool`, filled by `producer` with this chunk.
+    /// - Parameter buffer: A buffer of `pool` that `producer` filled with this chunk.
     init(_ index: Int, in buffer: ChunkBuffer, of producer: ChunkProducer, pool: ChunkBufferPool) {
         self.index = index
         self.producer = producer
@@ -44,7 +43,7 @@ final class OutgoingChunk: Sendable {
         state = Lock(State(buffer: buffer))
     }
 
-    /// SHA-256 of the chunk, which a relay pins when it makes the record of it. On a pool thread.
+    /// Returns the SHA-256 of the chunk, computed on a pool thread. FNEW fixes it.
     func digest() async throws(XFTPError) -> [UInt8] {
         if let digest = known.withLock({ $0 }) { return digest }
         let buffer = try await memory()
@@ -53,8 +52,8 @@ final class OutgoingChunk: Sendable {
         return digest
     }
 
-    /// The filled memory for one attempt: what is there, or filled once more. Throws `.cancelled`, and `.source`
-    /// when the file cannot be read or is not the same any more.
+    /// Returns the filled memory for one attempt. Produces the chunk again if the memory was released.
+    /// - Throws: `.cancelled`; `.source` if the file cannot be read or changed.
     func memory() async throws(XFTPError) -> ChunkBuffer {
         let there = state.withLock { state in
             state.isRead = false
@@ -67,7 +66,7 @@ final class OutgoingChunk: Sendable {
             try await ThreadPool.shared.run { [producer, index] () throws(XFTPError) in
                 try producer.produceAgain(index, into: buffer)
                 guard SHA256.hash(UnsafeRawBufferPointer(buffer.bytes)) == digest else {
-                    throw XFTPError(.source, "The file is not the same any more as when its upload began.")
+                    throw XFTPError(.source, "The file changed after its upload began.")
                 }
             }
         } catch {
@@ -78,20 +77,20 @@ final class OutgoingChunk: Sendable {
         return buffer
     }
 
-    /// Its relay is far away: the memory may go before the confirmation. The last chunk keeps it, since the tag of
-    /// the whole is in it.
+    /// Allows releasing the memory before the confirmation, for a far relay. The last chunk keeps it because of the
+    /// tag.
     func leaveEarly() {
         guard index < producer.sizes.count - 1 else { return }
         change { $0.mayLeaveEarly = true }
     }
 
-    /// A connection has read the last byte, and asks for none any more.
+    /// Called after a connection has read the last byte.
     func wasRead() { change { $0.isRead = true } }
 
-    /// The digest of the whole file has it.
+    /// Called after the whole-file digest has read the chunk.
     func wasDigested() { change { $0.isDigested = true } }
 
-    /// Nothing needs it any more, whether it is there or not.
+    /// Releases the memory, if it is still held.
     func end() {
         let buffer = state.withLock { state in
             defer { state.buffer = nil }

@@ -4,11 +4,10 @@ import Cryptography
 import Glibc
 import Posix
 
-/// A plain file. Its bytes gather in a hidden part file of the same folder, named after the download,
-/// so that the same download finds it again; the final name appears when everything is right.
+/// Writes a plain file. Bytes go to a hidden part file in the same folder, named after the description, so that a later
+/// attempt finds it. The final name appears when the file is complete.
 public final class PlainFileDestination: DownloadDestination {
-    /// Answers the final name for the name in the header, and when that is taken (`attempt` 2, 3, …)
-    /// another one, or nil to give up.
+    /// Returns the final name for the header's name. `attempt` is 2, 3, … if earlier names exist; nil gives up.
     public typealias Naming = @Sendable (_ header: FileHeader, _ attempt: Int) -> String?
 
     private let folder: OpenFile
@@ -17,20 +16,19 @@ public final class PlainFileDestination: DownloadDestination {
     private let naming: Naming
     private let state = Lock<(header: FileHeader?, finalName: String?)>((nil, nil))
 
-    /// - Parameter folder: path of an existing folder.
-    /// - Throws: `.storage` when the folder cannot be written to, or the same file is being received into it
-    ///   already.
+    /// - Parameter folder: The path of an existing folder.
+    /// - Throws: `.storage` if the folder is not writable, or if the file is already being received into it.
     public init(folder: String, for description: FileDescription, naming: @escaping Naming) throws(XFTPError)
     {
         self.naming = naming
-        // A hash, because the digest itself would tell relays' owners which file this was.
+        // Hash the digest, which would otherwise tell relay operators which file this was.
         let mark = Hexadecimal.encode(SHA256.hash(Array("part".utf8) + description.digest).prefix(8))
         partName = ".chatfs-\(mark).part"
         do {
             self.folder = try OpenFile(folder, flags: O_RDONLY | chatfs_o_directory)
             part = try OpenFile(partName, flags: O_RDWR | O_CREAT | chatfs_o_nofollow, in: self.folder)
             guard try part.tryLock() else {
-                throw XFTPError(.storage, "The same file is being received into this folder already.")
+                throw XFTPError(.storage, "The same file is already being received into this folder.")
             }
         } catch let error as XFTPError {
             throw error
@@ -40,7 +38,7 @@ public final class PlainFileDestination: DownloadDestination {
         }
     }
 
-    /// The name under which the file appeared, after the download.
+    /// The final name, after the download.
     public var finalName: String? { state.withLock { $0.finalName } }
 
     public func bytesPresent() throws(SystemError) -> UInt64 { try part.size() }
@@ -48,8 +46,8 @@ public final class PlainFileDestination: DownloadDestination {
     /// - Throws: ENOSPC.
     public func begin(_ header: FileHeader) throws(SystemError) {
         state.withLock { $0.header = header }
-        // Space is reserved at once: a full disk is known before hours of download. Length stays what was
-        // written, it is the mark of progress. Filesystems without this call take it as it comes.
+        // Reserve space now to detect a full disk before a long download. The length stays the number of written bytes,
+        // which marks the progress. Filesystems that cannot reserve space ignore this.
         try part.reserve(0..<header.contentSize)
     }
 
@@ -61,11 +59,11 @@ public final class PlainFileDestination: DownloadDestination {
 
     public func write(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(SystemError) {
         try part.write(UnsafeRawBufferPointer(bytes), at: offset)
-        // So that the flush at the end has little left to do.
+        // Start writeback early, so that the final flush is short.
         part.beginWritingBack()
     }
 
-    /// - Throws: EEXIST when there is no other name to try; what the disk refuses.
+    /// - Throws: EEXIST if `naming` gives up; other disk errors.
     public func finish(size: UInt64) throws(SystemError) {
         try part.truncate(to: size)
         try part.synchronise()
@@ -84,8 +82,7 @@ public final class PlainFileDestination: DownloadDestination {
         }
     }
 
-    /// Never replaces a file. Where the filesystem cannot rename that way (EINVAL), a second name and
-    /// the removal of the first do the same.
+    /// Renames without replacing a file. Filesystems without that operation (EINVAL) use a second link and unlink.
     private func rename(to name: String) -> Bool {
         let directory = folder.descriptor
         if chatfs_rename_without_replacing(directory, partName, directory, name) == 0 { return true }
@@ -95,6 +92,6 @@ public final class PlainFileDestination: DownloadDestination {
         return true
     }
 
-    /// Removes the part file: nothing of it will be wanted.
+    /// Deletes the part file.
     public func discard() { unlinkat(folder.descriptor, partName, 0) }
 }

@@ -1,15 +1,15 @@
 import Base
 import Posix
 
-/// The state of an upload while several chunks change it. It is saved now and then, not after each
-/// change: what a crash takes is uploaded again, and its orphans expire on the relays.
+/// The state of an upload, shared by concurrent chunks. Saved at intervals instead of after each change: chunks lost in
+/// a crash are uploaded again, and their orphans expire on the relays.
 final class UploadRecords: Sendable {
     private struct Records {
         var state: UploadState
         var isDirty = false
         var isSaving = false
         var lastSave: ContinuousClock.Instant?
-        /// Those of chunks that were made anew, at another relay or the same.
+        /// The records of chunks that were created again.
         var replaced: [UploadState.CreatedChunk] = []
 
         mutating func put(_ chunk: UploadState.CreatedChunk) {
@@ -23,7 +23,7 @@ final class UploadRecords: Sendable {
         }
     }
 
-    /// Time between two saves.
+    /// The minimum time between two saves.
     private static let interval = Duration.milliseconds(500)
 
     private let records: Lock<Records>
@@ -36,7 +36,7 @@ final class UploadRecords: Sendable {
 
     var state: UploadState { records.withLock { $0.state } }
 
-    /// What relays still have a record of, and nothing names any more: each once.
+    /// Removes and returns the replaced records.
     func takeReplaced() -> [UploadState.CreatedChunk] {
         records.withLock { records in
             defer { records.replaced = [] }
@@ -53,7 +53,7 @@ final class UploadRecords: Sendable {
         if isDue { try await write() }
     }
 
-    /// Saves what was not saved yet: at the begin, at the end, and when the upload stops half way.
+    /// Saves unsaved changes: at the beginning, at the end, and when the upload stops.
     func flush() async throws(XFTPError) {
         let isDue = records.withLock { records in
             (records.isDirty || records.lastSave == nil) && Self.beginSaving(&records)
@@ -74,7 +74,7 @@ final class UploadRecords: Sendable {
         do {
             try await ThreadPool.shared.run { try self.save(self.state) }
         } catch {
-            // What is not on the disk is saved with the next.
+            // Mark as unsaved, so that the next save includes it.
             records.withLock { $0.isDirty = true }
             throw XFTPError(
                 .storage, "The state of the upload could not be saved: \(sentence(of: error))", cause: error)

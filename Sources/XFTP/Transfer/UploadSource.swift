@@ -1,32 +1,30 @@
 import Base
 import Posix
 
-/// The plaintext of a file to send. Blocking; called on a pool thread, one call at a time, in order
-/// from the start (again from the start when an upload is resumed). What is thrown ends the upload with
-/// `XFTPError.source` and becomes its cause.
+/// The plaintext of a file to send. Methods block; `read` runs on a pool thread, one call at a time, in order from the
+/// start. A resumed upload starts again. An error ends the upload as the cause of `XFTPError.source`.
 public protocol UploadSource: Sendable {
-    /// Bytes in all, fixed for the whole upload.
+    /// The size in bytes, fixed for the whole upload.
     var size: UInt64 { get }
 
-    /// Fills `buffer` from `offset` on; fewer bytes than asked only at the end.
-    /// - Throws: what keeps it from being read.
+    /// Fills `buffer` from `offset` on. Returns fewer bytes only at the end.
+    /// - Throws: Any read error.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int
 
-    /// The same of bytes that were read before, in any order and also while `read` is called: a chunk that has to
-    /// be sent once more is made once more.
-    /// - Throws: as `read`.
+    /// Reads bytes again, in any order and concurrently with `read`, to produce a chunk again.
+    /// - Throws: The errors of `read`.
     func readAgain(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int
 
-    /// Everything was read. Nothing has been described to anybody at this point.
-    /// - Throws: why it must not be sent after all.
+    /// Called after everything was read and before any description exists.
+    /// - Throws: An error if the file must not be sent.
     func confirm() throws
 }
 
 extension UploadSource {
-    /// For sources whose bytes are what they are.
+    /// Accepts the file.
     public func confirm() throws {}
 
-    /// For sources that keep nothing between two reads.
+    /// Calls `read`.
     public func readAgain(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
         try read(into: buffer, at: offset)
     }
@@ -37,7 +35,7 @@ public struct PlainFileSource: UploadSource {
     private let file: OpenFile
     public let size: UInt64
 
-    /// - Throws: as fstat(2).
+    /// - Throws: The errors of fstat(2).
     public init(_ file: OpenFile) throws(SystemError) {
         self.file = file
         size = try file.size()

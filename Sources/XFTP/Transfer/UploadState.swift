@@ -1,12 +1,11 @@
 import Base
 import Cryptography
 
-/// Where an upload stands: enough to go on after a restart, or to delete what it made. Holds the
-/// file's key and the sender's keys: a secret.
+/// The state of an upload, sufficient to resume it after a restart or to delete its chunks. Contains keys. Secret.
 public struct UploadState: Sendable, Codable {
-    /// A chunk that a relay has a record of.
+    /// A chunk with a record on a relay.
     struct CreatedChunk: Sendable, Codable {
-        /// From 0.
+        /// The index in the file, from 0.
         var index: Int
         var relay: String
         var senderID: String
@@ -14,20 +13,20 @@ public struct UploadState: Sendable, Codable {
         var recipientIDs: [String]
         var recipientKeys: [String]
         var digest: String
-        /// Whether its bytes are there, too.
+        /// Whether the bytes were uploaded too.
         var isUploaded: Bool
     }
 
     public let fileName: String
-    /// Bytes of plaintext.
+    /// The size of the plaintext in bytes.
     public let size: UInt64
-    /// Recipient IDs of each chunk.
+    /// The number of recipient IDs of each chunk.
     public let recipients: Int
     let key: String
     let nonce: String
     private(set) var chunks: [CreatedChunk] = []
 
-    /// A new upload with a fresh key.
+    /// Creates the state of a new upload with a new key.
     init(fileName: String, size: UInt64, recipients: Int, random: some RandomSource) {
         self.fileName = fileName
         self.size = size
@@ -46,7 +45,7 @@ public struct UploadState: Sendable, Codable {
 
     func chunk(_ index: Int) -> CreatedChunk? { chunks.first { $0.index == index } }
 
-    /// Puts a record of a chunk in place of an earlier one.
+    /// Replaces or adds the record of a chunk.
     mutating func put(_ chunk: CreatedChunk) {
         if let place = chunks.firstIndex(where: { $0.index == chunk.index }) {
             chunks[place] = chunk
@@ -57,7 +56,7 @@ public struct UploadState: Sendable, Codable {
 }
 
 extension UploadState: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Never the keys.
+    /// Hides the keys.
     public var description: String { "UploadState(\(chunks.count) chunks)" }
     public var debugDescription: String { description }
     public var customMirror: Mirror { Mirror(self, children: []) }
@@ -78,7 +77,7 @@ extension UploadState.CreatedChunk {
         isUploaded = false
     }
 
-    /// The sender's replica in a description, nil when the state was tampered with.
+    /// The sender's replica, or nil if the state is damaged.
     var senderReplica: FileDescription.Replica? {
         guard let relay = RelayAddress(relay), let id = Base64URL.decode(senderID), id.count <= 255,
             let key = Base64URL.decode(senderKey)

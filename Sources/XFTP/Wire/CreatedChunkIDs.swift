@@ -1,4 +1,4 @@
-/// IDs that a relay gave to a new chunk.
+/// The IDs of a new chunk, assigned by the relay.
 public struct CreatedChunkIDs: Hashable, Sendable {
     public let senderID: [UInt8]
     /// In the order of the keys.

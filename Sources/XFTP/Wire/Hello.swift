@@ -1,16 +1,16 @@
 import Base
 
-/// The versions of XFTP that this program speaks: 1 (first), 2 (signed commands), 3 (ERR BLOCKED).
+/// The supported versions of XFTP: 1 (first), 2 (signed commands), 3 (ERR BLOCKED).
 public enum XFTPVersion {
     public static let supported: ClosedRange<UInt16> = 1...3
 }
 
-/// The relay's answer to the first, empty request of a connection.
+/// The relay's response to the first, empty request of a connection.
 public struct ServerHello: Hashable, Sendable {
     public var versions: ClosedRange<UInt16>
-    /// The TLS channel binding as the relay sees it.
+    /// The TLS channel binding on the relay's side.
     public var sessionID: [UInt8]
-    /// Its certificates, DER, leaf first.
+    /// The relay's certificates, DER, leaf first.
     public var certificates: [[UInt8]]
     /// An X25519 key signed by the leaf: see `SignedKey`.
     public var signedKey: [UInt8]
@@ -24,7 +24,7 @@ public struct ServerHello: Hashable, Sendable {
         self.signedKey = signedKey
     }
 
-    /// The block, or nil when the certificates do not fit into one.
+    /// Returns the block, or nil if the certificates are too long.
     public func block() -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.append(bigEndian: versions.lowerBound)
@@ -40,8 +40,8 @@ public struct ServerHello: Hashable, Sendable {
         return Block.pad(bytes)
     }
 
-    /// Reads the unpadded block, or nil. What follows the signed key (proof for browsers, later
-    /// fields, or nothing in older relays) is not looked at.
+    /// Decodes an unpadded block. Returns nil if it is invalid. Ignores bytes after the signed key, such as a proof for
+    /// browsers or later fields.
     public init?(decoding message: [UInt8]) {
         var reader = ByteReader(message)
         guard let lowest = reader.integer(UInt16.self), let highest = reader.integer(UInt16.self),
@@ -59,10 +59,10 @@ public struct ServerHello: Hashable, Sendable {
     }
 }
 
-/// The client's second request: the version both speak, and whom it takes the relay for.
+/// The client's second request: the chosen version and the expected identity of the relay.
 public struct ClientHello: Hashable, Sendable {
     public var version: UInt16
-    /// Fingerprint of the relay's identity certificate, 32 bytes.
+    /// The fingerprint of the relay's identity certificate, 32 bytes.
     public var identity: [UInt8]
 
     public init(version: UInt16, identity: [UInt8]) {
@@ -77,7 +77,7 @@ public struct ClientHello: Hashable, Sendable {
         return Block.pad(bytes)
     }
 
-    /// Reads the unpadded block, or nil. Later fields are not looked at.
+    /// Decodes an unpadded block. Returns nil if it is invalid. Ignores later fields.
     public init?(decoding message: [UInt8]) {
         var reader = ByteReader(message)
         guard let version = reader.integer(UInt16.self), let identity = reader.byteString(),

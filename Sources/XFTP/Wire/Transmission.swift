@@ -1,17 +1,17 @@
 import Base
 
-/// One request or response in its block: who signs it, on which session, about which entity.
+/// One request or response in a block.
 ///
-/// `block = pad(0x01 ‖ Word16 length ‖ signature ‖ sessionID ‖ correlationID ‖ entityID ‖ body)`,
-/// each field but the last with a 1-byte length. The signature covers all after itself.
+/// `block = pad(0x01 ‖ Word16 length ‖ signature ‖ sessionID ‖ correlationID ‖ entityID ‖ body)`. Each field but the
+/// last has a 1-byte length. The signature covers all fields after it.
 public struct Transmission: Hashable, Sendable {
-    /// Ed25519 (64 bytes), Ed448 (114), or empty when unsigned. Responses are unsigned.
+    /// Ed25519 (64 bytes), Ed448 (114), or empty. Responses are unsigned.
     public var signature: [UInt8]
     /// The TLS channel binding.
     public var sessionID: [UInt8]
-    /// Chosen by the client, echoed by the relay; empty in practice.
+    /// Chosen by the client and echoed by the relay. Empty in practice.
     public var correlationID: [UInt8]
-    /// Sender ID, recipient ID, or empty.
+    /// A sender ID, a recipient ID, or empty.
     public var entityID: [UInt8]
     /// An encoded command or response.
     public var body: [UInt8]
@@ -27,7 +27,7 @@ public struct Transmission: Hashable, Sendable {
         self.body = body
     }
 
-    /// What the signature covers.
+    /// The bytes that the signature covers.
     public var signedBytes: [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(byteString: sessionID)
@@ -36,7 +36,7 @@ public struct Transmission: Hashable, Sendable {
         return bytes + body
     }
 
-    /// The block, or nil when the transmission is too long for one.
+    /// Returns the block, or nil if the transmission is too long.
     public func block() -> [UInt8]? {
         var transmission: [UInt8] = []
         transmission.append(byteString: signature)
@@ -47,14 +47,14 @@ public struct Transmission: Hashable, Sendable {
         return Block.pad(message)
     }
 
-    /// Reads the block at the front of `block`.
-    /// - Throws: `.block`, what a relay answers to it, also for a batch of several transmissions.
+    /// Decodes the block at the start of `block`.
+    /// - Throws: `.block`, the relay's response to it, also for a batch of several transmissions.
     public init(block: [UInt8]) throws(XFTPProtocolError) {
         guard let message = Block.unpad(block) else { throw .block }
         try self.init(message: message)
     }
 
-    /// Reads an unpadded block.
+    /// Decodes an unpadded block.
     init(message: [UInt8]) throws(XFTPProtocolError) {
         var reader = ByteReader(message)
         guard reader.byte() == 1, let transmission = reader.large(), reader.remaining == 0 else {

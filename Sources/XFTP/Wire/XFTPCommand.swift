@@ -1,34 +1,33 @@
 import Base
 
-/// A request of the XFTP protocol. IDs and keys are opaque bytes; public keys are
-/// SubjectPublicKeyInfo DER.
+/// A request of the XFTP protocol. IDs and keys are opaque bytes; public keys are SubjectPublicKeyInfo DER.
 public enum XFTPCommand: Hashable, Sendable {
-    /// PING, unsigned, without entity. Answer: PONG.
+    /// PING, unsigned, without entity. Response: PONG.
     case ping
-    /// FNEW: makes a record. Signed by the new sender key, without entity. Answer: SIDS.
+    /// FNEW: creates a record. Signed by the new sender key, without entity. Response: SIDS.
     case create(NewChunk)
-    /// FADD: more recipients of the sender's record. Answer: RIDS.
+    /// FADD: adds recipients to the sender's record. Response: RIDS.
     case addRecipients(keys: [[UInt8]])
-    /// FPUT: the chunk follows the block. Answer: OK.
+    /// FPUT: uploads the chunk after the block. Response: OK.
     case upload
-    /// FDEL: removes record and bytes. Answer: OK.
+    /// FDEL: deletes record and bytes. Response: OK.
     case delete
-    /// FGET with a fresh X25519 key. Answer: FILE, then the chunk encrypted and its 16-byte tag.
+    /// FGET with a new X25519 key. Response: FILE, the encrypted chunk and its 16-byte tag.
     case download(key: [UInt8])
-    /// FACK: removes this one recipient ID. Answer: OK.
+    /// FACK: deletes this recipient ID. Response: OK.
     case acknowledge
 
-    /// What FNEW carries.
+    /// The parameters of FNEW.
     public struct NewChunk: Hashable, Sendable {
         /// Ed25519 or Ed448.
         public var senderKey: [UInt8]
-        /// Bytes that FPUT will bring.
+        /// The length of the chunk in bytes.
         public var size: UInt32
-        /// Their SHA-256. Other lengths than 32 are let through here, as relays do.
+        /// The SHA-256 of the chunk. Lengths other than 32 are accepted, as relays do.
         public var digest: [UInt8]
-        /// One for each recipient, 1 to 255.
+        /// One key for each recipient, 1 to 255.
         public var recipientKeys: [[UInt8]]
-        /// Password of the relay. A secret.
+        /// The password of the relay. Secret.
         public var password: [UInt8]?
 
         public init(
@@ -42,7 +41,7 @@ public enum XFTPCommand: Hashable, Sendable {
         }
     }
 
-    /// The bytes of the command, to be put into a transmission.
+    /// The encoded command, the body of a transmission.
     public var encoded: [UInt8] {
         switch self {
         case .ping: return Array("PING".utf8)
@@ -73,8 +72,8 @@ public enum XFTPCommand: Hashable, Sendable {
         }
     }
 
-    /// Reads a command.
-    /// - Throws: what a relay answers: CMD UNKNOWN, CMD SYNTAX (also for bytes that are left over).
+    /// Decodes a command.
+    /// - Throws: The relay's response: CMD UNKNOWN or CMD SYNTAX, the latter also for trailing bytes.
     public init(decoding bytes: [UInt8]) throws(XFTPProtocolError) {
         let word = bytes.prefix { $0 != UInt8(ascii: " ") }
         var reader = ByteReader(Array(bytes.dropFirst(word.count)))
@@ -88,7 +87,7 @@ public enum XFTPCommand: Hashable, Sendable {
         case "FNEW": command = NewChunk(reading: &reader).map { .create($0) }
         case "FADD": command = reader.byteStrings().map { .addRecipients(keys: $0) }
         case "FGET": command = reader.byteString().map { .download(key: $0) }
-        // A known word with something glued to it is a wrong argument list, not an unknown command.
+        // A known word with appended characters is a syntax error, not an unknown command.
         case let text where ["PING", "FPUT", "FDEL", "FACK"].contains(String(text.prefix(4))):
             command = nil
         default: throw .command(.unknown)

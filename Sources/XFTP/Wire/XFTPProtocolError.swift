@@ -1,8 +1,8 @@
 import Base
 
-/// The words with which a relay refuses (XFTP protocol, "Error responses").
+/// The errors of a relay (XFTP protocol, "Error responses").
 public enum XFTPProtocolError: Error, Hashable, Sendable {
-    /// Why a command as such is wrong.
+    /// The errors of a command's form.
     public enum Command: String, Hashable, Sendable, CaseIterable {
         case unknown = "UNKNOWN"
         case syntax = "SYNTAX"
@@ -12,31 +12,31 @@ public enum XFTPProtocolError: Error, Hashable, Sendable {
         case noEntity = "NO_ENTITY"
     }
 
-    /// BLOCK: no block, or not one transmission in it.
+    /// BLOCK: the bytes are no block, or hold no single transmission.
     case block
-    /// SESSION: not the session of this connection.
+    /// SESSION: the session is not that of this connection.
     case session
     /// HANDSHAKE
     case handshake
-    /// CMD and which.
+    /// CMD with the reason.
     case command(Command)
-    /// AUTH: wrong signature or password, or an ID that is unknown, expired or deleted.
+    /// AUTH: wrong signature or password, or an unknown, expired or deleted ID.
     case authorization
-    /// BLOCKED: by moderation; the text as the relay gives it (`reason=spam`).
+    /// BLOCKED: by moderation, with the relay's text (`reason=spam`).
     case blocked(reason: String)
-    /// SIZE: the relay does not take chunks of this size.
+    /// SIZE: the relay does not accept chunks of this size.
     case size
     /// QUOTA: the relay is full.
     case quota
-    /// DIGEST: the uploaded bytes are others than announced.
+    /// DIGEST: the uploaded bytes differ from the announced digest.
     case digest
     /// CRYPTO
     case cryptography
-    /// NO_FILE: the record is there, the bytes never came.
+    /// NO_FILE: the record exists without bytes.
     case noFile
     /// HAS_FILE
     case hasFile
-    /// FILE_IO: the relay's disk, or an upload that took too long.
+    /// FILE_IO: a disk error of the relay, or an upload that took too long.
     case fileIO
     /// TIMEOUT
     case timeout
@@ -50,7 +50,7 @@ public enum XFTPProtocolError: Error, Hashable, Sendable {
         ("INTERNAL", .internalError),
     ]
 
-    /// The word on the wire.
+    /// The error on the wire.
     public var text: String {
         switch self {
         case .command(let command): "CMD \(command.rawValue)"
@@ -59,7 +59,7 @@ public enum XFTPProtocolError: Error, Hashable, Sendable {
         }
     }
 
-    /// Reads the word of a relay, or nil when it is none we know.
+    /// Decodes a relay's error. Returns nil if it is unknown.
     public init?(text: some StringProtocol) {
         if let known = Self.words.first(where: { $0.word == text }) {
             self = known.error
@@ -68,7 +68,7 @@ public enum XFTPProtocolError: Error, Hashable, Sendable {
         } else if text == "BLOCKED" {
             self = .blocked(reason: "")
         } else if text.hasPrefix("BLOCKED ") {
-            // From outside and shown to people: nothing but short printable ASCII.
+            // The text comes from a stranger and is shown to users, so keep only short printable ASCII.
             let reason = text.dropFirst(8).unicodeScalars.prefix(200).map { scalar in
                 (32..<127).contains(scalar.value) ? Character(scalar) : "?"
             }
@@ -78,7 +78,7 @@ public enum XFTPProtocolError: Error, Hashable, Sendable {
         }
     }
 
-    /// Whether trying again later can help. QUOTA may be freed, but not by a short wait: final.
+    /// Whether a retry may help. QUOTA counts as permanent, because a short delay does not help.
     public var isTemporary: Bool {
         switch self {
         case .timeout, .internalError, .fileIO, .session: true

@@ -1,17 +1,17 @@
 extension XFTPResponse {
-    /// The answer in a block, which must be of this session.
+    /// Decodes the response in a block and checks its session.
     init(block: [UInt8], sessionID: [UInt8]) throws(XFTPError) {
         guard let message = Block.unpad(block) else { throw .brokenProtocol("sent less than a block") }
         guard let transmission = try? Transmission(message: message) else {
-            // Before and outside of a session a relay says a bare word.
+            // Outside a session, a relay sends a bare error word.
             if let error = XFTPProtocolError(text: String(decoding: message, as: UTF8.self)) {
                 self = .error(error)
                 return
             }
-            throw .brokenProtocol("sent a block that holds no answer")
+            throw .brokenProtocol("sent a block without a response")
         }
         guard let response = XFTPResponse(decoding: transmission.body) else {
-            throw .brokenProtocol("sent an answer that is not known here")
+            throw .brokenProtocol("sent an unknown response")
         }
         if response != .error(.session), transmission.sessionID != sessionID {
             throw .brokenProtocol("answered in another session")

@@ -1,13 +1,12 @@
 import Base
 
-/// An answer of a relay.
+/// A response of a relay.
 public enum XFTPResponse: Hashable, Sendable {
-    /// SIDS: IDs of a new record; the recipients' in the order of their keys.
+    /// SIDS: the IDs of a new record, the recipients' in the order of their keys.
     case created(sender: [UInt8], recipients: [[UInt8]])
-    /// RIDS: IDs of the added recipients in the order of their keys.
+    /// RIDS: the IDs of added recipients in the order of their keys.
     case added(recipients: [[UInt8]])
-    /// FILE: the relay's X25519 key (SubjectPublicKeyInfo) and 24-byte nonce; the encrypted chunk
-    /// follows the block.
+    /// FILE: the relay's X25519 key (SubjectPublicKeyInfo) and a 24-byte nonce. The encrypted chunk follows the block.
     case file(key: [UInt8], nonce: [UInt8])
     /// OK
     case ok
@@ -40,8 +39,8 @@ public enum XFTPResponse: Hashable, Sendable {
         }
     }
 
-    /// Reads an answer, or nil when it is none. Bytes after the known fields are ignored, as the
-    /// protocol may grow.
+    /// Decodes a response. Returns nil if it is invalid. Ignores bytes after the known fields, because the protocol may
+    /// grow.
     public init?(decoding bytes: [UInt8]) {
         let word = bytes.prefix { $0 != UInt8(ascii: " ") }
         var reader = ByteReader(Array(bytes.dropFirst(word.count + 1)))
