@@ -1,12 +1,12 @@
-/// What one address announces (FNEW) before it brings the bytes (FPUT). It is waited for until nothing more
-/// was announced or brought for an hour: a client that makes all records of a large file first has as long as
-/// its line needs, and one that only makes records leaves nothing behind.
+/// The chunks that one address created (FNEW) and has not uploaded yet (FPUT). It expires an hour after the last FNEW
+/// or FPUT. A client that first creates all records of a large file thus has enough time on a slow line, and unused
+/// records do not stay.
 struct Announcement: Sendable {
-    /// Seconds.
+    /// In seconds.
     static let timeout: Int64 = 3600
 
     let id: Int64
-    /// Seconds since 1970.
+    /// The expiry time in seconds since 1970.
     let due: Int64
 
     init(id: Int64, now: Int64) {

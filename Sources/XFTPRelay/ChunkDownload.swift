@@ -2,13 +2,13 @@ import Cryptography
 import Network
 import Posix
 
-/// The answer to FGET: the block, then the chunk encrypted for this one request, then the tag. The
-/// chunk is read from disk into the connection's own buffer and encrypted there.
+/// The response to FGET: the block, the chunk encrypted for this request, and the tag. Reads the chunk from disk into
+/// the connection's buffer and encrypts it in place.
 final class ChunkDownload: BodySource, @unchecked Sendable {
-    // Safe: the connection's thread alone touches what changes, by the contract of bodies.
+    // Safe: only the connection's thread changes state.
     private var given = 0
     private var box: StreamBox
-    /// Known once the chunk has gone.
+    /// Computed after the chunk was sent.
     private var tag: [UInt8] = []
 
     let length: Int
@@ -41,7 +41,7 @@ final class ChunkDownload: BodySource, @unchecked Sendable {
         }
         let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, size - position)])
         guard try file.read(into: piece, at: UInt64(position)) == piece.count else {
-            throw RelayError(.folder, "A chunk on disk is shorter than its record says.")
+            throw RelayError(.folder, "A chunk on disk is shorter than its record.")
         }
         box.seal(piece)
         return piece.count

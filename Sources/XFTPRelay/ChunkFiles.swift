@@ -3,7 +3,7 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The bytes of the chunks on disk. They, and uploads under way, take their part of the quota.
+/// The chunks on disk. Stored chunks and active uploads count towards the quota.
 final class ChunkFiles: Sendable {
     private let folder: RelayFolder
     private let quota: Quota
@@ -11,19 +11,19 @@ final class ChunkFiles: Sendable {
     private let state = Lock(State())
 
     private struct State {
-        /// Bytes of chunks on disk.
+        /// The bytes of stored chunks.
         var stored: UInt64 = 0
-        /// How many uploads have begun.
+        /// The number of uploads so far.
         var uploads: UInt64 = 0
-        /// Sender IDs of chunks that are being given their place.
+        /// The sender IDs of chunks that are being moved to their place.
         var placing: Set<[UInt8]> = []
-        /// Chunks that are being read, by sender ID.
+        /// The chunks being read, by sender ID.
         var reading: [[UInt8]: Reading] = [:]
     }
 
     private struct Reading {
         var count = 0
-        /// Bytes that were deleted meanwhile: they are on the disk until nobody reads them.
+        /// Bytes deleted meanwhile. They stay on disk until the last reader closes the file.
         var deleted: UInt64 = 0
     }
 
@@ -32,11 +32,11 @@ final class ChunkFiles: Sendable {
         self.quota = quota
     }
 
-    /// The file name of a chunk, as in the official relay.
+    /// Returns the file name of a chunk, as in the official relay.
     static func name(_ senderID: [UInt8]) -> String { Base64URL.encode(senderID) }
 
-    /// Removes files that belong to no record (uploads and deletions that a crash cut short) and
-    /// answers the records whose file is missing or has the wrong length.
+    /// Deletes files without a record (interrupted uploads and deletions). Returns the records whose file is missing or
+    /// has a wrong length.
     func tidy(_ records: [ChunkRecord]) throws(SystemError) -> [ChunkRecord] {
         let byName = Dictionary(records.map { (Self.name($0.senderID), $0) }) { first, _ in first }
         var found: Set<String> = []
@@ -57,10 +57,10 @@ final class ChunkFiles: Sendable {
         return byName.filter { !found.contains($0.key) }.map(\.value)
     }
 
-    /// Bytes on disk.
+    /// The bytes of stored chunks.
     var stored: UInt64 { state.withLock { $0.stored } }
 
-    /// Begins an upload, or answers nil when it would exceed the quota.
+    /// Begins an upload. Returns nil if it would exceed the quota.
     func beginUpload(of record: ChunkRecord) throws(SystemError) -> ChunkUpload? {
         let size = UInt64(record.size)
         guard quota.take(size) else { return nil }
@@ -78,29 +78,29 @@ final class ChunkFiles: Sendable {
         }
     }
 
-    /// Drops what an upload has written.
+    /// Deletes the bytes of an upload.
     func discard(_ upload: ChunkUpload) {
         unlinkat(folder.incoming.descriptor, upload.name, 0)
         quota.giveBack(UInt64(upload.record.size))
     }
 
-    /// Has no other upload of a chunk take its place meanwhile; false when one does just now.
+    /// Reserves the place of a chunk for one upload. Returns false if another upload holds it.
     func beginPlacing(_ record: ChunkRecord) -> Bool {
         state.withLock { $0.placing.insert(record.senderID).inserted }
     }
 
     func endPlacing(_ record: ChunkRecord) { state.withLock { _ = $0.placing.remove(record.senderID) } }
 
-    /// Whether there are bytes in the place of a chunk.
+    /// Returns whether the chunk's file exists.
     func isPlaced(_ record: ChunkRecord) -> Bool {
         faccessat(folder.chunks.descriptor, Self.name(record.senderID), F_OK, 0) == 0
     }
 
-    /// Gives the complete bytes of an upload their place and makes them durable. Of one whose record counts on its bytes
-    /// already it must not be called. The caller then marks the record and says with `settle` what came of it.
+    /// Moves a complete upload to its place and synchronizes it. Do not call it for a record that already has
+    /// acknowledged bytes. The caller then marks the record and calls `settle`.
     func place(_ upload: ChunkUpload) throws(SystemError) {
         let name = Self.name(upload.record.senderID)
-        // Renamed first: one flush of the file system's journal then covers data and name.
+        // Rename first, so that one flush of the filesystem's journal covers data and name.
         try check("store a chunk") {
             renameat(folder.incoming.descriptor, upload.name, folder.chunks.descriptor, name)
         }
@@ -108,20 +108,20 @@ final class ChunkFiles: Sendable {
             try upload.file.synchronise()
             try folder.chunks.synchronise()
         } catch {
-            // Nobody counts on them, and the quota does not.
+            // No record refers to these bytes yet.
             unlink(upload.record.senderID)
             throw error
         }
     }
 
-    /// Ends the reservation of an upload that was placed.
+    /// Ends the reservation of a placed upload.
     func settle(_ upload: ChunkUpload, _ marking: RelayRecords.Marking) {
         let size = UInt64(upload.record.size)
         if marking == .marked { state.withLock { $0.stored += size } } else { quota.giveBack(size) }
         if marking == .isGone { unlink(upload.record.senderID) }
     }
 
-    /// Removes the bytes of a chunk whose record is gone.
+    /// Deletes the bytes of a chunk without a record.
     func remove(_ record: ChunkRecord) {
         let size = UInt64(record.size)
         unlink(record.senderID)
@@ -137,9 +137,9 @@ final class ChunkFiles: Sendable {
         unlinkat(folder.chunks.descriptor, Self.name(senderID), 0)
     }
 
-    /// Opens a chunk for reading. What is open stays readable when the chunk is deleted, and counts in the quota.
+    /// Opens a chunk for reading. An open chunk stays readable after its deletion and counts towards the quota.
     func open(_ record: ChunkRecord) throws(SystemError) -> OpenChunk {
-        // Counted before it is open: who deletes it meanwhile sees that, or there is nothing to open any more.
+        // Count the reader before opening, so that a concurrent deletion sees it.
         state.withLock { $0.reading[record.senderID, default: Reading()].count += 1 }
         do throws(SystemError) {
             let file = try OpenFile(

@@ -2,21 +2,21 @@ import Base
 import Cryptography
 import Posix
 
-/// The bytes of one FPUT on their way to disk, hashed as they pass. Belongs to one thread.
+/// Writes the bytes of one FPUT to disk and hashes them. Used by one thread.
 final class ChunkUpload {
     let record: ChunkRecord
     let file: OpenFile
-    /// In the folder of uploads under way.
+    /// The name in the folder of active uploads.
     let name: String
     private var hash = SHA256()
     private(set) var received: UInt64 = 0
-    /// Bytes that wait to be written together: a record of TLS is small, a system call is not.
+    /// Collects small TLS records into larger writes.
     private let gathered: UploadBuffers.Buffer?
     private var waiting = 0
-    /// Bytes after which the disk is told to begin writing, so that it has little left at the end.
+    /// The number of bytes after which writeback starts, so that the final flush is short.
     private static let portion: UInt64 = 1 << 20
 
-    /// Without a buffer every piece is written as it comes.
+    /// - Parameter buffer: The buffer for collecting writes, or nil to write each piece at once.
     init(record: ChunkRecord, file: OpenFile, name: String, buffer: UploadBuffers.Buffer?) {
         self.record = record
         self.file = file
@@ -24,11 +24,11 @@ final class ChunkUpload {
         gathered = buffer
     }
 
-    /// Whether more came than was announced.
+    /// Whether more bytes arrived than announced.
     var isTooLong: Bool { received > UInt64(record.size) }
     var isComplete: Bool { received == UInt64(record.size) }
 
-    /// Takes the next bytes; what exceeds the announced size is only counted.
+    /// Writes the next bytes. Bytes beyond the announced size are only counted.
     func receive(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
         let wanted = min(UInt64(bytes.count), UInt64(record.size) - min(received, UInt64(record.size)))
         var rest = bytes[..<Int(wanted)]
@@ -53,7 +53,7 @@ final class ChunkUpload {
         received += UInt64(bytes.count) - wanted
     }
 
-    /// Writes the last `piece.count` of the bytes that were received.
+    /// Writes a piece that ends at the received position.
     private func write(_ piece: UnsafeRawBufferPointer) throws(SystemError) {
         hash.update(piece)
         let start = received - UInt64(piece.count)
@@ -61,6 +61,6 @@ final class ChunkUpload {
         if start / Self.portion != received / Self.portion { file.beginWritingBack() }
     }
 
-    /// Whether the bytes of a complete upload are those that were announced.
+    /// Whether the bytes of a complete upload match the announced digest.
     var isAuthentic: Bool { hash.finalize() == record.digest }
 }

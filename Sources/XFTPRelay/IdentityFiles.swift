@@ -4,8 +4,8 @@ import Glibc
 import Network
 import Posix
 
-/// A relay's certificates on disk: `ca.crt`, `server.crt` (PEM), and their keys, sealed with the key of the relay's
-/// records as `ca.key.sealed`, `server.key.sealed`, or in clear (PEM) as `ca.key`, `server.key` where there is none.
+/// A relay's certificates on disk: `ca.crt` and `server.crt` (PEM). Their keys are sealed with the key of the relay's
+/// records as `ca.key.sealed` and `server.key.sealed`, or plain (PEM) as `ca.key` and `server.key` without such a key.
 struct IdentityFiles {
     private let folder: PrivateFolder
     private let key: SecretBytes?
@@ -13,17 +13,19 @@ struct IdentityFiles {
     private static let keys = ["ca.key", "server.key"]
     private static let sealed = ".sealed"
 
-    /// - Parameter key: with which keys are sealed; nil: they lie in clear.
+    /// - Parameter key: The key that seals the private keys, or nil to store them in plain text.
     init(_ folder: PrivateFolder, key: SecretBytes?) {
         self.folder = folder
         self.key = key
     }
 
-    /// The identity kept here, made at the first start. Its fingerprint is part of every address and
-    /// file description, so it never changes; asking for another algorithm later is refused.
+    /// Loads the identity, or creates it at the first start. Its fingerprint is part of every address and file
+    /// description, so it never changes.
+    /// - Parameter kind: The requested algorithm, or nil for any. Another algorithm than that of the stored identity is
+    ///   an error.
     func identity(_ kind: CertificateKind?) throws(RelayError) -> ServerIdentity {
         do {
-            // Written last, so that its presence means that the others are complete.
+            // Written last, so its presence means that the others are complete.
             guard let leaf = try content(of: "server.crt") else { return try make(kind ?? .ed25519) }
             let identity = try ServerIdentity(
                 authorityCertificate: content(of: "ca.crt") ?? [], leafCertificate: leaf,
@@ -31,8 +33,8 @@ struct IdentityFiles {
             guard kind == nil || kind == identity.kind else {
                 throw RelayError(
                     .certificates,
-                    "The relay in this folder has \(identity.kind.rawValue) certificates: leave out "
-                        + "--certificate, or take another folder.")
+                    "The relay in this folder has \(identity.kind.rawValue) certificates: omit "
+                        + "--certificate or choose another folder.")
             }
             try sealWhatIsClear()
             return identity
@@ -40,7 +42,7 @@ struct IdentityFiles {
             throw error
         } catch let error as SystemError {
             throw RelayError(
-                .folder, "The relay's certificates cannot be kept. \(error.sentence)", cause: error)
+                .folder, "The relay's certificates cannot be stored. \(error.sentence)", cause: error)
         } catch {
             throw RelayError(.certificates, sentence(of: error), cause: error)
         }
@@ -57,7 +59,7 @@ struct IdentityFiles {
 
     // MARK: - Secrets
 
-    /// Of a folder that was not encrypted once, or is of an earlier version.
+    /// Seals plain keys of a folder that was not encrypted before, or was created by an earlier version.
     private func sealWhatIsClear() throws {
         guard key != nil else { return }
         for name in Self.keys {

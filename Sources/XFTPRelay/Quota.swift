@@ -1,9 +1,8 @@
 import Base
 
-/// How much of its disk a relay gives: to the bytes of chunks, those on their way included, and to what it
-/// has to remember about them, which strangers can make grow as well.
+/// The relay's disk quota. Covers stored chunks, active uploads, and records, which strangers can create too.
 final class Quota: Sendable {
-    /// What a record takes in the database at most, with its indexes: a chunk's, and each recipient's.
+    /// The maximum database space in bytes, with indexes, of a chunk's record and of each recipient's.
     static let chunkRecord: UInt64 = 512
     static let recipientRecord: UInt64 = 256
 
@@ -14,7 +13,7 @@ final class Quota: Sendable {
 
     static func record(recipients: Int) -> UInt64 { chunkRecord + UInt64(recipients) * recipientRecord }
 
-    /// Reserves so many bytes; false when there is not enough.
+    /// Reserves `bytes`. Returns false if the quota is exhausted.
     func take(_ bytes: UInt64) -> Bool {
         used.withLock { used in
             let (sum, overflow) = used.addingReportingOverflow(bytes)
@@ -24,11 +23,11 @@ final class Quota: Sendable {
         }
     }
 
-    /// Bytes that are taken, and the limit; nil: none but the disk.
+    /// The reserved bytes, and the limit, or nil if there is none.
     var taken: UInt64 { used.withLock { $0 } }
     var most: UInt64? { limit == .max ? nil : limit }
 
-    /// Counts what is there already, whether or not it fits.
+    /// Adds existing bytes, even beyond the limit.
     func count(_ bytes: UInt64) { used.withLock { $0 += bytes } }
 
     func giveBack(_ bytes: UInt64) { used.withLock { $0 -= min($0, bytes) } }

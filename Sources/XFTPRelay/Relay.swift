@@ -4,24 +4,23 @@ import Posix
 import Store
 import XFTP
 
-/// A relay for encrypted chunks (XFTP protocol): whoever has an upload's sender key can fill, extend
-/// and delete it, whoever has a recipient key can fetch it, and the relay learns nothing else.
+/// A relay for encrypted chunks (XFTP protocol). The owner of a chunk's sender key can upload, extend and delete it;
+/// the owner of a recipient key can fetch it. The relay learns nothing else.
 ///
-/// Chunks lie in files, records in SQLite. A chunk is acknowledged when both are on disk, so a crash
-/// at any moment loses nothing that was acknowledged.
+/// Chunks are files, records are in SQLite. A chunk is acknowledged when both are on disk, so a crash never loses an
+/// acknowledged chunk.
 public final class Relay: Sendable {
-    /// How to reach it, with the fingerprint of its certificates and without its password.
+    /// The relay's address with its certificate fingerprint and without its password.
     public let address: RelayAddress
-    /// Its certificates, with which other servers of the same operator may show themselves too.
+    /// The relay's certificates. Other servers of the same operator may use them too.
     public var identity: ServerIdentity { service.identity }
     private let server: HTTP2Server
     private let service: RelayService
     private let folder: RelayFolder
     private let sweeper: Sweeper
 
-    /// Starts a relay: reads or makes its identity, tidies up after a crash, listens. Blocks for the
-    /// disk.
-    /// - Throws: all of `RelayError.Code`.
+    /// Starts a relay: loads or creates its identity, cleans up after a crash, and listens. Blocks on the disk.
+    /// - Throws: All of `RelayError.Code`.
     public static func start(_ settings: RelaySettings) throws(RelayError) -> Relay {
         let folder = try RelayFolder(settings.folder)
         let identity = try IdentityFiles(folder.folder, key: settings.key).identity(settings.certificate)
@@ -35,14 +34,14 @@ public final class Relay: Sendable {
         }
     }
 
-    /// What is in its folder wherever something is kept.
+    /// The database file in the relay's folder.
     public static var recordsFile: String { RelayFolder.recordsFile }
 
-    /// In its folder; locked from start to stop.
+    /// The lock file in the relay's folder, locked from start to stop.
     public static var lockFile: String { RelayFolder.lockFile }
 
-    /// Makes the folder of a new one, for what comes before its records. Blocks.
-    /// - Throws: as `PrivateFolder`.
+    /// Creates the folder of a new relay. Blocks on the disk.
+    /// - Throws: The errors of `PrivateFolder`.
     public static func makeFolder(_ path: String) throws(SystemError) { _ = try RelayFolder.make(path) }
 
     private init(
@@ -68,7 +67,7 @@ public final class Relay: Sendable {
             quota.count(try records.storedSize())
             let files = ChunkFiles(folder: folder, quota: quota)
             for record in try files.tidy(records.storedChunks()) {
-                Log("relay").warning("The bytes of a chunk are missing on disk.")
+                Log("relay").warning("chunk missing on disk: size=\(record.size)")
                 try records.markLost(record.id)
             }
             return RelayService(
@@ -96,35 +95,36 @@ public final class Relay: Sendable {
         }
     }
 
-    /// Closes all connections and returns when nothing of the relay runs any more.
+    /// Closes all connections. Returns when all work of the relay has ended.
     public func stop() async {
         await server.stop()
         await sweeper.stop()
         folder.release()
     }
 
-    /// Deletes what has expired by now, as the relay does by itself now and then. Answers how many
-    /// chunks. Blocks.
+    /// Deletes expired chunks now, as the relay also does periodically. Returns the number of deleted chunks. Blocks on
+    /// the disk.
     /// - Throws: `StoreError` of the records, `SystemError` of the folder.
     @discardableResult
     public func expire() throws -> Int { try service.expire(asOf: service.now) }
 
-    /// What it has now. Blocks for the disk.
+    /// Returns the relay's statistics. Blocks on the disk.
     /// - Throws: `StoreError` of the records.
     public func statistics() throws -> RelayStatistics {
         try service.statistics(connections: server.connectionCount)
     }
 
-    /// Deletes chunks of an age, and what has waited for its bytes for so long. Answers how many. Blocks for the disk.
-    /// - Parameter age: nil for all.
-    /// - Throws: as `expire`.
+    /// Deletes chunks and unfinished uploads older than `age`. Returns the number of deleted chunks. Blocks on the
+    /// disk.
+    /// - Parameter age: The minimum age, or nil for all chunks.
+    /// - Throws: The errors of `expire`.
     public func purge(olderThan age: Duration?) throws -> Int { try service.purge(olderThan: age) }
 
-    /// Bytes of chunks on disk.
+    /// The bytes of stored chunks.
     public var storedBytes: UInt64 { service.files.stored }
 }
 
-/// Gives each connection its session.
+/// Creates a session for each connection.
 struct RelayHandler: HTTP2ServerHandler {
     let service: RelayService
 

@@ -1,18 +1,18 @@
 import Base
 
-/// A relay that cannot start or go on.
+/// An error that stops a relay.
 public typealias RelayError = CodedError<RelayErrorCode>
 
-/// What a `RelayError` says.
+/// The errors of a relay.
 public enum RelayErrorCode: Hashable, Sendable {
-    /// The folder cannot be used: not ours, made for something else, or full.
+    /// The folder cannot be used: wrong owner, another purpose, or a full disk.
     case folder
-    /// Another relay works in the folder.
+    /// Another relay uses the folder.
     case inUse
-    /// The records were written by another version, or are damaged.
+    /// The records have another version or are damaged.
     case records
-    /// The address cannot be listened on.
+    /// The relay cannot listen on the address.
     case address
-    /// Certificates or their keys are damaged, or of another kind than asked for.
+    /// Certificates or keys are damaged, or of another kind than requested.
     case certificates
 }

@@ -2,27 +2,27 @@ import Base
 import Network
 import XFTP
 
-/// One request to the relay: a block, and after that of an FPUT the chunk, which goes to disk as it
-/// comes. Lives on the connection's thread.
+/// One request to the relay: a block and, for FPUT, the chunk, which is written to disk while it arrives. Runs on the
+/// connection's thread.
 final class RelayExchange: ServerExchange {
     private enum Work {
-        /// The block is not complete, or the handshake goes on.
+        /// The block is incomplete, or the handshake is not finished.
         case gathering
-        /// Carried out when the request is complete; what follows the block does not matter.
+        /// Performed when the request is complete. Bytes after the block are ignored.
         case command(RelaySession.Request)
         case upload(ChunkUpload, RelaySession.Request)
-        /// The chunk is there already: its length is checked, its bytes are dropped.
+        /// The chunk is already stored: check the length and ignore the bytes.
         case repeated(size: UInt64, RelaySession.Request)
         case over
     }
 
     private let session: RelaySession
     private var block: [UInt8] = []
-    /// Bytes of the block that have not come yet.
+    /// The number of missing bytes of the block.
     private var missing = Block.size
     private var work = Work.gathering
     private var bodyLength: UInt64 = 0
-    /// Decided when the request begins; another one may finish the handshake meanwhile.
+    /// Fixed at the start, because a concurrent request may finish the handshake.
     private let isHandshake: Bool
 
     init(session: RelaySession) {
@@ -42,10 +42,9 @@ final class RelayExchange: ServerExchange {
         return rest.isEmpty ? nil : take(rest)
     }
 
-    /// Looks at the complete block. Answers at once what will not be done, so that a client need not
-    /// send a chunk for nothing.
+    /// Examines the complete block. Returns a refusal at once, so that the client need not send the chunk.
     private func begin() -> [UInt8]? {
-        // Nobody looks at it again, and an upload may last for minutes.
+        // Free the block, since an upload may last for minutes.
         defer { block = [] }
         switch session.examine(block) {
         case .refused(let answer):
@@ -70,7 +69,7 @@ final class RelayExchange: ServerExchange {
         }
     }
 
-    /// Takes bytes after the block.
+    /// Processes bytes after the block.
     private func take(_ bytes: UnsafeRawBufferPointer) -> (any BodySource)? {
         bodyLength += UInt64(bytes.count)
         guard case .upload(let upload, let request) = work else { return nil }

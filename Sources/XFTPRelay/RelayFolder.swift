@@ -2,10 +2,8 @@ import Base
 import Glibc
 import Posix
 
-/// A relay's folder on disk: its identity, the port it had, and where chunks and records lie.
-///
-/// What `IdentityFiles` keeps, `port`, `records.db`, `chunks/` (one file for each chunk under the sender ID),
-/// `incoming/` (uploads under way; emptied at start).
+/// A relay's folder: the files of `IdentityFiles`, `port`, `records.db`, `chunks/` (a file for each chunk, named after
+/// the sender ID) and `incoming/` (active uploads, emptied at start).
 struct RelayFolder: Sendable {
     let folder: PrivateFolder
     let chunks: OpenFile
@@ -28,15 +26,15 @@ struct RelayFolder: Sendable {
         } catch {
             throw RelayError(.folder, "The relay's folder cannot be used. \(error.sentence)", cause: error)
         }
-        guard let free else { throw RelayError(.inUse, "Another relay works in this folder.") }
+        guard let free else { throw RelayError(.inUse, "Another relay uses this folder.") }
         lock = free
     }
 
-    /// Without the lock and what is in it.
+    /// Opens or creates the folder without locking it.
     static func make(_ path: String) throws(SystemError) -> PrivateFolder {
         try PrivateFolder(path, purpose: "relay")
     }
 
-    /// Lets another relay work here.
+    /// Unlocks the folder for another relay.
     func release() { lock.release() }
 }

@@ -1,21 +1,21 @@
 import Store
 
-/// What is deleted, or is due, and goes.
+/// Deletion of records.
 extension RelayRecords {
-    /// What went with a record.
+    /// A deleted record.
     struct Deleted {
-        /// Bytes were on disk at that moment.
+        /// Whether its bytes were on disk.
         let wasStored: Bool
         let recipients: Int
-        /// In which bytes were waited for.
+        /// The announcement, if bytes were still missing.
         let announcement: Int64?
     }
 
-    /// With so many rows deleted a transaction ends: who else writes waits for it.
+    /// The maximum number of deleted rows in a transaction, so that other writers do not wait long.
     private static let rowsAtOnce = 5000
 
-    /// Forgets records, which costs one wait for the disk. Answers what went with each, nil when it was gone; where
-    /// there are many recipients, of the first ones alone, and the others are there still.
+    /// Deletes records in one transaction. Returns an entry for each processed record, nil if it did not exist. Records
+    /// with many recipients end the transaction early; the rest of `chunks` then remains.
     func delete(_ chunks: [Int64]) throws -> [Deleted?] {
         try database.durableTransaction { connection in
             var (deleted, rows): ([Deleted?], Int) = ([], 0)
@@ -40,7 +40,7 @@ extension RelayRecords {
         }
     }
 
-    /// Up to `limit` records that waited for their bytes until `time` in vain.
+    /// Returns up to `limit` records whose upload was due before `time`.
     func unfinished(dueBefore time: Int64, limit: Int) throws -> [ChunkRecord] {
         try database.read { connection in
             try connection.query(
@@ -51,7 +51,7 @@ extension RelayRecords {
         }
     }
 
-    /// Forgets an announcement of which nothing is waited for any more. It counts in no quota, so it does not stay.
+    /// Deletes an announcement without missing chunks. Announcements count in no quota, so they must not stay.
     func forget(_ announcement: Int64, _ connection: Connection) throws {
         try connection.execute(
             """
@@ -60,7 +60,7 @@ extension RelayRecords {
             """, announcement)
     }
 
-    /// The same of all that were due by then.
+    /// Deletes all announcements due before `time` without missing chunks.
     func forgetAnnouncements(dueBefore time: Int64) throws {
         try database.transaction {
             _ = try $0.execute(
@@ -71,7 +71,7 @@ extension RelayRecords {
         }
     }
 
-    /// Up to `limit` records created before `time`, oldest first.
+    /// Returns up to `limit` records created before `time`, oldest first.
     func chunks(createdBefore time: Int64, limit: Int) throws -> [ChunkRecord] {
         try database.read { connection in
             try connection.query(

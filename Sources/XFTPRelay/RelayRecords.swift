@@ -3,35 +3,35 @@ import Cryptography
 import Store
 import XFTP
 
-/// What a relay knows about one chunk.
+/// The record of a chunk.
 struct ChunkRecord: Hashable, Sendable {
     let id: Int64
     let senderID: [UInt8]
     /// SubjectPublicKeyInfo.
     let senderKey: [UInt8]
     let size: UInt32
-    /// SHA-256 as announced; of any length, a wrong one never fits.
+    /// The announced SHA-256. May have any length, because a wrong one never matches.
     let digest: [UInt8]
-    /// Seconds since 1970, rounded down.
+    /// The creation time in seconds since 1970, rounded down.
     let created: Int64
-    /// The bytes are on disk.
+    /// Whether the bytes are on disk.
     let isStored: Bool
-    /// With what it was announced, while its bytes are waited for.
+    /// The announcement, while bytes are missing.
     let announcement: Int64?
 }
 
-/// The records of a relay in SQLite. Every change outlives the process when its call returns and, a new
-/// record apart, a power cut. Blocks.
+/// The records of a relay in SQLite. Changes survive the process when a call returns. All but new records also survive
+/// a power cut. Blocks.
 final class RelayRecords: Sendable {
     let database: Database
     private let random: any RandomSource
 
-    /// As in the official relay: random, and not to be guessed.
+    /// The length of random IDs, as in the official relay.
     private static let idLength = 16
     static let columns =
         "c.id, c.sender_id, c.sender_key, c.size, c.digest, c.created, c.stored, c.announcement"
 
-    /// - Parameter key: with which they are encrypted; nil: not.
+    /// - Parameter key: The encryption key, or nil for a plain database.
     init(path: String, key: SecretBytes? = nil, random: any RandomSource) throws(StoreError) {
         database = try Database(path: path, migrations: Self.migrations, key: key, durability: .eventual)
         self.random = random
@@ -58,8 +58,7 @@ final class RelayRecords: Sendable {
             ) STRICT, WITHOUT ROWID;
             CREATE INDEX recipient_by_chunk ON recipient (chunk);
             """),
-        // What one address announced and nobody has brought yet. When that was is known to the second
-        // only until the bytes are there.
+        // The chunks that one address announced and has not uploaded. The exact time is stored only until the upload.
         Migration(
             "announcements",
             """
@@ -84,7 +83,7 @@ final class RelayRecords: Sendable {
             isStored: row.bool("stored"), announcement: row.integerOrNil("announcement"))
     }
 
-    /// How many chunks there are, and how many of them wait for their bytes.
+    /// Returns the number of chunks, and of those without bytes.
     func counts() throws -> (chunks: Int, unfinished: Int) {
         try database.read { connection in
             func count(_ rows: String) throws -> Int {
@@ -95,7 +94,7 @@ final class RelayRecords: Sendable {
         }
     }
 
-    /// Bytes of the quota that all records take.
+    /// Returns the quota used by all records, in bytes.
     func storedSize() throws -> UInt64 {
         try database.read { connection in
             func count(_ table: String) throws -> UInt64 {
@@ -105,9 +104,9 @@ final class RelayRecords: Sendable {
         }
     }
 
-    /// FNEW: a record and its recipients. Answers the new IDs, recipients in the order of their keys; nil when
-    /// its announcement has `limit` that are waited for already. Not safe against a power cut before its bytes are: who meets one
-    /// makes the chunk anew.
+    /// FNEW: creates a record and its recipients. Returns the new IDs, recipients in the order of their keys, or nil if
+    /// `announcement` already has `limit` missing chunks. A power cut may lose the record until the upload; the client
+    /// then creates the chunk again.
     func create(
         _ chunk: XFTPCommand.NewChunk, created: Int64, in announcement: Announcement, limit: Int
     ) throws -> (sender: [UInt8], recipients: [[UInt8]])? {
@@ -132,7 +131,7 @@ final class RelayRecords: Sendable {
         }
     }
 
-    /// What was announced together is waited for until `due` at least.
+    /// Extends an announcement until its new due time.
     func extend(_ announcement: Announcement) throws {
         try database.transaction {
             _ = try $0.execute(
@@ -141,7 +140,8 @@ final class RelayRecords: Sendable {
         }
     }
 
-    /// FADD: more recipients; nil when the record is gone, none when it would have more than `limit`.
+    /// FADD: adds recipients. Returns nil if the record does not exist, and an empty array if it would have more than
+    /// `limit`.
     func addRecipients(_ keys: [[UInt8]], to chunk: Int64, limit: Int) throws -> [[UInt8]]? {
         try database.durableTransaction { connection in
             guard try connection.exists("SELECT 1 FROM chunk WHERE id = ?", chunk) else { return nil }
@@ -185,7 +185,7 @@ final class RelayRecords: Sendable {
 
     enum Marking { case marked, wasStored, isGone }
 
-    /// Notes that the bytes are on disk: from here on the chunk is acknowledged.
+    /// Marks the bytes as stored, which acknowledges the chunk.
     func markStored(_ chunk: Int64) throws -> Marking {
         try database.durableTransaction { connection in
             let announcement = try connection.first("SELECT announcement FROM chunk WHERE id = ?", chunk) {
@@ -201,21 +201,21 @@ final class RelayRecords: Sendable {
         }
     }
 
-    /// The bytes of a chunk are lost; its record stays and can be uploaded again.
+    /// Marks the bytes as lost. The chunk can be uploaded again.
     func markLost(_ chunk: Int64) throws {
         try database.durableTransaction {
             _ = try $0.execute("UPDATE chunk SET stored = 0 WHERE id = ?", chunk)
         }
     }
 
-    /// FACK: this one recipient has no more access. False when it had none.
+    /// FACK: deletes a recipient ID. Returns false if it did not exist.
     func removeRecipient(_ id: [UInt8]) throws -> Bool {
         try database.durableTransaction {
             try $0.execute("DELETE FROM recipient WHERE recipient_id = ?", id) > 0
         }
     }
 
-    /// All records whose bytes are on disk.
+    /// Returns all records with stored bytes.
     func storedChunks() throws -> [ChunkRecord] {
         try database.read { connection in
             try connection.query("SELECT \(Self.columns) FROM chunk c WHERE c.stored = 1", row: Self.record)

@@ -4,28 +4,27 @@ import Network
 import Posix
 import XFTP
 
-/// What all connections of a relay share: who may do what, and doing it. Every method blocks for the
-/// disk and may be called from any thread.
+/// The shared part of all connections: authorizes and performs commands. Methods block on the disk. Thread-safe.
 final class RelayService: Sendable {
     let identity: ServerIdentity
     let records: RelayRecords
     let files: ChunkFiles
     let quota: Quota
     let settings: RelaySettings
-    /// Requests that are examined and carried out at once: signatures and records, but no bytes of chunks.
+    /// Limits concurrent examination and execution of requests: signatures and records, but not chunk bytes.
     let turns = FairSemaphore<PeerAddress>(count: 4)
     private let announcements = Lock<[PeerAddress: Announcing]>([:])
 
-    /// What an address announces.
+    /// The open announcement of an address.
     private struct Announcing {
         let number: Int64
-        /// Seconds since 1970.
+        /// The time of the last announcement, in seconds since 1970.
         var last: Int64
     }
 
-    /// Sizes of chunks that are taken, as configured in the official relay by default.
+    /// The accepted chunk sizes in bytes, the official relay's default.
     static let chunkSizes: Set<UInt32> = [64 << 10, 256 << 10, 1 << 20, 4 << 20]
-    /// Recipients that a chunk can have.
+    /// The maximum number of recipients of a chunk.
     static let maxRecipients = 4096
 
     init(
@@ -39,14 +38,14 @@ final class RelayService: Sendable {
         self.files = files
     }
 
-    /// What a request is about, once its signature has been checked.
+    /// The subject of an authenticated request.
     enum Subject {
         case nothing
         case sender(ChunkRecord)
         case recipient(ChunkRecord)
     }
 
-    /// Checks that the command has the signature and entity it needs, and that both fit.
+    /// Checks that the command has its required signature and entity, and that both are valid.
     func authorise(
         _ command: XFTPCommand, _ transmission: Transmission
     ) throws -> Subject {
@@ -61,7 +60,7 @@ final class RelayService: Sendable {
             guard !hasEntity else { throw XFTPProtocolError.command(.hasSignature) }
             guard (chunk.recipientKeys + [chunk.senderKey]).allSatisfy({ VerifyingKey(spki: $0) != nil })
             else { throw XFTPProtocolError.command(.syntax) }
-            // Costs less than a signature.
+            // Cheaper than a signature, so checked first.
             if let password = settings.password {
                 guard constantTimeEqual(Array(password.utf8), chunk.password ?? []) else {
                     throw XFTPProtocolError.authorization
@@ -90,18 +89,18 @@ final class RelayService: Sendable {
         }
     }
 
-    /// A key nobody has: unknown IDs cost as much time as known ones, and tell nothing.
-    private static let nobody = SigningKey.generate().publicKey
+    /// A key without owner: requests with unknown IDs take as long as others and reveal nothing.
+    private static let unknownKey = SigningKey.generate().publicKey
 
     private func verify(_ transmission: Transmission, key: [UInt8]?) throws(XFTPProtocolError) {
-        guard let verifying = VerifyingKey(spki: key ?? Self.nobody),
+        guard let verifying = VerifyingKey(spki: key ?? Self.unknownKey),
             verifying.isValid(transmission.signature, for: transmission.signedBytes), key != nil
         else { throw .authorization }
     }
 
     // MARK: Commands
 
-    /// The number of what an address announces, over all of its connections. In memory alone: no address is ever stored.
+    /// Returns the announcement of an address, across its connections. Kept only in memory: addresses are never stored.
     private func announcement(of peer: PeerAddress, _ now: Int64) -> Announcement {
         let new = Announcing(number: newNumber(), last: now)
         let number = announcements.withLock { announcements in
@@ -115,7 +114,7 @@ final class RelayService: Sendable {
         settings.random.bytes(8).reduce(0) { $0 << 8 | Int64($1) } & .max
     }
 
-    /// - Parameter peer: who asks.
+    /// - Parameter peer: The client's address.
     func create(_ chunk: XFTPCommand.NewChunk, of peer: PeerAddress) throws -> XFTPResponse {
         guard Self.chunkSizes.contains(chunk.size) else { throw XFTPProtocolError.size }
         let now = settings.clock.now().seconds
@@ -139,7 +138,7 @@ final class RelayService: Sendable {
         }
     }
 
-    /// Makes records that take so many bytes.
+    /// Creates records that use `bytes` of the quota.
     private func taking(_ bytes: UInt64, _ make: () throws -> XFTPResponse) throws -> XFTPResponse {
         guard quota.take(bytes) else { throw XFTPProtocolError.quota }
         do {
@@ -155,7 +154,7 @@ final class RelayService: Sendable {
         return .ok
     }
 
-    /// Forgets records, or the first of them, and their bytes. Answers how many.
+    /// Deletes records, possibly only the first of them, and their bytes. Returns the number of deleted records.
     private func forget(_ chunks: [ChunkRecord]) throws -> Int {
         let deleted = try records.delete(chunks.map(\.id))
         for case (let record, let deleted?) in zip(chunks, deleted) {
@@ -170,12 +169,12 @@ final class RelayService: Sendable {
         return .ok
     }
 
-    /// The box of one download, and the answer that lets the client make the same.
+    /// Returns the cipher of one download and the response from which the client derives it.
     func agree(with clientKey: [UInt8]) throws(XFTPProtocolError) -> (box: StreamBox, response: XFTPResponse)
     {
         let key = AgreementKey.generate()
         let nonce = settings.random.bytes(XFTPResponse.nonceSize)
-        // Of another kind, or of small order.
+        // The key is of another kind or of small order.
         guard let shared = try? key.sharedSecret(with: clientKey),
             let box = try? StreamBox(key: shared, nonce: nonce)
         else { throw .command(.syntax) }
@@ -188,7 +187,7 @@ final class RelayService: Sendable {
     }
 
     func beginUpload(of record: ChunkRecord) throws -> ChunkUpload {
-        // Also so that it does not expire on its way.
+        // Also prevents expiry during the upload.
         if let announcement = record.announcement {
             try records.extend(Announcement(id: announcement, now: settings.clock.now().seconds))
         }
@@ -196,9 +195,9 @@ final class RelayService: Sendable {
         return upload
     }
 
-    /// Judges a complete upload and keeps it: when this returns, the chunk survives whatever happens.
+    /// Verifies and stores a complete upload. When this returns, the chunk survives power cuts.
     func finish(_ upload: ChunkUpload) throws -> XFTPResponse {
-        // Two uploads of one chunk may end at once: neither is to take the place of bytes that are acknowledged.
+        // Two uploads of one chunk may end at once. Neither may replace acknowledged bytes.
         guard files.beginPlacing(upload.record) else {
             files.discard(upload)
             throw XFTPProtocolError.internalError
@@ -221,8 +220,8 @@ final class RelayService: Sendable {
         do {
             files.settle(upload, try records.markStored(upload.record.id))
         } catch {
-            // Whether the record counts on these bytes (the same upload may have been finished twice at once)
-            // cannot be asked now. What no record counts on goes at the next start.
+            // The record may refer to these bytes, if the same upload finished twice at once. The next start deletes
+            // unreferenced bytes.
             files.settle(upload, .wasStored)
             throw error
         }
@@ -236,11 +235,11 @@ final class RelayService: Sendable {
 
     private func hasExpired(_ record: ChunkRecord) -> Bool { record.created < expiryLimit(now) }
 
-    /// Records created before this are gone.
+    /// Returns the creation time before which records are expired.
     private func expiryLimit(_ now: Int64) -> Int64 { now - settings.expiry.components.seconds }
 
-    /// Deletes what has expired, and what never got its bytes, some at a time. Answers how many chunks.
-    /// - Parameter goesOn: asked after each time.
+    /// Deletes expired chunks and unfinished uploads in batches. Returns the number of deleted chunks.
+    /// - Parameter goesOn: Returns whether to continue, called after each batch.
     func expire(asOf now: Int64, goesOn: () -> Bool = { true }) throws -> Int {
         let (count, isDone) = try forget(createdBefore: expiryLimit(now), dueBefore: now, goesOn)
         guard isDone else { return count }
@@ -251,12 +250,12 @@ final class RelayService: Sendable {
         return count
     }
 
-    /// Deletes chunks of an age, in seconds, and what has waited for its bytes for so long. Answers how many.
+    /// Deletes chunks and unfinished uploads older than `age` seconds. Returns the number of deleted chunks.
     func purge(olderThan age: Int64) throws -> Int {
         try forget(createdBefore: now - age, dueBefore: now - age + Announcement.timeout) { true }.count
     }
 
-    /// Answers how many chunks it deleted, and whether there are no more.
+    /// Returns the number of deleted chunks and whether none are left.
     private func forget(
         createdBefore created: Int64, dueBefore due: Int64, _ goesOn: () -> Bool
     ) throws -> (count: Int, isDone: Bool) {
@@ -275,10 +274,10 @@ final class RelayService: Sendable {
 
     // MARK: Refusals
 
-    /// The word for what went wrong here; what the client did not cause is told to the operator.
+    /// Maps an error to a response. Logs errors that the client did not cause.
     static func refusal(of error: any Error) -> XFTPProtocolError {
         if let error = error as? XFTPProtocolError { return error }
-        Log("relay").error("A request failed. \(sentence(of: error))")
+        Log("relay").error("request failed: error=\(sentence(of: error))")
         return error is SystemError ? .fileIO : .internalError
     }
 }

@@ -3,19 +3,19 @@ import Cryptography
 import Network
 import XFTP
 
-/// One connection to the relay: first the handshake, then commands (XFTP protocol, "Transport
-/// handshake"). Lives on the connection's thread.
+/// One connection to the relay: the handshake, then commands (XFTP protocol, "Transport handshake"). Runs on the
+/// connection's thread.
 final class RelaySession: ServerConnectionHandler {
     private enum State {
-        /// Nothing has been said; the first request is empty and asks for the hello.
+        /// The first request is empty and asks for the hello.
         case silent
-        /// The client has the hello and must choose a version.
+        /// The hello was sent; the client must choose a version.
         case greeted
         case ready
     }
 
     let service: RelayService
-    /// The TLS channel binding: part of every transmission and of what is signed.
+    /// The TLS channel binding, part of every transmission and of the signed bytes.
     private let sessionID: [UInt8]
     private var state = State.silent
     private let peer: PeerAddress
@@ -34,12 +34,12 @@ final class RelaySession: ServerConnectionHandler {
 
     // MARK: Handshake
 
-    /// Answers a request of the handshake: the relay's hello, nothing, or the bare word HANDSHAKE.
+    /// Returns the response to a handshake request: the hello, an empty response, or HANDSHAKE.
     func shakeHands(_ request: [UInt8]) -> [UInt8] {
         let refusal = Block.pad(Array(XFTPProtocolError.handshake.text.utf8)) ?? []
         switch state {
         case .silent where request.isEmpty:
-            // The client learns no more than that.
+            // The client gets no details.
             guard let hello = try? hello() else { return refusal }
             state = .greeted
             return hello
@@ -55,7 +55,7 @@ final class RelaySession: ServerConnectionHandler {
     }
 
     private func hello() throws(NetworkError) -> [UInt8]? {
-        // Commands are signed, so the other half of this key is never used.
+        // Commands are signed, so the private key is never used.
         let key = AgreementKey.generate().publicKey
         let signature = try service.identity.sign(SignedKey.bytesToSign(for: key))
         return ServerHello(
@@ -69,7 +69,7 @@ final class RelaySession: ServerConnectionHandler {
 
     // MARK: Commands
 
-    /// Reads a block and checks that its sender may do what it asks, in this connection's turn.
+    /// Decodes a block and authorizes its command, in this connection's turn.
     func examine(_ block: [UInt8]) -> Examined { service.turns.withTurn(of: place) { examineNow(block) } }
 
     private func examineNow(_ block: [UInt8]) -> Examined {
@@ -78,7 +78,7 @@ final class RelaySession: ServerConnectionHandler {
             transmission = try Transmission(block: block)
             guard transmission.sessionID == sessionID else { throw XFTPProtocolError.session }
             let command = try XFTPCommand(decoding: transmission.body)
-            // A key of the wrong kind is a syntax error, and those come before all others.
+            // A key of the wrong kind is a syntax error, which precedes all other errors.
             var agreement: (box: StreamBox, response: XFTPResponse)?
             if case .download(let key) = command { agreement = try service.agree(with: key) }
             let subject = try service.authorise(command, transmission)
@@ -102,7 +102,7 @@ final class RelaySession: ServerConnectionHandler {
         let transmission: Transmission
     }
 
-    /// Carries out any command but FPUT, in this connection's turn.
+    /// Performs any command but FPUT, in this connection's turn.
     func perform(_ request: Request) -> any BodySource {
         service.turns.withTurn(of: place) { performNow(request) }
     }
@@ -136,7 +136,7 @@ final class RelaySession: ServerConnectionHandler {
         }
     }
 
-    /// The block of an answer; it repeats the session and the IDs of the request, and is not signed.
+    /// Returns an unsigned response block with the session and IDs of the request.
     func answer(_ response: XFTPResponse, to request: Transmission) -> [UInt8] {
         let transmission = Transmission(
             sessionID: sessionID, correlationID: request.correlationID, entityID: request.entityID,

@@ -2,27 +2,27 @@ import Base
 import Cryptography
 import Network
 
-/// What a relay is told at its start.
+/// The settings of a relay.
 public struct RelaySettings: Sendable {
-    /// Made when missing, mode 0700: certificates, records and chunks.
+    /// The folder for certificates, records and chunks. Created with mode 0700 if missing.
     public var folder: String
-    /// With which the records are encrypted; nil: they are not.
+    /// The encryption key of the records, or nil for plain records.
     public var key: SecretBytes?
-    /// Port 0 takes the port of the last time when it is still free, else any.
+    /// Port 0 means the previous port if it is free, otherwise any.
     public var listen: Endpoint
-    /// What its address names; nil: the host on which it listens.
+    /// The host in the relay's address, or nil for the listening host.
     public var host: String?
-    /// Bytes of chunks and of the records about them in all, nil for no limit but the disk.
+    /// The maximum bytes of chunks and records, or nil for no limit.
     public var quota: UInt64?
-    /// Holds the smallest chunk and its record.
+    /// The smallest quota: one chunk of the smallest size and its record.
     public static let minQuota: UInt64 = 65 << 10
-    /// Chunks that an address may announce beyond those that it has brought.
+    /// The maximum number of created chunks without upload for each address.
     public var maxAnnounced = 8192
-    /// Age at which a chunk and its record go.
+    /// The age at which a chunk and its record are deleted.
     public var expiry: Duration
-    /// Asked of who creates chunks, nil for nobody. A secret.
+    /// The password for creating chunks, or nil if none is required. Secret.
     public var password: String?
-    /// Algorithm of the certificates made at the first start; nil takes what is there, else Ed25519.
+    /// The algorithm of new certificates, or nil for the existing ones, by default Ed25519.
     public var certificate: CertificateKind?
     public var clock: any WallClock
     public var random: any RandomSource
@@ -45,7 +45,7 @@ public struct RelaySettings: Sendable {
         self.limits = limits
     }
 
-    /// Creation times are rounded down to this many seconds, so that the records tell little about
-    /// who sent when: an hour as in the official relay, less where chunks live for less than a day.
+    /// The granularity of creation times in seconds, which hides the time of a transfer: an hour as in the official
+    /// relay, less if chunks expire within a day.
     var roundingSeconds: Int64 { min(3600, max(1, expiry.components.seconds / 24)) }
 }

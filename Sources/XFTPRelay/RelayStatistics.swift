@@ -1,14 +1,14 @@
 import Base
 
-/// What a relay has, for its operator.
+/// The statistics of a relay for its operator.
 public struct RelayStatistics: Hashable, Sendable {
-    /// Chunks, and how many of them wait for their bytes.
+    /// The number of chunks, and of those without bytes.
     public var chunks: Int
     public var unfinished: Int
-    /// Bytes of the quota in use; nil as quota: none but the disk.
+    /// The used bytes of the quota, and the quota, or nil for no limit.
     public var bytes: UInt64
     public var quota: UInt64?
-    /// Connections that are open now.
+    /// The number of open connections.
     public var connections: Int
 }
 
@@ -20,9 +20,9 @@ extension RelayService {
             connections: connections)
     }
 
-    /// - Parameter age: nil for all.
+    /// - Parameter age: The minimum age, or nil for all chunks.
     func purge(olderThan age: Duration?) throws -> Int {
-        // Whatever time a record names is before this.
+        // Later than any creation time.
         try purge(olderThan: age?.components.seconds ?? -(1 << 40))
     }
 }

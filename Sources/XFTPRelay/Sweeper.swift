@@ -2,8 +2,8 @@ import Base
 import Glibc
 import Posix
 
-/// The thread that deletes expired chunks, at the start and now and then. Access to them ends on time without it, so
-/// nobody waits until it is done.
+/// Deletes expired chunks at the start and periodically, on its own thread. Commands check expiry themselves, so they
+/// do not wait for it.
 final class Sweeper: Sendable {
     private let wakeUp: WakeUp
     private let state = Lock<(isStopping: Bool, hasEnded: Bool, waiting: [CheckedContinuation<Void, Never>])>(
@@ -17,11 +17,11 @@ final class Sweeper: Sendable {
             var next: Int64? = start
             while let now = next {
                 do {
-                    // Between two of its transactions others can use the records.
+                    // Other threads use the records between its transactions.
                     let count = try service.expire(asOf: now) { !self.sleep(milliseconds: 10) }
-                    if count > 0 { Log("relay").information("\(count) chunks have expired.") }
+                    if count > 0 { Log("relay").information("chunks expired: count=\(count)") }
                 } catch {
-                    Log("relay").error("Expired chunks could not be deleted. \(sentence(of: error))")
+                    Log("relay").error("expired chunks not deleted: error=\(sentence(of: error))")
                 }
                 next = sleep(milliseconds: pause) ? nil : service.now
             }
@@ -33,7 +33,7 @@ final class Sweeper: Sendable {
         }
     }
 
-    /// True when it is time to stop.
+    /// Returns true if the sweeper must stop.
     private func sleep(milliseconds: Int64) -> Bool {
         var requests = [pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)]
         poll(&requests, milliseconds: Int32(clamping: milliseconds))

@@ -1,14 +1,13 @@
 import Base
 
-/// The memory in which uploads gather what they write: so many buffers for the whole relay and no more,
-/// however many uploads wait for their clients.
+/// A fixed number of buffers in which uploads collect their writes.
 final class UploadBuffers: Sendable {
     static let size = 128 << 10
     private let free: Lock<Int>
 
     init(count: Int = 128) { free = Lock(count, rank: .innermost) }
 
-    /// A buffer of its own for who asks, or nil when all are in use.
+    /// Returns a free buffer, or nil if all are in use.
     func take() -> Buffer? {
         let isFree = free.withLock { free in
             guard free > 0 else { return false }
@@ -18,9 +17,9 @@ final class UploadBuffers: Sendable {
         return isFree ? Buffer(of: self) : nil
     }
 
-    /// Memory of `size` bytes that belongs to one upload and goes with it.
+    /// Memory of `size` bytes for one upload, freed with it.
     final class Buffer {
-        // Only the upload that took it touches it, on the thread of its connection.
+        // Only the upload's thread accesses it.
         let memory: UnsafeMutableRawBufferPointer
         private let owner: UploadBuffers
 

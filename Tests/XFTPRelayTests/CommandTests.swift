@@ -7,7 +7,7 @@ import XFTPRelay
 
 @Suite struct CommandTests {
     @Test(arguments: [65_536, 262_144, 1_048_576, 4_194_304])
-    func aChunkOfEachSizeGoesUpAndComesDown(_ size: Int) async throws {
+    func chunksOfEachSizeRoundTrip(_ size: Int) async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk(size: size)
@@ -24,7 +24,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func theHelloProvesTheRelaysIdentity() async throws {
+    @Test func helloProvesTheRelaysIdentity() async throws {
         for kind in CertificateKind.allCases {
             let place = try RelayPlace { $0.certificate = kind }
             let talk = try await place.connect()
@@ -42,7 +42,7 @@ import XFTPRelay
         }
     }
 
-    @Test func pingIsAnsweredWithoutSignature() async throws {
+    @Test func pingNeedsNoSignature() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         let pong = try await talk.ask(.ping)
@@ -55,7 +55,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func addedRecipientsFetchToo() async throws {
+    @Test func addedRecipientsCanFetch() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk(recipients: 2)
@@ -76,7 +76,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func deletingEndsAllAccessAndFreesTheDisk() async throws {
+    @Test func deletingEndsAccessAndFreesTheDisk() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk()
@@ -94,7 +94,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func acknowledgingEndsOnlyOnesOwnAccess() async throws {
+    @Test func acknowledgingEndsOneRecipientsAccess() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk(recipients: 2)
@@ -110,7 +110,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func sixteenDownloadsRunAtOnceOnOneConnection() async throws {
+    @Test func sixteenDownloadsRunOnOneConnection() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var made = TestChunk(size: 1_048_576)

@@ -10,12 +10,12 @@ import XFTP
 
 @testable import XFTPRelay
 
-/// What somebody who wants to fill a relay's disk gets: no more than its quota, and not for long.
+/// Limits for an attacker who wants to fill a relay's disk: no more than its quota, and not for long.
 @Suite struct CostTests {
-    /// A record and its one recipient.
+    /// The quota of a record with one recipient.
     private static let record = Quota.record(recipients: 1)
 
-    @Test func recordsWithoutBytesTakeTheirPartOfTheQuota() async throws {
+    @Test func recordsWithoutBytesCountInTheQuota() async throws {
         let place = try RelayPlace { $0.quota = Self.record * 3 + 65_536 }
         let talk = try await place.connect()
         var chunks: [TestChunk] = []
@@ -36,7 +36,7 @@ import XFTP
             #expect(added == .error(.quota))
         }
         try await expectFull(on: talk)
-        // Also after a restart, and until something goes.
+        // Also after a restart, until something is deleted.
         await place.relay.stop()
         let again = try RelayPlace(folder: place.folder) { $0.quota = Self.record * 3 + 65_536 }
         let next = try await again.connect()
@@ -46,7 +46,7 @@ import XFTP
         let added = try await next.ask(
             .addRecipients(keys: [more.sender.publicKey]), entity: chunks[0].senderID, key: chunks[0].sender)
         guard case .added = added else {
-            Issue.record("room that was given back is not there")
+            Issue.record("released quota is not available")
             return
         }
         try await expectFull(on: next)
@@ -57,8 +57,8 @@ import XFTP
         await again.relay.stop()
     }
 
-    /// The database, with what it is written through, stays within the quota and what is there at the start.
-    @Test func theDiskThatRecordsTakeIsBoundedByTheQuota() async throws {
+    /// Database and journal stay within the quota plus their initial size.
+    @Test func databaseSizeIsBoundedByTheQuota() async throws {
         let quota: UInt64 = 1 << 20
         let place = try RelayPlace { $0.quota = quota }
         let empty = try Self.databaseSize(place)
@@ -96,7 +96,7 @@ import XFTP
         return (size("records.db"), size("records.db-wal"))
     }
 
-    @Test func aChunkHasABoundedNumberOfRecipients() async throws {
+    @Test func recipientsOfAChunkAreLimited() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk()
@@ -125,7 +125,7 @@ import XFTP
         await place.relay.stop()
     }
 
-    @Test func anAddressAnnouncesABoundedNumberOfChunksThatItDoesNotBring() async throws {
+    @Test func announcedChunksPerAddressAreLimited() async throws {
         let place = try RelayPlace { $0.maxAnnounced = 20 }
         let talk = try await place.connect()
         var chunk = TestChunk()
@@ -137,14 +137,14 @@ import XFTP
         try await chunk.create(on: talk)
         let again = try await talk.ask(chunk.announcement(), key: chunk.sender)
         #expect(again == .error(.quota))
-        // Over whatever connection.
+        // Over any connection.
         let other = try await place.connect()
         let there = try await other.ask(chunk.announcement(), key: chunk.sender)
         #expect(there == .error(.quota))
         await place.relay.stop()
     }
 
-    @Test func whatNeverGotItsBytesIsGoneAfterAnHour() async throws {
+    @Test func recordsWithoutBytesExpireAfterAnHour() async throws {
         let place = try RelayPlace { $0.quota = Self.record + 65_536 }
         let talk = try await place.connect()
         var chunk = TestChunk()
@@ -155,7 +155,7 @@ import XFTP
         #expect(try place.relay.expire() == 1)
         let late = try await chunk.put(on: talk)
         #expect(late == .error(.authorization))
-        // Its room is free, and what has its bytes stays.
+        // Its quota is free, and stored chunks remain.
         try await chunk.create(on: talk)
         let stored = try await chunk.put(on: talk)
         #expect(stored == .ok)
@@ -164,8 +164,8 @@ import XFTP
         await place.relay.stop()
     }
 
-    /// What a connection announced is remembered as long as something of it is waited for, and counts in no quota.
-    @Test func nothingStaysOfAnAnnouncementOfWhichNothingIsWaitedFor() async throws {
+    /// An announcement stays only while chunks are missing, and counts in no quota.
+    @Test func completeAnnouncementsAreDeleted() async throws {
         let place = try RelayPlace()
         let records = try Database(
             path: place.folder.path("relay/records.db"), migrations: RelayRecords.migrations)
@@ -184,7 +184,7 @@ import XFTP
         #expect(try count() == 1)
         #expect(try await talk.ask(.delete, entity: chunks[2].senderID, key: chunks[2].sender) == .ok)
         #expect(try count() == 0)
-        // The same connection goes on.
+        // The same connection continues.
         try await chunks[0].create(on: talk)
         #expect(try count() == 1)
         #expect(try await chunks[0].put(on: talk) == .ok)
@@ -192,8 +192,8 @@ import XFTP
         await place.relay.stop()
     }
 
-    /// The official client makes the records of a large file first, and its line may be slow.
-    @Test func whatIsBroughtKeepsTheRestOfItsAnnouncement() async throws {
+    /// The official client creates all records of a large file first, and its line may be slow.
+    @Test func uploadsExtendTheirAnnouncement() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunks: [TestChunk] = []
@@ -205,14 +205,14 @@ import XFTP
         for chunk in chunks {
             place.clock.advance(by: .seconds(3000))
             #expect(try place.relay.expire() == 0)
-            // From wherever it comes.
+            // From any connection.
             let answer = try await chunk.put(on: try await place.connect())
             #expect(answer == .ok)
         }
         await place.relay.stop()
     }
 
-    @Test func recordsOfAnEarlierVersionAreWaitedForAsWell() async throws {
+    @Test func recordsOfEarlierVersionsExpireToo() async throws {
         let place = try RelayPlace()
         await place.relay.stop()
         let path = place.folder.path("relay/records.db")
@@ -231,7 +231,7 @@ import XFTP
         old.close()
         let again = try RelayPlace(folder: place.folder, clock: place.clock)
         #expect(try again.relay.expire() == 0)
-        // One whose bytes are lost may be brought again until it expires.
+        // A chunk with lost bytes can be uploaded again until it expires.
         place.clock.advance(by: .seconds(7201))
         #expect(try again.relay.expire() == 1)
         await again.relay.stop()

@@ -8,11 +8,11 @@ import XFTP
 
 @testable import XFTPRelay
 
-/// Of records that are due there may be millions: a stranger makes them for 768 bytes of the quota each.
+/// Millions of records may be due: a stranger can create them for 768 bytes of quota each.
 @Suite struct ForgettingTests {
     private static let count = 1200
 
-    /// A relay that was stopped, with so many records that are due, of which one cannot be deleted.
+    /// A stopped relay with many due records, one of which cannot be deleted.
     private static func stopped() async throws -> (place: RelayPlace, records: Database) {
         let place = try RelayPlace()
         await place.relay.stop()
@@ -43,7 +43,7 @@ import XFTP
         }
     }
 
-    @Test func aRelayServesBeforeWhatIsDueIsForgotten() async throws {
+    @Test func relayServesBeforeExpiryIsComplete() async throws {
         let (stopped, records) = try await Self.stopped()
         let place = try RelayPlace(folder: stopped.folder, clock: stopped.clock)
         let talk = try await place.connect()
@@ -52,8 +52,8 @@ import XFTP
         await place.relay.stop()
     }
 
-    /// What costs a wait for the disk is the transaction: in one of several records each goes or none does.
-    @Test func manyAreForgottenInOneTransaction() async throws {
+    /// Each transaction waits for the disk, so several records share one.
+    @Test func manyRecordsAreDeletedInOneTransaction() async throws {
         let (stopped, records) = try await Self.stopped()
         let place = try RelayPlace(folder: stopped.folder, clock: stopped.clock)
         #expect(throws: StoreError.self) { try place.relay.expire() }
@@ -64,7 +64,7 @@ import XFTP
         await place.relay.stop()
     }
 
-    @Test func whatIsDueIsForgottenSoonAfterAStart() async throws {
+    @Test func expiredRecordsAreDeletedAfterStart() async throws {
         let (stopped, records) = try await Self.stopped()
         try records.transaction { try $0.executeScript("DROP TRIGGER kept") }
         let place = try RelayPlace(folder: stopped.folder, clock: stopped.clock)
@@ -72,8 +72,8 @@ import XFTP
         await place.relay.stop()
     }
 
-    /// Of one with many recipients a transaction takes no others, so that uploads do not wait for it.
-    @Test func recordsOfManyRecipientsAreForgottenFewAtATime() throws {
+    /// A record with many recipients gets its own transaction, so that uploads do not wait for it.
+    @Test func recordsWithManyRecipientsAreDeletedInBatches() throws {
         let folder = try TemporaryFolder()
         let records = try RelayRecords(path: folder.path("records.db"), random: SystemRandomSource())
         let key = SigningKey.generate().publicKey

@@ -8,11 +8,11 @@ import XFTP
 
 @testable import XFTPRelay
 
-/// A chunk that is deleted while somebody fetches it stays on the disk until that is over.
+/// A chunk deleted during a download stays on disk until the download ends.
 @Suite struct HeldDownloadTests {
     private static let size = 1 << 20
 
-    /// Whether this process, in which the relay is, has the file of a chunk open.
+    /// Returns whether this process, which contains the relay, has the chunk's file open.
     private static func isOpen(_ chunk: TestChunk) throws -> Bool {
         let name = Base64URL.encode(chunk.senderID)
         let folder = try OpenFile("/proc/self/fd", flags: O_RDONLY | O_DIRECTORY)
@@ -25,7 +25,7 @@ import XFTP
         }
     }
 
-    @Test func whatADownloadHoldsOfADeletedChunkCountsInTheQuota() async throws {
+    @Test func deletedChunksCountWhileDownloading() async throws {
         let place = try RelayPlace { $0.quota = 2 * UInt64(Self.size) + 4 * Quota.record(recipients: 1) }
         let talk = try await place.connect()
         var chunks = [TestChunk](repeating: TestChunk(), count: 3)

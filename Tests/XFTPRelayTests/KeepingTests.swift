@@ -8,15 +8,15 @@ import Testing
 import XFTP
 import XFTPRelay
 
-/// What a relay keeps, for how long, for whom, and through which accidents.
+/// Persistence, expiry, quota and access.
 @Suite struct KeepingTests {
-    @Test func chunksExpireByTheClockAndGiveBackTheirSpace() async throws {
+    @Test func expiredChunksFreeTheirSpace() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk()
         try await chunk.create(on: talk)
         _ = try await chunk.put(on: talk)
-        // Created at 00:30, kept as 00:00: gone after 48 hours of that.
+        // Created at 00:30 and stored as 00:00, so it expires 48 hours after that.
         place.clock.advance(by: .seconds(47 * 3600 + 1800))
         let lastMinute = try await chunk.get(on: talk)
         #expect(lastMinute == .success(chunk.bytes))
@@ -32,7 +32,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func theQuotaCountsWhatIsStoredAndWhatIsOnItsWay() async throws {
+    @Test func quotaCountsStoredChunksAndUploads() async throws {
         let place = try RelayPlace { $0.quota = 200_000 }
         let talk = try await place.connect()
         var chunks: [TestChunk] = []
@@ -54,7 +54,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func aPasswordIsAskedForNewChunksOnly() async throws {
+    @Test func onlyNewChunksNeedThePassword() async throws {
         let place = try RelayPlace { $0.password = "open sesame!" }
         let talk = try await place.connect()
         let chunk = TestChunk()
@@ -72,7 +72,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func anOpenRelayIgnoresAPassword() async throws {
+    @Test func relayWithoutPasswordIgnoresPasswords() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk()
@@ -80,7 +80,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func aRestartKeepsIdentityPortRecordsAndChunks() async throws {
+    @Test func restartKeepsIdentityPortAndChunks() async throws {
         let first = try RelayPlace()
         let talk = try await first.connect()
         var stored = TestChunk(size: 1_048_576)
@@ -101,7 +101,7 @@ import XFTPRelay
         await second.relay.stop()
     }
 
-    @Test func twoRelaysDoNotShareAFolder() async throws {
+    @Test func folderBelongsToOneRelay() async throws {
         let place = try RelayPlace()
         #expect {
             try RelayPlace(folder: place.folder)
@@ -111,7 +111,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func anotherKindOfCertificateThanTheFirstIsRefused() async throws {
+    @Test func certificateKindCannotChange() async throws {
         let place = try RelayPlace { $0.certificate = .ed448 }
         await place.relay.stop()
         #expect {
@@ -124,7 +124,7 @@ import XFTPRelay
         await again.relay.stop()
     }
 
-    @Test func leftoversOfACrashAreTidiedAway() async throws {
+    @Test func startCleansUpAfterACrash() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk()
@@ -134,7 +134,7 @@ import XFTPRelay
         try await lost.create(on: talk)
         _ = try await lost.put(on: talk)
         await place.relay.stop()
-        // An upload that was cut short, a chunk whose record never came, and one that lost bytes.
+        // An interrupted upload, a chunk without record, and a truncated chunk.
         try place.folder.write([1, 2, 3], to: "relay/incoming/5")
         try place.folder.write([1, 2, 3], to: "relay/chunks/AAAA")
         let name = "relay/chunks/" + Base64URL.encode(lost.senderID)
@@ -154,7 +154,7 @@ import XFTPRelay
         await again.relay.stop()
     }
 
-    @Test func filesAreClosedToOthers() async throws {
+    @Test func filesAreNotAccessibleToOthers() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk()
@@ -171,12 +171,12 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func aBrokenUploadIsForgottenAndCanBeRepeated() async throws {
+    @Test func brokenUploadCanBeRepeated() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk(size: 4_194_304)
         try await chunk.create(on: talk)
-        // A body that breaks off in the middle closes its connection.
+        // An interrupted body closes its connection.
         final class Breaking: BodySource {
             let length = Block.size + 4_194_304
             let block: BytesBody
@@ -205,7 +205,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func deletingDuringADownloadDoesNotDisturbIt() async throws {
+    @Test func deletionDoesNotDisturbDownloads() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var made = TestChunk(size: 4_194_304)
@@ -216,7 +216,7 @@ import XFTPRelay
         async let download = chunk.get(on: other)
         _ = try await talk.ask(.delete, entity: chunk.senderID, key: chunk.sender)
         let result = try await download
-        // Either it had begun, and is whole, or it had not.
+        // The download had begun and is complete, or had not begun.
         #expect(result == .success(chunk.bytes) || result == .failure(.authorization))
         await place.relay.stop()
     }

@@ -5,9 +5,9 @@ import Testing
 import XFTP
 import XFTPRelay
 
-/// Every refusal of the protocol where it belongs, and the connection usable after it.
+/// All errors of the protocol. The connection stays usable after each.
 @Suite struct RefusalTests {
-    /// Asks and expects this refusal, then a PONG on the same connection.
+    /// Expects this error, then a PONG on the same connection.
     private func expect(
         _ error: XFTPProtocolError, on talk: RelayTalk, _ command: XFTPCommand, entity: [UInt8] = [],
         key: SigningKey? = nil, body: [UInt8] = []
@@ -18,7 +18,7 @@ import XFTPRelay
         #expect(pong == .pong)
     }
 
-    @Test func commandsWithoutSignatureOrEntityAreRefused() async throws {
+    @Test func commandsNeedSignatureAndEntity() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk()
@@ -38,7 +38,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func wrongSignaturesAndUnknownOrMixedUpIDsLookAlike() async throws {
+    @Test func wrongSignaturesAndUnknownIDsLookAlike() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk()
@@ -72,13 +72,13 @@ import XFTPRelay
             }
             let (answer, _) = try await talk.exchange(transmission.block() ?? [])
             #expect(XFTPResponse(decoding: answer.body) == .error(error))
-            // What the client chose comes back.
+            // The response echoes the client's fields.
             #expect(answer.correlationID == [1, 2, 3])
             #expect(answer.entityID == transmission.entityID)
             #expect(answer.sessionID == talk.client.channelBinding)
             #expect(answer.signature.isEmpty)
         }
-        // Keys of another kind than the protocol's.
+        // Keys of a kind that the protocol does not use.
         let foreign = AgreementKey.generate().publicKey
         var chunk = TestChunk()
         try await chunk.create(on: talk)
@@ -91,7 +91,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func blocksThatAreNoneAndForeignSessionsAreRefused() async throws {
+    @Test func invalidBlocksAndSessionsAreRejected() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         let honest = talk.block(.ping)
@@ -106,13 +106,13 @@ import XFTPRelay
         let foreign = talk.block(.ping, session: [UInt8](repeating: 3, count: 32))
         let (answer, _) = try await talk.exchange(foreign)
         #expect(XFTPResponse(decoding: answer.body) == .error(.session))
-        // Bytes after the block of an ordinary command do not matter.
+        // Bytes after the block of an ordinary command are ignored.
         let (pong, _) = try await talk.exchange(honest + [1, 2, 3])
         #expect(XFTPResponse(decoding: pong.body) == .pong)
         await place.relay.stop()
     }
 
-    @Test func otherChunkSizesAreRefused() async throws {
+    @Test func otherChunkSizesAreRejected() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         for size in [1, 65_535, 65_537, 131_072] {
@@ -122,7 +122,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func anUploadOfOtherBytesOrAnotherLengthIsRefusedAndCanBeRepeated() async throws {
+    @Test func wrongUploadIsRejectedAndCanBeRepeated() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk(size: 262_144)
@@ -135,7 +135,7 @@ import XFTPRelay
             try await expect(
                 error, on: talk, .upload, entity: chunk.senderID, key: chunk.sender, body: body)
         }
-        // A byte too much is noticed before the end, which may end the connection.
+        // An excess byte may end the connection before the end of the body.
         let long = try await chunk.put(on: try await place.connect(), body: chunk.bytes + [0])
         #expect(long == .error(.size))
         let nothing = try await chunk.get(on: talk)
@@ -147,7 +147,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func aDigestOfTheWrongLengthFailsAtTheUpload() async throws {
+    @Test func digestOfWrongLengthFailsTheUpload() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk()
@@ -162,7 +162,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func aStoredChunkTakesOnlyItsLengthAgain() async throws {
+    @Test func repeatedUploadChecksOnlyTheLength() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk()
@@ -178,13 +178,13 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    /// The official relay leaves the connection without credit then; this one must not.
-    @Test func refusedUploadsInARowDoNotBlockTheConnection() async throws {
+    /// The official relay leaves the connection without flow-control credit; ours must not.
+    @Test func refusedUploadsKeepTheConnectionUsable() async throws {
         let place = try RelayPlace { $0.quota = 10_000 }
         let talk = try await place.connect()
         var chunk = TestChunk()
         try await chunk.create(on: talk)
-        // 19 MiB in all, more than the connection's window.
+        // 19 MiB in total, more than the connection's window.
         for _ in 0..<300 {
             let answer = try await chunk.put(on: talk)
             #expect(answer == .error(.quota))
@@ -194,7 +194,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func aLargeRefusalComesBeforeTheBodyIsThrough() async throws {
+    @Test func refusalPrecedesTheEndOfTheBody() async throws {
         let place = try RelayPlace { $0.quota = 10_000 }
         var chunk = TestChunk(size: 4_194_304)
         try await chunk.create(on: try await place.connect())
@@ -205,13 +205,13 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func theHandshakeIsHeldInItsOrder() async throws {
+    @Test func handshakeOrderIsEnforced() async throws {
         let place = try RelayPlace()
         let address = place.relay.address
         let client = try await RelayTalk.dial(address)
         let refusal = Block.pad(Array("HANDSHAKE".utf8)) ?? []
         let right = ClientHello(version: 2, identity: address.fingerprint).block() ?? []
-        // A choice before the hello.
+        // The client's hello before the relay's.
         let early = try await RelayTalk.post(right, to: client)
         #expect(early == refusal)
         let hello = try await RelayTalk.post([], to: client)
@@ -233,7 +233,7 @@ import XFTPRelay
         await place.relay.stop()
     }
 
-    @Test func randomBlocksNeverHarmTheRelay() async throws {
+    @Test func relaySurvivesRandomBlocks() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk()

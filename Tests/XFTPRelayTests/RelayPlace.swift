@@ -5,7 +5,7 @@ import TestSupport
 import XFTP
 import XFTPRelay
 
-/// A relay in this process, in a folder of its own, with a clock that stands still.
+/// A relay in this process with its own folder and a manual clock.
 final class RelayPlace: Sendable {
     let folder: TemporaryFolder
     let relay: Relay
@@ -25,19 +25,19 @@ final class RelayPlace: Sendable {
     func connect() async throws -> RelayTalk { try await RelayTalk(relay.address) }
 }
 
-/// A clock that only tests move. It starts at 2026-01-01 00:30 UTC.
+/// A clock that only tests advance. Starts at 2026-01-01 00:30 UTC.
 final class HandClock: WallClock {
     private let time = Lock(Timestamp(seconds: 1_767_227_400))
     func now() -> Timestamp { time.withLock { $0 } }
     func advance(by duration: Duration) { time.withLock { $0 = $0.advanced(by: duration) } }
 }
 
-/// A conversation with a relay in the words of the protocol, without the client's own cleverness.
+/// Plain protocol exchanges with a relay, without the client's retries.
 struct RelayTalk: Sendable {
     let client: HTTP2Client
     let hello: ServerHello
 
-    /// Connects and shakes hands.
+    /// Connects and performs the handshake.
     init(_ address: RelayAddress) async throws {
         client = try await Self.dial(address)
         let answer = try await Self.post([], to: client)
@@ -63,7 +63,7 @@ struct RelayTalk: Sendable {
         return answer.bytes
     }
 
-    /// The block of a command.
+    /// Returns the block of a command.
     func block(
         _ command: XFTPCommand, entity: [UInt8] = [], key: SigningKey? = nil,
         correlation: [UInt8] = [], session: [UInt8]? = nil
@@ -75,13 +75,13 @@ struct RelayTalk: Sendable {
         return transmission.block() ?? []
     }
 
-    /// Sends bytes as they are and reads the transmission that comes back, with what follows it.
+    /// Sends raw bytes. Returns the response transmission and the bytes after it.
     func exchange(_ bytes: [UInt8]) async throws -> (transmission: Transmission, rest: [UInt8]) {
         let answer = try await Self.post(bytes, to: client)
         return (try Transmission(block: answer), Array(answer.dropFirst(Block.size)))
     }
 
-    /// What the relay answers to a command.
+    /// Returns the response to a command.
     func ask(
         _ command: XFTPCommand, entity: [UInt8] = [], key: SigningKey? = nil, body: [UInt8] = []
     ) async throws -> XFTPResponse {
@@ -93,7 +93,7 @@ struct RelayTalk: Sendable {
     }
 }
 
-/// A chunk with its keys, as a sender has it.
+/// A chunk with its keys, on the sender's side.
 struct TestChunk: Sendable {
     let bytes: [UInt8]
     let sender = SigningKey.generate()
@@ -114,7 +114,7 @@ struct TestChunk: Sendable {
                 password: password.map { Array($0.utf8) }))
     }
 
-    /// FNEW. Keeps the IDs.
+    /// FNEW. Stores the IDs.
     mutating func create(on talk: RelayTalk, password: String? = nil) async throws {
         guard
             case .created(let sender, let recipients) = try await talk.ask(
@@ -129,7 +129,7 @@ struct TestChunk: Sendable {
         try await talk.ask(.upload, entity: senderID, key: sender, body: body ?? bytes)
     }
 
-    /// FGET: the bytes, or the refusal.
+    /// FGET. Returns the bytes or the error.
     func get(
         on talk: RelayTalk, recipient: Int = 0
     ) async throws -> Result<[UInt8], XFTPProtocolError> {

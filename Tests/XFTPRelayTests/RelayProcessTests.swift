@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import XFTP
 
-/// The relay as people run it: a process that can be killed.
+/// The relay as a separate process that can be killed.
 @Suite struct RelayProcessTests {
     private func start(
         _ folder: TemporaryFolder, _ more: [String] = [], ignoring ignored: [Int32] = [], host: String? = nil
@@ -24,7 +24,7 @@ import XFTP
         )
     }
 
-    @Test func whatWasAcknowledgedSurvivesKilling() async throws {
+    @Test func acknowledgedChunksSurviveKill() async throws {
         let folder = try TemporaryFolder()
         var acknowledged: [TestChunk] = []
         var address: RelayAddress?
@@ -36,7 +36,7 @@ import XFTP
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<3 {
                     group.addTask {
-                        // Uploads until the relay is dead.
+                        // Upload until the relay is dead.
                         while let talk = try? await RelayTalk(shown) {
                             while true {
                                 var chunk = TestChunk(size: 1_048_576)
@@ -73,21 +73,21 @@ import XFTP
     }
 
     @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
-    func signalsEndItCleanlyAlsoWhenTheyWereIgnored(_ signal: Int32) async throws {
+    func signalsStopTheRelayEvenIfIgnored(_ signal: Int32) async throws {
         let folder = try TemporaryFolder()
         let (process, address) = try await start(folder, ignoring: [SIGINT, SIGHUP])
-        // With a connection open.
+        // With an open connection.
         let talk = try await RelayTalk(address)
         process.send(signal)
         let ending = try await process.ending()
         #expect(ending == .code(0))
         #expect(process.lines.count == 2)
-        // Nothing but that nobody else reaches it.
+        // Only the warning about the unreachable address.
         #expect(process.errors.split(separator: "\n").count == 1 && process.errors.contains("--host NAME"))
         await #expect(throws: (any Error).self) { try await talk.ask(.ping) }
     }
 
-    @Test func optionsReachTheRelay() async throws {
+    @Test func optionsAreApplied() async throws {
         let folder = try TemporaryFolder()
         try folder.write(Array("s3cret\n".utf8), to: "password")
         let (process, address) = try await start(
@@ -118,7 +118,7 @@ import XFTP
         ["--certificate", "rsa"], ["--password", "word"], ["--password-fd", "x"], ["--host", "two words"],
         ["--smp-unused", "0s"], ["--queues-per-hour", "0"],
     ])
-    func wrongOptionsAreOneLineAndNothingIsMade(_ options: [String]) async throws {
+    func wrongOptionsGiveOneLineAndNoFolder(_ options: [String]) async throws {
         let folder = try TemporaryFolder()
         let outcome = try await ChatFSProcess.run(["relay", "--dir", folder.path("relay")] + options)
         #expect(outcome.ending == .code(64))
@@ -126,16 +126,16 @@ import XFTP
         #expect(try folder.names().isEmpty)
     }
 
-    @Test func aSecondRelayInTheFolderSaysSo() async throws {
+    @Test func secondRelayInTheFolderFails() async throws {
         let folder = try TemporaryFolder()
         let (process, _) = try await start(folder)
         let outcome = try await ChatFSProcess.run(["relay", "--dir", folder.path("relay")])
         #expect(outcome.ending == .code(1))
-        #expect(outcome.errors.contains("Another relay works in this folder."))
+        #expect(outcome.errors.contains("Another relay uses this folder."))
         try await process.terminate()
     }
 
-    @Test func theDefaultFolderLeavesTheDataDirectoryUsable() async throws {
+    @Test func defaultFolderKeepsTheDataDirectoryUsable() async throws {
         let folder = try TemporaryFolder()
         let environment: [String: String?] = ["XDG_DATA_HOME": folder.path]
         let process = try await ChatFSProcess.start(["relay"], environment: environment)
@@ -146,7 +146,7 @@ import XFTP
         try await process.terminate()
     }
 
-    @Test func anAddressInUseIsOneLine() async throws {
+    @Test func usedAddressGivesOneLine() async throws {
         let folder = try TemporaryFolder()
         let (process, address) = try await start(folder)
         let outcome = try await ChatFSProcess.run(
@@ -157,7 +157,7 @@ import XFTP
         try await process.terminate()
     }
 
-    @Test func aForeignFolderIsNotTouched() async throws {
+    @Test func foreignFolderIsNotChanged() async throws {
         let folder = try TemporaryFolder()
         _ = try folder.makeFolder("mine")
         try folder.write([1], to: "mine/thesis.txt")

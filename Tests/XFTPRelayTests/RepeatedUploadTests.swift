@@ -7,9 +7,9 @@ import XFTP
 
 @testable import XFTPRelay
 
-/// A chunk that comes twice: from a client that has lost its connection, or from one that means harm.
+/// A chunk uploaded twice, by a client that lost its connection or by an attacker.
 @Suite struct RepeatedUploadTests {
-    /// The block of an upload and half of its bytes, and the rest when that is wanted.
+    /// The block of an upload and half of its bytes, then the rest on demand.
     private final class Halting: BodySource {
         private let bytes: [UInt8]
         private let given = Lock(0)
@@ -31,7 +31,7 @@ import XFTP
         }
     }
 
-    @Test func anUploadThatEndsLaterTakesNoPlaceOfOneThatIsAcknowledged() async throws {
+    @Test func laterUploadDoesNotReplaceAcknowledgedBytes() async throws {
         let place = try RelayPlace()
         let talk = try await place.connect()
         var chunk = TestChunk(size: 1 << 20)

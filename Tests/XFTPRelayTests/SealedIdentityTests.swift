@@ -5,8 +5,8 @@ import Testing
 
 @testable import XFTPRelay
 
-/// What makes a relay the one of its address.
-@Suite("The keys of a relay's certificates on disk")
+/// The keys that identify a relay.
+@Suite("Certificate keys on disk")
 struct SealedIdentityTests {
     private static func start(_ folder: TemporaryFolder, key: SecretBytes?) throws -> Relay {
         var settings = RelaySettings(folder: folder.path("relay"))
@@ -22,7 +22,7 @@ struct SealedIdentityTests {
         }
     }
 
-    @Test("with a key they are sealed; the relay stays the one that it was, and no other key opens them")
+    @Test("keys are sealed, and only their key opens them")
     func sealed() async throws {
         let folder = try TemporaryFolder()
         let key = SecretBytes(randomCount: 32)
@@ -37,7 +37,7 @@ struct SealedIdentityTests {
         }
     }
 
-    @Test("those that were in clear are sealed at the next start with a key, and nothing in clear is left")
+    @Test("plain keys are sealed at the next start with a key")
     func earlier() async throws {
         let folder = try TemporaryFolder()
         let before = try NewServerFolder.make(in: folder)
@@ -52,7 +52,7 @@ struct SealedIdentityTests {
         await again.stop()
     }
 
-    @Test("a damaged one is told as such, whatever byte it was")
+    @Test("damaged keys give an error")
     func damaged() async throws {
         let folder = try TemporaryFolder()
         let key = SecretBytes(randomCount: 32)
@@ -71,9 +71,9 @@ struct SealedIdentityTests {
     }
 }
 
-/// A folder as a version without sealed keys left it.
+/// A folder of a version without sealed keys.
 private enum NewServerFolder {
-    /// Answers the fingerprint.
+    /// Returns the fingerprint.
     static func make(in folder: TemporaryFolder) throws -> [UInt8] {
         let made = try RelayFolder(folder.path("relay"))
         let identity = try IdentityFiles(made.folder, key: nil).identity(nil)

@@ -7,8 +7,8 @@ import XFTP
 
 @testable import Network
 
-/// A client that begins as many uploads as it is let, sends a little of each and then nothing more. It
-/// speaks HTTP/2 by itself (RFC 9113, 4.1) and keeps to no limit of the relay.
+/// A client that begins as many uploads as it can, sends a little of each and then stalls. It speaks raw HTTP/2 (RFC
+/// 9113, 4.1) and ignores the relay's limits.
 final class StallingClient {
     private let stream: TLSStream
     private let wakeUp: WakeUp
@@ -18,8 +18,8 @@ final class StallingClient {
     /// `:method POST`, `:scheme https`, `:path /` from the static table and an authority of one letter.
     private static let fields: [UInt8] = [0x83, 0x87, 0x84, 0x41, 0x01, UInt8(ascii: "h")]
 
-    /// Connects and shakes hands, in TLS and with the relay.
-    /// - Parameter window: bytes of each answer that it lets come.
+    /// Connects and performs the TLS and relay handshakes.
+    /// - Parameter window: The receive window of each response in bytes.
     init(_ address: RelayAddress, window: UInt32 = 65_535) throws {
         wakeUp = try WakeUp()
         let endpoint = Endpoint(host: address.hosts[0], port: address.port)
@@ -38,8 +38,8 @@ final class StallingClient {
         try request(ClientHello(version: 3, identity: address.fingerprint).block() ?? [], isWhole: true)
     }
 
-    /// Begins `count` uploads of one chunk with the first `bytes` of it: up to 49,000, since a client that has
-    /// not confirmed the relay's settings has a window of 65,535 for each stream.
+    /// Begins `count` uploads of one chunk with its first `bytes`. At most 49,000 bytes, because each stream's window
+    /// is 65,535 until the client confirms the relay's settings.
     func beginUploads(_ count: Int, of chunk: TestChunk, bytes: [UInt8]) throws {
         var transmission = Transmission(
             sessionID: stream.channelBinding, correlationID: [], entityID: chunk.senderID,
@@ -49,7 +49,7 @@ final class StallingClient {
         for _ in 0..<count { try request(block + bytes, isWhole: false) }
     }
 
-    /// Asks for a chunk.
+    /// Requests a chunk.
     func beginDownload(of chunk: TestChunk) throws {
         let key = AgreementKey.generate().publicKey
         var transmission = Transmission(
@@ -91,7 +91,7 @@ final class StallingClient {
         try bytes.withUnsafeBytes { try stream.write($0) }
         let deadline = Deadline(after: Self.bound)
         while try !stream.flush() {
-            guard !deadline.hasPassed else { throw WaitedInVain("nobody listens") }
+            guard !deadline.hasPassed else { throw WaitedInVain("no relay is listening") }
             _ = try stream.socket.wait(for: Int16(POLLOUT), until: deadline, stop: wakeUp)
         }
     }

@@ -5,14 +5,14 @@ import XFTP
 
 /// Clients that begin a thousand uploads and finish none.
 @Suite struct StallingTests {
-    /// Kilobytes that the process had in memory at most, so far.
+    /// Returns the peak memory of the process in kilobytes.
     private func peakMemory(of process: RunningProcess) async throws -> Int {
         let line = try await Shell.script(
             "grep VmHWM /proc/\(process.processIdentifier)/status", folder: "/")
         return Int(line.output.split(separator: " ").dropLast().last ?? "") ?? .max
     }
 
-    @Test func uploadsThatNeverGoOnCostTheRelayLittleMemoryAndOthersNothing() async throws {
+    @Test func stalledUploadsCostLittleMemory() async throws {
         let folder = try TemporaryFolder()
         let process = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")])
         guard let address = RelayAddress(try await process.line("its address")) else {
@@ -32,7 +32,7 @@ import XFTP
             try client.beginUploads(100, of: stalled, bytes: Array(stalled.bytes[..<48_000]))
             clients.append(client)
         }
-        try await wait(until: "the relay has taken what it takes") {
+        try await wait(until: "the relay has accepted its maximum") {
             try folder.names(in: "relay/incoming").count == 24 * 16
         }
         var after = TestChunk(size: 1_048_576)
@@ -41,9 +41,9 @@ import XFTP
         #expect(try await after.get(on: honest) == .success(after.bytes))
         #expect(try await before.get(on: honest) == .success(before.bytes))
         let growth = try await peakMemory(of: process) - usual
-        // As much as each has sent would be more than 110 MB.
+        // Buffering the sent bytes would take more than 110 MB.
         #expect(growth < 48 << 10, "\(growth) KiB for 24 × 100 uploads")
-        // Sixteen on each connection; the others were told to come again.
+        // Sixteen on each connection; the others were told to retry.
         #expect(try folder.names(in: "relay/incoming").count == 24 * 16)
         withExtendedLifetime(clients) {}
         try await process.terminate()
