@@ -1,23 +1,23 @@
 import Base
 
-/// What a message relay has, for its operator.
+/// The statistics of a message relay for its operator.
 public struct MessageRelayStatistics: Hashable, Sendable, Codable {
-    /// Queues, and how many of them nobody has used since they were made.
+    /// The number of queues, and of those never used since their creation.
     public var queues: Int
     public var unusedQueues: Int
-    /// Messages that nobody has fetched.
+    /// The number of messages not fetched yet.
     public var messages: Int
-    /// Bytes of the quota in use; nil as quota: none.
+    /// The used bytes of the quota, and the quota, or nil for no limit.
     public var bytes: UInt64
     public var quota: UInt64?
-    /// Connections that are open now.
+    /// The number of open connections.
     public var connections: Int
 }
 
-/// Which queues the operator has a message relay forget.
+/// The queues that an operator deletes.
 public enum QueuePurge: Hashable, Sendable {
-    /// Those that nobody has used since they were made that long ago, and those that nobody has used for so long. Not those to
-    /// which somebody has subscribed.
+    /// Queues never used within `unused` since their creation, and queues not used for `idle`. Keeps queues with a
+    /// subscriber.
     case outOfUse(unused: Duration, idle: Duration)
     case everything
 }
@@ -32,7 +32,7 @@ extension QueueService {
         }
     }
 
-    /// Answers how many queues were forgotten, some in each transaction.
+    /// Deletes queues in several transactions. Returns their number.
     func purge(_ purge: QueuePurge) async throws -> Int {
         var count = 0
         while true {
@@ -56,40 +56,40 @@ extension QueueService {
 }
 
 extension MessageRelay {
-    /// What it has now.
-    /// - Throws: `StoreError` of the records, `.inUse` when it has stopped.
+    /// Returns the relay's statistics.
+    /// - Throws: `StoreError` of the records, `.inUse` after the relay stopped.
     public func statistics() async throws -> MessageRelayStatistics {
         try await service.statistics(connections: connectionCount)
     }
 
-    /// Forgets queues with their messages, and tells who has subscribed. Answers how many.
-    /// - Throws: as `statistics`.
+    /// Deletes queues with their messages and notifies subscribers. Returns the number of queues.
+    /// - Throws: The errors of `statistics`.
     public func purge(_ purge: QueuePurge) async throws -> Int { try await service.purge(purge) }
 }
 
-/// The records of a message relay that does not run.
+/// Access to the records of a message relay that is not running.
 public final class RestingMessageRelay: Sendable {
     private let service: QueueService
     private let folder: MessageRelayFolder
 
-    /// Blocks for the disk.
-    /// - Throws: `.folder`, `.inUse` where a relay runs, `.records`.
+    /// Opens the records. Blocks on the disk.
+    /// - Throws: `.folder`, `.inUse` if a relay runs, `.records`.
     public init(_ settings: MessageRelaySettings) throws(MessageRelayError) {
         folder = try MessageRelayFolder(settings.folder)
         service = try QueueService.start(path: folder.recordsPath, settings: settings)
     }
 
-    /// What it has.
-    /// - Throws: as `MessageRelay.statistics`.
+    /// Returns the relay's statistics.
+    /// - Throws: The errors of `MessageRelay.statistics`.
     public func statistics() async throws -> MessageRelayStatistics {
         try await service.statistics(connections: 0)
     }
 
-    /// As of one that runs.
-    /// - Throws: as `statistics`.
+    /// Deletes queues like `MessageRelay.purge`.
+    /// - Throws: The errors of `statistics`.
     public func purge(_ purge: QueuePurge) async throws -> Int { try await service.purge(purge) }
 
-    /// Lets a relay start. Returns when nothing of it is in use any more.
+    /// Closes the records and unlocks the folder.
     public func close() async {
         await service.stop()
         folder.release()

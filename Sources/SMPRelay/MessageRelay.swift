@@ -3,22 +3,22 @@ import Network
 import Posix
 import SMP
 
-/// A server for message queues (SMP, versions 15 to 17): whoever has a queue's recipient key fetches, whoever knows its
-/// sender's id, or has the key with which it was secured, sends, and the relay can read nothing of it.
+/// A server for message queues (SMP, versions 15 to 17). The owner of a queue's recipient key fetches messages. A
+/// client with the sender's id, or with the key that secures the queue, sends them. The relay cannot read them.
 ///
-/// A command is answered when what it did is on disk, so a crash at any moment loses nothing that was acknowledged.
+/// A command is answered after its effect is on disk, so a crash never loses acknowledged changes.
 public final class MessageRelay: Sendable {
-    /// How to reach it, without its password.
+    /// The relay's address, without its password.
     public let address: ServerAddress
     private let server: BlockServer
     let service: QueueService
     private let folder: MessageRelayFolder
 
-    /// Reads the records, listens and serves. Blocks for the disk.
+    /// Opens the records and listens. Blocks on the disk.
     /// - Throws: `.folder`, `.inUse`, `.records`, `.address`.
     public static func start(_ settings: MessageRelaySettings) throws(MessageRelayError) -> MessageRelay {
         let host = settings.host ?? settings.listen.reachableHost
-        // Before anything is begun that would have to be ended.
+        // Check this before opening resources.
         guard ServerAddress(fingerprint: settings.identity.fingerprint, hosts: [host]) != nil else {
             throw unwritable(host)
         }
@@ -45,7 +45,7 @@ public final class MessageRelay: Sendable {
     }
 
     private static func unwritable(_ host: String) -> MessageRelayError {
-        MessageRelayError(.address, "Nobody can be told of a relay that listens on \(host).")
+        MessageRelayError(.address, "\(host) cannot be part of a relay's address; choose another --host.")
     }
 
     private init(
@@ -89,16 +89,16 @@ public final class MessageRelay: Sendable {
         }
     }
 
-    /// Closes all connections and returns when nothing of the relay runs any more.
+    /// Closes all connections. Returns when all work of the relay has ended.
     public func stop() async {
         await server.stop()
         await service.stop()
         folder.release()
     }
 
-    /// Bytes that clients have in memory, with what they asked and are told, beyond 52 KiB for each.
+    /// The memory of clients' requests and answers in bytes, beyond 52 KiB for each.
     public var memoryInUse: Int { service.budget.used }
 
-    /// Connections that are open now.
+    /// The number of open connections.
     public var connectionCount: Int { server.connectionCount }
 }

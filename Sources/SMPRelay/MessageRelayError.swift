@@ -1,16 +1,16 @@
 import Base
 
-/// A message relay that cannot start or go on.
+/// An error that stops a message relay.
 public typealias MessageRelayError = CodedError<MessageRelayErrorCode>
 
-/// What a `MessageRelayError` says.
+/// The errors of a message relay.
 public enum MessageRelayErrorCode: Hashable, Sendable {
-    /// The folder cannot be used: not ours, made for something else, or full.
+    /// The folder cannot be used: wrong owner, another purpose, or a full disk.
     case folder
-    /// Another message relay works in the folder.
+    /// Another message relay uses the folder.
     case inUse
-    /// The records were written by another version, or are damaged.
+    /// The records have another version or are damaged.
     case records
-    /// The address cannot be listened on.
+    /// The relay cannot listen on the address.
     case address
 }

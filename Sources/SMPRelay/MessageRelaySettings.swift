@@ -2,65 +2,65 @@ import Base
 import Cryptography
 import Network
 
-/// What a message relay is told at its start.
+/// The settings of a message relay.
 public struct MessageRelaySettings: Sendable {
-    /// Made when missing, mode 0700: queues and their messages.
+    /// The folder for queues and messages. Created with mode 0700 if missing.
     public var folder: String
-    /// Port 0 takes the port of the last time when it is still free, else any.
+    /// Port 0 means the previous port if it is free, otherwise any.
     public var listen: Endpoint
-    /// What its address names; nil: the host on which it listens.
+    /// The host in the relay's address, or nil for the listening host.
     public var host: String?
-    /// Certificates, of which addresses name the fingerprint.
+    /// The certificates. Addresses contain their fingerprint.
     public var identity: ServerIdentity
-    /// Asked of who makes queues, nil for nobody. A secret.
+    /// The password for creating queues, or nil if none is required. Secret.
     public var password: String?
-    /// Bytes of queues and messages on disk in all, nil for no limit but the disk.
+    /// The maximum bytes of queues and messages on disk, or nil for no limit.
     public var quota: UInt64?
-    /// Age at which a message goes, fetched or not.
+    /// The age at which a message is deleted, fetched or not.
     public var expiry: Duration
-    /// Time after which a queue goes that nobody has used since it was made.
+    /// The time after which a queue is deleted that was never used.
     public var unusedQueues: Duration = .seconds(7 * 86_400)
-    /// Time without any use after which any queue goes: nobody has subscribed, sent or asked anything.
+    /// The time without subscription, message or request after which any queue is deleted.
     public var idleQueues: Duration = .seconds(90 * 86_400)
-    /// With which the records are sealed; nil: they are in clear.
+    /// The encryption key of the records, or nil for plain records.
     public var key: SecretBytes?
     public var handsOn: HandsOn = .toNobody
     public var limits = Limits()
     public var clock: any WallClock
     public var random: any RandomSource
 
-    /// Whether requests of clients are handed on to other servers, which then do not see where clients are. Who may
-    /// make queues may ask for it.
+    /// Whether requests of clients are forwarded to other servers, which then do not see the clients' addresses. The
+    /// password for creating queues also protects forwarding.
     public enum HandsOn: Sendable {
         case toNobody
-        /// To servers that the policy lets through, which counts for each address that asks.
+        /// To servers that the policy allows. It counts requests for each client address.
         case to(OutboundPolicy)
     }
 
-    /// What a client may cost.
+    /// The resource limits of clients.
     public struct Limits: Sendable {
-        /// Connections at once; further ones are closed at once.
+        /// The maximum number of connections. Further ones are closed at once.
         public var connections = 768
-        /// The same of one address, which leaves others some.
+        /// The maximum number of connections of one address.
         public var connectionsOfPeer = 512
-        /// Bytes of memory for what clients have asked and are told, all together, beyond 52 KiB for each.
+        /// The memory for requests and answers of all clients in bytes, beyond 52 KiB for each.
         public var memory = 64 << 20
-        /// From accepting to the end of the TLS handshake, and again to the client's hello.
+        /// The limit for the TLS handshake, and again for the client's hello.
         public var handshake: Duration = .seconds(30)
-        /// How long a client may refuse to take more of what it asked for.
+        /// The time for which a client may stop reading its answers.
         public var stall: Duration = .seconds(120)
-        /// How long a connection may say nothing before it has shown a key that belongs here.
+        /// The idle time of a connection that has not shown a queue's key.
         public var stranger: Duration = .seconds(300)
-        /// The same afterwards, as the official server has it.
+        /// The idle time of other connections, as in the official server.
         public var idle: Duration = .seconds(6 * 3600)
-        /// Queues that an address may make in an hour.
+        /// The number of queues that an address may create in an hour.
         public var newQueues = 1000
-        /// Other servers that something is handed on to at once, each a connection and a thread; and as many more that
-        /// are not reached yet.
+        /// The maximum number of other servers connected for forwarding, each with a thread. As many more may be
+        /// connecting.
         public var otherServers = 64
-        /// Of which so many are one connection's; with the next it loses the one that it has not used for longest.
+        /// The maximum number of those for one client. The next one replaces the least recently used.
         public var waysOut = 16
-        /// Messages that a queue holds; the next one is refused until all were fetched.
+        /// The maximum number of messages in a queue. A full queue refuses messages until all were fetched.
         public var messages = 128
 
         public init() {}

@@ -7,7 +7,7 @@ import Testing
 @testable import SMP
 @testable import SMPRelay
 
-@Suite("Authors of commands")
+@Suite("Command authorization")
 struct AuthorizationTests {
     private static let authority = SessionAuthority(sessionID: [1], key: .generate(), secret: nil)
     private static let key = SigningKey.generate()
@@ -22,7 +22,7 @@ struct AuthorizationTests {
         return ServerSession.Received(transmission, .success(command))
     }
 
-    /// The request, or how the command was refused.
+    /// Returns the request, or the error of the command.
     private static func examined(
         _ received: ServerSession.Received, _ authorization: inout Authorization, author: CommandAuthor
     ) throws -> Result<Request, ServerError> {
@@ -41,13 +41,13 @@ struct AuthorizationTests {
                 password: password.map { Array($0.utf8) }, mode: .messaging))
     }
 
-    @Test("the password is asked before anything is looked up or verified")
+    @Test("the password is checked before records and signatures")
     func passwordFirst() throws {
         var authorization = Authorization(Self.authority, password: "word", handsOn: false)
         for password in [nil, "", "wore", "words"] {
             let received = Self.received(Self.newQueue(password: password), key: Self.key)
             let examined = try authorization.examine(received, size: 0) { _ in
-                Issue.record("the records were asked")
+                Issue.record("the records were read")
                 return .unknown
             }
             guard case .answered(let message) = examined, case .answer(let answer) = message.content else {
@@ -60,7 +60,7 @@ struct AuthorizationTests {
         #expect(try found.get().signer == Self.key.publicKey)
     }
 
-    @Test("a key that did not sign authorises nothing")
+    @Test("a wrong key authorises nothing")
     func wrongKey() throws {
         var authorization = Authorization(Self.authority, password: nil, handsOn: false)
         let received = Self.received(.subscribe, of: [2], key: Self.key)
@@ -71,7 +71,7 @@ struct AuthorizationTests {
         }
     }
 
-    @Test("who secures a queue may send to it at once")
+    @Test("a client that secures a queue can send at once")
     func securedAndSent() throws {
         var authorization = Authorization(Self.authority, password: nil, handsOn: false)
         let send = Self.received(.text("a"), of: [3], key: Self.key)
@@ -85,7 +85,7 @@ struct AuthorizationTests {
         #expect(throws: ServerError.authorization) { try found.get() }
     }
 
-    @Test("securing and sending in one block works on a relay")
+    @Test("securing and sending work in one block")
     func oneBlock() async throws {
         let place = try RelayPlace()
         try await blocking {

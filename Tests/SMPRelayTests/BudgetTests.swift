@@ -8,13 +8,13 @@ import Testing
 
 @testable import SMPRelay
 
-@Suite("Memory that clients of a relay have")
+@Suite("Memory of a relay's clients")
 struct BudgetTests {
     private static func message(_ size: Int) -> Client.Message {
         Client.Message(correlationID: [], entityID: [], content: .answer(.ok), isAnswer: true, size: size)
     }
 
-    @Test("a client has some for itself, however much others have taken")
+    @Test("each client has its own minimum memory")
     func own() throws {
         let budget = ByteBudget(limit: 100_000)
         let greedy = Client(number: 1, budget: budget, wakeUp: try WakeUp())
@@ -28,7 +28,7 @@ struct BudgetTests {
         #expect(other.mayHold(HeldBytes.own) && other.heldBytes == 0)
     }
 
-    @Test("one client does not get everything")
+    @Test("one client cannot use the whole budget")
     func most() throws {
         let budget = ByteBudget(limit: 100 << 20)
         let client = Client(number: 1, budget: budget, wakeUp: try WakeUp())
@@ -38,7 +38,7 @@ struct BudgetTests {
         #expect(budget.used == 0 && client.heldBytes == 0)
     }
 
-    @Test("bytes of a command are held until its answer has left")
+    @Test("a command's bytes are held until its answer is sent")
     func answered() throws {
         let budget = ByteBudget(limit: 1 << 20)
         let client = Client(number: 1, budget: budget, wakeUp: try WakeUp())
@@ -51,7 +51,7 @@ struct BudgetTests {
         #expect(client.heldBytes == 0 && budget.used == 0 && client.unanswered == 0)
     }
 
-    @Test("a message that fits into no memory is put off and delivered later")
+    @Test("deliveries without memory are postponed")
     func putOff() throws {
         let budget = ByteBudget(limit: 0)
         let client = Client(number: 1, budget: budget, wakeUp: try WakeUp())
@@ -71,7 +71,7 @@ struct BudgetTests {
         #expect(client.reserveDelivery())
     }
 
-    @Test("clients that send and read nothing use the budget and no more, and give it back")
+    @Test("clients that do not read stay within the budget")
     func unansweredSends() async throws {
         let place = try RelayPlace { $0.limits.memory = 1 << 20 }
         try await blocking {
@@ -81,7 +81,7 @@ struct BudgetTests {
             let body = [UInt8](repeating: 1, count: 16_000)
             for (number, client) in hostile.enumerated() {
                 let queue = queues[number % queues.count].ids.senderID
-                // As many as the buffers of both kernels take at once.
+                // As many as the socket buffers of both sides hold.
                 for _ in 0..<16 {
                     try client.offer(ClientRequest(.send(flags: [], body: body), of: queue))
                 }

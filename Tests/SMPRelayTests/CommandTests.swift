@@ -7,20 +7,20 @@ import Testing
 
 @testable import SMPRelay
 
-@Suite("What a relay answers to whom")
+@Suite("Relay commands")
 struct CommandTests {
-    @Test("where nobody could be told of its host, no relay begins: nothing is left of the attempt")
+    @Test("an unusable host stops the start and leaves no files")
     func unwritableHost() throws {
         let folder = try TemporaryFolder()
         let settings = MessageRelaySettings(
             folder: folder.path("relay"), listen: Endpoint(host: "no host", port: 0),
             identity: try NewServerIdentity.make(.ed25519, hostName: "localhost").identity)
         let error = #expect(throws: MessageRelayError.self) { try MessageRelay.start(settings) }
-        #expect(error?.code == .address && error?.sentence.contains("Nobody can be told") == true)
+        #expect(error?.code == .address && error?.sentence.contains("choose another --host") == true)
         #expect(try folder.names().isEmpty)
     }
 
-    @Test("a queue that its sender secured takes messages signed with that key and no others")
+    @Test("a secured queue accepts only its sender's signature")
     func securedBySender() async throws {
         let place = try RelayPlace()
         try await blocking {
@@ -28,7 +28,7 @@ struct CommandTests {
             let queue = try client.queue()
             let (mine, other) = (SigningKey.generate(), SigningKey.generate())
             let sender = queue.ids.senderID
-            // Before it is secured, a signature is refused: nobody can have a key.
+            // Before securing, a signature is refused, because no key exists.
             #expect(try client.ask(.text("a"), of: sender, key: .signing(mine)) == .error(.authorization))
             #expect(try client.ask(.text("a"), of: sender) == .ok)
             let secure = Command.secureAsSender(key: mine.publicKey)
@@ -40,7 +40,7 @@ struct CommandTests {
             #expect(try client.ask(.text("b"), of: sender) == .error(.authorization))
             #expect(try client.ask(.text("b"), of: sender, key: .signing(other)) == .error(.authorization))
             #expect(try client.ask(.text("b"), of: sender, key: .signing(mine)) == .ok)
-            // The recipient may say the same as its sender said, and nothing else.
+            // The recipient may repeat the sender's key and set no other.
             let recipient = queue.ids.recipientID
             #expect(
                 try client.ask(.secure(senderKey: mine.publicKey), of: recipient, key: queue.key) == .ok)
@@ -51,7 +51,7 @@ struct CommandTests {
         await place.stop()
     }
 
-    @Test("a contact address is secured by nobody, and takes what everybody sends")
+    @Test("a contact address accepts messages of any sender")
     func contact() async throws {
         let place = try RelayPlace()
         try await blocking {
@@ -68,7 +68,7 @@ struct CommandTests {
         await place.stop()
     }
 
-    @Test("keys of agreements authorise recipients and senders as signatures do")
+    @Test("authenticators authorise like signatures")
     func authenticators() async throws {
         let place = try RelayPlace()
         try await blocking {
@@ -97,7 +97,7 @@ struct CommandTests {
         await place.stop()
     }
 
-    @Test("a suspended queue takes nothing more and keeps what it has; a deleted one is gone for all")
+    @Test("suspended queues keep messages; deleted ones are gone")
     func endOfAQueue() async throws {
         let place = try RelayPlace()
         try await blocking {
@@ -123,7 +123,7 @@ struct CommandTests {
         await place.stop()
     }
 
-    @Test("somebody else's key opens nothing, and sounds like no queue at all")
+    @Test("a foreign key gets the error of a missing queue")
     func strangers() async throws {
         let place = try RelayPlace()
         try await blocking {
@@ -144,7 +144,7 @@ struct CommandTests {
         await place.stop()
     }
 
-    @Test("what has no form, no authorisation or one too many is refused by its word")
+    @Test("malformed and wrongly authorised commands get errors")
     func words() async throws {
         let place = try RelayPlace()
         try await blocking {
@@ -177,7 +177,7 @@ struct CommandTests {
         await place.stop()
     }
 
-    @Test("without the password there is no queue")
+    @Test("creating a queue needs the password")
     func password() async throws {
         let place = try RelayPlace { $0.password = "s3cret" }
         try await blocking {

@@ -9,11 +9,11 @@ import Testing
 
 @testable import SMPRelay
 
-@Suite("What clients may cost a relay")
+@Suite("Resource limits of clients")
 struct CostTests {
-    @Test("queues and messages count in the quota; what goes gives room back")
+    @Test("queues and messages count in the quota until deleted")
     func quota() async throws {
-        // Two queues, and a message of 100 bytes.
+        // Two queues and a message of 100 bytes.
         let place = try RelayPlace { $0.quota = 2 * 1024 + 356 }
         try await blocking {
             let client = try RawClient.connected(to: place.relay.address)
@@ -33,7 +33,7 @@ struct CostTests {
         await place.stop()
     }
 
-    @Test("an address makes so many queues in an hour, and some more as time passes")
+    @Test("new queues per address are limited by the hour")
     func newQueues() async throws {
         let place = try RelayPlace { $0.limits.newQueues = 2 }
         try await blocking {
@@ -47,7 +47,7 @@ struct CostTests {
         await place.stop()
     }
 
-    @Test("messages that nobody fetched go, and a queue that they filled takes others")
+    @Test("expired messages are deleted and free a full queue")
     func expiry() async throws {
         let place = try RelayPlace { $0.limits.messages = 1 }
         let used = try await blocking {
@@ -78,7 +78,7 @@ struct CostTests {
         }
     }
 
-    @Test("a client that takes nothing is given eight messages and no more, and then the others")
+    @Test("at most eight deliveries wait for a client")
     func room() async throws {
         let client = Client(number: 1, wakeUp: try WakeUp())
         var deliveries = Deliveries()
@@ -99,7 +99,7 @@ struct CostTests {
         #expect(!client.take().wasStarved)
     }
 
-    @Test("what the database did not commit did not happen to subscriptions either")
+    @Test("a rollback undoes changes of subscriptions")
     func rollBack() async throws {
         let (first, second) = (
             Client(number: 1, wakeUp: try WakeUp()), Client(number: 2, wakeUp: try WakeUp())
@@ -121,7 +121,7 @@ struct CostTests {
         #expect(deliveries.count == 1)
     }
 
-    @Test("who subscribes to many queues and reads nothing is closed; the relay serves others meanwhile")
+    @Test("a slow reader is closed without delaying others")
     func slowReader() async throws {
         let place = try RelayPlace {
             $0.limits.stall = .seconds(1)
@@ -139,7 +139,7 @@ struct CostTests {
                 let body = [UInt8](repeating: 1, count: 16_000)
                 #expect(try other.ask(.send(flags: [], body: body), of: queue.ids.senderID) == .ok)
             }
-            // Both are open until here; who listens is answered all the time.
+            // Both stay open so far; the reading client is answered all the time.
             let end = ContinuousClock.now + .seconds(60)
             while place.relay.connectionCount == 2, ContinuousClock.now < end {
                 #expect(try other.ask(.ping) == .pong)

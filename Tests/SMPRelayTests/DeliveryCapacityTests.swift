@@ -9,7 +9,7 @@ import Testing
 @testable import SMP
 @testable import SMPRelay
 
-@Suite("Messages that a client has no capacity for")
+@Suite("Deliveries without capacity")
 struct DeliveryCapacityTests {
     private static func waiting(_ queues: Range<Int64>) throws -> (Client, Deliveries) {
         let client = Client(number: 1, wakeUp: try WakeUp())
@@ -20,11 +20,11 @@ struct DeliveryCapacityTests {
         return (client, deliveries)
     }
 
-    @Test("those of queues that are gone meanwhile hold up no others")
+    @Test("deleted queues do not block others")
     func goneMeanwhile() throws {
         var (client, deliveries) = try Self.waiting(0..<14)
         #expect((8..<14).allSatisfy { deliveries.isWaiting($0) } && !deliveries.isWaiting(7))
-        // One is deleted, one subscribed to anew, and one by somebody else.
+        // One queue is deleted, one subscribed again, and one subscribed by another client.
         let other = Client(number: 2, wakeUp: try WakeUp())
         #expect(deliveries.unsubscribe(8) === client)
         #expect(deliveries.subscribe(client, to: 9) == nil)
@@ -35,7 +35,7 @@ struct DeliveryCapacityTests {
         #expect(deliveries.ready(other, atMost: 5).isEmpty)
     }
 
-    @Test("they wait as they did when what was made of it is not committed")
+    @Test("a rollback restores the waiting queues")
     func rolledBack() throws {
         var (client, deliveries) = try Self.waiting(0..<11)
         #expect(deliveries.ready(client, atMost: 2) == [8, 9])
@@ -46,7 +46,7 @@ struct DeliveryCapacityTests {
         #expect(deliveries.ready(client, atMost: 9).isEmpty)
     }
 
-    @Test("they go with their client")
+    @Test("they are removed with their client")
     func gone() throws {
         var (client, deliveries) = try Self.waiting(0..<11)
         deliveries.remove(client)
@@ -57,7 +57,7 @@ struct DeliveryCapacityTests {
         #expect(begun.isEmpty)
     }
 
-    @Test("a message that cannot be read from the database takes no capacity for ever")
+    @Test("an unreadable message releases its capacity")
     func unreadable() throws {
         let folder = try TemporaryFolder()
         let database = try Database(path: folder.path("queues.db"), migrations: QueueRecords.migrations)
@@ -97,24 +97,24 @@ struct DeliveryCapacityTests {
     }
 }
 
-@Suite("What strangers may have of a relay")
+@Suite("Allowances of an address")
 struct AllowanceTests {
-    @Test("as many queues at once as in an hour, and then one at a time")
+    @Test("the hourly amount is available at once and refills")
     func queues() {
         var allowance = RateAllowance(60, now: 1000)
         let first = (0..<61).map { _ in allowance.take(now: 1000) }
         #expect(first == Array(repeating: true, count: 60) + [false])
         let minutes = [59, 60, 60, 119, 120].map { allowance.take(now: 1000 + $0) }
         #expect(minutes == [false, true, false, false, true])
-        // Long afterwards no more than at first.
+        // Much later, no more than at first.
         let later = (0..<61).map { _ in allowance.take(now: 90_000) }
         #expect(later == first)
-        // A clock that was set back gives nothing, and takes nothing away for ever.
+        // A clock set back gives nothing and takes nothing permanently.
         let setBack = [100, 159, 160].map { allowance.take(now: $0) }
         #expect(setBack == [false, false, true])
     }
 
-    @Test("the disk is counted to the last byte, and what was not committed is not")
+    @Test("disk use is exact and follows rollbacks")
     func disk() {
         var disk = DiskUse(limit: 1000, bytes: 600)
         #expect(throws: Never.self) { try disk.require(400) }

@@ -10,9 +10,9 @@ import Testing
 @testable import SMP
 @testable import SMPRelay
 
-@Suite("Messages that nobody fetched")
+@Suite("Expired messages")
 struct ExpiryTests {
-    /// A clock that lets nobody look at it before it is wound up.
+    /// A clock that blocks its readers until it is started.
     private final class HeldClock: WallClock {
         private let isWound = Lock(false)
 
@@ -24,7 +24,7 @@ struct ExpiryTests {
         }
     }
 
-    @Test("are deleted some at a time; who asks meanwhile is answered in between")
+    @Test("are deleted in batches between requests")
     func answersInBetween() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path("queues.db")
@@ -50,7 +50,7 @@ struct ExpiryTests {
             folder: folder.path,
             identity: try NewServerIdentity.make(.ed25519, hostName: "localhost").identity,
             clock: clock)
-        // It looks for what is old before all else, and the clock holds it there until something is asked.
+        // The service searches for expired messages first, and the clock blocks it there until requests wait.
         let service = try QueueService.start(path: path, settings: settings)
         let client = Client(number: 1, wakeUp: try WakeUp())
         let command = Command.text("hello")
@@ -65,12 +65,12 @@ struct ExpiryTests {
             }
             return !answers.isEmpty
         }
-        // Its queue was still full of what is old.
+        // Its queue was full of expired messages.
         #expect(answers == [.error(.quota)])
         await service.stop()
     }
 
-    @Test("are all deleted in the end, though nobody asks anything")
+    @Test("are all deleted without any request")
     func allGo() async throws {
         let place = try RelayPlace()
         let ids = try await blocking {

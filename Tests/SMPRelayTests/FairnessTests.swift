@@ -10,9 +10,9 @@ import Testing
 
 @testable import SMPRelay
 
-@Suite("One client beside many that always ask")
+@Suite("One client among many busy ones")
 struct FairnessTests {
-    /// A clock that can be looked at so many times, and then lets nobody look any more until it is opened.
+    /// A clock that allows a number of reads and then blocks readers until opened.
     private final class CountedClock: WallClock {
         private let left = Lock(0)
 
@@ -36,7 +36,7 @@ struct FairnessTests {
                 signer: nil), client)
     }
 
-    /// A service that waits at its clock, and a queue.
+    /// A service blocked at its clock, and a queue.
     private static func service(_ folder: TemporaryFolder, _ clock: CountedClock) throws -> QueueService {
         let path = folder.path("queues.db")
         let filling = try Database(path: path, migrations: QueueRecords.migrations)
@@ -59,7 +59,7 @@ struct FairnessTests {
 
     private static let queue = [UInt8](repeating: 2, count: 24)
 
-    @Test("is answered in the first round, from the same address and from another", arguments: [false, true])
+    @Test("is answered in the first round", arguments: [false, true])
     func firstRound(hasOwnAddress: Bool) async throws {
         let (folder, clock) = (try TemporaryFolder(), CountedClock())
         let service = try Self.service(folder, clock)
@@ -71,7 +71,7 @@ struct FairnessTests {
         let honest = Client(
             number: 99, peer: hasOwnAddress ? PeerAddress([10, 0, 0, 2]) : crowd, wakeUp: try WakeUp())
         service.submit([Self.send(to: Self.queue, by: honest)])
-        // Enough for a few hundred of the 1,281 requests.
+        // Enough for several hundred of the 1,281 requests.
         clock.allow(1000)
         try await wait(until: "the last one is answered") { honest.unanswered == 0 }
         #expect(clients.reduce(0) { $0 + $1.unanswered } > 500)
@@ -80,7 +80,7 @@ struct FairnessTests {
         await service.stop()
     }
 
-    @Test("its requests wait for one of each other client, and keep their order")
+    @Test("waits for one request of each other client")
     func eachRound() async throws {
         let (folder, clock) = (try TemporaryFolder(), CountedClock())
         let service = try Self.service(folder, clock)

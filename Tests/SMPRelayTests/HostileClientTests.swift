@@ -8,9 +8,9 @@ import Testing
 @testable import SMP
 @testable import SMPRelay
 
-@Suite("Clients of a relay that are none")
+@Suite("Hostile clients")
 struct HostileClientTests {
-    /// Connects, says one block instead of a hello, and hears whether the relay closes.
+    /// Sends one block instead of a hello. Returns whether the relay closes.
     private static func isRefused(_ place: RelayPlace, _ hello: @Sendable @escaping (RawClient) -> [UInt8])
         async throws -> Bool
     {
@@ -28,7 +28,7 @@ struct HostileClientTests {
         return Padding.pad(hello.encoded, to: TransportBlock.size) ?? []
     }
 
-    @Test("a hello for another relay, of another version or of garbage is answered by the end")
+    @Test("invalid hellos close the connection")
     func hellos() async throws {
         let place = try RelayPlace()
         let fingerprint = place.relay.address.fingerprint
@@ -39,7 +39,7 @@ struct HostileClientTests {
         await place.stop()
     }
 
-    @Test("a block that cannot be opened ends the connection, and no other")
+    @Test("an unreadable block closes only its connection")
     func garbage() async throws {
         let place = try RelayPlace()
         try await blocking {
@@ -54,7 +54,7 @@ struct HostileClientTests {
         await place.stop()
     }
 
-    @Test("who says nothing is closed: without a hello, and without a key of a queue")
+    @Test("silent clients are closed")
     func silence() async throws {
         let place = try RelayPlace {
             $0.limits.handshake = .milliseconds(500)
@@ -69,7 +69,7 @@ struct HostileClientTests {
         await place.stop()
     }
 
-    @Test("more connections than allowed are closed, and there is room again when one has gone")
+    @Test("the connection limit holds and recovers")
     func connections() async throws {
         let place = try RelayPlace { $0.limits.connections = 1 }
         try await blocking {
@@ -82,7 +82,7 @@ struct HostileClientTests {
         await place.stop()
     }
 
-    @Test("a relay whose disk fails says so to who asked, keeps others' work, and goes on")
+    @Test("a disk error fails only its request")
     func failingDisk() async throws {
         let place = try RelayPlace()
         try await blocking {
@@ -108,7 +108,7 @@ struct HostileClientTests {
         await place.stop()
     }
 
-    @Test("one folder serves one relay")
+    @Test("a folder belongs to one relay")
     func oneFolder() async throws {
         let place = try RelayPlace()
         #expect {

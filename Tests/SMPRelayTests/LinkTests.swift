@@ -22,7 +22,7 @@ struct LinkTests {
         return (ids, .signing(made.key))
     }
 
-    @Test("an invitation opens for one person, as often as that one asks, and is secured by it")
+    @Test("an invitation opens for one key, repeatedly")
     func invitation() async throws {
         let place = try RelayPlace()
         try await blocking {
@@ -46,7 +46,7 @@ struct LinkTests {
     }
 
     @Test(
-        "a block full of requests with answers of a block each is answered one by one, also to one who reads late"
+        "large answers to one block reach a slow reader"
     )
     func manyOpenings() async throws {
         let place = try RelayPlace()
@@ -71,7 +71,7 @@ struct LinkTests {
         await place.stop()
     }
 
-    @Test("an answer that fits into no block, because of what the client calls its request, is a refusal")
+    @Test("an answer too long for a block becomes an error")
     func longAnswer() async throws {
         let place = try RelayPlace()
         try await blocking {
@@ -89,14 +89,14 @@ struct LinkTests {
                 correlationID: [UInt8](repeating: 2, count: 24), entityID: [], body: Array("PING".utf8))
             let answers = try RawClient.connected(to: place.relay.address).answers(
                 to: [request, ping].map { $0.encoded(version: 17) })
-            // The relay answers a ping at once.
+            // The relay answers PING at once.
             #expect(Set(answers) == [.error(.internalError), .pong] && answers.count == 2)
         }
         await place.stop()
     }
 
     @Test(
-        "the data of an address can be changed by its owner, what it promised cannot, and it can be removed")
+        "an owner can change only the user data of a link")
     func address() async throws {
         let place = try RelayPlace()
         try await blocking {
@@ -120,7 +120,7 @@ struct LinkTests {
         await place.stop()
     }
 
-    @Test("a link cannot be taken over, and nobody chooses a sender's id freely")
+    @Test("link and sender ids cannot be chosen freely")
     func refusals() async throws {
         let place = try RelayPlace()
         try await blocking {
@@ -139,7 +139,7 @@ struct LinkTests {
             #expect(
                 try client.makeQueue(mode: .contact, link: chosen).answer
                     == .error(.command(.prohibited)))
-            // Of a queue without a link, one that is another's.
+            // For a queue without link, the link of another queue.
             let queue = try client.queue(mode: .contact)
             #expect(
                 try client.ask(

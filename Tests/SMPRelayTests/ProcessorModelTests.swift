@@ -9,11 +9,11 @@ import Testing
 @testable import SMP
 @testable import SMPRelay
 
-/// Random histories of clients that make queues, send, subscribe, take little at a time and go, without connections,
-/// compared with plain arrays. Some transactions fail at their end.
-@Suite("What a relay does is what its protocol says, whatever comes in which order")
+/// Random histories of clients that create queues, send, subscribe, read and leave, compared with plain arrays. No
+/// connections. Some transactions fail at their end.
+@Suite("Model of the command processor")
 struct ProcessorModelTests {
-    @Test("each message comes once and in order to who has subscribed last", arguments: UInt64(1)...10)
+    @Test("messages reach the last subscriber once and in order", arguments: UInt64(1)...10)
     func history(seed: UInt64) throws {
         var history = try ProcessorHistory(seed: seed)
         for step in 1...500 {
@@ -21,7 +21,7 @@ struct ProcessorModelTests {
             if step % 50 == 0 { try history.compare() }
         }
         try history.compare()
-        // A history in which nothing happens compares nothing.
+        // An empty history would compare nothing.
         #expect(history.delivered > 60 && history.refused > 10 && history.failed > 10 && history.starved > 0)
     }
 }
@@ -35,10 +35,10 @@ private struct ProcessorHistory {
         var senderKey: SigningKey?
         var isSuspended = false
         var isFull = false
-        /// The bodies that lie in it, and when they came; nil: that the queue was full.
+        /// The bodies and receive times of its messages; a nil body marks a full queue.
         var messages: [(body: [UInt8]?, received: Int64)] = []
         var subscriber: UInt64?
-        /// Delivered to the subscriber and not acknowledged.
+        /// The unacknowledged message.
         var underWay: [UInt8]?
     }
 
@@ -104,7 +104,7 @@ private struct ProcessorHistory {
         }
     }
 
-    /// A command in a transaction of its own, or in one that fails first and is tried again.
+    /// Performs a command in its own transaction, which may fail first and be repeated.
     private mutating func ask(
         _ command: Command, of entity: [UInt8], key: SigningKey?, by client: Client
     ) throws -> Answer {
@@ -156,7 +156,7 @@ private struct ProcessorHistory {
         failed += 1
     }
 
-    /// What is said when it is on disk.
+    /// Collects the replies of a commit.
     private mutating func commit(
         _ body: (inout CommandProcessor, QueueRecords) throws -> Void
     ) throws -> [Replies.Entry] {
@@ -167,7 +167,7 @@ private struct ProcessorHistory {
         return entries
     }
 
-    /// What clients were told by themselves and the model does not know yet.
+    /// Replies that the model has not seen yet.
     private var told: [Replies.Entry] = []
 
     private mutating func lookAtWhatWasTold(ends: [(client: UInt64, queue: [UInt8], answer: Answer)] = []) {
@@ -290,7 +290,7 @@ private struct ProcessorHistory {
         }
         #expect(answer == .ok)
         queues[place].underWay = nil
-        // One that is too old by now has gone already.
+        // An expired message was deleted before.
         if !queues[place].messages.isEmpty { queues[place].messages.removeFirst() }
         if queues[place].messages.isEmpty { queues[place].isFull = false }
         lookAtWhatWasTold()
@@ -354,7 +354,7 @@ private struct ProcessorHistory {
         let limit = clock.now().seconds - 5000
         for place in queues.indices {
             let count = queues[place].messages.count
-            // What is under way and has gone is acknowledged all the same, and nothing after it goes by that.
+            // An expired unacknowledged message can still be acknowledged, without deleting the next one.
             let isFirstGone = (queues[place].messages.first?.received ?? limit) < limit
             queues[place].messages.removeAll { $0.received < limit }
             if queues[place].messages.isEmpty, count > 0 { queues[place].isFull = false }
@@ -364,7 +364,7 @@ private struct ProcessorHistory {
         try acknowledgeExpired()
     }
 
-    /// Queues of which a message is under way that is not there any more.
+    /// Queues whose unacknowledged message expired.
     private var expired: Set<[UInt8]> = []
 
     private mutating func acknowledgeExpired() throws {
@@ -383,7 +383,7 @@ private struct ProcessorHistory {
         expired = []
     }
 
-    /// A client reads what it was told, and is given what there was no capacity for.
+    /// A client reads its replies and gets postponed deliveries.
     private mutating func take(_ client: Client) throws {
         while client.take().wasStarved {
             client.left()

@@ -9,9 +9,9 @@ import Testing
 @testable import SMP
 @testable import SMPRelay
 
-@Suite("Messages that were put off because a client had no capacity")
+@Suite("Postponed deliveries")
 struct PutOffTests {
-    /// A service and what its clients ask, without connections.
+    /// A service and requests of its clients, without connections.
     private struct Asking {
         let folder: TemporaryFolder
         let service: QueueService
@@ -49,10 +49,10 @@ struct PutOffTests {
                     mode: .messaging))
         }
 
-        /// Has all of it done, in its order.
+        /// Waits until all jobs are done.
         func done(_ jobs: [QueueService.Job]) async throws {
             service.submit(jobs)
-            // Behind all of it: what is of one number keeps its order.
+            // Jobs of one client keep their order, so this one comes last.
             service.submit([job(.queueInformation, by: watcher)])
             try await wait(until: "it is done") { !watcher.take().messages.isEmpty }
         }
@@ -62,7 +62,7 @@ struct PutOffTests {
         messages.count { if case .delivery = $0.content { true } else { false } }
     }
 
-    @Test("are asked for again where the records could not be read when it had")
+    @Test("are retried after a read error")
     func unreadable() async throws {
         let asking = try Asking()
         let client = Client(number: 1, wakeUp: try WakeUp())

@@ -9,12 +9,12 @@ import Testing
 
 @testable import SMPRelay
 
-@Suite("Queues out of use")
+@Suite("Unused queues")
 struct QueueExpiryTests {
     private static let link = LinkBlobs(
         fixed: [UInt8](repeating: 1, count: 100), user: [UInt8](repeating: 2, count: 13_000))
 
-    /// A queue with link data, made by a client that does not subscribe.
+    /// A queue with link data, created by a client that does not subscribe.
     private static func make(_ client: RawClient) throws -> Answer {
         let correlationID = SystemRandomSource().bytes(24)
         let new = Command.NewLink(
@@ -24,7 +24,7 @@ struct QueueExpiryTests {
         ).answer
     }
 
-    @Test("unused queues go after a week, used ones after ninety days")
+    @Test("unused queues expire earlier than used ones")
     func twoAges() async throws {
         let place = try RelayPlace()
         try await blocking {
@@ -48,7 +48,7 @@ struct QueueExpiryTests {
         await place.stop()
     }
 
-    @Test("a full relay takes queues again when the unused ones expire")
+    @Test("expiring queues make room on a full relay")
     func fullRelay() async throws {
         let place = try RelayPlace {
             $0.quota = 200_000
@@ -66,7 +66,7 @@ struct QueueExpiryTests {
             identity: try NewServerIdentity.make(.ed25519, hostName: "localhost").identity, clock: place.clock
         )
         (settings.quota, settings.unusedQueues) = (200_000, .seconds(3600))
-        // It looks at its start.
+        // The relay deletes expired queues at its start.
         let relay = try MessageRelay.start(settings)
         try await wait(until: "they are gone") { try await relay.statistics().bytes == 0 }
         let answer = try await blocking {
@@ -76,7 +76,7 @@ struct QueueExpiryTests {
         await relay.stop()
     }
 
-    @Test("a queue to which somebody has subscribed is in use")
+    @Test("a subscribed queue counts as used")
     func subscribed() async throws {
         let place = try RelayPlace()
         let client = try await blocking {
@@ -88,20 +88,20 @@ struct QueueExpiryTests {
         let ages = QueuePurge.outOfUse(unused: .zero, idle: .zero)
         #expect(try await place.relay.purge(ages) == 0)
         #expect(try await place.relay.statistics().unusedQueues == 0)
-        // Its owner is told of what the operator does all the same.
+        // A purge by the operator still notifies the owner.
         #expect(try await place.relay.purge(.everything) == 1)
         let told = try await blocking { try client.value.told() }
         #expect(told.contains { if case .deleted = $0 { true } else { false } })
         await place.stop()
     }
 
-    /// Used on one thread after the other.
+    /// Used by one thread after another.
     private final class Held: @unchecked Sendable {
         let value: RawClient
         init(_ value: RawClient) { self.value = value }
     }
 
-    @Test("connections of one address share what it may make in an hour")
+    @Test("connections of one address share its allowance")
     func oneAddress() async throws {
         let place = try RelayPlace { $0.limits.newQueues = 3 }
         try await blocking {
@@ -126,14 +126,14 @@ struct QueueExpiryTests {
             allowances.takeScarce(16_384, first, now: 60),
         ]
         #expect(later == [true, false, true])
-        // In a week it has less than a quarter.
+        // In a week it gets less than a quarter.
         #expect(168 * (1 << 20) + (1 << 20) < (1 << 30) / 4)
         #expect(allowances.count == 2)
         allowances.forgetFull(now: 100_000)
         #expect(allowances.count == 0)
     }
 
-    @Test("a relay that does not run shows and loses its queues too")
+    @Test("a stopped relay can be inspected and purged")
     func resting() async throws {
         let place = try RelayPlace()
         try await blocking { _ = try Self.make(try RawClient.connected(to: place.relay.address)) }
@@ -150,11 +150,11 @@ struct QueueExpiryTests {
         place.clock.advance(by: .seconds(2 * 86_400))
         #expect(try await resting.purge(day) == 1)
         await resting.close()
-        // Its time is over.
+        // It was closed.
         await #expect(throws: MessageRelayError.self) { try await resting.statistics() }
     }
 
-    @Test("queues of an earlier version are as if they were used today")
+    @Test("queues of earlier versions count as used today")
     func migration() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("queues.db")

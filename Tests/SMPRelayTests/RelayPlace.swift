@@ -8,7 +8,7 @@ import Testing
 @testable import SMP
 @testable import SMPRelay
 
-/// A relay on loopback with a folder of its own.
+/// A relay on loopback with its own folder.
 final class RelayPlace: Sendable {
     let folder: TemporaryFolder
     let relay: MessageRelay
@@ -23,13 +23,13 @@ final class RelayPlace: Sendable {
         relay = try MessageRelay.start(settings)
     }
 
-    /// The database of the relay, opened beside it.
+    /// The path of the relay's database, for a second connection.
     var recordsPath: String { folder.path("relay/queues.db") }
 
     func stop() async { await relay.stop() }
 }
 
-/// A clock that stands still until it is moved.
+/// A clock that only tests advance.
 final class HandSetClock: WallClock {
     private let time = Lock(Timestamp(seconds: 1_800_000_000))
 
@@ -37,16 +37,16 @@ final class HandSetClock: WallClock {
     func advance(by duration: Duration) { time.withLock { $0 = $0.advanced(by: duration) } }
 }
 
-/// A client that says what a test wants, one thing after the other. It blocks, so it is used on a thread for that.
+/// A client that sends scripted requests in order. It blocks, so it needs its own thread.
 final class RawClient {
     let stream: BlockStream
     private var session: ClientSession?
     private var delivered: [(id: [UInt8], body: [UInt8], queue: [UInt8])] = []
-    /// As they are after the hellos.
+    /// The block cipher after the hellos.
     private var blocks: BlockCipher?
     private static let bound = Duration.seconds(60)
 
-    /// TLS alone.
+    /// Connects with TLS only.
     init(to address: ServerAddress) throws {
         stream = try BlockStream.connect(
             to: Endpoint(host: address.hosts[0], port: address.port),
@@ -55,7 +55,7 @@ final class RawClient {
             size: TransportBlock.size, timeout: Self.bound, stop: WakeUp(), wakeUp: WakeUp())
     }
 
-    /// With hellos.
+    /// Connects with TLS and hellos.
     static func connected(to address: ServerAddress) throws -> RawClient {
         let client = try RawClient(to: address)
         let peer = TLSPeer(
@@ -68,7 +68,7 @@ final class RawClient {
         return client
     }
 
-    /// The next block that comes.
+    /// Returns the next block.
     func block() throws -> [UInt8] {
         let end = ContinuousClock.now + Self.bound
         while ContinuousClock.now < end {
@@ -79,7 +79,7 @@ final class RawClient {
         throw WaitedInVain("a block")
     }
 
-    /// Whether the other side closes, whatever it says before.
+    /// Returns whether the relay closes, ignoring earlier messages.
     func hearsTheEnd() -> Bool {
         do {
             while true { _ = try block() }
@@ -88,7 +88,7 @@ final class RawClient {
         }
     }
 
-    /// Asks something and hears the answer to it.
+    /// Sends a request and returns its answer.
     func ask(
         _ command: Command, of entityID: [UInt8] = [], key: CommandKey? = nil,
         correlationID: [UInt8]? = nil
@@ -112,8 +112,7 @@ final class RawClient {
         return answer ?? .pong
     }
 
-    /// Asks several things at once and hears the answers, in the order of what was asked. As many as a relay takes
-    /// without having answered.
+    /// Sends several requests and returns their answers in order. Limited to the relay's number of unanswered commands.
     func ask(_ requests: [ClientRequest]) throws -> [Answer] {
         guard var session else { throw WaitedInVain("a session") }
         defer { self.session = session }
@@ -133,7 +132,7 @@ final class RawClient {
         return ids.compactMap { answers[$0] }
     }
 
-    /// Asks several things and reads nothing; returns when the first answer is in this machine's buffers.
+    /// Sends several requests without reading. Returns when the first answer arrived in local buffers.
     func askOnly(_ requests: [ClientRequest]) throws {
         guard var session else { throw WaitedInVain("a session") }
         for request in requests { _ = try session.submit(request, now: .zero) }
@@ -142,7 +141,7 @@ final class RawClient {
         stream.wait(atMost: Self.bound)
     }
 
-    /// Sends one request as far as this machine's buffers take it, and reads nothing.
+    /// Sends one request as far as local buffers accept it, without reading.
     func offer(_ request: ClientRequest) throws {
         guard var session else { throw WaitedInVain("a session") }
         _ = try session.submit(request, now: .zero)
@@ -150,14 +149,14 @@ final class RawClient {
         self.session = session
     }
 
-    /// What the relay says by itself in its next block.
+    /// Returns the relay's own messages in the next block.
     func told() throws -> [ClientEvent] {
         guard var session else { throw WaitedInVain("a session") }
         defer { self.session = session }
         return session.receive(try block(), now: .zero)
     }
 
-    /// Sends bytes in the place of transmissions, and answers what is said to them. Nothing else can be asked after that.
+    /// Sends raw bytes as transmissions and returns the answers. Must be the last request.
     func say(_ transmissions: [[UInt8]]) throws -> [Answer] {
         guard var blocks else { throw WaitedInVain("a session") }
         defer { self.blocks = blocks }
@@ -168,7 +167,7 @@ final class RawClient {
         }
     }
 
-    /// The same for as many answers as there are transmissions, in whatever blocks they come.
+    /// Returns as many answers as there are transmissions, across blocks.
     func answers(to transmissions: [[UInt8]]) throws -> [Answer] {
         var answers = try say(transmissions)
         guard var blocks else { throw WaitedInVain("a session") }
@@ -181,7 +180,7 @@ final class RawClient {
         return answers
     }
 
-    /// The message that was delivered first and not taken yet.
+    /// Returns the oldest delivered message that was not taken yet.
     func message() throws -> (id: [UInt8], body: [UInt8], queue: [UInt8]) {
         for _ in 0..<1000 {
             if !delivered.isEmpty { return delivered.removeFirst() }
@@ -190,7 +189,7 @@ final class RawClient {
         throw WaitedInVain("a message")
     }
 
-    /// Makes a queue of a new key.
+    /// Creates a queue with a new key.
     func makeQueue(
         mode: QueueMode? = .messaging, password: String? = nil, subscribes: Bool = true,
         link: Command.NewLink? = nil, correlationID: [UInt8]? = nil
@@ -203,7 +202,7 @@ final class RawClient {
         return (answer, key, boxKey)
     }
 
-    /// The same, which has to succeed.
+    /// Creates a queue and fails if the relay refuses.
     func queue(mode: QueueMode? = .messaging) throws -> (ids: Answer.QueueIDs, key: CommandKey) {
         let made = try makeQueue(mode: mode)
         guard case .created(let ids) = made.answer else { throw WaitedInVain("a queue") }
@@ -215,7 +214,7 @@ extension Command {
     static func text(_ text: String) -> Command { .send(flags: [UInt8(ascii: "T")], body: Array(text.utf8)) }
 }
 
-/// What a test does that blocks.
+/// Runs blocking work of a test on its own thread.
 func blocking<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
     try await ThreadPool.shared.run(body)
 }

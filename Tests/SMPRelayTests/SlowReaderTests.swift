@@ -7,9 +7,9 @@ import Testing
 
 @testable import SMPRelay
 
-@Suite("A client that has subscribed to many queues and reads nothing")
+@Suite("A subscriber that does not read")
 struct SlowReaderTests {
-    /// More than the buffers of both kernels hold, of messages that fill a block.
+    /// More block-sized messages than the socket buffers of both sides hold.
     private static let count = 600
 
     private static func inBatches(_ requests: [ClientRequest], _ client: RawClient, at once: Int) throws
@@ -20,7 +20,7 @@ struct SlowReaderTests {
         }
     }
 
-    @Test("has some of their messages fetched; the others stay on disk, where they can still be deleted")
+    @Test("gets few messages fetched; the rest stay on disk")
     func fetchesLittle() async throws {
         let place = try RelayPlace()
         try await blocking {
@@ -42,17 +42,17 @@ struct SlowReaderTests {
                 queues.map { ClientRequest(.subscribe, of: $0.recipientID, key: .signing(key)) }, slow, at: 50
             )
             #expect(subscribed.allSatisfy { $0 == .subscribed })
-            // From here on it reads nothing.
+            // It stops reading here.
             let body = [UInt8](repeating: 1, count: 16_000)
             let sent = try Self.inBatches(
                 queues.map { ClientRequest(.send(flags: [], body: body), of: $0.senderID) }, other, at: 8)
             #expect(sent.allSatisfy { $0 == .ok })
-            // Whatever the relay would still fetch by itself it fetches meanwhile.
+            // Give the relay time to fetch more on its own.
             for _ in 0..<100 { #expect(try other.ask(.ping) == .pong) }
             let deleted = try Self.inBatches(
                 queues.map { ClientRequest(.delete, of: $0.recipientID, key: .signing(key)) }, other, at: 50)
             #expect(deleted.allSatisfy { $0 == .ok })
-            // Now it reads: what it still hears had been fetched.
+            // It reads again: these messages had been fetched.
             var (messages, goodbyes) = (0, 0)
             while goodbyes < Self.count {
                 for event in try slow.told() {

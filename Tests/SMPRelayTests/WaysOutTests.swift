@@ -7,9 +7,9 @@ import Testing
 @testable import SMP
 @testable import SMPRelay
 
-@Suite("What one client asks a relay to hand on, and what others do")
+@Suite("Forwarding for several clients")
 struct WaysOutTests {
-    /// A way to another relay, as a client has it.
+    /// A client's session with another relay through the first one.
     private struct OpenWay {
         let client: RawClient
         let session: ProxiedSession
@@ -22,7 +22,7 @@ struct WaysOutTests {
             session = try ProxiedSession(found)
         }
 
-        /// What the other relay answers to a message for a queue that it does not have: nil, that there is no way.
+        /// Returns the other relay's answer to a message for a missing queue, or nil if the session is gone.
         func answer() throws -> Answer? {
             let request = try session.wrap(
                 ClientRequest(.text("hello"), of: [UInt8](repeating: 1, count: 24)))
@@ -44,7 +44,7 @@ struct WaysOutTests {
         return (mine, try RelayPlace { $0.listen = Endpoint(host: "0.0.0.0", port: 0) })
     }
 
-    /// The same relay by another address.
+    /// The same relay under another address.
     private static func address(_ far: RelayPlace, _ number: Int) throws -> ServerAddress {
         try #require(
             ServerAddress(
@@ -52,7 +52,7 @@ struct WaysOutTests {
                 port: far.relay.address.port))
     }
 
-    @Test("who asks for servers that cannot be reached, or may not be, takes no way from others")
+    @Test("unreachable servers do not displace connections")
     func unreachable() async throws {
         let (mine, far) = try Self.relays()
         try await blocking {
@@ -68,7 +68,7 @@ struct WaysOutTests {
                         fingerprint: SystemRandomSource().bytes(32),
                         hosts: ["127.0.0.\(number.isMultiple(of: 2) ? 9 : 1)"], port: UInt16(number)))
                 guard case .error(.proxy) = try hostile.ask(.openProxy(to: nobody, password: nil)) else {
-                    Issue.record("a way to nobody")
+                    Issue.record("a session with a missing server")
                     return
                 }
             }
@@ -78,9 +78,9 @@ struct WaysOutTests {
         await far.stop()
     }
 
-    @Test("who asks for more than is done at once and resets the connection is gone at once")
+    @Test("a reset connection ends its pending requests")
     func reset() async throws {
-        // Servers that say nothing: whoever asks for them has its answer when a time is over.
+        // Servers that never respond, so requests for them end with a timeout.
         let silent = try Socket.listen(
             on: SocketAddress.resolve(
                 Endpoint(host: "127.0.0.1", port: 0), numericOnly: true, listening: true))
@@ -93,9 +93,9 @@ struct WaysOutTests {
                     fingerprint: SystemRandomSource().bytes(32), hosts: ["127.0.0.1"], port: port))
             let ways = (0..<20).map { _ in ClientRequest(.openProxy(to: server, password: nil)) }
             try client.askOnly([ClientRequest(.ping)] + ways)
-            // It goes without having read the answer, which is what makes the kernel reset the connection.
+            // Closing with an unread answer makes the kernel reset the connection.
         }
-        try await wait(until: "nobody is connected", within: .seconds(10)) {
+        try await wait(until: "no client is connected", within: .seconds(10)) {
             place.relay.connectionCount == 0
         }
         await place.stop()
@@ -103,7 +103,7 @@ struct WaysOutTests {
     }
 
     @Test(
-        "who opens more ways than one client may have loses its own, the oldest first, and takes none from others"
+        "a client beyond its limit loses its oldest connection"
     )
     func many() async throws {
         let (mine, far) = try Self.relays {
@@ -121,7 +121,7 @@ struct WaysOutTests {
             #expect(try ways[0].answer() == nil)
             for way in ways.suffix(3) { #expect(try way.answer() == .error(.authorization)) }
             #expect(try way.answer() == .error(.authorization))
-            // One that was lost is opened again.
+            // A dropped connection is opened again.
             #expect(try OpenWay(greedy, to: Self.address(far, 2)).answer() == .error(.authorization))
             #expect(try way.answer() == .error(.authorization))
         }

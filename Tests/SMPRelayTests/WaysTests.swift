@@ -5,7 +5,7 @@ import Testing
 
 @testable import SMPRelay
 
-@Suite("Which ways to other servers there are")
+@Suite("Connections to other servers")
 struct WaysTests {
     private var ways = Ways(limit: 4, limitOfClient: 3)
 
@@ -13,7 +13,7 @@ struct WaysTests {
         guard
             let server = ServerAddress(
                 fingerprint: [UInt8](repeating: 1, count: 32), hosts: ["a.example"], port: number)
-        else { fatalError("an address that is none") }
+        else { fatalError("invalid address") }
         return server
     }
 
@@ -23,7 +23,7 @@ struct WaysTests {
         }
     }
 
-    /// The whole of it; false: there is no room.
+    /// Begins and opens a connection. Returns false if there is no room.
     @discardableResult
     private mutating func open(_ server: UInt16, _ client: UInt64) -> Bool {
         let (queues, outcome) = begin(server, client)
@@ -36,7 +36,7 @@ struct WaysTests {
         ways.ways.first { $0.server.port == server }?.clients ?? []
     }
 
-    @Test("one for each server, of all who ask for it, in the order of their use")
+    @Test("clients share one connection per server")
     mutating func shared() {
         open(1, 10)
         open(2, 11)
@@ -49,19 +49,19 @@ struct WaysTests {
         #expect(clients(1) == [12] && clients(2) == [11])
     }
 
-    @Test("a client has so many, and with the next it loses the one that it has not used for longest")
+    @Test("a client loses its least recently used connection")
     mutating func ofOneClient() {
         for server in 1...3 as ClosedRange<UInt16> { open(server, 10) }
         open(1, 11)
         _ = ways.use([2])
         open(4, 10)
         #expect(clients(3) == [] && clients(1) == [10, 11] && clients(2) == [10] && clients(4) == [10])
-        // One that nobody has any more is kept until there is one too many.
+        // A connection without clients stays until there are too many.
         open(5, 11)
         #expect(servers.sorted() == [1, 2, 4, 5])
     }
 
-    @Test("those that lead nowhere take no way from those that lead somewhere")
+    @Test("failed attempts do not displace reached servers")
     mutating func attempts() {
         for server in 1...4 as ClosedRange<UInt16> { open(server, UInt64(server)) }
         let tried = (5...8 as ClosedRange<UInt16>).map { begin($0, 20 + UInt64($0)).0 }
@@ -71,12 +71,12 @@ struct WaysTests {
             #expect(closed === queues)
         }
         #expect(servers == [1, 2, 3, 4])
-        // Nor do they become one when they were given up.
+        // A late success of a dropped attempt does not count.
         let outcome = ways.opened(tried[0], session: [5])
         #expect(!outcome.isThere && outcome.dropped == nil && servers.count == 4)
     }
 
-    @Test("one that fails for one is there as long as another is asked for it")
+    @Test("a failed connection stays for pending requests")
     mutating func failsForOne() {
         let first = begin(1, 10).0
         let second = begin(1, 11).0
@@ -87,7 +87,7 @@ struct WaysTests {
         #expect(outcome.isThere && servers == [1])
     }
 
-    @Test("who has most loses the one that was not used for longest; what goes over one keeps it")
+    @Test("the client with most connections loses one")
     mutating func tooMany() {
         for server in 1...3 as ClosedRange<UInt16> { open(server, 10) }
         open(4, 11)
@@ -96,7 +96,7 @@ struct WaysTests {
         let outcome = ways.opened(queues, session: [5])
         #expect(outcome.isThere && outcome.dropped != nil)
         #expect(servers == [3, 4, 1, 5])
-        // Who has more than the others loses its own, and where all of it is in use, the new one.
+        // The client with most loses its own, and the new one if all others are busy.
         open(6, 12)
         #expect(servers == [4, 1, 5, 6])
         for session in [5, 6] as [UInt8] { _ = ways.use([session]) }
@@ -106,7 +106,7 @@ struct WaysTests {
         if let used { ways.ended(used.queues) }
     }
 
-    @Test("who keeps many busy loses one of them to who has fewer, and not to who has as many")
+    @Test("busy connections go only to clients with fewer")
     mutating func keptBusy() {
         for server in 1...2 as ClosedRange<UInt16> { open(server, 10) }
         for server in 3...4 as ClosedRange<UInt16> { open(server, 11) }
@@ -114,22 +114,22 @@ struct WaysTests {
         #expect(used.count == 4)
         let isThere = open(5, 12)
         #expect(isThere && servers == [2, 3, 4, 5])
-        // Its request is over by then, and nothing comes of that.
+        // Its request ended before, without effect.
         let place = ways.ended(used[0].queues)
         #expect(place == nil && servers == [2, 3, 4, 5])
-        // 11 has two, as 12 would: what is in use is not worth less than what is new.
+        // 11 has two, as 12 would: a busy connection is worth no less than a new one.
         _ = ways.use([5])
         let queues = begin(6, 12).0
         _ = begin(6, 12)
         let outcome = ways.opened(queues, session: [6])
         #expect(!outcome.isThere && servers == [2, 3, 4, 5])
-        // Of the same client one that is not in use goes before.
+        // An idle connection of the same client goes first.
         ways.ended(used[3].queues)
         open(7, 13)
         #expect(servers == [2, 3, 5, 7])
     }
 
-    @Test("those of clients that are gone go first")
+    @Test("connections without clients go first")
     mutating func gone() {
         open(1, 10)
         open(2, 11)
@@ -140,14 +140,14 @@ struct WaysTests {
         #expect(servers == [1, 3, 4, 5])
     }
 
-    @Test("of too many that are not reached yet the client that tries most loses one")
+    @Test("too many attempts drop one of the busiest client")
     mutating func tooManyAttempts() {
         let first = begin(1, 10).0
         for server in 2...4 as ClosedRange<UInt16> { _ = begin(server, 11) }
         let (_, outcome) = begin(5, 12)
         #expect(outcome.isThere && servers == [1, 3, 4, 5])
         let (queues, refused) = begin(6, 11)
-        // It has two of four already.
+        // It already has two of four.
         #expect(refused.isThere && servers == [1, 4, 5, 6])
         let outcomes = [ways.opened(queues, session: [6]), ways.opened(first, session: [1])]
         #expect(outcomes.map(\.isThere) == [true, true])

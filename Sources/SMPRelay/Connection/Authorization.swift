@@ -2,44 +2,45 @@ import Base
 import Cryptography
 import SMP
 
-/// Finds out on a connection's thread who has authorised its commands, so that the store carries out none whose author is
-/// not known and checks no signature: first what costs nothing, then the password, then the signature.
+/// Authenticates commands on the connection's thread, so that the store gets only authenticated commands and verifies
+/// no signatures. Checks cheap conditions first, then the password, then the signature.
 struct Authorization {
-    /// Reads what the records have to say about an author.
+    /// Reads the author of a command from the records.
     typealias Records = ((QueueRecords) throws -> CommandAuthor) throws -> CommandAuthor
 
     private let authority: SessionAuthority
     private let password: [UInt8]?
     private let handsOn: Bool
-    /// Keys with which this client secures queues, by sender's id, that the records may not have yet: it may send at once.
+    /// Keys with which this client secures queues, by sender's id. The records may not have them yet, since the client
+    /// may send at once.
     private var securing: [(senderID: [UInt8], key: [UInt8])] = []
 
     /// - Parameters:
-    ///   - password: asked of who makes queues.
-    ///   - handsOn: whether requests go on to other servers.
+    ///   - password: The password for creating queues, or nil for none.
+    ///   - handsOn: Whether this relay forwards requests to other servers.
     init(_ authority: SessionAuthority, password: String?, handsOn: Bool) {
         self.authority = authority
         self.password = password.map { Array($0.utf8) }
         self.handsOn = handsOn
     }
 
-    /// Keys that nobody has: what there is not costs as much time as what there is, and tells nothing.
-    private static let nobodysSignature = SigningKey.generate().publicKey
-    private static let nobodysAgreement = AgreementKey.generate().publicKey
+    /// Keys without owners: requests for unknown queues take as long as others and reveal nothing.
+    private static let unknownSigningKey = SigningKey.generate().publicKey
+    private static let unknownAgreementKey = AgreementKey.generate().publicKey
     private static let authenticatorLength = 80
-    /// More than a connection has without an answer.
+    /// More than the unanswered commands of a connection.
     private static let maxSecuring = 64
 
-    /// What becomes of a command.
+    /// The result of examining a command.
     enum Examined {
-        /// The store carries it out.
+        /// The store performs the request.
         case request(Request)
-        /// It is answered already: the store has nothing to do with it.
+        /// The command is answered without the store.
         case answered(Client.Message)
     }
 
-    /// - Parameter size: bytes that are held for the command until its answer has left.
-    /// - Throws: what the database throws.
+    /// - Parameter size: The bytes held for the command until its answer was sent.
+    /// - Throws: The errors of the database.
     mutating func examine(
         _ received: ServerSession.Received, size: Int, _ records: Records
     ) throws -> Examined {
@@ -82,12 +83,12 @@ struct Authorization {
         }
     }
 
-    /// The key that has authorised a command; nil: none had to.
+    /// Returns the key that authorised a command, or nil if none was needed.
     private func signer(
         of transmission: Transmission, _ command: Command, _ records: Records
     ) throws -> [UInt8]? {
         switch try records({ try $0.author(of: transmission, command) }) {
-        case .nobody: return nil
+        case .notNeeded: return nil
         case .owner(let key):
             guard authority.isAuthorized(transmission, by: key) else { throw ServerError.authorization }
             return key
@@ -100,7 +101,7 @@ struct Authorization {
             }
             let isAuthenticator = transmission.authorization.count == Self.authenticatorLength
             _ = authority.isAuthorized(
-                transmission, by: isAuthenticator ? Self.nobodysAgreement : Self.nobodysSignature)
+                transmission, by: isAuthenticator ? Self.unknownAgreementKey : Self.unknownSigningKey)
             throw ServerError.authorization
         }
     }

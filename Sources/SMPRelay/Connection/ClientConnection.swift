@@ -4,7 +4,7 @@ import Network
 import Posix
 import SMP
 
-/// The life of one client's connection on its thread: hellos, then blocks in both directions, until somebody closes.
+/// One client's connection on its thread: hellos, then blocks in both directions until either side closes.
 struct ClientConnection {
     private let connection: BlockServer.Connection
     private let service: QueueService
@@ -13,27 +13,27 @@ struct ClientConnection {
     private let place: FairSemaphore<PeerAddress>.Member
     private var session: ServerSession
     private var authorization: Authorization
-    /// The client had sent nothing more when it was looked.
+    /// Whether the last look found no more bytes from the client.
     private var isDry = false
-    /// Commands of the last block that the service was not given yet, in their order.
+    /// The commands of the last block that were not submitted yet, in order.
     private var commands: ArraySlice<ServerSession.Received> = []
 
-    /// Commands without an answer with which no more blocks are read: who asks faster than the disk is waits in its own
+    /// The number of unanswered commands at which reading stops. A client faster than the disk then fills its own
     /// buffers.
     private static let maxUnanswered = 64
-    /// The same for commands whose answers fill a block: 255 of them, in one block, would have four mebibytes of answers
-    /// wait here, for each connection of a stranger.
+    /// The limit for commands whose answers fill a block. Otherwise the 255 commands of one block would hold 4 MiB of
+    /// answers for each connection.
     private static let maxLargeUnanswered = 8
-    /// What is held for a command besides its bytes, and for an answer that fills a block.
+    /// The bytes held for a command besides its body, and for an answer that fills a block.
     private static let commandSize = 512
-    /// What a block may come to: its bytes as they came, and as commands.
+    /// The maximum bytes of a block, raw and decoded.
     private static let blockSize = 2 * TransportBlock.size
-    /// After so long in one turn others have theirs.
+    /// The time after which a turn ends.
     private static let turn = Duration.microseconds(500)
 
     private var stream: BlockStream { connection.stream }
 
-    /// Speaks first and hears the client's hello. Throws when it is none, or does not come.
+    /// Sends the relay's hello and waits for the client's. Throws if it is invalid or late.
     init(
         _ connection: BlockServer.Connection, number: UInt64, service: QueueService,
         settings: MessageRelaySettings
@@ -82,10 +82,10 @@ struct ClientConnection {
             guard left > .zero else { break }
             connection.stream.wait(atMost: left)
         }
-        throw NetworkError(.timeout, "A client did not say who it is in time.")
+        throw NetworkError(.timeout, "The client sent no hello in time.")
     }
 
-    /// Returns when the relay stops, and throws when the client has gone or is to go.
+    /// Returns when the relay stops. Throws when the client has gone or must be closed.
     mutating func serve() throws {
         defer { service.submit([.gone(client)]) }
         var heard = ContinuousClock.now
@@ -94,15 +94,15 @@ struct ClientConnection {
             let hasSent = try send()
             if hasSent || !stream.hasUnsent { moved = .now }
             var isIdle = !hasSent
-            // Answers leave at once; only what costs others something waits for its turn.
+            // Sending needs no turn; work that costs others does.
             if mayExamine || mayHear && !isDry {
                 let hasHeard = try service.turns.withTurn(of: place) { () throws in try hear() }
                 if hasHeard { heard = .now }
                 isIdle = false
             }
-            // What waits for an answer waits for nobody any more.
+            // The client is gone, so no one needs the answer.
             guard mayHear || !stream.isBroken else {
-                throw NetworkError(.closed, "The client's connection broke off.")
+                throw NetworkError(.closed, "The client's connection broke.")
             }
             let quiet = client.isKnown ? settings.limits.idle : settings.limits.stranger
             let end = stream.hasUnsent ? moved + settings.limits.stall : heard + quiet
@@ -114,19 +114,19 @@ struct ClientConnection {
         }
     }
 
-    /// Whether another block would be taken.
+    /// Whether to read another block.
     private var mayHear: Bool {
         commands.isEmpty && client.unanswered < Self.maxUnanswered && !stream.hasUnsent
             && client.mayHold(Self.blockSize)
     }
 
-    /// Whether a command may be examined.
+    /// Whether to examine a command.
     private var mayExamine: Bool {
         guard let next = commands.first, !stream.hasUnsent else { return false }
         return client.unanswered < (next.hasLargeAnswer ? Self.maxLargeUnanswered : Self.maxUnanswered)
     }
 
-    /// Takes a block where one may be taken, and examines commands, for as long as a turn. Whether the client said something.
+    /// Reads a block if allowed, and examines commands for one turn. Returns whether a block arrived.
     private mutating func hear() throws -> Bool {
         var hasHeard = false
         if mayHear {
@@ -141,7 +141,7 @@ struct ClientConnection {
         return hasHeard
     }
 
-    /// Takes the commands of a block. The one before has none left.
+    /// Adds the commands of a block. The previous block has none left.
     private mutating func receive(_ block: [UInt8]) throws {
         for received in try session.receive(block) {
             if let received {
@@ -153,13 +153,12 @@ struct ClientConnection {
         }
     }
 
-    /// Bytes that are held for a command until its answer has left.
+    /// Returns the bytes held for a command until its answer was sent.
     private static func size(of received: ServerSession.Received) -> Int {
         commandSize + received.transmission.body.count + (received.hasLargeAnswer ? TransportBlock.size : 0)
     }
 
-    /// Finds out who has authorised commands and hands them to the service, as many as may be without an answer and as there
-    /// is time for.
+    /// Authenticates commands and submits them to the service, within the limits of unanswered commands and time.
     private mutating func examine() {
         let end = ContinuousClock.now + Self.turn
         while mayExamine, let next = commands.popFirst() {
@@ -177,7 +176,7 @@ struct ClientConnection {
         do {
             return try authorization.examine(received, size: size) { try service.look($0) }
         } catch {
-            Log("relay").error("The author of a request could not be looked up. \(sentence(of: error))")
+            Log("relay").error("request not authenticated: error=\(sentence(of: error))")
             return .answered(
                 Client.Message(
                     correlationID: received.transmission.correlationID,
@@ -186,11 +185,11 @@ struct ClientConnection {
         }
     }
 
-    /// Sends what there is to say, as far as the socket takes it. True when something left.
+    /// Sends pending messages as far as the socket accepts them. Returns whether bytes were sent.
     private mutating func send() throws -> Bool {
         let hasSent = try drain()
         if !stream.hasUnsent { client.left() }
-        // What is not taken keeps its capacity, so who reads nothing has nothing more fetched.
+        // Unsent messages keep their capacity, so nothing more is fetched for a client that does not read.
         guard !stream.hasUnsent else { return hasSent }
         let (messages, wasStarved) = client.take()
         for message in messages {
@@ -203,7 +202,7 @@ struct ClientConnection {
         return hasSentMore || hasSent
     }
 
-    /// Sends blocks until there are none or the socket takes no more.
+    /// Sends blocks until none is left or the socket is full.
     private mutating func drain() throws -> Bool {
         var hasSent = false
         while try stream.flush(), let block = session.takeBlock() {
@@ -226,7 +225,7 @@ struct ClientConnection {
 }
 
 extension ServerSession.Received {
-    /// Whether what is answered may fill a block.
+    /// Whether the answer may fill a block.
     fileprivate var hasLargeAnswer: Bool {
         switch command {
         case .success(.openContact), .success(.openInvitation), .success(.openProxy), .success(.forward),

@@ -1,55 +1,55 @@
 import Cryptography
 import SMP
 
-/// A command whose author is known, as the store carries it out: without any signature.
+/// An authenticated command, as the store performs it, without its signature.
 struct Request: Sendable {
     let command: Command
     let correlationID: [UInt8]
     let entityID: [UInt8]
-    /// The key that has authorised it, SubjectPublicKeyInfo; nil: it needed no authorisation.
+    /// The key that authorised it, SubjectPublicKeyInfo, or nil if none was needed.
     let signer: [UInt8]?
-    /// In which boxes it came from another server, and its answer goes back; nil: from the client itself.
+    /// The boxes of a request from another server, in which the answer returns. nil for the client's own requests.
     var handedOn: HandedOn?
-    /// What its answer names: not `entityID` where it came in boxes.
+    /// The entity in the answer: differs from `entityID` for a request in boxes.
     var answeredEntityID: [UInt8]?
-    /// Bytes that are held for it until its answer has left.
+    /// The bytes held for the request until its answer was sent.
     var size = 0
 }
 
-/// Whose authorisation a command needs.
+/// The author whose authorization a command needs.
 enum CommandAuthor: Equatable {
-    /// Nobody's: it must have none.
-    case nobody
+    /// The command needs no author and must not be signed.
+    case notNeeded
     case owner(of: [UInt8])
-    /// There is no such queue, or no key that could have authorised it.
+    /// The queue, or a key for it, does not exist.
     case unknown
 }
 
 extension QueueRecords {
-    /// Whose authorisation the command of a transmission needs.
+    /// Returns the author whose authorization the command of a transmission needs.
     ///
-    /// - Throws: `ServerError` for what makes no sense in any queue, or what the database throws.
+    /// - Throws: `ServerError` for commands that are invalid for any queue; the errors of the database.
     func author(of transmission: Transmission, _ command: Command) throws -> CommandAuthor {
         let isAuthorized = !transmission.authorization.isEmpty
         switch command {
         case .ping, .openContact:
             guard !isAuthorized else { throw ServerError.command(.hasAuthorization) }
             if case .openContact = command { try Self.requireEntity(transmission) }
-            return .nobody
-        case .openProxy, .forward, .handOn: return .nobody
+            return .notNeeded
+        case .openProxy, .forward, .handOn: return .notNeeded
         case .create(let queue):
             guard isAuthorized else { throw ServerError.command(.noAuthorization) }
             guard transmission.entityID.isEmpty else { throw ServerError.command(.hasAuthorization) }
             return .owner(of: queue.recipientKey)
         case .send:
             try Self.requireEntity(transmission)
-            // A queue that is not secured takes what nobody has signed, and that alone.
-            guard isAuthorized else { return .nobody }
+            // An unsecured queue accepts only unsigned messages.
+            guard isAuthorized else { return .notNeeded }
             return try senderKey(ofSender: transmission.entityID).map { .owner(of: $0) } ?? .unknown
         case .secureAsSender(let key), .openInvitation(let key):
             guard isAuthorized else { throw ServerError.command(.noAuthorization) }
             try Self.requireEntity(transmission)
-            // The one that secures it authorises that itself.
+            // The new key authorises the command that sets it.
             return .owner(of: key)
         case .subscribe, .secure, .acknowledge, .suspend, .delete, .queueInformation, .setLink, .deleteLink:
             guard isAuthorized else { throw ServerError.command(.noAuthorization) }

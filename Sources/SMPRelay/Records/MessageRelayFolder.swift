@@ -1,6 +1,6 @@
 import Posix
 
-/// A message relay's folder on disk: `queues.db`, and the port it had, in `port`.
+/// A message relay's folder: `queues.db`, and `port` with the previous port.
 struct MessageRelayFolder: Sendable {
     let folder: PrivateFolder
     /// Locked from start to stop.
@@ -18,11 +18,11 @@ struct MessageRelayFolder: Sendable {
                 .folder, "The message relay's folder cannot be used. \(error.sentence)", cause: error)
         }
         guard let free else {
-            throw MessageRelayError(.inUse, "Another message relay works in this folder.")
+            throw MessageRelayError(.inUse, "Another message relay uses this folder.")
         }
         lock = free
     }
 
-    /// Lets another relay work here.
+    /// Unlocks the folder for another relay.
     func release() { lock.release() }
 }

@@ -1,41 +1,41 @@
 import Cryptography
 import SMP
 
-/// What the relay knows about one queue.
+/// The record of a queue.
 struct QueueRecord: Sendable {
-    /// Of its row.
+    /// The row id.
     let id: Int64
-    /// 24 bytes, known to the recipient alone.
+    /// 24 bytes, known only to the recipient.
     let recipientID: [UInt8]
     let senderID: [UInt8]
     /// SubjectPublicKeyInfo.
     let recipientKey: [UInt8]
-    /// nil: everybody who knows the sender's id may send.
+    /// The key that secures the queue. If nil, any client with the sender's id may send.
     let senderKey: [UInt8]?
-    /// nil: nothing was said of it, so it is secured by its recipient alone.
+    /// nil if the creator gave none, so only the recipient can secure the queue.
     let mode: QueueMode?
-    /// Of the box around each message.
+    /// The secret of the box around each message.
     let boxSecret: WipedBytes
-    /// Takes no messages any more.
+    /// Whether the queue refuses all messages.
     let isSuspended: Bool
-    /// Takes none until all were fetched.
+    /// Whether the queue refuses messages until all were fetched.
     let isFull: Bool
-    /// When it was used or made last, seconds since 1970, rounded down.
+    /// The time of the last use or the creation, in seconds since 1970, rounded down.
     let used: Int64
-    /// Nobody has asked anything of it since it was made.
+    /// Whether the queue was never used since its creation.
     let isUnused: Bool
 }
 
-/// A message as it lies in its queue: what was sent, which nobody here can read.
+/// A stored message, encrypted by its sender.
 struct StoredMessage: Sendable {
-    /// Of its row; messages of a queue are delivered in this order.
+    /// The row id. Messages of a queue are delivered in this order.
     let number: Int64
     /// 24 random bytes, the nonce of its box.
     let id: [UInt8]
     let body: DeliveredBody
 }
 
-/// How a mode is written in the database.
+/// The stored form of a queue mode.
 enum StoredMode: String {
     case messaging
     case contact

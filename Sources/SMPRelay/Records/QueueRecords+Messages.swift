@@ -3,7 +3,7 @@ import SMP
 import Store
 
 extension QueueRecords {
-    /// Puts a message behind those of its queue.
+    /// Appends a message to a queue.
     func append(_ body: DeliveredBody, id: [UInt8], to queue: Int64) throws {
         switch body {
         case .message(let received, let flags, let body):
@@ -26,7 +26,7 @@ extension QueueRecords {
         try connection.exists("SELECT 1 FROM message WHERE queue = ?", queue)
     }
 
-    /// The oldest message of a queue.
+    /// Returns the oldest message of a queue.
     func firstMessage(of queue: Int64) throws -> StoredMessage? {
         try connection.first(
             """
@@ -44,7 +44,7 @@ extension QueueRecords {
         }
     }
 
-    /// Forgets a message, if it is still there; answers what it took of the quota.
+    /// Deletes a message, if it exists. Returns its bytes of the quota.
     func deleteMessage(_ number: Int64) throws -> UInt64 {
         let length = try connection.first(
             "SELECT coalesce(length(body), 0) AS length FROM message WHERE number = ?", number
@@ -54,8 +54,8 @@ extension QueueRecords {
         return DiskUse.message + length
     }
 
-    /// Forgets up to `limit` messages received before `time`, in seconds since 1970, and what they left full is no
-    /// longer. Answers how many, and what they took of the quota.
+    /// Deletes up to `limit` messages received before `time`, in seconds since 1970. Emptied queues are no longer full.
+    /// Returns their number and bytes of the quota.
     func deleteMessages(receivedBefore time: Int64, limit: Int) throws -> (count: Int, bytes: UInt64) {
         let old = try connection.query(
             "SELECT number, queue FROM message WHERE received < ? ORDER BY received LIMIT ?", time, limit

@@ -1,6 +1,6 @@
 import Store
 
-/// When queues were used, and which are not used any more.
+/// The times of use of queues.
 extension QueueRecords {
     static let usesMigration = Migration(
         "uses of queues",
@@ -11,16 +11,16 @@ extension QueueRecords {
         CREATE INDEX queue_by_use ON queue (unused, used);
         """)
 
-    /// A queue is in use.
-    /// - Parameter time: seconds since 1970, rounded down.
+    /// Records a use of a queue.
+    /// - Parameter time: The time in seconds since 1970, rounded down.
     func noteUse(of queue: Int64, at time: Int64) throws {
         try connection.execute("UPDATE queue SET used = ?, unused = 0 WHERE id = ?", time, queue)
     }
 
-    /// Up to `limit` queues that went out of use, those first that did so first.
+    /// Returns up to `limit` unused queues, the oldest first.
     /// - Parameters:
-    ///   - madeBefore: of those that nobody has used since they were made, seconds since 1970.
-    ///   - usedBefore: of all others.
+    ///   - madeBefore: The limit for queues never used, in seconds since 1970.
+    ///   - usedBefore: The limit for all other queues, in seconds since 1970.
     func queuesOutOfUse(madeBefore: Int64, usedBefore: Int64, limit: Int) throws -> [QueueRecord] {
         try connection.query(
             """
@@ -29,12 +29,12 @@ extension QueueRecords {
             """, madeBefore, usedBefore, limit, row: Self.record)
     }
 
-    /// Up to `limit` queues of all.
+    /// Returns up to `limit` queues.
     func anyQueues(limit: Int) throws -> [QueueRecord] {
         try connection.query("SELECT \(Self.columns) FROM queue q LIMIT ?", limit, row: Self.record)
     }
 
-    /// How many queues there are, how many of them nobody has used since they were made, and how many messages.
+    /// Returns the number of queues, of queues never used, and of messages.
     func counts() throws -> (queues: Int, unused: Int, messages: Int) {
         func count(_ rows: String) throws -> Int {
             try connection.first("SELECT count(*) AS count FROM \(rows)") { Int($0.integer("count")) } ?? 0

@@ -3,7 +3,7 @@ import Cryptography
 import SMP
 import Store
 
-/// Queues of the relay in SQLite, within one transaction of its service.
+/// The queues of the relay in SQLite, within one transaction of its service.
 struct QueueRecords {
     let connection: Connection
 
@@ -76,14 +76,14 @@ struct QueueRecords {
             row: Self.record)
     }
 
-    /// The key of a queue's recipient; nil when there is no such queue.
+    /// Returns the key of a queue's recipient, or nil if the queue does not exist.
     func recipientKey(ofRecipient id: [UInt8]) throws -> [UInt8]? {
         try connection.first("SELECT recipient_key FROM queue WHERE recipient_id = ?", id) {
             $0.bytes("recipient_key")
         }
     }
 
-    /// The key with which a queue is secured; nil when it is not, or there is no such queue.
+    /// Returns the key that secures a queue, or nil if it is unsecured or does not exist.
     func senderKey(ofSender id: [UInt8]) throws -> [UInt8]? {
         try connection.first(
             "SELECT sender_key FROM queue WHERE sender_id = ? AND sender_key IS NOT NULL", id
@@ -94,8 +94,8 @@ struct QueueRecords {
         try connection.first("SELECT \(Self.columns) FROM queue q WHERE q.id = ?", id, row: Self.record)
     }
 
-    /// Makes a queue and answers its row; nil when there is one with its sender's id.
-    /// - Parameter time: seconds since 1970, rounded down.
+    /// Creates a queue and returns its row id, or nil if the sender's id exists.
+    /// - Parameter time: The creation time in seconds since 1970, rounded down.
     func insert(
         _ queue: Command.NewQueue, _ ids: Answer.QueueIDs, boxSecret: WipedBytes, at time: Int64
     ) throws -> Int64? {
@@ -135,7 +135,7 @@ struct QueueRecords {
         }
     }
 
-    /// Gives a queue its link, or its link other data; false when another queue has a link of this id.
+    /// Sets the link of a queue. Returns false if another queue has a link with this id.
     func setLink(_ id: [UInt8], _ data: LinkBlobs, of queue: Int64) throws -> Bool {
         guard
             try !connection.exists("SELECT 1 FROM link WHERE link_id = ? AND queue <> ?", id, queue)
@@ -152,9 +152,9 @@ struct QueueRecords {
         try connection.execute("DELETE FROM link WHERE queue = ?", queue)
     }
 
-    // MARK: What it takes
+    // MARK: Disk use
 
-    /// Bytes of the quota that everything takes.
+    /// Returns the quota used by all queues and messages, in bytes.
     func usedBytes() throws -> UInt64 {
         func sum(_ sql: String) throws -> UInt64 {
             try connection.first(sql) { UInt64(clamping: $0.integer("sum")) } ?? 0
@@ -166,7 +166,7 @@ struct QueueRecords {
                 "SELECT count(*) * \(DiskUse.message) + coalesce(sum(length(body)), 0) AS sum FROM message")
     }
 
-    /// The same of one queue.
+    /// Returns the quota used by one queue, in bytes.
     func usedBytes(of queue: Int64) throws -> UInt64 {
         let messages = try connection.first(
             """

@@ -1,16 +1,16 @@
 import Base
 
-/// Memory that clients of the relay may have together, beyond the little that each has for itself. Any thread.
+/// The memory limit for all clients of the relay, beyond a fixed amount for each. Thread-safe.
 final class ByteBudget: Sendable {
     private let limit: Int
     private let taken = Lock(0)
 
     init(limit: Int) { self.limit = limit }
 
-    /// Bytes that are taken.
+    /// The used bytes.
     var used: Int { taken.withLock { $0 } }
 
-    /// Takes so many; false when there are not enough.
+    /// Reserves `bytes`. Returns false if they exceed the limit.
     func take(_ bytes: Int) -> Bool {
         taken.withLock { taken in
             guard taken + bytes <= limit else { return false }
@@ -19,18 +19,18 @@ final class ByteBudget: Sendable {
         }
     }
 
-    /// Takes them whether or not there are enough: for what is in memory already.
+    /// Adds bytes that are already in memory, even beyond the limit.
     func takeAnyway(_ bytes: Int) { taken.withLock { $0 += bytes } }
 
     func giveBack(_ bytes: Int) { taken.withLock { $0 -= bytes } }
 }
 
-/// What one client has in memory, and what of it counts in the budget of all. A value; whoever has it locks it.
+/// The memory of one client, and its part of the shared budget. A value; its owner locks it.
 struct HeldBytes {
-    /// What each client has for itself, so that one that asks little goes on when others have taken everything: a block with
-    /// its commands, and a message.
+    /// The memory of each client outside the shared budget, in bytes: a block with its commands, and a message. A
+    /// client with few requests therefore continues when others use up the budget.
     static let own = 52 << 10
-    /// What a client has at most, with its own.
+    /// The maximum memory of a client in bytes.
     static let most = 1 << 20
 
     private let budget: ByteBudget
@@ -40,7 +40,7 @@ struct HeldBytes {
 
     private static func shared(_ bytes: Int) -> Int { max(0, bytes - own) }
 
-    /// Whether the client may have so many more.
+    /// Returns whether the client may use `more` bytes.
     func mayTake(_ more: Int) -> Bool {
         guard Self.shared(bytes + more) > 0 else { return true }
         let missing = Self.shared(bytes + more) - Self.shared(bytes)
@@ -49,14 +49,14 @@ struct HeldBytes {
         return true
     }
 
-    /// Takes so many if the client may have them.
+    /// Reserves `more` bytes if the client may use them.
     mutating func take(_ more: Int) -> Bool {
         guard mayTake(more) else { return false }
         takeAnyway(more)
         return true
     }
 
-    /// Counts what is there already.
+    /// Adds bytes that are already in memory.
     mutating func takeAnyway(_ more: Int) {
         budget.takeAnyway(Self.shared(bytes + more) - Self.shared(bytes))
         bytes += more

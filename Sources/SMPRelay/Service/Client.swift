@@ -4,50 +4,50 @@ import Network
 import Posix
 import SMP
 
-/// One connection as the service knows it: what waits to be said to it, how much more may, and what it has in memory.
+/// One connection on the service's side: its outgoing messages, its capacity for more, and its memory.
 ///
-/// The service tells, the connection's thread takes. Bodies of messages are read only when they fit, so
-/// who has subscribed to ten thousand queues and reads nothing costs no more than who has one.
+/// The service adds messages and the connection's thread takes them. Message bodies are read only if there is capacity,
+/// so a client that subscribes to ten thousand queues without reading costs no more than any other.
 final class Client: Sendable {
-    /// Something to say, in the order in which it happened.
+    /// An outgoing message, in the order of events.
     struct Message: Sendable {
         enum Content: Sendable {
             case answer(Answer)
-            /// To be put into the boxes of another server and of its client on the connection's thread.
+            /// An answer to another server, encrypted on the connection's thread.
             case handedOn(Answer, HandedOn)
-            /// To be boxed on the connection's thread.
+            /// A delivery, encrypted on the connection's thread.
             case delivery(StoredMessage, boxSecret: WipedBytes)
         }
 
-        /// Empty where nobody asked.
+        /// Empty if the message answers no request.
         let correlationID: [UInt8]
         let entityID: [UInt8]
         let content: Content
-        /// false of what the relay says by itself.
+        /// False for messages that the relay sends on its own.
         let isAnswer: Bool
-        /// Bytes that are held for it until it has left.
+        /// The bytes held for the message until it was sent.
         var size = 0
     }
 
     private struct State {
         var messages: [Message] = []
-        /// Deliveries that are reserved, or wait to be taken.
+        /// The number of deliveries reserved or not taken yet.
         var deliveries = 0
-        /// A delivery was put off for want of capacity.
+        /// Whether a delivery was postponed for lack of capacity.
         var isStarved = false
-        /// Commands without an answer.
+        /// The number of unanswered commands.
         var unanswered = 0
-        /// One of its commands was authorised by a key that belongs to a queue here.
+        /// Whether a key of a queue here authorised one of its commands.
         var isKnown = false
-        /// Commands without an answer, and messages that have not left.
+        /// Memory of unanswered commands and unsent messages.
         var held: HeldBytes
-        /// Of messages that the connection's thread has taken and that have not left.
+        /// The bytes of taken messages that were not sent yet.
         var leaving = 0
     }
 
-    /// Bodies of 16 KiB that may wait for a connection.
+    /// The maximum number of 16 KiB bodies waiting for a connection.
     private static let maxDeliveries = 8
-    /// What is held for one of them.
+    /// The bytes held for one delivery.
     private static let deliverySize = 17 << 10
 
     private let state: Lock<State>
@@ -55,7 +55,7 @@ final class Client: Sendable {
     let number: UInt64
     let peer: PeerAddress
 
-    /// - Parameter budget: of all clients; one of its own is for tests.
+    /// - Parameter budget: The budget of all clients. Tests use a separate one.
     init(
         number: UInt64, peer: PeerAddress = .unknown, budget: ByteBudget = ByteBudget(limit: .max / 2),
         wakeUp: WakeUp
@@ -68,7 +68,7 @@ final class Client: Sendable {
 
     // MARK: The service
 
-    /// Reserves capacity for one delivery; false when there is none, and then `take` will say so.
+    /// Reserves capacity for one delivery. Returns false if there is none; `take` reports later when there is.
     func reserveDelivery() -> Bool {
         state.withLock { state in
             guard state.deliveries < Self.maxDeliveries, state.held.take(Self.deliverySize) else {
@@ -80,17 +80,17 @@ final class Client: Sendable {
         }
     }
 
-    /// Gives the capacity back of a delivery that was not to be.
+    /// Releases the capacity of an unused delivery.
     func releaseDelivery() {
         state.withLock { state in
             state.deliveries -= 1
             state.held.giveBack(Self.deliverySize)
         }
-        // It may have waited for that.
+        // A postponed delivery may need this capacity.
         wake()
     }
 
-    /// What was put off could not be looked at: `take` says so again.
+    /// Marks deliveries as postponed again after a read error, so that `take` reports it again.
     func remainsStarved() { state.withLock { $0.isStarved = true } }
 
     func tell(_ message: Message) {
@@ -100,12 +100,12 @@ final class Client: Sendable {
         }
     }
 
-    /// Has its thread look at what it was told.
+    /// Wakes the connection's thread.
     func wake() { wakeUp.notify() }
 
     func becomesKnown() { state.withLock { $0.isKnown = true } }
 
-    /// The connection is over, and nothing of it is in memory any more.
+    /// Releases all memory after the connection ended.
     func leave() {
         state.withLock { state in
             state.messages = []
@@ -120,15 +120,15 @@ final class Client: Sendable {
     var unanswered: Int { state.withLock { $0.unanswered } }
     var isKnown: Bool { state.withLock { $0.isKnown } }
 
-    /// Whether so many bytes more may be read of it.
+    /// Returns whether `bytes` more may be read from the client.
     func mayHold(_ bytes: Int) -> Bool { state.withLock { $0.held.mayTake(bytes) } }
 
-    /// Counts bytes of it that are in memory from now on.
+    /// Counts bytes that are now in memory.
     func hold(_ bytes: Int) { state.withLock { $0.held.takeAnyway(bytes) } }
 
     func release(_ bytes: Int) { state.withLock { $0.held.giveBack(bytes) } }
 
-    /// What is to be said next, and whether deliveries were put off that have capacity now.
+    /// Returns the next messages, and whether postponed deliveries have capacity now.
     func take() -> (messages: [Message], wasStarved: Bool) {
         state.withLock { state in
             defer { state.messages = [] }
@@ -145,7 +145,7 @@ final class Client: Sendable {
         }
     }
 
-    /// The socket has what was taken.
+    /// Called after the socket accepted the taken messages.
     func left() {
         state.withLock { state in
             state.held.giveBack(state.leaving)
@@ -153,6 +153,6 @@ final class Client: Sendable {
         }
     }
 
-    /// Bytes that are held for it. For tests.
+    /// The bytes held for the client. For tests.
     var heldBytes: Int { state.withLock { $0.held.bytes } }
 }

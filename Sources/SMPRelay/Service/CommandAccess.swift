@@ -1,19 +1,18 @@
 import SMP
 
-/// Finds the queue that a request is about, and looks whether its author may what it asks. Who the author is was found out
-/// before, on the thread of its connection (`Authorization`).
+/// Finds the queue of a request and checks its author's permission. `Authorization` authenticated the author before.
 struct CommandAccess {
     private let records: QueueRecords
 
     init(records: QueueRecords) { self.records = records }
 
-    /// nil where a request is about none.
+    /// Returns the queue of a request, or nil if the request needs none.
     ///
-    /// - Throws: `ServerError` for the client, or what the database throws.
+    /// - Throws: `ServerError` for the client; the errors of the database.
     func queue(of request: Request) throws -> QueueRecord? {
         switch request.command {
         case .create: return nil
-        // Answered before, opened, or handed on by others.
+        // Handled before they reach the store.
         case .ping, .openProxy, .forward, .handOn: throw ServerError.command(.prohibited)
         case .openContact:
             guard let queue = try records.queue(ofLink: request.entityID), queue.mode == .contact else {
@@ -35,7 +34,7 @@ struct CommandAccess {
         }
     }
 
-    /// The queue that somebody secures with the key that has authorised it.
+    /// Returns the queue that the authorising key secures.
     private func queueToSecure(
         _ request: Request, _ find: ([UInt8]) throws -> QueueRecord?
     ) throws -> QueueRecord {

@@ -1,8 +1,8 @@
 import SMP
 
-/// What goes by itself, and what the operator has go.
+/// Expiry, and deletion by the operator.
 extension CommandProcessor {
-    /// Forgets messages that are too old, and queues that went out of use, some at a time; false when there are no more.
+    /// Deletes a batch of old messages and unused queues. Returns whether more may remain.
     mutating func expire(_ records: QueueRecords) throws -> Bool {
         let now = settings.clock.now().seconds
         allowances.forgetFull(now: now)
@@ -17,8 +17,8 @@ extension CommandProcessor {
 
     static let queuesAtOnce = 50
 
-    /// Forgets queues that went out of use, some at a time; those to which somebody has subscribed are in use. Answers how
-    /// many it looked at, and how many it forgot.
+    /// Deletes a batch of unused queues. Queues with a subscriber count as used. Returns the numbers of examined and
+    /// deleted queues.
     mutating func forgetQueues(
         madeBefore: Int64, usedBefore: Int64, _ records: QueueRecords
     ) throws -> (looked: Int, forgotten: Int) {
@@ -36,14 +36,14 @@ extension CommandProcessor {
         return (queues.count, forgotten)
     }
 
-    /// Forgets queues, whoever has subscribed, some at a time. Answers how many.
+    /// Deletes a batch of queues, with or without subscriber. Returns their number.
     mutating func forgetAnyQueues(_ records: QueueRecords) throws -> Int {
         let queues = try records.anyQueues(limit: Self.queuesAtOnce)
         for queue in queues { try forget(queue, records) }
         return queues.count
     }
 
-    /// Forgets a queue. Answers who had subscribed to it.
+    /// Deletes a queue. Returns its former subscriber.
     @discardableResult
     mutating func forget(
         _ queue: QueueRecord, _ records: QueueRecords, by owner: Client? = nil
@@ -55,8 +55,8 @@ extension CommandProcessor {
         return subscriber
     }
 
-    /// What is noted as the time of a use: rounded down, so that the records tell little and are seldom written because of
-    /// it. A day, as in the official server, or less where queues stay for less than 24.
+    /// The recorded time of a use, rounded down so that records reveal little and are rarely written. A day as in the
+    /// official server, or less if queues expire within 24 days.
     var useTime: Int64 {
         let now = settings.clock.now().seconds
         return now - now % min(86_400, max(1, settings.unusedQueues.components.seconds / 24))

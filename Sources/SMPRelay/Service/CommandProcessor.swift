@@ -2,8 +2,8 @@ import Base
 import Cryptography
 import SMP
 
-/// What all commands do to queues, subscriptions and the quota, within transactions of the database: a value without
-/// input and output besides. What is to be said afterwards is kept until the transaction is over.
+/// Applies commands to queues, subscriptions and the quota, within database transactions. A value without other input
+/// and output. Replies are kept until the transaction has committed.
 struct CommandProcessor {
     let settings: MessageRelaySettings
     var deliveries = Deliveries()
@@ -17,34 +17,34 @@ struct CommandProcessor {
         allowances = PeerAllowances(queuesPerHour: settings.limits.newQueues, quota: settings.quota)
     }
 
-    /// Messages longer than this fit into no block with what the relay adds.
+    /// The longest message body that fits into a block with the relay's fields, in bytes.
     private static let longestMessage = 16_048
     private static let idLength = 24
 
-    // MARK: All or nothing
+    // MARK: Transactions
 
-    /// What was done is on disk: answers what is to be said now.
+    /// Called after a commit. Returns the replies to send.
     mutating func commit() -> [Replies.Entry] {
         deliveries.commit()
         disk.commit()
         return replies.take()
     }
 
-    /// Nothing of it happened.
+    /// Called after a rollback.
     mutating func rollBack() {
         deliveries.rollBack()
         disk.rollBack()
         replies.rollBack()
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// A client is gone.
+    /// Removes a client that has gone.
     mutating func remove(_ client: Client) {
         deliveries.remove(client)
     }
 
-    /// A client has capacity for what it was not given.
+    /// Delivers postponed messages to a client with new capacity.
     mutating func resume(_ client: Client, _ records: QueueRecords) throws {
         while true {
             let queues = deliveries.ready(client, atMost: 1)
@@ -55,13 +55,13 @@ struct CommandProcessor {
         }
     }
 
-    /// Carries out one request, whose answer is among what is told afterwards.
+    /// Performs a request. Its answer is among the replies.
     ///
-    /// - Throws: what the database throws.
+    /// - Throws: The errors of the database.
     mutating func perform(_ request: Request, of client: Client, _ records: QueueRecords) throws {
         do {
             let queue = try CommandAccess(records: records).queue(of: request)
-            // A client never becomes known by what came over another server.
+            // Requests from another server never make a client known.
             if queue != nil, request.signer != nil, request.handedOn == nil { client.becomesKnown() }
             if let queue, queue.isUnused || queue.used < useTime {
                 try records.noteUse(of: queue.id, at: useTime)
@@ -74,7 +74,7 @@ struct CommandProcessor {
         }
     }
 
-    /// The answer, or nil when it was given already. A refusal that is thrown has changed nothing.
+    /// Returns the answer, or nil if it was already added to the replies. An error means that nothing changed.
     private mutating func perform(
         _ request: Request, _ client: Client, _ queue: QueueRecord?, _ records: QueueRecords
     ) throws -> Answer? {
@@ -107,7 +107,7 @@ struct CommandProcessor {
         }
     }
 
-    /// Refuses what the disk is not to hold, and where little is left of it, what the client's address had enough of.
+    /// Checks the quota and, if little space is left, the allowance of the client's address.
     private mutating func require(_ bytes: UInt64, _ client: Client) throws(ServerError) {
         try disk.require(bytes)
         guard disk.isScarce(after: bytes) else { return }
@@ -126,7 +126,7 @@ struct CommandProcessor {
         }
         let ids = try newIDs(new, request, records)
         try require(DiskUse.queue + DiskUse.link(new.link?.data), client)
-        // The client sent a key of small order.
+        // The client's key has small order.
         guard let secret = try? ids.key.wipedSecret(with: new.boxKey) else {
             throw ServerError.command(.syntax)
         }
@@ -135,7 +135,7 @@ struct CommandProcessor {
         }
         if let link = new.link, let linkID = ids.ids.linkID {
             guard try records.setLink(linkID, link.data, of: id) else {
-                throw MessageRelayError(.records, "A link is there twice.")
+                throw MessageRelayError(.records, "A link exists twice.")
             }
         }
         disk.add(DiskUse.queue + DiskUse.link(new.link?.data))
@@ -152,7 +152,7 @@ struct CommandProcessor {
             recipientID: settings.random.bytes(Self.idLength), senderID: settings.random.bytes(Self.idLength),
             boxKey: key.publicKey, mode: new.mode)
         guard let link = new.link else { return (ids, key) }
-        // The sender's id is in the link's data, so the client has to know it before; it can choose none freely.
+        // The link's data contain the sender's id, so the client must derive it in advance and cannot choose it freely.
         guard link.senderID == Command.senderID(of: request.correlationID) else {
             throw ServerError.command(.prohibited)
         }
@@ -163,7 +163,7 @@ struct CommandProcessor {
         return (ids, key)
     }
 
-    /// The same key once more changes nothing.
+    /// Secures a queue. Repeating the same key changes nothing.
     private func secure(_ queue: QueueRecord, with key: [UInt8], _ records: QueueRecords) throws -> Answer {
         guard queue.senderKey == nil || queue.senderKey == key else { throw ServerError.authorization }
         if queue.senderKey == nil { try records.secure(queue.id, with: key) }
@@ -187,7 +187,7 @@ struct CommandProcessor {
         _ id: [UInt8], _ data: LinkBlobs, _ queue: QueueRecord, _ client: Client, _ records: QueueRecords
     ) throws -> Answer {
         let present = try records.link(of: queue.id)
-        // What a link promises stays; what its owner says beside that may change.
+        // The fixed data of a link cannot change; the user data can.
         if let present, present.id != id || present.data.fixed != data.fixed {
             throw ServerError.authorization
         }
@@ -217,7 +217,7 @@ struct CommandProcessor {
         var message = DeliveredBody.message(received: now, flags: flags, body: body)
         let isTooMuch = try records.messageCount(of: queue.id) >= settings.limits.messages
         if isTooMuch {
-            // Tells the recipient, when it comes there, that its sender has been refused.
+            // The recipient's last message tells that a sender was refused.
             message = .quota(received: now)
             try records.setFull(true, queue.id)
         } else {
@@ -256,7 +256,7 @@ struct CommandProcessor {
         return nil
     }
 
-    /// Gives the next message of a queue to who has subscribed, if nothing of it is on its way.
+    /// Delivers the next message of a queue to its subscriber, unless one is unacknowledged.
     private mutating func deliver(_ queue: QueueRecord, _ records: QueueRecords) throws {
         guard let client = deliveries.begin(queue.id) else { return }
         let message: StoredMessage?

@@ -1,26 +1,25 @@
-/// Who has subscribed to which queue, and which message of it is on its way. Lives in memory alone: who comes again
-/// subscribes again.
+/// Tracks each queue's subscriber and its unacknowledged message, in memory. Clients subscribe again after
+/// reconnecting.
 ///
-/// Changes are taken back by `rollBack`, as those of the database are when it cannot commit.
+/// `rollBack` undoes all changes when the database transaction fails.
 struct Deliveries {
     private struct Subscription {
         let client: Client
-        /// Delivered and not acknowledged.
+        /// The unacknowledged message.
         var message: (number: Int64, id: [UInt8])?
-        /// There is a message, and no capacity for it at the client.
+        /// Whether a message waits for capacity at the client.
         var isWaiting = false
     }
 
-    /// By the queue's row.
+    /// By row id of the queue.
     private var subscriptions: [Int64: Subscription] = [:]
     private var queues: [UInt64: Set<Int64>] = [:]
-    /// Queues with a message for which a client had no capacity, by client, oldest first; some may be of no interest
-    /// any more.
+    /// Queues whose messages wait for capacity, by client, oldest first. Entries may be obsolete.
     private var waiting: [UInt64: [Int64]] = [:]
-    /// What stood there before the changes that are not committed, by queue.
+    /// The state before uncommitted changes, by queue.
     private var before: [Int64: Subscription?] = [:]
 
-    // MARK: All or nothing
+    // MARK: Transactions
 
     mutating func commit() { before = [:] }
 
@@ -52,21 +51,21 @@ struct Deliveries {
 
     func client(of queue: Int64) -> Client? { subscriptions[queue]?.client }
 
-    /// Gives the queue's messages to a client from now on, the unacknowledged one included. Answers who had them.
+    /// Subscribes a client to a queue, including its unacknowledged message. Returns the former subscriber.
     mutating func subscribe(_ client: Client, to queue: Int64) -> Client? {
         let former = subscriptions[queue]?.client
         set(queue, Subscription(client: client))
         return former === client ? nil : former
     }
 
-    /// Nobody gets the queue's messages any more. Answers who had them.
+    /// Removes the subscriber of a queue. Returns the former subscriber.
     mutating func unsubscribe(_ queue: Int64) -> Client? {
         let former = subscriptions[queue]?.client
         if former != nil { set(queue, nil) }
         return former
     }
 
-    /// A client is gone, and all its subscriptions with it.
+    /// Removes all subscriptions of a client that has gone.
     mutating func remove(_ client: Client) {
         for queue in queues[client.number] ?? [] { set(queue, nil) }
         waiting[client.number] = nil
@@ -74,8 +73,8 @@ struct Deliveries {
 
     // MARK: Messages
 
-    /// Who is to get the queue's next message now: nobody while one is on its way, or while there is no capacity; then
-    /// the client comes next with `ready`. Capacity for it is reserved.
+    /// Returns the client for the queue's next message and reserves capacity for it. Returns nil if a message is
+    /// unacknowledged or capacity is missing; in the latter case `ready` returns the queue later.
     mutating func begin(_ queue: Int64) -> Client? {
         guard var subscription = subscriptions[queue], subscription.message == nil, !subscription.isWaiting
         else { return nil }
@@ -92,7 +91,7 @@ struct Deliveries {
         set(queue, subscription)
     }
 
-    /// The row of the message that a client acknowledges; nil when it is not the one that was delivered to it.
+    /// Returns the row id of the acknowledged message, or nil if it is not the delivered one.
     mutating func acknowledge(_ id: [UInt8], of queue: Int64, by client: Client) -> Int64? {
         guard var subscription = subscriptions[queue], subscription.client === client,
             let message = subscription.message, message.id == id
@@ -102,11 +101,10 @@ struct Deliveries {
         return message.number
     }
 
-    /// Whether a queue has a message that its client has no capacity for.
+    /// Returns whether a message of the queue waits for capacity.
     func isWaiting(_ queue: Int64) -> Bool { subscriptions[queue]?.isWaiting == true }
 
-    /// A client has capacity again: queues that wait for it and are to be begun anew, the oldest first. Those that are of
-    /// no interest any more are passed over.
+    /// Returns queues whose messages waited for the client's capacity, the oldest first. Skips obsolete entries.
     mutating func ready(_ client: Client, atMost count: Int) -> [Int64] {
         var queues = (waiting[client.number] ?? [])[...]
         var ready: [Int64] = []

@@ -1,9 +1,8 @@
 import SMP
 
-/// How much of its disk a relay gives, and what of it is in use: what strangers can make grow. Changes are taken back
-/// by `rollBack`, as those of the database are when it cannot commit.
+/// The relay's disk quota and its use. `rollBack` undoes all changes when the database transaction fails.
 struct DiskUse {
-    /// A row and what indexes say of it, at most.
+    /// The maximum size of a row with its index entries, in bytes.
     static let queue: UInt64 = 1024
     static let message: UInt64 = 256
 
@@ -18,8 +17,8 @@ struct DiskUse {
     private var before: UInt64
 
     /// - Parameters:
-    ///   - limit: nil for none but the disk.
-    ///   - bytes: in use already.
+    ///   - limit: The quota in bytes, or nil for no limit.
+    ///   - bytes: The bytes in use.
     init(limit: UInt64?, bytes: UInt64) {
         self.limit = limit ?? .max
         self.bytes = bytes
@@ -29,13 +28,13 @@ struct DiskUse {
     mutating func commit() { before = bytes }
     mutating func rollBack() { bytes = before }
 
-    /// Refuses what the disk is not to hold.
+    /// Throws `.quota` if `more` bytes exceed the limit.
     func require(_ more: UInt64) throws(ServerError) {
         let (sum, overflow) = bytes.addingReportingOverflow(more)
         guard !overflow, sum <= limit else { throw .quota }
     }
 
-    /// Whether the last quarter is touched by so many more.
+    /// Returns whether `more` bytes reach into the last quarter of the quota.
     func isScarce(after more: UInt64) -> Bool {
         bytes.addingReportingOverflow(more).partialValue > limit / 4 * 3
     }

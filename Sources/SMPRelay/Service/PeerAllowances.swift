@@ -1,7 +1,7 @@
 import Network
 
-/// What each address may still have of the relay within the hour: queues, and bytes of its disk while these are scarce. In
-/// memory alone: no address is ever stored.
+/// The hourly allowances of each address: new queues, and disk space while it is scarce. Kept only in memory: addresses
+/// are never stored.
 struct PeerAllowances {
     private let queuesPerHour: Int
     private let scarceBytesPerHour: Int
@@ -9,28 +9,28 @@ struct PeerAllowances {
     private var scarceBytes: [PeerAddress: RateAllowance] = [:]
 
     /// - Parameters:
-    ///   - queuesPerHour: that one address may make.
-    ///   - quota: of the disk, in bytes; nil: none.
+    ///   - queuesPerHour: The number of queues that one address may create.
+    ///   - quota: The disk quota in bytes, or nil for none.
     init(queuesPerHour: Int, quota: UInt64?) {
         self.queuesPerHour = queuesPerHour
-        // One address alone would fill the last quarter in more time than queues stay that nobody uses.
+        // Filling the last quarter from one address then takes longer than unused queues live.
         scarceBytesPerHour = max(Self.leastScarceBytes, Int(clamping: (quota ?? .max) / 1024))
     }
 
     private static let leastScarceBytes = 64 << 10
 
-    /// Takes one queue; false when the address has made its own of this hour.
+    /// Takes one queue. Returns false if the allowance is used up.
     mutating func takeQueue(_ peer: PeerAddress, now: Int64) -> Bool {
         queues[peer, default: RateAllowance(queuesPerHour, now: now)].take(now: now)
     }
 
-    /// Takes bytes of a disk of which little is left; false when the address has had its own.
+    /// Takes bytes of a nearly full disk. Returns false if the allowance is used up.
     mutating func takeScarce(_ bytes: UInt64, _ peer: PeerAddress, now: Int64) -> Bool {
         scarceBytes[peer, default: RateAllowance(scarceBytesPerHour, now: now)]
             .take(Int(clamping: bytes), now: now)
     }
 
-    /// Forgets addresses that have all of theirs again.
+    /// Removes addresses with full allowances.
     mutating func forgetFull(now: Int64) {
         func forget(_ allowances: inout [PeerAddress: RateAllowance]) {
             for (peer, var allowance) in allowances where allowance.isFull(now: now) {
@@ -41,6 +41,6 @@ struct PeerAllowances {
         forget(&scarceBytes)
     }
 
-    /// Addresses that something is known of. For tests.
+    /// The number of known addresses. For tests.
     var count: Int { Set(queues.keys).union(scarceBytes.keys).count }
 }

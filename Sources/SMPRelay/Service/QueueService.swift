@@ -5,12 +5,12 @@ import Posix
 import SMP
 import Store
 
-/// What all connections share: one thread that carries out requests in turns of addresses and of their connections, as many as
-/// there are in one transaction, and says nothing before that is on disk. Those of one connection keep their order.
+/// Performs the requests of all connections on one thread, in turns of addresses and connections. Many requests share a
+/// transaction, and replies are sent after its commit. Requests of one connection keep their order.
 final class QueueService: Sendable {
     enum Job: Sendable {
         case command(Request, Client)
-        /// The client has taken what it was told, and has capacity for what was put off.
+        /// The client sent its messages and has capacity for postponed deliveries.
         case ready(Client)
         case gone(Client)
 
@@ -21,7 +21,7 @@ final class QueueService: Sendable {
         }
     }
 
-    /// Something that is done in one transaction.
+    /// Work of the operator in its own transaction.
     private struct Order: Sendable {
         let perform: @Sendable (inout CommandProcessor, QueueRecords) throws -> Void
         let ended: @Sendable ((any Error)?) -> Void
@@ -29,7 +29,7 @@ final class QueueService: Sendable {
 
     private struct State {
         var jobs = TurnQueue<PeerAddress, UInt64, Job>()
-        /// What the operator asks, before all that clients do.
+        /// The operator's work, which precedes clients' requests.
         var orders: [Order] = []
         var isStopping = false
         var hasEnded = false
@@ -38,26 +38,26 @@ final class QueueService: Sendable {
 
     private let database: Database
     private let settings: MessageRelaySettings
-    /// For connections, which must not wait for the transactions of the other.
+    /// The read connection of connection threads, which must not wait for transactions.
     private let reader: Database
     private let waysOut: WaysOut?
-    /// Threads of connections that do something at once: as many as there are processors, or this service's own would be one
-    /// of hundreds.
+    /// Limits the working connection threads to the number of processors, so that this service's thread is not one of
+    /// hundreds.
     let turns: FairSemaphore<PeerAddress>
-    /// Memory of all clients.
+    /// The memory of all clients.
     let budget: ByteBudget
     private let wakeUp: WakeUp
     private let state = Lock(State())
 
-    /// Jobs that share a transaction: many, because each ends with a wait for the disk, but not so many that the
-    /// first of them waits for long.
+    /// The maximum number of jobs in a transaction. Each transaction waits for the disk, so many jobs share it, but the
+    /// first must not wait too long.
     private static let jobsAtOnce = 256
-    /// The same in time, for those that cost much.
+    /// The maximum time of a transaction.
     private static let timeAtOnce = Duration.milliseconds(10)
-    /// Between two looks for messages that are too old.
+    /// The interval between searches for expired messages.
     private static let sweepInterval = Duration.seconds(600)
 
-    /// Opens the records and begins. Blocks.
+    /// Opens the records and starts the thread. Blocks.
     static func start(
         path: String, settings: MessageRelaySettings
     ) throws(MessageRelayError) -> QueueService {
@@ -89,7 +89,7 @@ final class QueueService: Sendable {
         wakeUp = try WakeUp()
     }
 
-    /// Never blocks. What goes to other servers waits for nothing here, and nothing for that.
+    /// Adds jobs without blocking. Requests for other servers run separately.
     func submit(_ jobs: [Job]) {
         let own = jobs.filter { !handOn($0) }
         guard !own.isEmpty else { return }
@@ -99,11 +99,11 @@ final class QueueService: Sendable {
         wakeUp.notify()
     }
 
-    /// Whether requests go on to other servers.
+    /// Whether requests are forwarded to other servers.
     var handsOn: Bool { waysOut != nil }
 
-    /// Looks into the records, beside whatever is written to them. Blocks for the disk.
-    /// - Throws: what the database throws, and `body`.
+    /// Reads the records concurrently with writes. Blocks on the disk.
+    /// - Throws: The errors of the database and of `body`.
     func look<Result>(_ body: (QueueRecords) throws -> Result) throws -> Result {
         try reader.read { try body(QueueRecords(connection: $0)) }
     }
@@ -121,8 +121,8 @@ final class QueueService: Sendable {
         return true
     }
 
-    /// Does something in a transaction of its own, before what clients ask.
-    /// - Throws: what the database throws, and `body`; `MessageRelayError` `.inUse` when the relay has stopped.
+    /// Runs `body` in its own transaction, before clients' requests.
+    /// - Throws: The errors of the database and of `body`; `MessageRelayError` `.inUse` after the relay stopped.
     func order<Result: Sendable>(
         _ body: @escaping @Sendable (inout CommandProcessor, QueueRecords) throws -> Result
     ) async throws -> Result {
@@ -147,7 +147,7 @@ final class QueueService: Sendable {
 
     private static let hasStopped = MessageRelayError(.inUse, "The message relay has stopped.")
 
-    /// Ends the thread after what was submitted, and closes the database.
+    /// Ends the thread after all submitted jobs and closes the database.
     func stop() async {
         await waysOut?.close()
         state.withLock { $0.isStopping = true }
@@ -166,7 +166,7 @@ final class QueueService: Sendable {
     private func run(_ processor: consuming CommandProcessor) {
         var sweep = ContinuousClock.now
         while true {
-            // Some at a time, and what clients ask in between: nobody waits until all are gone.
+            // Expire in batches, with clients' requests in between.
             var isSweeping = false
             if ContinuousClock.now >= sweep {
                 isSweeping = expireSome(&processor)
@@ -205,7 +205,8 @@ final class QueueService: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// As many as may be in one transaction. Where that fails each has one of its own, so that it fails alone.
+    /// Performs as many jobs as one transaction may have. If it fails, each job runs in its own transaction, so that
+    /// only the faulty one fails.
     private func performSome(_ processor: inout CommandProcessor) {
         var jobs: [Job] = []
         let end = ContinuousClock.now + Self.timeAtOnce
@@ -264,10 +265,10 @@ final class QueueService: Sendable {
         }
     }
 
-    /// What the client did not cause is told to the operator, and to it that it may try again. Messages that were put
-    /// off are fetched when it next says or hears something, not at once: what failed may fail for long.
+    /// Logs an error that the client did not cause, and answers INTERNAL. Postponed messages wait for the client's next
+    /// activity instead of an immediate retry, because the error may persist.
     private func fail(_ job: Job, _ error: any Error) {
-        Log("relay").error("A request for a queue failed. \(sentence(of: error))")
+        Log("relay").error("request failed: error=\(sentence(of: error))")
         switch job {
         case .command(let request, let client):
             client.tell(Client.Message(.error(.internalError), to: request))
@@ -277,12 +278,12 @@ final class QueueService: Sendable {
         }
     }
 
-    /// False when there are no more, or they cannot be deleted now.
+    /// Returns false if nothing more expires or deletion fails.
     private func expireSome(_ processor: inout CommandProcessor) -> Bool {
         do {
             return try commit(&processor) { processor, records in try processor.expire(records) }
         } catch {
-            Log("relay").error("Old messages and queues could not be deleted. \(sentence(of: error))")
+            Log("relay").error("expired messages and queues not deleted: error=\(sentence(of: error))")
             return false
         }
     }

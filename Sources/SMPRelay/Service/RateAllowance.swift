@@ -1,17 +1,17 @@
-/// How much somebody may still have: all of an hour's at once, and then as time passes.
+/// A token bucket: the full hourly amount at first, then refilled over time.
 struct RateAllowance {
     private let limit: Double
     private var left: Double
     private var refilled: Int64
 
-    /// - Parameter now: seconds, of a clock that may be set.
+    /// - Parameter now: The time in seconds. The clock may be set back.
     init(_ limit: Int, now: Int64) {
         self.limit = Double(limit)
         left = Double(limit)
         refilled = now
     }
 
-    /// Takes some; false when there is not as much.
+    /// Takes `amount`. Returns false if less is left.
     mutating func take(_ amount: Int = 1, now: Int64) -> Bool {
         refill(now)
         guard left >= Double(amount) else { return false }
@@ -19,7 +19,7 @@ struct RateAllowance {
         return true
     }
 
-    /// Whether nothing of it was taken that has not come back: it is as one that begins now.
+    /// Returns whether the bucket is full, as if new.
     mutating func isFull(now: Int64) -> Bool {
         refill(now)
         return left >= limit

@@ -1,23 +1,23 @@
 import Cryptography
 import SMP
 
-/// What is to be said when a transaction is on disk, and to whom, in the order in which it happened.
+/// The replies to send after a commit, in order.
 struct Replies {
     typealias Entry = (client: Client, message: Client.Message)
 
     private var entries: [Entry] = []
 
-    /// The answer to what a client asked.
+    /// Adds the answer to a client's request.
     mutating func answer(_ answer: Answer, to request: Request, of client: Client) {
         entries.append((client, Client.Message(answer, to: request)))
     }
 
-    /// What happened to a queue without this client.
+    /// Adds a notification about a queue.
     mutating func inform(_ client: Client, _ answer: Answer, of queue: QueueRecord) {
         add(.answer(answer), of: queue, to: client)
     }
 
-    /// A message, for which capacity is reserved.
+    /// Adds a delivery, whose capacity is reserved.
     mutating func deliver(_ message: StoredMessage, of queue: QueueRecord, to client: Client) {
         add(.delivery(message, boxSecret: queue.boxSecret), of: queue, to: client)
     }
@@ -28,13 +28,13 @@ struct Replies {
         entries.append((client, message))
     }
 
-    /// All of it, to be said now.
+    /// Removes and returns all replies.
     mutating func take() -> [Entry] {
         defer { entries = [] }
         return entries
     }
 
-    /// Nothing of it happened.
+    /// Discards all replies after a rollback.
     mutating func rollBack() {
         for entry in entries {
             if case .delivery = entry.message.content { entry.client.releaseDelivery() }

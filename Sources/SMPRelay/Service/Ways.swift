@@ -1,27 +1,27 @@
 import SMP
 import SMPClient
 
-/// The ways to other servers that there are, whose they are, and which go when there are too many: a value without
-/// input and output.
+/// The connections to other servers for forwarding, and their clients. Decides which one to close if there are too
+/// many. A value without input and output.
 ///
-/// A way counts as one only when its server was reached, and who has many loses them before who has few: nobody takes
-/// the ways of others by asking for servers that are none, or for many.
+/// Connections that reached their server are limited separately from those still connecting. The client with most
+/// connections loses one first, so no client can displace others by naming unreachable or many servers.
 struct Ways {
     struct Way {
         let server: ServerAddress
-        /// Its own, so that none waits for another.
+        /// Separate connections for each server, so that none waits for another.
         let queues: QueueConnections
-        /// The last one with the server, which clients name; nil: it was not reached yet.
+        /// The latest session with the server, which clients name. nil before it was reached.
         var session: [UInt8]?
-        /// Who has asked for it and is still there.
+        /// The present clients that asked for it.
         var clients: Set<UInt64> = []
-        /// Requests of which nobody has heard.
+        /// The number of unfinished requests.
         var underWay = 0
     }
 
     /// In the order of their use.
     private(set) var ways: [Way] = []
-    /// Of ways that lead somewhere, and of those that do not yet.
+    /// Applies separately to reached servers and to connecting ones.
     private let limit: Int
     private let limitOfClient: Int
 
@@ -30,7 +30,7 @@ struct Ways {
         self.limitOfClient = limitOfClient
     }
 
-    /// What became of a way, and what is to be closed in its favour.
+    /// Whether a connection still exists, and the connection to close in its favour.
     struct Outcome {
         let isThere: Bool
         var dropped: QueueConnections?
@@ -38,8 +38,8 @@ struct Ways {
 
     // MARK: Making them
 
-    /// A client asks for a way to a server, which is under way until `opened` or `failed`. Answers what reaches the
-    /// server: that what was there, or what was made.
+    /// Adds a client's request for a server, unfinished until `opened` or `failed`. Returns the existing or new
+    /// connection.
     mutating func begin(
         _ server: ServerAddress, of client: UInt64, make: () -> QueueConnections
     ) -> (queues: QueueConnections, outcome: Outcome) {
@@ -56,7 +56,7 @@ struct Ways {
         return (way.queues, index == nil ? makeRoom(for: way.queues) : Outcome(isThere: true))
     }
 
-    /// The server was reached.
+    /// Records that the server was reached.
     mutating func opened(_ queues: QueueConnections, session: [UInt8]) -> Outcome {
         guard let index = ended(queues) else { return Outcome(isThere: false) }
         let isNew = ways[index].session == nil
@@ -64,7 +64,7 @@ struct Ways {
         return isNew ? makeRoom(for: queues) : Outcome(isThere: true)
     }
 
-    /// It was not, so that nothing leads there any more. Answers what is to be closed.
+    /// Records a failure. Returns the connection to close, if no other request uses it.
     mutating func failed(_ queues: QueueConnections) -> QueueConnections? {
         guard let index = ended(queues), ways[index].underWay == 0 else { return nil }
         return ways.remove(at: index).queues
@@ -72,7 +72,7 @@ struct Ways {
 
     // MARK: Using them
 
-    /// The way of a session, for one request, which is under way until `ended`.
+    /// Returns the connection of a session for one request, unfinished until `ended`.
     mutating func use(_ session: [UInt8]) -> Way? {
         guard let index = ways.firstIndex(where: { $0.session == session }) else { return nil }
         ways[index].underWay += 1
@@ -80,7 +80,7 @@ struct Ways {
         return ways.last
     }
 
-    /// A request is over. Answers the place of its way, if that is still there.
+    /// Ends a request. Returns the index of its connection, if it still exists.
     @discardableResult
     mutating func ended(_ queues: QueueConnections) -> Int? {
         guard let index = ways.firstIndex(where: { $0.queues === queues }) else { return nil }
@@ -88,7 +88,7 @@ struct Ways {
         return index
     }
 
-    /// A client is gone.
+    /// Removes a client that has gone.
     mutating func release(_ client: UInt64) {
         for index in ways.indices { ways[index].clients.remove(client) }
     }
@@ -97,14 +97,14 @@ struct Ways {
 
     private func count(of client: UInt64) -> Int { ways.count { $0.clients.contains(client) } }
 
-    /// Drops a way where there is one too many of those that lead somewhere, or of those that do not yet: of the
-    /// client that has most of them the one that was not used for longest, one over which a request goes only after all
-    /// others of the same clients, and only where they have more than the client of the new one. That may be the new one.
+    /// Drops a connection if there is one too many among the reached or among the connecting ones. The client with most
+    /// connections loses its least recently used one. A connection with unfinished requests goes only after the others
+    /// of its clients, and only if they have more than the new one's client. The dropped connection may be the new one.
     private mutating func makeRoom(for newest: QueueConnections) -> Outcome {
         guard let new = ways.first(where: { $0.queues === newest }) else { return Outcome(isThere: false) }
         let alike = ways.filter { ($0.session == nil) == (new.session == nil) }
         guard alike.count > limit else { return Outcome(isThere: true) }
-        // Of several clients the one with fewest speaks for it; one that nobody has goes first.
+        // A connection counts for its client with the fewest; one without clients goes first.
         func weight(_ way: Way) -> Int {
             way.clients.map { client in alike.count { $0.clients.contains(client) } }.min() ?? .max
         }

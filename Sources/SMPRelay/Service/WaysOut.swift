@@ -4,14 +4,14 @@ import Network
 import SMP
 import SMPClient
 
-/// Hands requests of clients on to other servers (PRXY, PFWD): those see this relay, and not who asks. What is handed on
-/// this relay cannot read.
+/// Forwards clients' requests to other servers (PRXY, PFWD), which see this relay instead of the client. This relay
+/// cannot read the forwarded requests.
 final class WaysOut: Sendable {
     private let settings: MessageRelaySettings
     private let policy: OutboundPolicy
     private let ways: Lock<Ways>
 
-    /// nil: nothing is handed on.
+    /// Returns nil if forwarding is disabled.
     init?(_ settings: MessageRelaySettings) {
         guard case .to(let policy) = settings.handsOn else { return nil }
         self.settings = settings
@@ -26,8 +26,8 @@ final class WaysOut: Sendable {
         }
     }
 
-    /// Carries out one of these commands. Never blocks, and a way that a client asks for is its own when this returns:
-    /// what it asked before it was gone is released when it is.
+    /// Performs PRXY or PFWD without blocking. A requested connection belongs to the client when this returns, so a
+    /// later `release` includes it.
     func perform(
         _ request: Request, of client: UInt64, at peer: PeerAddress,
         tell: @escaping @Sendable (Answer) -> Void
@@ -52,7 +52,7 @@ final class WaysOut: Sendable {
         }
     }
 
-    /// A client is gone.
+    /// Releases the connections of a client that has gone.
     func release(_ client: UInt64) { ways.withLock { $0.release(client) } }
 
     private func begin(
@@ -80,7 +80,7 @@ final class WaysOut: Sendable {
         }
     }
 
-    /// Others have as many ways as there may be, or the client has asked for too many.
+    /// Too many connections are in use, or the client asked for too many.
     private static let noRoom = ServerError.proxy("BROKER NETWORK")
 
     private func close(_ queues: QueueConnections?) {
@@ -108,10 +108,10 @@ final class WaysOut: Sendable {
                 guard
                     let answer = handing.answer(
                         box, to: request, correlationID: asked.correlationID)
-                else { throw SMPError(.malformed, "A server's answer makes no sense.") }
+                else { throw SMPError(.malformed, "A server's answer is invalid.") }
                 return answer
             case .error(let error): throw SMPError(error)
-            default: throw SMPError(.malformed, "A server's answer makes no sense.")
+            default: throw SMPError(.malformed, "A server's answer is invalid.")
             }
         } catch {
             throw Self.refusal(error)
@@ -122,7 +122,7 @@ final class WaysOut: Sendable {
         QueueConnections(ConnectionSettings(policy: policy, random: settings.random))
     }
 
-    /// What clients are told of the other server.
+    /// Maps an error of the other server to the client's error.
     private static func refusal(_ error: SMPError) -> ServerError {
         switch error.code {
         case .server(let error): .proxy("PROTOCOL \(error.text)")
