@@ -1,11 +1,11 @@
 import Cryptography
 
-/// What the database file says of the log that pages came from last. Each page of a file is authentic by itself; this
-/// keeps an authentic file and an authentic log that do not belong together from being mixed: half of a log's pages
-/// in the file and the log damaged or gone, or an older log put back.
+/// Records in the database file the log whose pages it holds. Each page and log frame is authentic by itself. This
+/// record detects a file and a log that do not belong together: a partial checkpoint with a damaged or missing log, or
+/// an older log.
 ///
-/// Written when a checkpoint begins to write pages, and before it makes them durable. That it reaches the disk later
-/// than a page of the checkpoint would only matter where power is lost and the log damaged at once.
+/// Written when a checkpoint begins to write pages and before it synchronizes them. A power cut that keeps a page but
+/// not this record would matter only if the log is damaged at the same time.
 struct CheckpointRecord: Equatable {
     static let contentLength = LogIdentity.length + 8
     static let record = FileLayout.Record(
@@ -13,9 +13,9 @@ struct CheckpointRecord: Equatable {
         position: DatabaseHeader.checkpointPosition, sealedLength: contentLength + RecordCipher.overhead)
 
     let log: LogIdentity
-    /// The frames of it that are being written to the file, or were.
+    /// The number of frames that the checkpoint writes or wrote to the file.
     let frames: UInt32
-    /// All of the log is in the file: it may go, or be begun anew.
+    /// Whether the file holds the whole log, so that the log may be deleted or restarted.
     let isFinished: Bool
 
     init(log: LogIdentity, frames: UInt32, isFinished: Bool) {
@@ -24,7 +24,8 @@ struct CheckpointRecord: Equatable {
         self.isFinished = isFinished
     }
 
-    /// - Parameter content: `contentLength` bytes. Nil: such a record was never written.
+    /// Returns nil for an invalid record.
+    /// - Parameter content: `contentLength` bytes.
     init?(_ content: UnsafeRawPointer) {
         log = LogIdentity(content)
         frames = UInt32(littleEndian: content.loadUnaligned(fromByteOffset: 24, as: UInt32.self))
@@ -41,11 +42,12 @@ struct CheckpointRecord: Equatable {
         content.storeBytes(of: UInt32(isFinished ? 2 : 1).littleEndian, toByteOffset: 28, as: UInt32.self)
     }
 
-    /// Whether a log may be read beside the file.
+    /// Returns whether a log may be read with the file.
     ///
     /// - Parameters:
-    ///   - predecessor: what its header says of the log before it.
-    ///   - length: how many frames there are.
+    ///   - found: The identity of the log.
+    ///   - predecessor: The identity of the previous log, from the log's header.
+    ///   - length: The number of frames in the log.
     func allows(_ found: LogIdentity, after predecessor: LogIdentity, frames length: Int64) -> Bool {
         if found == log { return length >= Int64(frames) }
         return isFinished && predecessor == log

@@ -2,7 +2,7 @@ import CSQLite
 import Cryptography
 import Glibc
 
-/// The database file as SQLite sees it, without the page in front.
+/// The database file as SQLite sees it, without the header page.
 final class DatabaseFile: VirtualFile {
     let beneath: UnderlyingFile?
     let connection: SealedConnection
@@ -31,7 +31,7 @@ final class DatabaseFile: VirtualFile {
             ? readHeader(start, bytes.count, at: offset) : readPart(start, bytes.count, of: record, offset)
     }
 
-    /// Since 3.45 SQLite reads what a long value has on a page of its own without the rest of that page
+    /// Since 3.45, SQLite reads overflow content without the rest of its page
     /// (https://sqlite.org/compile.html#direct_overflow_read).
     private func readPart(
         _ start: UnsafeMutableRawPointer, _ count: Int, of record: FileLayout.Record, _ offset: Int64
@@ -45,10 +45,9 @@ final class DatabaseFile: VirtualFile {
 
     private static let headerLength: Int64 = 100
 
-    /// The header in the first page is read when SQLite opens the file, without a lock and before it has looked into
-    /// the log. Another process may be writing the page, or was when power was lost, and it is whole in the log only.
-    /// What SQLite takes from there is the same in all databases of ours; it reads the page itself later, where it must
-    /// be whole.
+    /// SQLite reads the header in the first page when it opens the file, without a lock and before reading the log.
+    /// Another process may be writing the page, or a power cut may have left it whole only in the log. SQLite takes
+    /// from it only values that are equal in all sealed databases, and reads the page again later.
     private func readHeader(_ start: UnsafeMutableRawPointer, _ count: Int, at offset: Int64) -> Int32 {
         var outcome = RecordFile.Outcome.absent
         for _ in 0..<20 {
@@ -66,8 +65,7 @@ final class DatabaseFile: VirtualFile {
         return SQLITE_OK
     }
 
-    /// A page that is not there is one that was: what SQLite frees it overwrites (`secure_delete`), so that a file
-    /// has no holes.
+    /// A missing page was lost: SQLite overwrites freed pages (`secure_delete`), so the file has no holes.
     private func result(of outcome: RecordFile.Outcome) -> Int32 {
         switch outcome {
         case .read: SQLITE_OK
@@ -95,7 +93,7 @@ final class DatabaseFile: VirtualFile {
         return result
     }
 
-    /// Only checkpoints call it.
+    /// Called only by checkpoints.
     func synchronise(_ flags: Int32) -> Int32 {
         if let checkpoint {
             let finished = CheckpointRecord(log: checkpoint.log, frames: checkpoint.frames, isFinished: true)
@@ -111,7 +109,7 @@ final class DatabaseFile: VirtualFile {
         case SQLITE_FCNTL_CKPT_START:
             beginCheckpoint()
             return SQLITE_OK
-        // Would speak of another size than the file has, or pass pages by this one.
+        // These would reveal another file size or bypass this layer.
         case SQLITE_FCNTL_SIZE_HINT, SQLITE_FCNTL_CHUNK_SIZE, SQLITE_FCNTL_MMAP_SIZE: return SQLITE_NOTFOUND
         default: return file.methods.xFileControl(file.pointer, operation, argument)
         }
@@ -119,7 +117,7 @@ final class DatabaseFile: VirtualFile {
 
     // MARK: - Checkpoints
 
-    /// nil: there was none yet, or it was not written to its end.
+    /// Returns nil if there was no checkpoint or the record is incomplete.
     func lastCheckpoint() -> CheckpointRecord? {
         let outcome = records.read(CheckpointRecord.record, of: .none, into: records.plain)
         return outcome == .read ? CheckpointRecord(records.plain) : nil
@@ -130,14 +128,14 @@ final class DatabaseFile: VirtualFile {
         return records.write(CheckpointRecord.record, of: .none, from: records.plain)
     }
 
-    /// What cannot be written is missing from the record, which then says less than it could.
+    /// Begins a checkpoint. A failed write leaves the previous record, which guarantees less.
     private func beginCheckpoint() {
         guard let frames = attemptedFrames(), let log = connection.currentLog else { return }
         let begun = CheckpointRecord(log: log, frames: frames, isFinished: false)
         if store(begun) == SQLITE_OK { checkpoint = begun }
     }
 
-    /// Up to which frame the checkpoint goes: SQLite has written it to the shared memory, at a place that is documented
+    /// Returns the last frame of the checkpoint. SQLite has written it to a documented place in the shared memory
     /// (https://sqlite.org/walformat.html, "nBackfillAttempted").
     private func attemptedFrames() -> UInt32? {
         var memory: UnsafeMutableRawPointer?

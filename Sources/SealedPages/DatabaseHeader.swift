@@ -1,20 +1,20 @@
 import Base
 import Cryptography
 
-/// The first page of a sealed database file, written once. What is read before there is a key: that it is one, and
-/// with which key.
+/// The first page of a sealed database file, written once. It can be read without a key and tells which key the file
+/// needs.
 ///
 ///     0   magic, 16 bytes
-///     16  version, page size, reserved bytes of a page: 4 bytes each, the lowest first; 4 zeros
-///     32  identity, 32 random bytes: with the data key it gives the keys of this file
-///     64  proof of the key: keyed BLAKE2b over what is before it
-///     96  BLAKE2b over all before it: damage is told from a wrong key
+///     16  version, page size, reserved bytes of a page: 4 bytes each, little endian; 4 zeros
+///     32  identity, 32 random bytes: derives the keys of this file from the data key
+///     64  proof of the key: keyed BLAKE2b of the bytes before it
+///     96  BLAKE2b of the bytes before it: distinguishes damage from a wrong key
 ///     512 the record of the last checkpoint (`CheckpointRecord`), the only part that changes
 struct DatabaseHeader: Equatable {
     static let magic = Array("ChatFS-pages".utf8) + [0x0D, 0x0A, 0x1A, 0x0A]
     static let version: UInt32 = 1
     static let length = FileLayout.pageSize
-    /// What `parse` needs of it.
+    /// The number of bytes that `parse` needs.
     static let provenLength = 128
     static let checkpointPosition: Int64 = 512
     static let identityLength = 32
@@ -23,12 +23,12 @@ struct DatabaseHeader: Equatable {
 
     let identity: [UInt8]
 
-    /// A new database's.
+    /// Returns the header of a new database.
     static func random() -> DatabaseHeader {
         DatabaseHeader(identity: SystemRandomSource().bytes(identityLength))
     }
 
-    /// The page as it lies on disk, without a checkpoint.
+    /// Returns the page on disk, without a checkpoint.
     func encoded(provenBy dataKey: SecretBytes) -> [UInt8] {
         var bytes = Self.magic
         for number in [Self.version, UInt32(FileLayout.pageSize), UInt32(FileLayout.reservedLength), 0] {
@@ -40,9 +40,9 @@ struct DatabaseHeader: Equatable {
         return bytes + [UInt8](repeating: 0, count: Self.length - bytes.count)
     }
 
-    /// Reads the beginning of a file.
+    /// Parses the beginning of a file.
     ///
-    /// - Parameter size: of the whole file.
+    /// - Parameter size: The size of the whole file in bytes.
     /// - Throws: `.notADatabase`, `.notSealed`, `.newerVersion`, `.damaged`, `.wrongKey`.
     static func parse(
         _ bytes: [UInt8], size: Int64, dataKey: SecretBytes
@@ -63,12 +63,12 @@ struct DatabaseHeader: Equatable {
         guard constantTimeEqual(proof(of: Array(bytes[..<64]), by: dataKey), Array(bytes[64..<96])) else {
             throw .wrongKey
         }
-        // A new one gets its name with the first page in it.
+        // A new file is named only after its first page was written.
         guard size >= length + FileLayout.pageSize else { throw .cutShort }
         return DatabaseHeader(identity: Array(bytes[32..<64]))
     }
 
-    /// The key that the records of this file are sealed with.
+    /// Returns the key that seals the records of this file.
     func recordKey(from dataKey: SecretBytes) -> SecretBytes {
         BLAKE2b.derive("chatfs sealed pages: records", identity, from: dataKey)
     }

@@ -1,21 +1,21 @@
 import Cryptography
 
-/// Where the bytes that SQLite knows lie in a sealed file. SQLite sees ("offset") what it would see in a plain one;
-/// on disk ("position") each page or header of it is a sealed record.
+/// Maps the bytes that SQLite sees to a sealed file. An "offset" is a place in SQLite's view. A "position" is a place
+/// on disk, where each page or header is a sealed record.
 enum FileLayout: Sendable {
-    /// The database: a page of our own (`DatabaseHeader`), then SQLite's pages, of the same size on disk: nonce and
-    /// tag lie in the bytes at the end of each that SQLite leaves alone.
+    /// The database: a header page (`DatabaseHeader`), then SQLite's pages in equal size. Nonce and tag use the
+    /// reserved bytes at the end of each page.
     case database
-    /// The write-ahead log: its header, then frames of a header and a page each. Headers have no spare bytes, so
+    /// The write-ahead log: its header, then frames of a header and a page each. Headers have no reserved bytes, so
     /// they are longer on disk.
     case log
 
     static let pageSize = 4096
-    /// At the end of every page, as byte 20 of the first says; SQLite sees zeros there.
+    /// The reserved bytes at the end of every page (byte 20 of the first page). SQLite sees zeros there.
     static let reservedLength = RecordCipher.overhead
     static let logHeaderLength = 32
     static let frameHeaderLength = 24
-    /// On disk the header of a log also holds the identity of the log before it.
+    /// The log header on disk also holds the identity of the previous log.
     static let sealedLogHeaderLength = logHeaderLength + LogIdentity.length + RecordCipher.overhead
     static let sealedFrameHeaderLength = frameHeaderLength + RecordCipher.overhead
     static let frameLength = frameHeaderLength + pageSize
@@ -25,21 +25,22 @@ enum FileLayout: Sendable {
     struct Record {
         let kind: RecordPlace.Kind
         let number: UInt64
-        /// As SQLite knows it.
+        /// The place in SQLite's view.
         let offset: Int64
         let length: Int
-        /// On disk.
+        /// The place on disk.
         let position: Int64
         let sealedLength: Int
 
         var end: Int64 { offset + Int64(length) }
-        /// What is sealed: a page without its reserved bytes, the header of a log with more than SQLite knows.
+        /// The length of the sealed content: a page without its reserved bytes, or a log header with the previous log's
+        /// identity.
         var contentLength: Int { sealedLength - RecordCipher.overhead }
         /// SQLite's zeros at the end of a page.
         var reservedLength: Int { max(0, length - contentLength) }
     }
 
-    /// The record in which the byte at `offset` lies.
+    /// Returns the record with the byte at `offset`.
     func record(at offset: Int64) -> Record {
         switch self {
         case .database:
@@ -71,7 +72,7 @@ enum FileLayout: Sendable {
         }
     }
 
-    /// As long as SQLite may know the file to be, of `size` bytes on disk. What is cut off in a header does not count.
+    /// Returns the length that SQLite sees for a file of `size` bytes on disk. Incomplete headers do not count.
     func length(ofSize size: Int64) -> Int64 {
         switch self {
         case .database: return max(0, size - Int64(Self.pageSize))
@@ -85,7 +86,7 @@ enum FileLayout: Sendable {
         }
     }
 
-    /// On disk, for a file that SQLite wants `length` long; a record of which a part stays, stays.
+    /// Returns the size on disk for a file that SQLite truncates to `length`. A partly kept record stays.
     func size(ofLength length: Int64) -> Int64 {
         guard length > 0 else { return self == .database ? Int64(Self.pageSize) : 0 }
         let last = record(at: length - 1)

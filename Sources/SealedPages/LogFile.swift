@@ -3,17 +3,17 @@ import Glibc
 
 /// The write-ahead log as SQLite sees it.
 ///
-/// Its frames are read in two ways. Those that were committed, one by one: each must be there and authentic. And all
-/// of them by who opens a database that nobody else has open: the first that is not authentic is taken for the one
-/// at which power was lost, and the log ends before it, unless it is known to have been whole.
+/// Committed frames must exist and be authentic. When SQLite recovers the log of a database that no process has open,
+/// the first frame that is not authentic marks a power cut. The log ends there, unless it is known to have been
+/// complete.
 final class LogFile: VirtualFile {
     let beneath: UnderlyingFile?
     private let file: UnderlyingFile
     private let database: DatabaseFile
     private let records: RecordFile
     private var connection: SealedConnection { database.connection }
-    /// SQLite is reading the whole log from its header on, as after the end of a process, and holds everybody off
-    /// meanwhile. What of it is not authentic may then never have been written to its end.
+    /// Whether SQLite is reading the whole log from its header under an exclusive lock, as after a crash. Frames that
+    /// are not authentic may then be incomplete writes.
     private var isRecovering = false
 
     init(_ file: UnderlyingFile, of database: DatabaseFile) {
@@ -31,7 +31,7 @@ final class LogFile: VirtualFile {
 
     private static let header = FileLayout.log.record(at: 0)
 
-    /// As the file says, which nobody vouches for: what is read with a wrong one is not authentic.
+    /// Returns the unauthenticated identity in the file. Reads with a wrong identity fail authentication.
     func identity() -> LogIdentity? {
         let position = Self.header.position + Int64(Self.header.contentLength)
         var bytes: (UInt64, UInt64, UInt64) = (0, 0, 0)
@@ -66,7 +66,7 @@ final class LogFile: VirtualFile {
             case .failed(let result): return result
             case .absent, .damaged:
                 guard isRecovering, mayBeUnfinished(record) else { return ResultCode.damagedPage }
-                // No page has the number 0 and no log begins so: to SQLite the log ends here.
+                // Zeros end the log for SQLite: no page has number 0 and no log header starts with 0.
                 memset(start, 0, bytes.count)
                 return SQLITE_OK
             }
@@ -78,8 +78,8 @@ final class LogFile: VirtualFile {
         return SQLITE_OK
     }
 
-    /// Into `records.plain`. In recovery a header that is authentic, but of another log than the file can go with, is
-    /// damage too.
+    /// Reads the header into `records.plain`. During recovery, an authentic header of a log that does not belong to the
+    /// file is damage.
     private func readHeader() -> RecordFile.Outcome {
         let outcome = records.read(Self.header, of: .none, into: records.plain)
         guard outcome == .read, isRecovering, let last = database.lastCheckpoint() else {
@@ -94,8 +94,8 @@ final class LogFile: VirtualFile {
         return isAllowed ? .read : .failed(ResultCode.damagedPage)
     }
 
-    /// Whether a record that is not authentic may be one at which power was lost. Not where pages behind it are in the
-    /// database file: the log was durable before.
+    /// Returns whether an invalid record may be a write interrupted by a power cut. Not if the database file holds
+    /// later pages, because the log was durable before them.
     private func mayBeUnfinished(_ record: FileLayout.Record) -> Bool {
         guard let last = database.lastCheckpoint() else { return true }
         if last.log == connection.currentLog { return record.number > UInt64(last.frames) }
@@ -109,7 +109,7 @@ final class LogFile: VirtualFile {
         guard result == SQLITE_OK, size <= FileLayout.logHeaderLength else {
             return result
         }
-        // SQLite takes this for an empty log and does not read it; but an empty log needs no checkpoint.
+        // SQLite ignores such a log as empty, but an empty log needs no checkpoint.
         guard let last = database.lastCheckpoint(), !last.isFinished else { return result }
         return ResultCode.damagedPage
     }
@@ -139,7 +139,7 @@ final class LogFile: VirtualFile {
         return SQLITE_OK
     }
 
-    /// A log begins anew. Its nonce is its identity.
+    /// Restarts the log. Its nonce becomes its identity.
     private func writeHeader(_ header: UnsafeRawPointer) -> Int32 {
         let predecessor = database.lastCheckpoint()?.log ?? .none
         records.plain.copyMemory(from: header, byteCount: FileLayout.logHeaderLength)
@@ -149,7 +149,7 @@ final class LogFile: VirtualFile {
         return result
     }
 
-    /// SQLite writes the last frame of a transaction in two parts where a disk may spoil what is beside a write.
+    /// SQLite splits the last frame of a transaction if the disk may damage neighbouring bytes.
     private func writePart(
         _ bytes: UnsafeRawPointer, _ count: Int, of record: FileLayout.Record, from within: Int
     ) -> Int32 {

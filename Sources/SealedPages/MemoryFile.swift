@@ -1,8 +1,8 @@
 import CSQLite
 import Glibc
 
-/// A temporary file of SQLite, in memory: what it would put on disk while it works is in clear. Statements that may
-/// have to be undone half-way write there what they change, from 64 KiB on.
+/// A temporary file of SQLite, kept in memory because its content is plain. SQLite uses one for the undo log of a
+/// statement from 64 KiB on.
 final class MemoryFile: VirtualFile {
     let beneath: UnderlyingFile? = nil
     private var content: [UInt8] = []

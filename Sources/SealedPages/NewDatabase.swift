@@ -5,7 +5,7 @@ import Glibc
 import Posix
 
 enum NewDatabase {
-    /// The header and SQLite's first page, sealed.
+    /// Returns the header and SQLite's first page, sealed.
     static func content(dataKey: SecretBytes) -> [UInt8] {
         let header = DatabaseHeader.random()
         let cipher = RecordCipher(key: header.recordKey(from: dataKey))
@@ -20,20 +20,20 @@ enum NewDatabase {
                     into: content.baseAddress! + Int(record.position))
             }
         }
-        precondition(done, "OpenSSL refused to seal a page")
+        precondition(done, "OpenSSL failed to seal a page")
         return content
     }
 
-    /// A database without tables in WAL mode, as https://sqlite.org/fileformat2.html has it.
+    /// Returns the first page of an empty database in WAL mode (https://sqlite.org/fileformat2.html).
     static func firstPage() -> [UInt8] {
         var page = [UInt8](repeating: 0, count: FileLayout.pageSize)
         page.replaceSubrange(0..<16, with: Array("SQLite format 3".utf8) + [0])
         page[16] = UInt8(FileLayout.pageSize >> 8)
-        // Written and read as WAL; the reserved bytes; three numbers that are always these.
+        // WAL for writing and reading; the reserved bytes; three fixed numbers.
         page.replaceSubrange(18..<24, with: [2, 2, UInt8(FileLayout.reservedLength), 64, 32, 32])
         // One page.
         page[31] = 1
-        // The schema: an empty leaf of a table.
+        // The schema: an empty table leaf page.
         page[100] = 13
         let usable = FileLayout.pageSize - FileLayout.reservedLength
         page[105] = UInt8(usable >> 8)
@@ -41,7 +41,7 @@ enum NewDatabase {
         return page
     }
 
-    /// False where the name is taken.
+    /// Creates the file. Returns false if the name exists.
     static func place(_ content: [UInt8], at path: String) throws(SystemError) -> Bool {
         let folder = path.parentPath
         let directory = try OpenFile(folder, flags: O_RDONLY | chatfs_o_directory)
@@ -51,7 +51,7 @@ enum NewDatabase {
         if unnamed >= 0 {
             file = OpenFile(adopting: unnamed)
         } else {
-            // Not every filesystem has unnamed files; there a hidden name stands in.
+            // Filesystems without O_TMPFILE get a hidden name instead.
             file = try OpenFile(temporary, flags: O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
         }
         defer { if unnamed < 0 { unlink(temporary) } }

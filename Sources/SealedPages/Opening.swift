@@ -1,14 +1,14 @@
 import Base
 import Cryptography
 
-/// Hands a key to the VFS, which SQLite asks to open a file by a name only: the name carries a number, and the number
-/// means this while it lives. Any thread.
+/// Passes a key to the VFS. SQLite gives the VFS only a file name, so the name contains a number that refers to this
+/// object during its life. Thread-safe.
 public final class Opening: Sendable {
     static let parameter = "chatfs-opening"
 
     let dataKey: SecretBytes
     private let number: UInt64
-    /// The name of the file for `sqlite3_open_v2`, with the flag `SQLITE_OPEN_URI`.
+    /// The file name for `sqlite3_open_v2` with the flag `SQLITE_OPEN_URI`.
     public let uri: String
     private let noted = Lock<SealedPagesError?>(nil)
 
@@ -19,17 +19,17 @@ public final class Opening: Sendable {
         uri = Self.uri(path, number)
     }
 
-    /// Why SQLite was refused the file, where it was the VFS that refused.
+    /// The VFS's error, or nil if the VFS did not cause the failure.
     public var problem: SealedPagesError? { noted.withLock { $0 } }
 
     func note(_ error: SealedPagesError) { noted.withLock { $0 = error } }
 
-    /// The file is open, or will not be.
+    /// Called after SQLite opened the file or failed to.
     public func end() { OpeningRequests.remove(number) }
 
     func begin() { OpeningRequests.add(self, number) }
 
-    /// Every byte that could mean something in a URI is written as a number.
+    /// Percent-encodes all bytes with a meaning in URIs.
     private static func uri(_ path: String, _ number: UInt64) -> String {
         var text = path.isAbsolutePath ? "file://" : "file:"
         for byte in path.utf8 {
@@ -45,7 +45,7 @@ public final class Opening: Sendable {
     }
 }
 
-/// The openings under way in this process.
+/// The open requests in this process.
 enum OpeningRequests {
     private struct State {
         var last: UInt64 = 0

@@ -2,15 +2,15 @@ import CSQLite
 import Cryptography
 import Glibc
 
-/// Reads and writes what SQLite asks for as sealed records. Whole records go straight to and from SQLite's memory;
-/// parts of one through memory of its own. Results are SQLite's codes.
+/// Reads and writes sealed records for SQLite. Whole records use SQLite's memory directly, partial ones an own buffer.
+/// Returns SQLite result codes.
 struct RecordFile {
     let layout: FileLayout
     let file: UnderlyingFile
     let cipher: RecordCipher
-    // Safe: one file's own, used by one thread at a time, freed by `close`.
+    // Safe: owned by one file, used by one thread at a time, freed by `close`.
     private let sealed: UnsafeMutableRawPointer
-    /// For a record of which SQLite wants a part, or that is not SQLite's.
+    /// For partial records and for records that SQLite does not see.
     let plain: UnsafeMutableRawPointer
 
     init(layout: FileLayout, file: UnderlyingFile, cipher: RecordCipher) {
@@ -29,14 +29,14 @@ struct RecordFile {
 
     enum Outcome: Equatable {
         case read
-        /// Nothing of the record is in the file.
+        /// The file ends before the record.
         case absent
-        /// Not what was written there, or only a part of it.
+        /// The record is incomplete or not authentic.
         case damaged
         case failed(Int32)
     }
 
-    /// Reads one record into `memory`: its content, and behind a page's the zeros of its reserved bytes.
+    /// Reads one record into `memory`, with zeros in the reserved bytes of a page.
     func read(
         _ record: FileLayout.Record, of log: LogIdentity, into memory: UnsafeMutableRawPointer
     ) -> Outcome {
@@ -53,11 +53,11 @@ struct RecordFile {
         return .read
     }
 
-    /// Writes one record from `memory`, which has its content and behind a page's the reserved bytes.
+    /// Writes one record from `memory`, which includes the reserved bytes of a page.
     func write(_ record: FileLayout.Record, of log: LogIdentity, from memory: UnsafeRawPointer) -> Int32 {
         let reserved = UnsafeRawBufferPointer(
             start: memory + record.contentLength, count: record.reservedLength)
-        // SQLite leaves them zero. Were they not, its checksum of the page in the log would never agree again.
+        // SQLite keeps them zero. Other values would break its checksum of the page in the log.
         guard reserved.allSatisfy({ $0 == 0 }) else { return ResultCode.write }
         let content = UnsafeRawBufferPointer(start: memory, count: record.contentLength)
         let place = RecordPlace(kind: record.kind, number: record.number, log: log)
@@ -65,7 +65,7 @@ struct RecordFile {
         return file.write(sealed, record.sealedLength, at: record.position)
     }
 
-    /// The nonce of the record that was written or read last.
+    /// Returns the nonce of the last record read or written.
     func lastNonce(of record: FileLayout.Record) -> UnsafeRawPointer {
         UnsafeRawPointer(sealed + record.contentLength)
     }

@@ -1,7 +1,7 @@
 import Cryptography
 
-/// What a sealed record is and where: it is authenticated with it, so that it opens nowhere else. Of which database
-/// it is says the key.
+/// The kind and place of a sealed record, authenticated with it, so that it opens nowhere else. The key identifies the
+/// database.
 struct RecordPlace {
     enum Kind: UInt64, CaseIterable {
         /// A page of the database file.
@@ -13,9 +13,9 @@ struct RecordPlace {
     }
 
     let kind: Kind
-    /// Of the page or of the frame in the log; from 1.
+    /// The number of the page or of the frame in the log, from 1.
     let number: UInt64
-    /// Of the log that a frame belongs to, otherwise zeros.
+    /// The log of a frame, otherwise zeros.
     var log = LogIdentity.none
 
     func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
@@ -26,18 +26,18 @@ struct RecordPlace {
     }
 }
 
-/// Which write-ahead log a frame belongs to: the nonce of the log's header, fresh each time that SQLite begins the
-/// log anew. Frames of an earlier one in the same file are nothing to the next.
+/// Identifies a write-ahead log: the nonce of its header, new each time SQLite restarts the log. Frames of earlier logs
+/// in the same file are thus rejected.
 struct LogIdentity: Equatable {
     static let length = RecordCipher.nonceLength
-    /// Of no log: what a database has that never had one.
+    /// The identity before the first log of a database.
     static let none = LogIdentity(words: (0, 0, 0))
 
     let words: (UInt64, UInt64, UInt64)
 
     private init(words: (UInt64, UInt64, UInt64)) { self.words = words }
 
-    /// - Parameter bytes: 24 of them.
+    /// - Parameter bytes: 24 bytes.
     init(_ bytes: UnsafeRawPointer) {
         words = (
             bytes.loadUnaligned(as: UInt64.self), bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self),

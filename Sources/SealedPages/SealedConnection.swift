@@ -1,15 +1,14 @@
 import CSQLite
 import Cryptography
 
-/// What the files of one connection to a sealed database have in common: its database file, the cipher with its
-/// key, and what is known of the log. One thread at a time.
+/// The shared state of one connection's files: database file, cipher and log identity. One thread at a time.
 final class SealedConnection {
     let cipher: RecordCipher
     let database: UnderlyingFile
-    /// The log that the file of that name holds now. Unknown after each lock: another process may have begun a new
-    /// one until then, and cannot from then on.
+    /// The identity of the current log. Unknown after each lock, because another process may have restarted the log
+    /// before it.
     var log: LogIdentity?
-    /// Open while SQLite has the log open.
+    /// Set while SQLite has the log open.
     weak var logFile: LogFile?
 
     init(cipher: RecordCipher, database: UnderlyingFile) {
@@ -22,6 +21,6 @@ final class SealedConnection {
         return log
     }
 
-    /// SQLite has locked the file or its shared memory: the log may be another one since it last did.
+    /// Called when SQLite locks the file or its shared memory. The log may have been restarted before.
     func noteLock() { log = nil }
 }

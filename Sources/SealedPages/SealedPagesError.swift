@@ -1,37 +1,37 @@
 import Base
 import Posix
 
-/// A file that is no sealed database, or not with this key.
+/// An error about the form or key of a sealed database.
 public typealias SealedPagesError = CodedError<SealedPagesErrorCode>
 
 public enum SealedPagesErrorCode: Hashable, Sendable {
-    /// Something else, or nothing: an empty file.
+    /// Another kind of file, or an empty one.
     case notADatabase
-    /// A database in clear.
+    /// A plain database.
     case notSealed
-    /// A sealed database, with another key.
+    /// A sealed database with another key.
     case wrongKey
-    /// A sealed database whose first page is not what was written.
+    /// A sealed database with a damaged first page.
     case damaged
     /// Written by a later version of the program.
     case newerVersion
-    /// The system refused to read or write; `cause` is a `SystemError`.
+    /// A system call failed; `cause` is a `SystemError`.
     case file
 }
 
 extension SealedPagesError {
     static let notADatabase = SealedPagesError(
-        .notADatabase, "The file is not a database: name another or restore it from a backup.")
+        .notADatabase, "The file is not a database; choose another or restore it from a backup.")
     static let notSealed = SealedPagesError(
-        .notSealed, "The database is not encrypted, and was opened with a key: open it without.")
+        .notSealed, "The database is not encrypted; open it without a key.")
     static let wrongKey = SealedPagesError(
-        .wrongKey, "The database was encrypted with another key: unlock it with the right one.")
+        .wrongKey, "The database was encrypted with another key; unlock it with that key.")
     static let damagedHeader = SealedPagesError(
-        .damaged, "The beginning of the encrypted database is damaged: restore it from a backup.")
+        .damaged, "The beginning of the encrypted database is damaged; restore it from a backup.")
     static let cutShort = SealedPagesError(
-        .damaged, "The encrypted database has been cut short: restore it from a backup.")
+        .damaged, "The encrypted database is truncated; restore it from a backup.")
     static let newerVersion = SealedPagesError(
-        .newerVersion, "The database was encrypted by a newer version of ChatFS: update ChatFS.")
+        .newerVersion, "The database was encrypted by a newer version of ChatFS; update ChatFS.")
 
     static func file(_ error: SystemError) -> SealedPagesError {
         SealedPagesError(.file, error.sentence, cause: error)

@@ -4,39 +4,38 @@ import Cryptography
 import Glibc
 import Posix
 
-/// A VFS of SQLite that seals the pages of databases, and their logs, on the way to the disk, and opens them on the
-/// way back. Such a database is always in WAL mode, from its first byte: a rollback journal is never made, and a
-/// stray one is ignored. Temporary files are in memory. The shared memory of the log is SQLite's own: page numbers.
+/// A SQLite VFS that encrypts database pages and logs on disk. Such a database is always in WAL mode: rollback journals
+/// are neither created nor read. Temporary files are in memory. SQLite's own shared memory of the log holds only page
+/// numbers.
 ///
 ///     let opening = SealedVFS.open(path: path, dataKey: key)
 ///     defer { opening.end() }
 ///     sqlite3_open_v2(opening.uri, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, SealedVFS.name)
 ///
-/// Any thread; a connection in one at a time. Not with `locking_mode = EXCLUSIVE`.
+/// Thread-safe; each connection in one thread at a time. Does not support `locking_mode = EXCLUSIVE`.
 public enum SealedVFS {
     public static let name = "chatfs-sealed"
 
-    /// What a read answers where the disk holds something else than was written there.
+    /// The result code of a read whose bytes are not those written.
     public static var damagedPage: Int32 { ResultCode.damagedPage }
 
-    /// To be asked before anything else of SQLite is called, also for databases in clear: has it zero the memory that it
-    /// may copy into files. False where SQLite was used before.
+    /// Makes SQLite zero memory that it may copy into files. Call before any other SQLite function, also for plain
+    /// databases. Returns false if SQLite was used before.
     @discardableResult
     public static func prepareMemory() -> Bool { isMemoryPrepared }
 
     private static let isMemoryPrepared = chatfs_sqlite_zero_memory() == SQLITE_OK
 
-    // Safe: made once before anything uses it, never changed (but by SQLite, which links VFSs under its own mutex) and
-    // never freed.
+    // Safe: created once before use, changed only by SQLite under its own mutex, and never freed.
     private nonisolated(unsafe) static let registered: UnsafeMutablePointer<sqlite3_vfs> = {
         let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
         vfs.initialize(to: functions())
         let result = sqlite3_vfs_register(vfs, 0)
-        precondition(result == SQLITE_OK, "SQLite took no VFS")
+        precondition(result == SQLITE_OK, "SQLite could not register the VFS")
         return vfs
     }()
 
-    // Safe: SQLite's own, there as long as the process.
+    // Safe: SQLite's own object, which lives as long as the process.
     nonisolated(unsafe) static let unix: UnsafeMutablePointer<sqlite3_vfs> = {
         guard let found = sqlite3_vfs_find("unix") else { preconditionFailure("SQLite has no unix VFS") }
         return found
@@ -119,7 +118,7 @@ public enum SealedVFS {
             } refused: { _ in
             }
         }
-        // Would be a second way in which a transaction could end.
+        // A journal would be a second way to end a transaction.
         guard flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL) == 0 else {
             return SQLITE_CANTOPEN
         }
@@ -128,7 +127,7 @@ public enum SealedVFS {
         return SQLITE_OK
     }
 
-    /// Opens a file of the unix VFS, and makes of it what `make` says.
+    /// Opens a file of the unix VFS and wraps it with `make`.
     private static func beneath(
         _ memory: FileMemory, _ name: UnsafePointer<CChar>, _ flags: Int32,
         _ flagsOut: UnsafeMutablePointer<Int32>?,
@@ -163,7 +162,7 @@ public enum SealedVFS {
 
     private static func fileMethods() -> sqlite3_io_methods {
         var methods = sqlite3_io_methods()
-        // No xFetch: memory of the file's own would be ciphertext.
+        // No xFetch: mapped memory would be ciphertext.
         methods.iVersion = 2
         methods.xClose = { FileMemory($0!).close() }
         methods.xRead = { file, bytes, count, offset in
@@ -186,8 +185,8 @@ public enum SealedVFS {
             guard let beneath = FileMemory(file!).file.beneath else { return 4096 }
             return beneath.methods.xSectorSize(beneath.pointer)
         }
-        // Of a record that is torn nothing is left; but what is beside it is, where the disk beneath keeps it. Nothing
-        // more holds: no write of any size is atomic.
+        // A torn record is lost, but its neighbours stay intact if the disk guarantees that. No write of any size is
+        // atomic.
         methods.xDeviceCharacteristics = { file in
             guard let beneath = FileMemory(file!).file.beneath else { return 0 }
             return beneath.methods.xDeviceCharacteristics(beneath.pointer) & SQLITE_IOCAP_POWERSAFE_OVERWRITE

@@ -1,25 +1,25 @@
 import CSQLite
 
-/// A file that this VFS opened for SQLite, which uses it in one thread at a time. Results are SQLite's codes.
+/// A file of this VFS, which SQLite uses in one thread at a time. Methods return SQLite result codes.
 protocol VirtualFile: AnyObject {
-    /// What has the locks and the shared memory; nil in memory.
+    /// The file with the locks and the shared memory, or nil for a file in memory.
     var beneath: UnderlyingFile? { get }
 
-    /// What is not there reads as zeros.
+    /// Bytes beyond the end read as zeros.
     func read(_ bytes: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int32
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> Int32
     func truncate(to length: Int64) -> Int32
     func size(_ size: inout Int64) -> Int32
     func synchronise(_ flags: Int32) -> Int32
     func control(_ operation: Int32, _ argument: UnsafeMutableRawPointer?) -> Int32
-    /// Before the file beneath is closed.
+    /// Called before the underlying file is closed.
     func close()
 }
 
-/// The memory that SQLite gives an open file: the functions for it, a reference to the `VirtualFile`, and the file of
-/// the unix VFS beneath.
+/// The memory that SQLite provides for an open file: its functions, a reference to the `VirtualFile`, and the
+/// underlying file of the unix VFS.
 struct FileMemory {
-    // Safe: SQLite gives `size` bytes, keeps them while the file is open, and uses a file in one thread at a time.
+    // Safe: SQLite provides `size` bytes, keeps them while the file is open, and uses a file in one thread at a time.
     private let memory: UnsafeMutableRawPointer
 
     private static let referenceOffset = 8
@@ -38,14 +38,14 @@ struct FileMemory {
         (memory + Self.beneathOffset).assumingMemoryBound(to: sqlite3_file.self)
     }
 
-    /// From here on SQLite will call `methods` and close the file.
+    /// SQLite calls `methods` and closes the file from now on.
     func open(_ file: any VirtualFile, methods: UnsafePointer<sqlite3_io_methods>) {
         let reference = Unmanaged.passRetained(Reference(file)).toOpaque()
         memory.storeBytes(of: reference, toByteOffset: Self.referenceOffset, as: UnsafeMutableRawPointer.self)
         memory.assumingMemoryBound(to: sqlite3_file.self).pointee.pMethods = methods
     }
 
-    /// SQLite will not close it.
+    /// SQLite will not close the file.
     func refuse() { memory.assumingMemoryBound(to: sqlite3_file.self).pointee.pMethods = nil }
 
     private var reference: Unmanaged<Reference> {

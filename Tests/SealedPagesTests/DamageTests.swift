@@ -9,11 +9,11 @@ import Testing
 @testable import SealedPages
 @testable import Store
 
-/// A damaged database is an error or has no effect, never other contents.
+/// Damage to a database causes an error or nothing, never other content.
 @Suite struct DamageTests {
     let folder = SealedFolder()
 
-    /// Contents, or nil where reading them was refused with a code that says why.
+    /// Returns the content, or nil if reading failed with a suitable code.
     private func contents(_ path: String) -> [String]? {
         do {
             let database = try Database(path: path, migrations: [notes], key: folder.key)
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func everyBitOfADatabaseFileMattersOrIsNothing() throws {
+    @Test func everyChangedBitIsAnErrorOrHarmless() throws {
         let database = try folder.open()
         for id in 0..<20 { try database.put(id, "note \(id)", size: 3000) }
         database.close()
@@ -51,7 +51,7 @@ import Testing
         #expect(noticed > 200)
     }
 
-    @Test func swappedAndForeignPagesAreNoticed() throws {
+    @Test func swappedAndForeignPagesAreDetected() throws {
         let database = try folder.open()
         for id in 0..<30 { try database.put(id, "note \(id)", size: 3000) }
         database.close()
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    /// The files of a database as a killed process leaves them: nothing has been taken into the file.
+    /// The files after a kill, before any checkpoint.
     private func leaveLog(notes count: Int) throws -> (database: [UInt8], log: [UInt8]) {
         let database = try folder.open()
         try database.checkpoint()
@@ -79,7 +79,7 @@ import Testing
         return (try Files.read(folder.database), try Files.read(folder.log))
     }
 
-    @Test func aDamagedLogIsEndedAtTheDamageAsAfterALossOfPower() throws {
+    @Test func damagedLogEndsAtTheDamage() throws {
         let (file, log) = try leaveLog(notes: 12)
         let elsewhere = folder.path + "/copy.db"
         var random = SeededGenerator(state: 17)
@@ -100,7 +100,7 @@ import Testing
         #expect(lengths.count > 3)
     }
 
-    @Test func aLogCutAnywhereGivesWhatWasCommittedBefore() throws {
+    @Test func truncatedLogKeepsEarlierCommits() throws {
         let (file, log) = try leaveLog(notes: 6)
         let elsewhere = folder.path + "/copy.db"
         var last = 0
@@ -116,11 +116,11 @@ import Testing
         #expect(last == 6)
     }
 
-    /// SQLite gives what it gets from malloc(3) to the file, where no frame of a log holds.
-    @Test func nothingThatTheProcessHadInMemoryGetsIntoTheSharedMemoryOfTheLog() throws {
+    /// SQLite writes memory from malloc(3) to the shared memory where the log has no frames.
+    @Test func sharedMemoryHoldsNoProcessMemory() throws {
         let (file, log) = try leaveLog(notes: 3)
         #expect(SealedVFS.prepareMemory())
-        // What malloc(3) gives is full of other bytes than zeros: mallopt(3), M_PERTURB, which Glibc does not import.
+        // Makes malloc(3) return nonzero bytes: mallopt(3) with M_PERTURB, which Glibc does not import.
         let mallopt = unsafeBitCast(
             try #require(dlsym(nil, "mallopt")), to: (@convention(c) (Int32, Int32) -> Int32).self)
         #expect(mallopt(-6, 0x5A) == 1)
@@ -135,19 +135,18 @@ import Testing
         _ = try connection.exists("SELECT 1 FROM sqlite_schema")
         let shared = try Files.read(elsewhere + "-shm")
         #expect(shared.count >= 32_768)
-        // What follows the header (136 bytes): no frame, so nothing.
+        // After the header (136 bytes) there is no frame, so nothing.
         #expect(shared[136..<32_768].allSatisfy { $0 == 0 })
     }
 
-    /// Half of a log's pages are in the file when the process is killed, and then the log is damaged: what is in the
-    /// file is of two times.
+    /// The process is killed during a checkpoint and the log is then damaged, so the file mixes two states.
     @Test(arguments: ["cut", "gone", "header", "nonce", "frame", "another"])
-    func aLogThatTheFileNeedsIsMissed(_ damage: String) throws {
+    func missingLogAfterPartialCheckpointIsDetected(_ damage: String) throws {
         let (file, log) = try leaveLog(notes: 12)
         let elsewhere = folder.path + "/copy.db"
         try Files.write(file, to: elsewhere)
         try Files.write(log, to: elsewhere + "-wal")
-        // A reader of the beginning of the log keeps the checkpoint from ending.
+        // A reader at the start of the log keeps the checkpoint from finishing.
         do {
             let database = try Database(path: elsewhere, migrations: [notes], key: folder.key)
             let reader = try Connection(path: elsewhere, key: folder.key)
@@ -175,14 +174,14 @@ import Testing
         }
         try Files.write(damaged, to: elsewhere + "-wal")
         #expect(contents(elsewhere) == nil)
-        // And the whole one is what was committed.
+        // The intact log gives the committed content.
         try Files.write(whole.0, to: elsewhere)
         try Files.write(whole.1, to: elsewhere + "-wal")
         unlink(elsewhere + "-shm")
         #expect(contents(elsewhere) == (0..<12).map { "note \($0)" } + ["later"])
     }
 
-    /// A log of the same database of an earlier time, whole in itself.
+    /// An earlier, intact log of the same database.
     private func anotherLog(than log: [UInt8]) throws -> [UInt8] {
         let database = try folder.open()
         try database.checkpoint()
@@ -191,7 +190,7 @@ import Testing
         return try Files.read(folder.log)
     }
 
-    @Test func anOlderLogPutBackIsNoticed() throws {
+    @Test func olderLogIsDetected() throws {
         let (_, old) = try leaveLog(notes: 5)
         let database = try folder.open()
         try database.checkpoint()
@@ -208,7 +207,7 @@ import Testing
         #expect(contents(elsewhere) == [String](repeating: "changed", count: 5))
     }
 
-    @Test func aPageThatIsDamagedWhileTheDatabaseIsOpenIsAnError() throws {
+    @Test func pageDamagedWhileOpenIsAnError() throws {
         let database = try folder.open()
         for id in 0..<200 { try database.put(id, "note \(id)", size: 3000) }
         try database.checkpoint()

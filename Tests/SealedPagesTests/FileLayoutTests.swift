@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct FileLayoutTests {
     @Test(arguments: [FileLayout.database, .log])
-    func recordsFollowEachOtherInBothViewsWithoutGaps(_ layout: FileLayout) {
+    func recordsHaveNoGapsInEitherView(_ layout: FileLayout) {
         var (offset, position) = (Int64(0), layout.record(at: 0).position)
         for _ in 0..<50 {
             let record = layout.record(at: offset)
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: [FileLayout.database, .log])
-    func aLongerFileIsNeverAShorterOneToSQLite(_ layout: FileLayout) {
+    func lengthGrowsWithTheFile(_ layout: FileLayout) {
         var last: Int64 = 0
         for size in 0..<Int64(20_000) {
             let length = layout.length(ofSize: size)
@@ -27,13 +27,13 @@ import Testing
         }
     }
 
-    @Test func aFileOfManyTerabytesHasPlaces() {
+    @Test func terabyteFilesHavePositions() {
         let page = FileLayout.database.record(at: 4096 * 4_000_000_000)
         #expect(page.number == 4_000_000_001 && page.position == 4096 * 4_000_000_001)
         #expect(FileLayout.log.record(at: 32 + 4120 * 4_000_000_000 + 24).number == 4_000_000_001)
     }
 
-    @Test func theHeaderIsReadAsItWasWrittenAndEveryBitOfItMatters() throws {
+    @Test func headerRoundTripsAndDetectsChangedBits() throws {
         let key = SecretBytes(randomCount: 32)
         let header = DatabaseHeader.random()
         let bytes = header.encoded(provenBy: key)
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func aCheckpointIsReadAsItWasWritten() {
+    @Test func checkpointRecordRoundTrips() {
         let log = withUnsafeBytes(of: (UInt64(1), UInt64(2), UInt64(3))) { LogIdentity($0.baseAddress!) }
         for isFinished in [true, false] {
             let record = CheckpointRecord(log: log, frames: 77, isFinished: isFinished)

@@ -4,8 +4,8 @@ import Testing
 
 @testable import SealedPages
 
-/// The first page of a file, made by another program after its description (Python's hashlib).
-@Suite("The first page of a sealed file as it is described")
+/// A header page created by another program from its description (Python's hashlib).
+@Suite("A header page of another program")
 struct GivenHeaderTests {
     private static let text =
         "4368617446532d70616765730d0a1a0a01000000001000002800000000000000808182838485868788898a8b8c8d8e8f"
@@ -29,7 +29,7 @@ struct GivenHeaderTests {
         if case .failure(let error) = result { error.code } else { nil }
     }
 
-    @Test("it is read, gives the key of the records, and is written again as it is")
+    @Test("it round-trips and derives the record key")
     func content() throws {
         let header = try parse(bytes).get()
         #expect(header.identity == [UInt8](0x80...0x9F))
@@ -41,7 +41,7 @@ struct GivenHeaderTests {
                 == "e7b901f5ce3cb2a3aa78ba55edddec244f6edb7a3f12fb3ffd9c22b520cb6d04")
     }
 
-    @Test("every bit that is another is told: as something else before the key, as damage behind it")
+    @Test("every changed bit is detected")
     func bits() {
         for bit in 0..<bytes.count * 8 {
             var damaged = bytes
@@ -50,7 +50,7 @@ struct GivenHeaderTests {
         }
     }
 
-    @Test("a file that was cut is told from one that is none")
+    @Test("truncated files differ from other files")
     func cut() {
         for count in 0..<bytes.count {
             let expected: SealedPagesErrorCode = count < 16 ? .notADatabase : .damaged
@@ -62,7 +62,7 @@ struct GivenHeaderTests {
         #expect(code(parse([])) == .notADatabase)
     }
 
-    @Test("another key is told from damage, whatever bit of it is another")
+    @Test("another key differs from damage")
     func keys() {
         for bit in 0..<256 {
             var other = [UInt8](0..<32)
@@ -71,8 +71,8 @@ struct GivenHeaderTests {
         }
     }
 
-    /// With a checksum that agrees.
-    @Test("another version, page or reserve is of a newer program", arguments: [16, 19, 20, 21, 24, 27])
+    /// The checksum is correct.
+    @Test("other versions and sizes mean a newer program", arguments: [16, 19, 20, 21, 24, 27])
     func newer(place: Int) {
         var other = Array(bytes[..<96])
         other[place] ^= 0x40

@@ -7,10 +7,10 @@ import Testing
 
 @testable import SealedPages
 
-@Suite("Sealed databases in folders of any name")
+@Suite("Sealed databases in any folder")
 struct HidingNamesTests {
     @Test(
-        "they are made, opened again and closed there, and leave nothing else",
+        "they are created and reopened without other files",
         arguments: ["\u{301}a", "a\u{600}", "per%20cent?#&", "é"])
     func folders(name: String) throws {
         let folder = try TemporaryFolder()
@@ -29,7 +29,7 @@ struct HidingNamesTests {
         #expect(try !folder.read("\(name)/\(name).db").contains(mark: "CREATE TABLE"))
     }
 
-    @Test("a path without a folder is one in the current folder")
+    @Test("a bare name means the current folder")
     func relative() async {
         await #expect(processExitsWith: .success) {
             let folder = try TemporaryFolder()
@@ -46,7 +46,7 @@ struct HidingNamesTests {
         }
     }
 
-    @Test("of a name that is taken nothing is changed")
+    @Test("existing files are not changed")
     func taken() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write([1, 2, 3], to: "notes.db")

@@ -6,11 +6,11 @@ import Store
 import TestSupport
 import Testing
 
-/// Writers in processes of their own, killed in the middle of what they do.
+/// Writers in separate processes, killed at random.
 @Suite struct KilledWriterTests {
     private static let key = [UInt8](0..<32)
 
-    /// Writes rows of which three belong together, and says after each commit how far it is, until it is killed.
+    /// Writes groups of three rows and reports each commit, until killed.
     private static func write(to path: String, seed: UInt64) throws {
         var random = SeededGenerator(state: seed)
         let told = try OpenFile(path + ".told", flags: O_WRONLY | O_CREAT | O_APPEND, mode: 0o600)
@@ -40,10 +40,10 @@ import Testing
         }
     }
 
-    @Test func whatWasCommittedSurvivesTheKillOfEveryWriter() async throws {
+    @Test func commitsSurviveKilledWriters() async throws {
         let folder = SealedFolder()
         let path = folder.database
-        // `CHATFS_SEALED_KILLS`: rounds of two writers each.
+        // `CHATFS_SEALED_KILLS`: the number of rounds with two writers each.
         let rounds = getenv("CHATFS_SEALED_KILLS").flatMap { Int(String(cString: $0)) } ?? 6
         for round in 0..<rounds {
             let seed = UInt64(round * 2)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SealedPages
 
-@Suite("Small pieces of a sealed database")
+@Suite("Parts of a sealed database")
 struct MemoryFileTests {
     private static func read(_ file: MemoryFile, _ count: Int, at offset: Int64) -> (
         result: Int32, bytes: [UInt8]
@@ -15,7 +15,7 @@ struct MemoryFileTests {
         return (result, bytes)
     }
 
-    @Test("a file in memory is what a file would be: an array, with zeros where nothing was written")
+    @Test("memory files behave like files")
     func model() {
         var random = SeededGenerator(state: 9)
         for _ in 0..<40 {
@@ -49,7 +49,7 @@ struct MemoryFileTests {
         }
     }
 
-    @Test("a checkpoint's record is stored and read, and any other word for its state is none")
+    @Test("checkpoint records reject unknown states")
     func checkpoints() {
         var content = [UInt8](repeating: 0, count: CheckpointRecord.contentLength)
         let nonce = [UInt8](10..<34)
@@ -71,7 +71,7 @@ struct MemoryFileTests {
         #expect(CheckpointRecord(content) != nil)
     }
 
-    @Test("an identity of a log is its bytes, and that of none is zeros")
+    @Test("log identities are their bytes")
     func identities() {
         let bytes = [UInt8](1...24)
         let identity = LogIdentity(bytes)
@@ -86,7 +86,7 @@ struct MemoryFileTests {
         }
     }
 
-    @Test("a record opens at its own place, of its own kind, number and log, and nowhere else")
+    @Test("records open only at their own place")
     func places() {
         let cipher = RecordCipher(key: SecretBytes(randomCount: 32))
         let log = LogIdentity([UInt8](1...24))
@@ -107,7 +107,7 @@ struct MemoryFileTests {
         }
         #expect(!opens(RecordPlace(kind: .framePage, number: 7)))
         #expect(opened.allSatisfy { $0 == 0 })
-        // Of too few bytes it is none.
+        // Too few bytes for a record.
         for count in [0, 1, RecordCipher.overhead - 1] {
             let short = Array(sealed.prefix(count))
             #expect(!short.withUnsafeBytes { cipher.open($0, as: place, into: &opened) })

@@ -14,19 +14,19 @@ import Testing
         #expect(throws: StoreError.self) { try folder.open(key: key) }?.code
     }
 
-    @Test func whatWasWrittenIsThereAgain() throws {
+    @Test func contentSurvivesReopening() throws {
         try folder.open().put(1, "first", size: 20_000)
         let database = try folder.open()
         #expect(try database.texts() == ["first"])
         #expect(try database.integrity() == ["ok"])
     }
 
-    @Test func theFileIsTheUsersOnly() throws {
+    @Test func fileIsPrivateToTheUser() throws {
         _ = try folder.open()
         #expect(try OpenFile(folder.database, flags: O_RDONLY).status().st_mode & 0o777 == 0o600)
     }
 
-    @Test func namesMayHoldWhatMeansSomethingInAnAddress() throws {
+    @Test func namesMayContainURICharacters() throws {
         for name in ["a b?mode=ro&x#y%41", "ünï.db", "?chatfs-opening=9"] {
             let path = folder.path + "/" + name
             try Database(path: path, migrations: [notes], key: folder.key).put(1, name)
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func anotherKeyIsToldFromDamageAndFromNoDatabase() throws {
+    @Test func wrongKeyDiffersFromDamage() throws {
         try folder.open().put(1, "first")
         #expect(code(key: SecretBytes(randomCount: 32)) == .wrongKey)
         let whole = try Files.read(folder.database)
@@ -53,7 +53,7 @@ import Testing
         #expect(try folder.open().texts() == ["first"])
     }
 
-    @Test func aDatabaseCutToWholePagesIsDamaged() throws {
+    @Test func databaseCutToWholePagesIsDamaged() throws {
         try folder.open().put(1, "first", size: 100_000)
         let whole = try Files.read(folder.database)
         for pages in 2..<whole.count / 4096 {
@@ -63,13 +63,13 @@ import Testing
         }
     }
 
-    @Test func aPlainDatabaseIsNotOpenedWithAKey() throws {
+    @Test func plainDatabaseRejectsAKey() throws {
         try folder.open(key: nil).put(1, "first")
         #expect(code(key: folder.key) == .notEncrypted)
         #expect(try folder.open(key: nil).texts() == ["first"])
     }
 
-    @Test func aSealedDatabaseIsNotOpenedWithoutAKey() throws {
+    @Test func sealedDatabaseNeedsAKey() throws {
         try folder.open().put(1, "first")
         let before = try Files.read(folder.database)
         #expect(code(key: nil) == .encrypted)
@@ -77,7 +77,7 @@ import Testing
         #expect(try folder.open().texts() == ["first"])
     }
 
-    @Test func aDatabaseMadeByManyAtOnceIsOne() async throws {
+    @Test func concurrentCreationGivesOneDatabase() async throws {
         let folder = folder
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<8 {
@@ -90,22 +90,22 @@ import Testing
         #expect(try folder.open().texts() == (0..<8).map { "\($0)" })
     }
 
-    @Test func oneKeyServesManyDatabasesWhichDoNotShareIt() throws {
+    @Test func databasesDeriveDifferentKeys() throws {
         let first = NewDatabase.content(dataKey: folder.key)
         let second = NewDatabase.content(dataKey: folder.key)
         #expect(Array(first[4096...]) != Array(second[4096...]))
-        // The first page of one in the other.
+        // The first page of one database in the other.
         try Files.write(Array(first[..<4096]) + Array(second[4096...]), to: folder.database)
         #expect(code(key: folder.key) == .damagedPage)
     }
 
-    @Test func aStrayJournalIsNothing() throws {
+    @Test func strayJournalIsIgnored() throws {
         try folder.open().put(1, "first")
         try Files.write([UInt8](repeating: 0xd9, count: 5000), to: folder.database + "-journal")
         #expect(try folder.open().texts() == ["first"])
     }
 
-    @Test func theJournalOfAnotherDatabaseIsNothingToANewOne() throws {
+    @Test func foreignLogIsIgnoredByANewDatabase() throws {
         let other = SealedFolder()
         let database = try other.open()
         try database.put(1, "other")
@@ -115,8 +115,8 @@ import Testing
         #expect(try folder.open().texts() == [])
     }
 
-    /// SQLite spills the pages of a large statement that may be undone into a file from 64 KiB on.
-    @Test func aLargeStatementIsUndoneFromMemory() throws {
+    /// From 64 KiB on, SQLite spills the undo log of a statement to a file.
+    @Test func largeStatementIsRolledBackFromMemory() throws {
         let database = try folder.open()
         for id in 0..<200 { try database.put(id, "before", size: 3000) }
         try database.transaction { connection in
@@ -131,7 +131,7 @@ import Testing
         #expect(try database.integrity() == ["ok"])
     }
 
-    @Test func vacuumGivesSpaceBackAndKeepsTheSeal() throws {
+    @Test func vacuumFreesSpaceAndStaysSealed() throws {
         let database = try folder.open()
         for id in 0..<100 { try database.put(id, "text-to-keep", size: 10_000) }
         try database.transaction { try $0.execute("DELETE FROM note WHERE id > 5") }
@@ -143,7 +143,7 @@ import Testing
         #expect(try database.integrity() == ["ok"])
     }
 
-    @Test func anotherJournalModeIsRefused() throws {
+    @Test func otherJournalModesAreRejected() throws {
         let raw = try Connection(path: folder.database, key: folder.key)
         try raw.executeScript("CREATE TABLE t (x); INSERT INTO t VALUES (1)")
         #expect(throws: StoreError.self) {

@@ -5,13 +5,13 @@ import Testing
 @testable import SealedPages
 @testable import Store
 
-/// SQLite 3.45 and later read a long value without the rest of its last page, and without the bytes that are reserved
-/// in each; earlier ones read whole pages. Both ask the same file.
+/// SQLite 3.45 and later read overflow content without the rest of its last page and without reserved bytes; earlier
+/// versions read whole pages. Both work on one file.
 @Suite struct PartialReadTests {
     private static let page = 4096
     let folder = SealedFolder()
 
-    /// Calls `body` with a function that reads from the database file as SQLite does: the result and the bytes.
+    /// Calls `body` with a function that reads the database file like SQLite and returns result and bytes.
     private func withFile(
         _ body: (_ read: (_ count: Int, _ offset: Int) -> (result: Int32, bytes: [UInt8])) throws -> Void
     ) throws {
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func anyPartOfAPageIsWhatThePageHasThere() throws {
+    @Test func partsOfAPageAreReadCorrectly() throws {
         try withFile { read in
             for number in 1..<10 {
                 let whole = read(Self.page, number * Self.page)
@@ -48,17 +48,17 @@ import Testing
         }
     }
 
-    @Test func whatIsNoPartOfAPageIsRefused() throws {
+    @Test func readsAcrossPagesAreRejected() throws {
         try withFile { read in
             for (count, start) in [(200, 4000), (Self.page, 100), (2 * Self.page, 0)] {
                 #expect(read(count, Self.page + start).result == ResultCode.read)
             }
-            // Behind the end.
+            // Beyond the end.
             #expect(read(100, 1000 * Self.page).result == ResultCode.damagedPage)
         }
     }
 
-    @Test func aPartOfADamagedPageIsNotGiven() throws {
+    @Test func partsOfADamagedPageAreRejected() throws {
         try withFile { read in
             var bytes = try Files.read(folder.database)
             bytes[bytes.count - 1000] ^= 1
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func longValuesOfAnySizeComeBack() throws {
+    @Test func longValuesOfAnySizeRoundTrip() throws {
         let database = try folder.open()
         for size in [1, 4000, 4056, 4057, 8000, 8112, 20_000, 261_120, 1 << 20] {
             try database.transaction { connection in

@@ -6,9 +6,9 @@ import Testing
 
 @testable import SealedPages
 
-/// Single records in memory: whatever is changed of them or of their place, they do not open.
+/// Single records in memory: with any change of bytes or place, they do not open.
 ///
-/// `CHATFS_SEALED_DAMAGES=10000000` for the long form.
+/// `CHATFS_SEALED_DAMAGES` sets the number of changes.
 @Suite struct RecordDamageTests {
     private let key = SecretBytes(randomCount: 32)
     private static let count: Int = {
@@ -22,7 +22,7 @@ import Testing
 
     private static let logs = [LogIdentity.none, log(1), log(2)]
 
-    @Test func everyChangedBitAndEveryOtherPlaceIsNoticed() throws {
+    @Test func changedBitsAndPlacesAreDetected() throws {
         let cipher = RecordCipher(key: key)
         let other = RecordCipher(key: SecretBytes(randomCount: 32))
         var random = SeededGenerator(state: 4)
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func theSameContentIsNeverSealedAlike() {
+    @Test func equalContentSealsDifferently() {
         let cipher = RecordCipher(key: key)
         let place = RecordPlace(kind: .page, number: 1)
         let sealed = (0..<1000).map { _ in Self.seal([UInt8](repeating: 0, count: 24), place, cipher) }
@@ -68,8 +68,8 @@ import Testing
         #expect(Set(sealed.map { $0[..<24] }).count == 1000)
     }
 
-    /// What is not authentic is not handed out.
-    @Test func nothingIsLeftOfADamagedRecord() {
+    /// Output that is not authentic is withheld.
+    @Test func damagedRecordLeavesOnlyZeros() {
         let cipher = RecordCipher(key: key)
         let place = RecordPlace(kind: .page, number: 1)
         var sealed = Self.seal([UInt8](repeating: 7, count: 4056), place, cipher)
@@ -79,7 +79,7 @@ import Testing
         #expect(plain.allSatisfy { $0 == 0 })
     }
 
-    @Test func shorterThanANonceAndATagIsNoRecord() {
+    @Test func tooShortRecordsAreRejected() {
         let cipher = RecordCipher(key: key)
         for count in 0..<RecordCipher.overhead {
             #expect(

@@ -6,7 +6,7 @@ import SealedPages
 import Store
 import TestSupport
 
-/// A folder of its own for the databases of one test, gone with it or with its process, and a key for them.
+/// A folder for the databases of one test with their key, deleted with this object or its process.
 final class SealedFolder: Sendable {
     private let folder: TemporaryFolder
     var path: String { folder.path }

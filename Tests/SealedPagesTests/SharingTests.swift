@@ -6,11 +6,11 @@ import Store
 import TestSupport
 import Testing
 
-/// Several connections and processes on one sealed database, as on a plain one.
+/// Several connections and processes on one sealed database, compared with a plain one.
 @Suite struct SharingTests {
     let folder = SealedFolder()
 
-    /// One step of a schedule. What it does follows from its number.
+    /// One step of a schedule, determined by its number.
     private struct Step {
         let seed: UInt64
 
@@ -37,7 +37,7 @@ import Testing
 
     private struct Undone: Error {}
 
-    /// `CHATFS_SEALED_SCHEDULES`: how many.
+    /// `CHATFS_SEALED_SCHEDULES`: the number of schedules.
     private static let schedules: [UInt64] = {
         let count = getenv("CHATFS_SEALED_SCHEDULES").flatMap { UInt64(String(cString: $0)) }
         return Array(1...max(1, count ?? 4))
@@ -51,10 +51,9 @@ import Testing
         }
     }
 
-    /// Whoever is next writes, undoes, reads, checkpoints or opens the database anew; a plain one beside it does the
-    /// same.
+    /// Random writers write, roll back, read, checkpoint or reopen the database; a plain database does the same.
     @Test(arguments: schedules)
-    func twoWritersInAnyOrderWriteWhatTheyWouldInClear(_ seed: UInt64) throws {
+    func twoWritersMatchAPlainDatabase(_ seed: UInt64) throws {
         let other = SealedFolder()
         var random = SeededGenerator(state: seed)
         var sealed = [try folder.open(), try folder.open(durability: .eventual)]
@@ -85,9 +84,9 @@ import Testing
         #expect(try sealed[0].integrity() == ["ok"])
     }
 
-    /// Larger than SQLite's cache: pages go to the log in the middle of the transaction, and again when they change,
-    /// and the checksums of all frames behind them are written anew.
-    @Test func aTransactionLargerThanTheCacheIsWholeOrNothing() throws {
+    /// Larger than SQLite's cache: pages go to the log during the transaction and again after changes, which rewrites
+    /// the checksums of later frames.
+    @Test func transactionsLargerThanTheCacheAreAtomic() throws {
         let database = try folder.open()
         try database.transaction { connection in
             try connection.executeScript("PRAGMA cache_size = 10")
@@ -110,7 +109,7 @@ import Testing
             }
         }
         try database.transaction { try write($0, "third") }
-        // As a killed process leaves it: the log is read from its beginning, with its checksums.
+        // As after a kill: the log is read from its start, with checksums.
         let copy = folder.path + "/copy.db"
         try Files.write(Files.read(folder.database), to: copy)
         try Files.write(Files.read(folder.log), to: copy + "-wal")
@@ -121,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func writersInManyThreadsLoseNothing() async throws {
+    @Test func writersInManyThreadsLoseNoRows() async throws {
         let folder = folder
         try await withThrowingTaskGroup(of: Void.self) { group in
             for writer in 0..<4 {
