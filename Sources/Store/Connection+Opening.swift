@@ -6,7 +6,7 @@ import Posix
 import SealedPages
 
 extension Connection {
-    /// Opens a database, or makes an empty one.
+    /// Opens a database, or creates an empty one.
     convenience init(path: String, key: SecretBytes?) throws(StoreError) {
         SealedVFS.prepareMemory()
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -30,8 +30,8 @@ extension Connection {
         try checked(result)
     }
 
-    /// Whether the file that is open in clear begins as a sealed one does. Asked of SQLite's own file: closing another
-    /// descriptor of it would drop the locks of this process (fcntl(2)).
+    /// Whether a file opened without a key is a sealed database. Reads through SQLite's file, because closing another
+    /// descriptor would drop this process's locks (fcntl(2)).
     var isSealed: Bool {
         var pointer: UnsafeMutablePointer<sqlite3_file>?
         guard sqlite3_file_control(handle, nil, SQLITE_FCNTL_FILE_POINTER, &pointer) == SQLITE_OK,
@@ -51,9 +51,9 @@ extension Connection {
         try closeToOthers(path)
     }
 
-    /// Makes the file with mode 0600 (the journal's files inherit it), or closes an open one to
-    /// others. Never opens a file that exists: closing any descriptor of it would drop the locks
-    /// that this process holds on it through another connection (fcntl(2)).
+    /// Creates the file with mode 0600 (journal files inherit it), or removes others' permissions from an existing
+    /// file. Never opens an existing file, because closing a descriptor would drop locks of another connection in this
+    /// process (fcntl(2)).
     private static func makeFile(_ path: String) throws(StoreError) {
         do throws(SystemError) {
             _ = try OpenFile(path, flags: O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
@@ -66,10 +66,10 @@ extension Connection {
     private static func closeToOthers(_ path: String) throws(StoreError) {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw StoreError(.notAllowed, "The database is not a plain file.")
+            throw StoreError(.notAllowed, "The database is not a regular file.")
         }
         if status.st_mode & 0o077 != 0, chmod(path, 0o600) != 0 {
-            throw StoreError(.notAllowed, "The database is open to others and belongs to somebody else.")
+            throw StoreError(.notAllowed, "The database belongs to another user and others can read it.")
         }
     }
 }

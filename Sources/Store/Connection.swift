@@ -2,8 +2,7 @@ import Base
 import CSQLite
 import Glibc
 
-/// What a transaction works with. Lives inside `Database`, which hands it to one thread at a time;
-/// keeping it beyond the closure is a mistake.
+/// A connection inside a transaction. `Database` passes it to one thread at a time. Do not keep it after the closure.
 ///
 /// Every statement throws `.constraint`, `.busy`, `.diskFull`, `.damaged`, `.damagedPage`, `.notAllowed`,
 /// `.inputOutput`, `.noMemory`, `.tooManyFiles`, `.invalidStatement`.
@@ -13,22 +12,21 @@ import Glibc
 ///     }
 public final class Connection {
     let handle: OpaquePointer
-    /// Prepared statements by their text. One in use is out of the cache, so the same text may be
-    /// run again inside a row closure.
+    /// Prepared statements by text. A statement in use is removed, so the same text can run again inside a row closure.
     private var idle: [String: PreparedStatement] = [:]
-    /// More distinct texts than a module has; what exceeds it is finalised after use.
+    /// More than the distinct texts of a module. Further statements are finalized after use.
     private static let maxIdleStatements = 256
 
     init(handle: OpaquePointer) { self.handle = handle }
 
-    /// The texts of statements that were run and can be run again.
+    /// The texts of cached statements.
     var preparedTexts: [String] { idle.keys.sorted() }
 
     deinit { close() }
 
     private(set) var isClosed = false
 
-    /// The last connection to a database empties its journal and removes it.
+    /// Closes the connection. The last connection to a database empties and deletes its journal.
     func close() {
         guard !isClosed else { return }
         isClosed = true
@@ -36,14 +34,14 @@ public final class Connection {
         sqlite3_close_v2(handle)
     }
 
-    /// Runs one statement to its end, rows ignored. Returns how many rows it changed.
-    /// - Throws: as every statement.
+    /// Runs one statement and ignores its rows. Returns the number of changed rows.
+    /// - Throws: The errors of every statement.
     @discardableResult
     public func execute(_ sql: String, _ values: (any SQLBindable)?...) throws(StoreError) -> Int {
         try execute(sql, with: values)
     }
 
-    /// The same for as many values as there are.
+    /// Runs a statement with an array of values.
     @discardableResult
     func execute(_ sql: String, with values: [(any SQLBindable)?]) throws(StoreError) -> Int {
         try withStatement(sql, values) { statement throws(StoreError) in
@@ -52,8 +50,8 @@ public final class Connection {
         return Int(sqlite3_changes(handle))
     }
 
-    /// All rows of a query.
-    /// - Throws: `StoreError` as every statement; what `row` throws.
+    /// Returns all rows of a query.
+    /// - Throws: The errors of every statement; the errors of `row`.
     public func query<Result>(
         _ sql: String, _ values: (any SQLBindable)?..., row: (borrowing Row) throws -> Result
     ) throws -> [Result] {
@@ -65,8 +63,8 @@ public final class Connection {
         return results
     }
 
-    /// The first row of a query, or nil when there is none.
-    /// - Throws: as `query`.
+    /// Returns the first row of a query, or nil.
+    /// - Throws: The errors of `query`.
     public func first<Result>(
         _ sql: String, _ values: (any SQLBindable)?..., row: (borrowing Row) throws -> Result
     ) throws -> Result? {
@@ -76,23 +74,23 @@ public final class Connection {
         return try step(statement) ? try row(Row(statement: statement)) : nil
     }
 
-    /// Whether a query has a row.
-    /// - Throws: as every statement.
+    /// Returns whether a query has a row.
+    /// - Throws: The errors of every statement.
     public func exists(_ sql: String, _ values: (any SQLBindable)?...) throws(StoreError) -> Bool {
         var found = false
         try withStatement(sql, values) { statement throws(StoreError) in found = try step(statement) }
         return found
     }
 
-    /// The row id that the last INSERT made.
+    /// The row id of the last INSERT.
     public var lastInsertedID: Int64 { sqlite3_last_insert_rowid(handle) }
 
-    /// How many rows were ever inserted, changed or deleted through this connection: as long as it stays the same, and
-    /// nobody else writes to the database, what was read is still there.
+    /// The number of rows inserted, changed or deleted through this connection. While it is constant and no other
+    /// connection writes, earlier reads stay valid.
     public var changedRowCount: Int64 { sqlite3_total_changes64(handle) }
 
-    /// Runs several statements separated by semicolons; for schemas.
-    /// - Throws: as every statement; what came before the one that fails was done.
+    /// Runs several statements separated by semicolons, for schemas.
+    /// - Throws: The errors of every statement. Statements before the failed one have taken effect.
     public func executeScript(_ sql: String) throws(StoreError) {
         try checked(sqlite3_exec(handle, sql, nil, nil, nil))
     }
@@ -115,7 +113,7 @@ public final class Connection {
         try checked(
             sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil))
         guard let statement else {
-            throw StoreError(.invalidStatement, "The database was given an empty statement.")
+            throw StoreError(.invalidStatement, "A database statement is empty.")
         }
         return PreparedStatement(handle: statement)
     }
@@ -132,7 +130,7 @@ public final class Connection {
     ) throws(StoreError) {
         let statement = prepared.handle
         guard values.count == Int(sqlite3_bind_parameter_count(statement)) else {
-            throw StoreError(.invalidStatement, "A statement was given the wrong number of values.")
+            throw StoreError(.invalidStatement, "A database statement has the wrong number of values.")
         }
         for (index, value) in values.enumerated() {
             let position = Int32(index + 1)
@@ -150,7 +148,7 @@ public final class Connection {
                 }
                 try checked(result)
             case .blob(let bytes) where bytes.isEmpty:
-                // A nil pointer would bind NULL instead of no bytes.
+                // A nil pointer would bind NULL instead of an empty blob.
                 try checked(sqlite3_bind_zeroblob(statement, position, 0))
             case .blob(let bytes):
                 let result = bytes.withUnsafeBytes {
@@ -163,7 +161,7 @@ public final class Connection {
         }
     }
 
-    /// Moves to the next row; false at the end.
+    /// Moves to the next row. Returns false at the end.
     private func step(_ statement: PreparedStatement) throws(StoreError) -> Bool {
         errno = 0
         let result = sqlite3_step(statement.handle)
@@ -174,7 +172,7 @@ public final class Connection {
         }
     }
 
-    /// - Parameter call: of SQLite. What the system said before it is not its own.
+    /// - Parameter call: An SQLite call. `errno` is cleared before it.
     func checked(_ call: @autoclosure () -> Int32) throws(StoreError) {
         errno = 0
         let result = call()
@@ -182,7 +180,7 @@ public final class Connection {
     }
 
     private func failure(_ result: Int32) -> StoreError {
-        // A failing commit does not keep its errno for `sqlite3_system_errno`.
+        // A failed commit does not set `sqlite3_system_errno`.
         let last = errno
         let systemError = sqlite3_system_errno(handle)
         return StoreError(
@@ -191,7 +189,7 @@ public final class Connection {
     }
 }
 
-/// Where an empty text lies: a nil pointer would bind NULL.
+/// The address of an empty text: a nil pointer would bind NULL.
 private nonisolated(unsafe) let emptyText: UnsafePointer<CChar> = {
     // Safe: written once before it is shared, never changed, never freed.
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: 1)

@@ -2,9 +2,9 @@ import Cryptography
 import Glibc
 
 extension Database {
-    /// Whether a database opens with this key, which is found out without changing it. Nothing happens where there is
-    /// none. Blocks.
-    /// - Throws: as `init`.
+    /// Checks whether a database opens with this key, without changing it. Does nothing if there is no database.
+    /// Blocks.
+    /// - Throws: The errors of `init`.
     public static func probe(path: String, key: SecretBytes?) throws(StoreError) {
         guard access(path, F_OK) == 0 else { return }
         let connection = try Connection(path: path, key: key)
@@ -13,8 +13,8 @@ extension Database {
         _ = try connection.exists("SELECT 1 FROM sqlite_schema")
     }
 
-    /// Whether a file is a sealed database, by its beginning. False where there is none, and where it cannot be read.
-    /// SQLite opens it: to close a descriptor of one's own would drop the locks that this process has on it. Blocks.
+    /// Returns whether a file is a sealed database. Returns false if it does not exist or cannot be read. Reads through
+    /// SQLite, because closing another descriptor would drop this process's locks. Blocks.
     public static func isSealed(path: String) -> Bool {
         guard access(path, F_OK) == 0, let connection = try? Connection(path: path, key: nil) else {
             return false

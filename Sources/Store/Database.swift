@@ -5,23 +5,21 @@ import Glibc
 import Posix
 import SealedPages
 
-/// A SQLite database behind one connection. All calls block (disk, write locks of other processes):
-/// from async code go through `ThreadPool.shared.run`. Any thread may call; one call runs at a time. Calls
-/// inside a transaction of the same thread go through its `Connection`; anything else would wait for
-/// itself, so it is a fatal error.
+/// A SQLite database with one connection. All calls block (disk, write locks of other processes), so async code calls
+/// them through `ThreadPool.shared.run`. Thread-safe; one call runs at a time. Calls inside a transaction use its
+/// `Connection`; a nested call on the database is a fatal error instead of a deadlock.
 ///
-/// Files are made 0600; deleted content is overwritten (`secure_delete`); the journal is a WAL.
+/// Files have mode 0600. Deleted content is overwritten (`secure_delete`). The journal is a WAL.
 public final class Database: @unchecked Sendable {
-    /// When a transaction is safe against a power cut. Against the end of the process all are.
+    /// The time from which a transaction survives a power cut. All transactions survive the end of the process.
     public enum Durability: Sendable {
         /// When `transaction` returns.
         case full
-        /// Some time later, in order; for what can be made again, such as an index.
+        /// Some time later, in order. For data that can be rebuilt, such as an index.
         case eventual
     }
 
-    // Safe: `connection` is used only by the thread that holds `mutex`, which checks for a thread
-    // that would wait for itself.
+    // Safe: only the thread that holds `mutex` uses `connection`.
     private let connection: Connection
     private let mutex = PthreadMutex(refusesRelocking: true)
     private let lockClass: LockClass
@@ -30,21 +28,22 @@ public final class Database: @unchecked Sendable {
     /// The `synchronous` setting between transactions.
     private let usual: String
     private let busyTimeout: Duration
-    /// For changes that free space.
+    /// Reserved space for changes that free space.
     private let reserve: ReservedSpace?
     private static let checkpointTimeout = Duration.milliseconds(250)
 
-    /// Opens or makes the database and brings its schema up to date.
+    /// Opens or creates the database and applies missing migrations.
     ///
     /// - Parameters:
-    ///   - key: 32 random bytes with which the database and its journal are sealed (`SealedVFS`); nil: they are in
-    ///     clear. It stays in locked memory until the database is closed.
-    ///   - consent: to changes of the schema that cannot be undone; a copy is made before (`MigrationCopy`).
-    ///   - reservesSpace: so that `freeingTransaction` works on a full disk: 256 KiB are kept beside the database.
-    ///   - busyTimeout: how long to wait for other processes' write transactions.
-    /// - Throws: `.wrongVersion` when a newer version of the program wrote it, or consent is missing; `.damaged`, `.damagedPage`,
-    ///   `.notADatabase`, `.wrongKey`, `.encrypted`, `.notEncrypted`, `.diskFull`, `.notAllowed`, `.noMemory`,
-    ///   `.tooManyFiles`.
+    ///   - key: 32 random bytes that seal the database and its journal (`SealedVFS`), or nil for a plain database.
+    ///     Stays in locked memory until the database is closed.
+    ///   - consent: Consent to irreversible migrations. A copy is made first (`MigrationCopy`).
+    ///   - reservesSpace: Whether to reserve 256 KiB next to the database, so that `freeingTransaction` works on a full
+    ///     disk.
+    ///   - busyTimeout: The maximum wait for write transactions of other processes.
+    /// - Throws: `.wrongVersion` if a newer version of the program wrote it or consent is missing; `.damaged`,
+    ///   `.damagedPage`, `.notADatabase`, `.wrongKey`, `.encrypted`, `.notEncrypted`, `.diskFull`, `.notAllowed`,
+    ///   `.noMemory`, `.tooManyFiles`.
     public init(
         path: String, migrations: [Migration], key: SecretBytes? = nil, durability: Durability = .full,
         consent: MigrationConsent = .given, reservesSpace: Bool = false, busyTimeout: Duration = .seconds(10),
@@ -57,8 +56,7 @@ public final class Database: @unchecked Sendable {
         connection = try Connection(path: path, key: key)
         Self.wait(busyTimeout, onBehalfOf: connection.handle)
         do {
-            // secure_delete before anything is written; the size limit keeps old pages from staying in
-            // the journal for long.
+            // Set secure_delete before any write. The size limit soon removes old pages from the journal.
             try connection.executeScript(
                 """
                 PRAGMA secure_delete = ON;
@@ -69,13 +67,13 @@ public final class Database: @unchecked Sendable {
                 PRAGMA journal_size_limit = 0;
                 PRAGMA synchronous = \(usual);
                 """)
-            // Pages that SQLite no longer has must be unsealed again, which costs more than reading them does.
+            // Decrypting an evicted page again costs more than reading it, so the cache is larger.
             if key != nil { try connection.executeScript("PRAGMA cache_size = -8192") }
             try enterWriteAheadLog(within: busyTimeout)
             try transaction { connection in
                 if let step = try connection.nextFinal(of: migrations) {
                     guard consent == .given else { throw StoreError.unconfirmedMigration }
-                    // Nobody else writes meanwhile.
+                    // The transaction excludes other writers.
                     try MigrationCopy.make(of: path, key: key, before: step.name)
                 }
                 try connection.migrate(through: migrations)
@@ -87,12 +85,12 @@ public final class Database: @unchecked Sendable {
         reserve?.take()
     }
 
-    /// A transaction after which something outside of the database takes less room, such as the file of a row that goes:
-    /// a full disk does not refuse it as long as there is reserved space.
+    /// Runs a transaction that frees space outside the database, such as a deleted row's file. Works on a full disk
+    /// while there is reserved space.
     /// - Parameters:
-    ///   - durably: as `durableTransaction`.
-    ///   - body: may be run twice.
-    /// - Throws: as `transaction`.
+    ///   - durably: Whether to commit like `durableTransaction`.
+    ///   - body: The work, which may run twice.
+    /// - Throws: The errors of `transaction`.
     @discardableResult
     public func freeingTransaction<Result>(
         durably: Bool = false, _ body: (Connection) throws -> Result
@@ -102,7 +100,7 @@ public final class Database: @unchecked Sendable {
             return try run("BEGIN IMMEDIATE", synchronous: synchronous, body)
         } catch let error where Self.isFullDisk(error) {
             guard let reserve, reserve.release() else { throw error }
-            // Whatever comes of it, the journal gives its room back, for the next time.
+            // Truncate the journal in any case, to reserve the space again.
             defer {
                 try? checkpoint()
                 reserve.take()
@@ -111,53 +109,50 @@ public final class Database: @unchecked Sendable {
         }
     }
 
-    /// Takes the space again that `freeingTransaction` has used, where there is some.
+    /// Reserves the space again that `freeingTransaction` used, if the disk has room.
     public func reserveSpace() { reserve?.take() }
 
     private static func isFullDisk(_ error: any Error) -> Bool {
         (error as? StoreError)?.code == .diskFull || (error as? SystemError)?.isFullDisk == true
     }
 
-    /// Runs `body` in an IMMEDIATE transaction: all of it takes effect, or, when it throws, nothing.
-    /// Nobody else writes meanwhile.
-    /// - Throws: what `body` throws, and `StoreError` of beginning and committing.
+    /// Runs `body` in an IMMEDIATE transaction, which excludes other writers. An error rolls back all changes.
+    /// - Throws: The errors of `body`; `StoreError` of BEGIN and COMMIT.
     @discardableResult
     public func transaction<Result>(_ body: (Connection) throws -> Result) throws -> Result {
         try run("BEGIN IMMEDIATE", body)
     }
 
-    /// The same, safe against a power cut when it returns, also in a database of `.eventual`
-    /// durability; everything that was committed before is then safe as well, since the journal is
-    /// one file in order.
-    /// - Throws: as `transaction`.
+    /// Runs a transaction that survives a power cut when it returns, also with `.eventual` durability. All earlier
+    /// commits survive too, because the journal is one sequential file.
+    /// - Throws: The errors of `transaction`.
     @discardableResult
     public func durableTransaction<Result>(_ body: (Connection) throws -> Result) throws -> Result {
         try run("BEGIN IMMEDIATE", synchronous: "FULL", body)
     }
 
-    /// Runs `body` on one snapshot of the database. It must not write.
-    /// - Throws: as `transaction`.
+    /// Runs `body` on one snapshot of the database. `body` must not write.
+    /// - Throws: The errors of `transaction`.
     public func read<Result>(_ body: (Connection) throws -> Result) throws -> Result {
         try run("BEGIN", body)
     }
 
-    /// Commits a transaction that is written though it changes nothing, durably. It takes the place of one in the
-    /// journal whose process was killed after its last write and before the others could see it: for them it never
-    /// happened, but after a power cut SQLite would find it and take it for committed. To be called before anything
-    /// outside of the database is destroyed because no row speaks of it.
+    /// Commits a durable transaction that changes nothing but writes a page. It overwrites journal frames of a process
+    /// that was killed between its last write and the publication of its commit. Other processes never saw that commit,
+    /// but SQLite would recover it after a power cut. Call it before deleting external data that no row references.
     /// - Throws: `StoreError`.
     public func commitOverUnfinished() throws {
         try durableTransaction { connection in
             let version = try connection.first("PRAGMA user_version") { $0.integer("user_version") } ?? 0
-            // Setting it writes its page, whatever it was.
+            // Setting the version writes its page even if the value is equal.
             try connection.executeScript("PRAGMA user_version = \(version)")
         }
     }
 
-    /// Moves the journal's content into the database file and empties the journal, so that what was
-    /// deleted is gone from it too. Waits a quarter of a second for others who read or write, at most; then it does
-    /// what it can beside them, and the next one does the rest.
-    /// - Throws: `.notAllowed` after `close`; as every statement of a `Connection`.
+    /// Moves the journal into the database file and truncates it, so that deleted content is gone from it too. Waits at
+    /// most a quarter of a second for other readers and writers. It then does a partial checkpoint, and the next call
+    /// does the rest.
+    /// - Throws: `.notAllowed` after `close`; the errors of every statement of a `Connection`.
     public func checkpoint() throws(StoreError) {
         lock()
         defer { unlock() }
@@ -167,9 +162,8 @@ public final class Database: @unchecked Sendable {
         try connection.executeScript("PRAGMA wal_checkpoint(TRUNCATE)")
     }
 
-    /// Ends the use of this database, for a process that goes on or never drops its last reference: the
-    /// journal goes into the file and, when nobody else has the database open, disappears. Later calls
-    /// throw `.notAllowed`. Waits for a transaction under way.
+    /// Closes the database, for a process that continues or never drops its last reference. The last connection moves
+    /// the journal into the file and deletes it. Later calls throw `.notAllowed`. Waits for an active transaction.
     public func close() {
         lock()
         defer { unlock() }
@@ -188,7 +182,7 @@ public final class Database: @unchecked Sendable {
         try requireOpen()
         // The setting cannot change inside a transaction.
         if let synchronous { try connection.executeScript("PRAGMA synchronous = \(synchronous)") }
-        // Where that fails, later changes only wait for the disk longer than they must.
+        // If this fails, later commits only wait longer for the disk.
         defer { if synchronous != nil { try? connection.executeScript("PRAGMA synchronous = \(usual)") } }
         try connection.execute(begin)
         do {
@@ -196,14 +190,14 @@ public final class Database: @unchecked Sendable {
             try connection.execute("COMMIT")
             return result
         } catch {
-            // A full disk makes SQLite roll back by itself. Where it cannot, the next BEGIN says so.
+            // SQLite rolls back on its own if the disk is full. If this ROLLBACK fails, the next BEGIN fails too.
             if sqlite3_get_autocommit(connection.handle) == 0 { try? connection.executeScript("ROLLBACK") }
             throw error
         }
     }
 
-    /// Asks again every millisecond at first, then every five: SQLite's own steps grow to a tenth of a
-    /// second, far longer than the transactions of the other process that is waited for.
+    /// Retries every millisecond at first, then every five. SQLite's own delays grow to 100 ms, far longer than another
+    /// process's transactions.
     private static func wait(_ timeout: Duration, onBehalfOf handle: OpaquePointer) {
         let looks = Int(timeout / .milliseconds(5))
         sqlite3_busy_handler(
@@ -227,11 +221,11 @@ public final class Database: @unchecked Sendable {
         lockClass.didUnlock(mutex.address)
     }
 
-    /// Whether the calling thread is inside a transaction of this database, where nothing slow may be done.
+    /// Whether the calling thread is inside a transaction of this database, where slow work is not allowed.
     public var isInTransaction: Bool { holder.withLock { $0 == pthread_self() } }
 
-    /// The switch to the write-ahead log needs the file for itself for a moment, and SQLite does not
-    /// apply the busy timeout to it: two processes that open a new database at once meet here.
+    /// Switches to WAL mode. The switch needs exclusive access, and SQLite does not apply the busy timeout to it. This
+    /// matters when two processes open a new database at once.
     private func enterWriteAheadLog(within timeout: Duration) throws(StoreError) {
         let end = ContinuousClock.now + timeout
         while true {

@@ -3,24 +3,23 @@ import CSQLite
 import Cryptography
 import Glibc
 
-/// Looks through a database that its owner may have open at the same time. Changes nothing, makes nothing, and needs no
-/// schema: for who checks a file that may be damaged. Blocks.
+/// Checks a database that its owner may have open. Changes nothing and needs no schema. Blocks.
 public enum DatabaseCheck {
-    /// Reads every page, and compares tables with their indexes and references with what they name
-    /// (`PRAGMA integrity_check`, `foreign_key_check`); pages of an encrypted database are authenticated by that. In
-    /// clear, bytes that changed within a value are not noticed: SQLite has no checksums.
+    /// Reads every page and compares tables with indexes and foreign keys (`PRAGMA integrity_check`,
+    /// `foreign_key_check`). Authenticates the pages of an encrypted database. In a plain one, changed bytes within a
+    /// value stay undetected, because SQLite has no checksums.
     ///
     /// - Parameters:
-    ///   - path: of a database that exists.
-    ///   - key: with which it is sealed; nil: it is in clear.
-    /// - Returns: what is wrong with it, at most `limit` sentences of SQLite, which hold numbers of pages and names of
-    ///   tables and nothing of what is stored; empty when all is right.
-    /// - Throws: `.notAllowed` where there is no file; `.busy`, `.noMemory`, `.tooManyFiles`, `.wrongKey`,
-    ///   `.encrypted`, `.notEncrypted`. Damage is not thrown.
+    ///   - path: The path of an existing database.
+    ///   - key: The key that seals it, or nil for a plain database.
+    /// - Returns: At most `limit` problems in SQLite's words, with page numbers and table names but no content. Empty
+    ///   if there are none.
+    /// - Throws: `.notAllowed` if the file does not exist; `.busy`, `.noMemory`, `.tooManyFiles`, `.wrongKey`,
+    ///   `.encrypted`, `.notEncrypted`. Damage is returned instead.
     public static func problems(
         path: String, key: SecretBytes? = nil, limit: Int = 20
     ) throws(StoreError) -> [String] {
-        guard access(path, F_OK) == 0 else { throw StoreError(.notAllowed, "There is no such database.") }
+        guard access(path, F_OK) == 0 else { throw StoreError(.notAllowed, "The database does not exist.") }
         do {
             let connection = try Connection(path: path, key: key)
             defer { connection.close() }
@@ -29,7 +28,7 @@ public enum DatabaseCheck {
             let pages = try connection.query("PRAGMA integrity_check(\(limit))") {
                 $0.text("integrity_check")
             }
-            // Only a database that is whole can be asked what its rows refer to.
+            // Check references only in an intact database.
             guard pages == ["ok"] else { return Array(pages.prefix(limit)) }
             let references = try connection.query("PRAGMA foreign_key_check") { row in
                 "a row of '\(row.text("table"))' refers to one of '\(row.text("parent"))' that is not there"

@@ -3,24 +3,24 @@ import CSQLite
 import Cryptography
 import Glibc
 
-/// Copies a database row by row into a new one, under another key or none: how one in clear becomes a sealed one, and
-/// the other way round. (SQLite's own ways copy pages, and a sealed page holds less.) Blocks.
+/// Copies a database row by row into a new one with another key or none, which encrypts or decrypts it. SQLite's own
+/// copies work on pages, and a sealed page holds fewer bytes. Blocks.
 ///
-/// What is read is one snapshot, so others may use the database meanwhile. Row numbers, the numbers that
-/// AUTOINCREMENT gives next, indexes, triggers and views are the same afterwards. Virtual tables are not copied.
+/// Reads one snapshot, so others may use the database meanwhile. Row ids, AUTOINCREMENT counters, indexes, triggers and
+/// views are preserved. Virtual tables are not copied.
 public enum DatabaseCopy {
-    /// Rows that are committed together: the journal stays small.
+    /// The number of rows per commit, which keeps the journal small.
     private static let batch = 5_000
 
-    /// The copy is complete, checked against what it was made of, and safe against a power cut when this returns. When
-    /// it throws, what there is of it is for the caller to remove.
+    /// Copies a database. The copy is complete, verified and durable when this returns. After an error, the caller
+    /// deletes its remains.
     ///
     /// - Parameters:
-    ///   - source: a database that exists.
-    ///   - key: of the source; nil: it is in clear.
-    ///   - target: nothing is there yet. Its folder is not synchronised.
-    ///   - targetKey: nil: it will be in clear.
-    /// - Throws: as `Database`; `.damaged` too where the copy is not what it was made of.
+    ///   - source: The path of an existing database.
+    ///   - key: The key of the source, or nil for a plain one.
+    ///   - target: A path that does not exist. Its folder is not synchronized.
+    ///   - targetKey: The key of the copy, or nil for a plain one.
+    /// - Throws: The errors of `Database`; `.damaged` also if the copy differs from the source.
     public static func make(
         from source: String, key: SecretBytes?, to target: String, key targetKey: SecretBytes?
     ) throws(StoreError) {
@@ -32,7 +32,7 @@ public enum DatabaseCopy {
         try make(from: old, to: target, key: targetKey)
     }
 
-    /// - Parameter old: in a transaction, which is its snapshot.
+    /// - Parameter old: A connection in a transaction, which is the snapshot.
     static func make(
         from old: Connection, to target: String, key targetKey: SecretBytes?
     ) throws(StoreError) {
@@ -62,7 +62,7 @@ public enum DatabaseCopy {
         }
     }
 
-    /// Of all tables with rows of their own, `sqlite_sequence` last: inserting into others changes it.
+    /// Returns all tables with rows, `sqlite_sequence` last because inserts into other tables change it.
     private static func names(of connection: Connection) throws -> [String] {
         try connection.query(
             """
@@ -82,7 +82,7 @@ public enum DatabaseCopy {
             """
         ) { $0.text("sql") }
         guard !found.contains(where: { $0.uppercased().hasPrefix("CREATE VIRTUAL") }) else {
-            throw StoreError(.invalidStatement, "The database has a table of a kind that cannot be copied.")
+            throw StoreError(.invalidStatement, "The database has a virtual table, which cannot be copied.")
         }
         return found
     }
@@ -99,7 +99,7 @@ public enum DatabaseCopy {
             "SELECT 1 FROM pragma_table_list WHERE schema = 'main' AND name = ? AND wr = 0", table)
         if hasNumbers, !columns.contains("\"rowid\"") { columns.insert("rowid", at: 0) }
         let list = columns.joined(separator: ", ")
-        // There from the first table with AUTOINCREMENT on, and filled as rows are copied.
+        // The first AUTOINCREMENT table created it, and copied rows filled it.
         if table == "sqlite_sequence" { try new.executeScript("DELETE FROM sqlite_sequence") }
         let reader = try Statement("SELECT \(list) FROM \(quoted(table))", old)
         let marks = columns.map { _ in "?" }.joined(separator: ", ")
@@ -117,19 +117,19 @@ public enum DatabaseCopy {
     private static func verify(_ new: Connection, against old: Connection, _ tables: [String]) throws {
         let said = try new.query("PRAGMA integrity_check(1)") { $0.text("integrity_check") }
         guard said == ["ok"] else {
-            throw StoreError(.damaged, "The copy of the database is damaged: check the disk and try again.")
+            throw StoreError(.damaged, "The copy of the database is damaged; check the disk and try again.")
         }
         for table in tables {
             let counts = try [new, old].map { connection in
                 try connection.first("SELECT count(*) AS count FROM \(quoted(table))") { $0.integer("count") }
             }
             guard counts[0] == counts[1] else {
-                throw StoreError(.damaged, "The copy of the database is not complete: try again.")
+                throw StoreError(.damaged, "The copy of the database is incomplete; try again.")
             }
         }
     }
 
-    /// A statement of one copy, finalised with it. One thread, as its connection.
+    /// A statement of one copy, finalized on release. Used by one thread, like its connection.
     private final class Statement {
         private let handle: OpaquePointer
         private let connection: Connection
@@ -150,7 +150,7 @@ public enum DatabaseCopy {
             return result == SQLITE_ROW
         }
 
-        /// The values go over as they are, whatever their types.
+        /// Inserts the values unchanged, with their types.
         func insert(rowOf reader: Statement, _ count: Int) throws(StoreError) {
             for index in 0..<Int32(count) {
                 try connection.checked(

@@ -3,25 +3,24 @@ import CSQLite
 import Cryptography
 import Glibc
 
-/// One moment of several databases that other processes write to: each is read as it was then, however long that takes.
-/// All are as a kill of everybody at that moment would have left them, and not each at a moment of its own. Who writes
-/// waits for some milliseconds while it is taken, and for nothing afterwards.
+/// A consistent snapshot of several databases that other processes write to, as a crash at that moment would have left
+/// them all. Writers wait some milliseconds while it is taken, and not at all afterwards.
 ///
-/// One thread. Blocks.
+/// Used by one thread. Blocks.
 public final class DatabaseMoment {
-    /// By the paths of the databases.
+    /// Readers by database path.
     private var readers: [String: Connection] = [:]
 
-    /// Short: who waits for one of them may have another.
+    /// Short, in milliseconds, because a process that waits for one lock may hold another.
     private static let timeout: Int32 = 50
     private static let pauses: ClosedRange<UInt32> = 5_000...50_000
 
     /// - Parameters:
-    ///   - sources: the paths of the databases, all of which exist. Asked again when nobody can write any more.
-    ///   - key: of all of them; nil: they are in clear.
-    ///   - limit: how long it is tried while others write.
-    ///   - body: what belongs to the same moment; nobody can write before it ends.
-    /// - Throws: as `Database`, `.busy` too; what `sources` and `body` throw.
+    ///   - sources: Returns the paths of the existing databases. Called again when all writers are excluded.
+    ///   - key: The key of all databases, or nil for plain ones.
+    ///   - limit: The maximum time of the attempts while others write.
+    ///   - body: Work that belongs to the same moment. Writers are excluded until it returns.
+    /// - Throws: The errors of `Database`, including `.busy`; the errors of `sources` and `body`.
     public init(
         of sources: () throws -> [String], key: SecretBytes?, limit: Duration = .seconds(30),
         whileNobodyWrites body: () throws -> Void = {}
@@ -31,7 +30,7 @@ public final class DatabaseMoment {
             do {
                 if try take(try sources(), key, sources, body) { return }
             } catch let error as StoreError where error.code == .busy && ContinuousClock.now < end {
-                // All locks are given up before they are tried again: nobody waits for us and we for them.
+                // Release all locks before the next attempt, which prevents a deadlock.
             }
             close()
             usleep(.random(in: Self.pauses))
@@ -45,12 +44,12 @@ public final class DatabaseMoment {
         readers = [:]
     }
 
-    /// False: there is another database by now.
+    /// Returns false if the list of databases changed.
     private func take(
         _ paths: [String], _ key: SecretBytes?, _ sources: () throws -> [String], _ body: () throws -> Void
     ) throws -> Bool {
         var writers: [Connection] = []
-        // A transaction that changed nothing leaves nothing.
+        // A transaction without changes leaves no trace.
         defer { for writer in writers { writer.close() } }
         for path in paths {
             let writer = try Self.open(path, key)
@@ -77,11 +76,11 @@ public final class DatabaseMoment {
 
     public func has(_ source: String) -> Bool { readers[source] != nil }
 
-    /// Copies one of them as it was, once; see `DatabaseCopy`.
-    /// - Throws: `.notAllowed` for one that was not there, or was copied already; as `DatabaseCopy.make`.
+    /// Copies one of the databases at that moment, once; see `DatabaseCopy`.
+    /// - Throws: `.notAllowed` for an unknown or copied database; the errors of `DatabaseCopy.make`.
     public func copy(_ source: String, to target: String, key: SecretBytes?) throws(StoreError) {
         guard let reader = readers.removeValue(forKey: source) else {
-            throw StoreError(.notAllowed, "The database was not there at that moment.")
+            throw StoreError(.notAllowed, "The database is not part of the snapshot.")
         }
         defer { reader.close() }
         try DatabaseCopy.make(from: reader, to: target, key: key)

@@ -1,11 +1,10 @@
-/// One step of a schema. Steps are numbered by their place in the list, from 1; a step that has been
-/// released is never changed, new ones are added at the end.
+/// One step of a schema, numbered by its place in the list from 1. Released steps never change; new ones are appended.
 public struct Migration: Sendable {
-    /// Kept in the version table, to tell two histories apart.
+    /// Stored in the version table, to distinguish different histories.
     public let name: String
     /// SQL statements separated by semicolons.
     public let script: String
-    /// Whether it drops what was stored, so that nobody can go back to where it was: a copy is made first.
+    /// Whether the step deletes stored data, so that it cannot be undone. A copy is made first.
     public let isFinal: Bool
 
     public init(_ name: String, _ script: String, isFinal: Bool = false) {
@@ -15,13 +14,13 @@ public struct Migration: Sendable {
     }
 }
 
-/// Whether a database of an earlier version may be changed in a way that cannot be undone.
+/// The consent to irreversible changes of an older database.
 public enum MigrationConsent: Sendable {
     case given, missing
 }
 
 extension Connection {
-    /// The last of the steps before it that cannot be undone; nil in a new database, and where there is none.
+    /// Returns the last pending irreversible step, or nil if there is none or the database is new.
     func nextFinal(of migrations: [Migration]) throws -> Migration? {
         guard try exists("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'") else { return nil }
         let applied =
@@ -29,7 +28,7 @@ extension Connection {
         return applied == 0 ? nil : migrations.dropFirst(applied).last(where: \.isFinal)
     }
 
-    /// Brings the schema to the last of `migrations`. Inside a transaction.
+    /// Applies all pending migrations. Call inside a transaction.
     func migrate(through migrations: [Migration]) throws {
         try executeScript(
             """
@@ -39,11 +38,11 @@ extension Connection {
         let applied = try query("SELECT name FROM schema_version ORDER BY number") { $0.text("name") }
         guard applied.count <= migrations.count else {
             throw StoreError(
-                .wrongVersion, "The data was written by a newer version of ChatFS: update ChatFS.")
+                .wrongVersion, "The data was written by a newer version of ChatFS; update ChatFS.")
         }
         guard applied == migrations.prefix(applied.count).map(\.name) else {
             throw StoreError(
-                .wrongVersion, "The data was written by another version of ChatFS: use that version.")
+                .wrongVersion, "The data was written by another version of ChatFS; use that version.")
         }
         for (index, migration) in migrations.enumerated().dropFirst(applied.count) {
             try executeScript(migration.script)

@@ -3,11 +3,10 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The copy of a database that is made before a change of its schema that cannot be undone: beside it, under the same
-/// key, `NAME-before-STEP.db`. Who wants the earlier version of the program back gives it the name of the database.
-/// Blocks.
+/// A copy of a database made before an irreversible migration: next to it, with the same key, named
+/// `NAME-before-STEP.db`. To return to the earlier version of the program, rename it to the database. Blocks.
 public enum MigrationCopy {
-    /// How long it is kept: what is deleted meanwhile is still in it.
+    /// The time for which it is kept. It still contains content that was deleted meanwhile.
     public static let age = Duration.seconds(7 * 86_400)
 
     private static let word = "-before-"
@@ -19,8 +18,8 @@ public enum MigrationCopy {
         return "\(stem)\(word)\(step).db"
     }
 
-    /// Durable when it returns. What a killed process left of one is made anew.
-    /// - Throws: `.diskFull` and others of `DatabaseCopy`; nothing is there then.
+    /// Creates a durable copy. Replaces the remains of a killed process.
+    /// - Throws: `.diskFull` and other errors of `DatabaseCopy`; no copy exists then.
     static func make(of database: String, key: SecretBytes?, before step: String) throws(StoreError) {
         let copy = path(of: database, before: step)
         remove(copy)
@@ -37,7 +36,7 @@ public enum MigrationCopy {
         }
     }
 
-    /// Removes those of a folder that are older than `age`.
+    /// Deletes copies in a folder that are older than `age`.
     public static func sweep(_ folder: OpenFile, now: Timestamp) {
         for name in (try? PrivateFolder.names(in: folder)) ?? [] where name.contains(word) {
             var status = stat()

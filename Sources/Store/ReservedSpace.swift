@@ -1,18 +1,18 @@
 import Glibc
 import Posix
 
-/// A file beside a database that only takes room, which a full disk gives to changes that free some: without it nothing
-/// could be deleted there. Blocks; one thread at a time.
+/// A file next to a database that reserves disk space. A full disk releases it for changes that free space; otherwise
+/// nothing could be deleted there. Blocks; one thread at a time.
 struct ReservedSpace: Sendable {
-    /// A deletion writes some pages of the database into its journal.
+    /// In bytes. A deletion writes several database pages to the journal.
     static let size = 256 << 10
 
     private let path: String
 
-    /// - Parameter path: of the database.
+    /// - Parameter path: The path of the database.
     init(besides path: String) { self.path = path + "-reserve" }
 
-    /// Takes the room where it is not taken yet. A full disk has none: then the next call takes it.
+    /// Reserves the space if it is not reserved yet. On a full disk a later call does it.
     func take() {
         guard let file = try? OpenFile(path, flags: O_RDWR | O_CREAT) else { return }
         var status = stat()
@@ -20,14 +20,14 @@ struct ReservedSpace: Sendable {
         else {
             return
         }
-        // A disk that is nearly full has room for a part of it.
+        // A nearly full disk may have room for a part of it.
         for part in [1, 2, 4] {
             if posix_fallocate(file.descriptor, 0, Self.size / part) == 0 { return }
             ftruncate(file.descriptor, 0)
         }
     }
 
-    /// Gives the room back. False where there was none.
+    /// Releases the space. Returns false if none was reserved.
     func release() -> Bool {
         guard let file = try? OpenFile(path, flags: O_RDWR), let status = try? file.status(),
             status.st_size > 0

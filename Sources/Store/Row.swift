@@ -1,15 +1,14 @@
 import Base
 import CSQLite
 
-/// One row of a result, valid inside the closure that is given it. Columns go by the names that the query gives
-/// them (`AS` where two tables have the same):
+/// One row of a result, valid inside its closure. Columns are read by name (`AS` if two tables share one):
 ///
 ///     let files = try connection.query("SELECT name, size FROM file WHERE item = ?", item) { row in
 ///         (name: row.text("name"), size: row.unsigned("size"))
 ///     }
 ///
-/// A name that the query does not have ends the program. Values of another type than asked are converted as
-/// SQLite does; NULL reads as 0, "" or no bytes where the result cannot be nil.
+/// An unknown name is a fatal error. SQLite converts values of other types. NULL reads as 0, "" or no bytes unless the
+/// result is optional.
 public struct Row: ~Copyable {
     let statement: PreparedStatement
 
@@ -39,9 +38,9 @@ public struct Row: ~Copyable {
         timestampOrNil(statement.position(of: column))
     }
 
-    /// One of the values that a column can have.
+    /// Reads an enumeration's word.
     ///
-    /// - Throws: `.damaged` for any other.
+    /// - Throws: `.damaged` for an unknown word.
     @inlinable
     public func value<Value: RawRepresentable<String>>(
         _ column: StaticString, as type: Value.Type = Value.self
@@ -52,7 +51,7 @@ public struct Row: ~Copyable {
         return value
     }
 
-    /// What stands there instead may be anything, so it is not repeated.
+    /// The unknown value may be private, so the message omits it.
     @usableFromInline
     static func unknownValue(in column: StaticString) -> StoreError {
         StoreError(
@@ -60,7 +59,7 @@ public struct Row: ~Copyable {
             "The database is corrupt: a row has an unknown value for '\(column)'. Restore it from a backup.")
     }
 
-    /// The same for a column that may be NULL.
+    /// Reads an enumeration's word from a column that may be NULL.
     ///
     /// - Throws: `.damaged`.
     @inlinable

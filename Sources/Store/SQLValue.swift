@@ -9,7 +9,7 @@ public enum SQLValue: Hashable, Sendable {
     case blob([UInt8])
 }
 
-/// What can stand for a `?` of a statement. A nil binds NULL.
+/// A value for a `?` in a statement. nil binds NULL.
 public protocol SQLBindable {
     var sqlValue: SQLValue { get }
 }
@@ -30,8 +30,8 @@ extension UInt32: SQLBindable {
     public var sqlValue: SQLValue { .integer(Int64(self)) }
 }
 
-/// Kept bit for bit (SQLite has no unsigned numbers): values above 2^63 come back through
-/// `Row.unsigned`, but sort as negative ones.
+/// Stored bit for bit (SQLite has no unsigned integers). Values from 2^63 are read with `Row.unsigned` and sort as
+/// negative ones.
 extension UInt64: SQLBindable {
     public var sqlValue: SQLValue { .integer(Int64(bitPattern: self)) }
 }
@@ -52,17 +52,17 @@ extension [UInt8]: SQLBindable {
     public var sqlValue: SQLValue { .blob(self) }
 }
 
-/// As nanoseconds since 1970.
+/// Nanoseconds since 1970.
 extension Timestamp: SQLBindable {
     public var sqlValue: SQLValue { .integer(nanoseconds) }
 }
 
-/// As nanoseconds.
+/// Nanoseconds.
 extension ElapsedTime: SQLBindable {
     public var sqlValue: SQLValue { .integer(nanoseconds) }
 }
 
-/// For enumerations whose words are stored; `Row.value` reads them back.
+/// For enumerations stored by their words, read with `Row.value`.
 extension SQLBindable where Self: RawRepresentable, RawValue == String {
     public var sqlValue: SQLValue { .text(rawValue) }
 }

@@ -4,43 +4,43 @@ import Glibc
 import Posix
 import SealedPages
 
-/// A database that could not do what it was asked. What had begun is rolled back: nothing changed.
+/// A database error. The transaction was rolled back.
 public struct StoreError: DescribedError {
     public enum Code: Hashable, Sendable {
-        /// The disk, the quota or the file size limit.
+        /// The disk, the quota or the file size limit is exhausted.
         case diskFull
-        /// Another connection kept the write lock longer than the busy timeout, or was always faster.
+        /// Another connection held the write lock longer than the busy timeout.
         case busy
-        /// For SQLite, or for the system beneath it.
+        /// SQLite or the system is out of memory.
         case noMemory
-        /// This process, or the whole system, has as many files open as it may.
+        /// The process or the system has too many open files.
         case tooManyFiles
-        /// Corrupt, no database at all, or with a value that the program never writes.
+        /// The file is corrupt, no database, or has an invalid value.
         case damaged
-        /// A page of an encrypted database is not what was written there.
+        /// A page of an encrypted database is not authentic.
         case damagedPage
-        /// Opened with a key: something else, an empty file too.
+        /// A file opened with a key is no database, or empty.
         case notADatabase
-        /// An encrypted database, with another key.
+        /// An encrypted database with another key.
         case wrongKey
-        /// An encrypted database, opened without a key.
+        /// An encrypted database opened without a key.
         case encrypted
-        /// A database in clear, opened with a key.
+        /// A plain database opened with a key.
         case notEncrypted
-        /// Written by a newer version of the program, or by an earlier one, and consent to the change is missing.
+        /// Written by a newer version of the program, or by an earlier one without consent to migrate.
         case wrongVersion
-        /// A UNIQUE, CHECK, NOT NULL or FOREIGN KEY rule refused the change.
+        /// A UNIQUE, CHECK, NOT NULL or FOREIGN KEY rule rejected the change.
         case constraint
-        /// The file cannot be opened, made or written with these permissions.
+        /// Permissions prevent opening, creating or writing the file.
         case notAllowed
         case inputOutput
-        /// A wrong statement: a mistake in the program.
+        /// A statement is wrong: a bug in the program.
         case invalidStatement
     }
 
     public let code: Code
     public let sentence: String
-    /// The extended result code of SQLite (`sqlite3.h`), 0 when SQLite was not asked.
+    /// The extended result code of SQLite (`sqlite3.h`), or 0 for other errors.
     public let resultCode: Int32
     public let cause: (any Error)?
 
@@ -51,56 +51,58 @@ public struct StoreError: DescribedError {
         self.cause = cause
     }
 
-    /// What SQLite says about the last call on `connection`, in words for a person. `systemError` is
-    /// the errno beneath: SQLite reports a full quota and a size limit as plain I/O errors.
+    /// Maps a result of SQLite to an error.
+    /// - Parameters:
+    ///   - message: SQLite's message about the last call.
+    ///   - systemError: The underlying errno, because SQLite reports a full quota and a size limit as plain I/O errors.
     init(resultCode: Int32, message: String, systemError: Int32) {
         let code: Code
         let sentence: String
         switch resultCode & 0xff {
         case SQLITE_FULL:
-            (code, sentence) = (.diskFull, "The disk is full: free some space and try again.")
+            (code, sentence) = (.diskFull, "The disk is full; free some space and try again.")
         case SQLITE_IOERR where resultCode == SealedVFS.damagedPage:
             (code, sentence) = (
                 .damagedPage,
-                "A page of the encrypted database or of its journal is damaged: restore it from a backup."
+                "A page of the encrypted database or its journal is damaged; restore it from a backup."
             )
         case SQLITE_NOMEM: (code, sentence) = Self.noMemory
         case SQLITE_IOERR where resultCode == Self.inputOutputWithoutMemory:
             (code, sentence) = Self.noMemory
         case SQLITE_IOERR where [ENOSPC, EDQUOT, EFBIG].contains(systemError):
-            (code, sentence) = (.diskFull, "The disk or its quota is full: free some space and try again.")
+            (code, sentence) = (.diskFull, "The disk or its quota is full; free some space and try again.")
         case SQLITE_IOERR where systemError == ENOMEM, SQLITE_CANTOPEN where systemError == ENOMEM:
             (code, sentence) = Self.noMemory
         case SQLITE_IOERR where Self.areTooManyFiles(systemError),
             SQLITE_CANTOPEN where Self.areTooManyFiles(systemError):
             (code, sentence) = (
                 .tooManyFiles,
-                "The database cannot be opened, because too many files are open: end other programs and try again."
+                "The database cannot be opened because too many files are open; end other programs and try again."
             )
         case SQLITE_IOERR:
             let reason = systemError == 0 ? "" : ": \(String(cString: strerror(systemError)))"
             (code, sentence) = (.inputOutput, "The database could not be read or written\(reason).")
-        // The last: others began so often to use the journal that it was given up.
+        // SQLITE_PROTOCOL: SQLite gave up after losing too many races for the journal.
         case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL:
-            (code, sentence) = (.busy, "Another process is using the database for too long; try again.")
+            (code, sentence) = (.busy, "Another process locked the database for too long; try again.")
         case SQLITE_CORRUPT, SQLITE_NOTADB:
             (code, sentence) = (
                 .damaged,
-                "The database is corrupt or is not a database: restore it from a backup or remove it."
+                "The database is corrupt or not a database; restore it from a backup or delete it."
             )
         case SQLITE_CONSTRAINT:
-            (code, sentence) = (.constraint, "The database refused a change (\(message)).")
+            (code, sentence) = (.constraint, "The database rejected a change (\(message)).")
         case SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_READONLY, SQLITE_AUTH:
-            (code, sentence) = (.notAllowed, "The database cannot be opened for writing: check who owns it.")
+            (code, sentence) = (.notAllowed, "The database cannot be opened for writing; check its owner.")
         default:
             (code, sentence) = (
-                .invalidStatement, "The database did not understand a statement (\(message))."
+                .invalidStatement, "The database rejected a statement (\(message))."
             )
         }
         self.init(code, sentence, resultCode: resultCode)
     }
 
-    /// A file that the VFS refused, or could not make.
+    /// Maps an error of the VFS.
     init(_ error: SealedPagesError) {
         let code: Code =
             switch error.code {
@@ -114,7 +116,7 @@ public struct StoreError: DescribedError {
         self.init(code, error.sentence, cause: error)
     }
 
-    /// A file that could not be made or looked at.
+    /// Maps an error of a system call.
     init(_ error: SystemError) { self.init(Self.code(of: error), error.sentence, cause: error) }
 
     private static func code(of error: SystemError) -> Code {
@@ -127,7 +129,7 @@ public struct StoreError: DescribedError {
     }
 
     static let noMemory = (
-        Code.noMemory, "There is not enough memory for the database: close other programs and try again."
+        Code.noMemory, "Not enough memory for the database; close other programs and try again."
     )
     /// SQLITE_IOERR_NOMEM, which Swift cannot import.
     private static let inputOutputWithoutMemory = SQLITE_IOERR | 12 << 8
@@ -138,9 +140,9 @@ public struct StoreError: DescribedError {
 
     static let unconfirmedMigration = StoreError(
         .wrongVersion,
-        "The data was written by an earlier version of ChatFS, which cannot use it any more once this one has: give "
-            + "--confirm-migration. A copy of what there is stays beside it for a week.")
+        "The data was written by an earlier version of ChatFS, which cannot use it after this version has; confirm with "
+            + "--confirm-migration. A copy of the data stays next to it for a week.")
 
     static let encrypted = StoreError(
-        .encrypted, "The database is encrypted, and was opened without a key: unlock it first.")
+        .encrypted, "The database is encrypted; unlock it first.")
 }

@@ -1,9 +1,9 @@
 import Base
 
-/// Time as a database counts it: it goes on over restarts, and no wall clock moves it. Processes that have the same
-/// database open count alike. Safe to use from any thread.
+/// Elapsed time stored in a database. It continues across restarts and ignores wall clock changes. Processes with the
+/// same database share it. Thread-safe.
 public final class StoredClock: Sendable {
-    /// Its table, for migrations: it never changes.
+    /// The schema of its table, for migrations. It never changes.
     public static let schema = """
         CREATE TABLE elapsed_time (
             id INTEGER PRIMARY KEY CHECK (id = 1), boot TEXT NOT NULL, reading INTEGER NOT NULL, time INTEGER NOT NULL
@@ -12,16 +12,16 @@ public final class StoredClock: Sendable {
 
     private struct State {
         var count: ElapsedTimeCount
-        /// What of it is in the database; nil: nothing of this start. What is not, a start of the machine forgets.
+        /// The time in the database, or nil if none of this boot. A reboot forgets time that was not stored.
         var kept: ElapsedTime?
     }
 
     private let clock: any BootClock
     private let state: Lock<State>
-    /// It is written so often at most.
+    /// The minimum time between two writes.
     public static let step = Duration.seconds(600)
 
-    /// Goes on where the database has come to; the next change of the database writes down that it does. Blocks.
+    /// Continues from the stored time. The next change of the database stores that. Blocks.
     public init(_ clock: any BootClock, in database: Database) throws(StoreError) {
         self.clock = clock
         let reading = clock.reading()
@@ -48,8 +48,8 @@ public final class StoredClock: Sendable {
         return state.withLock { $0.count.advance(to: reading) }
     }
 
-    /// The same, written down with a transaction that is under way, where that is due. Should it be undone, less time has
-    /// passed after the next start of the machine.
+    /// Returns the time and stores it in an active transaction if due. After a rollback, less time has passed at the
+    /// next boot.
     public func keep(in connection: Connection) throws(StoreError) -> ElapsedTime {
         let reading = clock.reading()
         let (now, due) = state.withLock { state in

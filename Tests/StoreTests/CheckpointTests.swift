@@ -6,7 +6,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Emptying the journal beside others")
+@Suite("Checkpoints with concurrent users")
 struct CheckpointTests {
     private let folder = ScratchFolder()
 
@@ -24,7 +24,7 @@ struct CheckpointTests {
         }
     }
 
-    @Test("with nobody else the journal is empty afterwards")
+    @Test("without other users the journal is empty afterwards")
     func alone() throws {
         let database = try folder.database()
         try fill(database)
@@ -34,8 +34,8 @@ struct CheckpointTests {
         #expect(try database.count("folder") == 50)
     }
 
-    /// Its busy timeout is an hour: a checkpoint that waited for it would never end here.
-    @Test("beside a reader it does what it can and does not wait for its end", .timeLimit(.minutes(10)))
+    /// The busy timeout is an hour, so a checkpoint that waited for it would never end.
+    @Test("a reader makes the checkpoint partial", .timeLimit(.minutes(10)))
     func besideReader() throws {
         let database = try folder.database(busyTimeout: .seconds(3600))
         let reader = try folder.database()
@@ -46,7 +46,7 @@ struct CheckpointTests {
                 try fill(database)
                 try database.checkpoint()
             }
-            // What the reader sees is still what there was.
+            // The reader still sees the old content.
             #expect(
                 try connection.first("SELECT count(*) AS count FROM folder") { $0.integer("count") } == 50)
         }
@@ -56,7 +56,7 @@ struct CheckpointTests {
         #expect(try reader.count("folder") == 100)
     }
 
-    @Test("beside a writer too, who is not disturbed", .timeLimit(.minutes(10)))
+    @Test("a writer is not disturbed by a checkpoint", .timeLimit(.minutes(10)))
     func besideWriter() throws {
         let database = try folder.database(busyTimeout: .seconds(3600))
         let writer = try folder.database()
@@ -70,7 +70,7 @@ struct CheckpointTests {
         #expect(try journalSize() == 0)
     }
 
-    @Test("the timeout for writers is what it was after a checkpoint")
+    @Test("a checkpoint restores the busy timeout")
     func timeoutStays() throws {
         let first = try folder.database()
         let second = try folder.database(busyTimeout: .milliseconds(20))
@@ -84,7 +84,7 @@ struct CheckpointTests {
                 #expect(error?.code == .busy)
             }
         }
-        // Who waits longer than a checkpoint may gets the lock when it is free.
+        // A writer with a longer timeout gets the lock when it is free.
         let third = try folder.database(busyTimeout: .seconds(60))
         try third.checkpoint()
         let isHeld = Monitor(false)

@@ -6,8 +6,8 @@ import Testing
 
 @testable import Store
 
-/// Databases of random tables and rows, copied from one key to another and back.
-@Suite("A copy of a database has everything that the database has")
+/// Databases with random tables and rows, copied from key to key and back.
+@Suite("Complete copies of databases")
 struct CopyModelTests {
     private static let names = [
         "plain", "with space", "quo\"te", "select", "é", "e\u{301}", "x'y", "sqlite", "tab\tle",
@@ -49,7 +49,7 @@ struct CopyModelTests {
         }
     }
 
-    /// Everything in it, as text.
+    /// Returns the whole content as text.
     private static func content(_ path: String, _ key: SecretBytes?) throws -> [String] {
         let database = try Database(path: path, migrations: [], key: key)
         defer { database.close() }
@@ -72,7 +72,7 @@ struct CopyModelTests {
         }
     }
 
-    @Test("from clear to sealed, to another key, and back to clear", arguments: 0..<12 as Range<UInt64>)
+    @Test("plain to sealed, to another key, and back", arguments: 0..<12 as Range<UInt64>)
     func roundTrip(seed: UInt64) throws {
         var random = SeededGenerator(state: seed + 1)
         let folder = try TemporaryFolder()
@@ -88,7 +88,7 @@ struct CopyModelTests {
             #expect(try Self.content(folder.path("\(step).db"), keys[step]) == expected, "step \(step)")
             #expect(try DatabaseCheck.problems(path: folder.path("\(step).db"), key: keys[step]) == [])
         }
-        // And the one that was copied is as it was.
+        // The source is unchanged.
         #expect(try Self.content(folder.path("0.db"), nil) == expected)
     }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Store
 
-@Suite("A database is looked through without being changed")
+@Suite("Checking a database")
 struct DatabaseCheckTests {
     private static let schema = [
         Migration(
@@ -35,7 +35,7 @@ struct DatabaseCheckTests {
         try file.write(try file.read(count: 1, at: offset).map { $0 ^ 1 }, at: offset)
     }
 
-    @Test("one that is whole has no problems, also while somebody writes")
+    @Test("an intact database has no problems while being written")
     func whole() throws {
         let folder = try TemporaryFolder()
         let path = try Self.filled(folder)
@@ -49,7 +49,7 @@ struct DatabaseCheckTests {
         #expect(access(folder.path("nowhere"), F_OK) != 0)
     }
 
-    @Test("a page, an index and a reference that are wrong are found")
+    @Test("wrong pages, indexes and references are found")
     func damaged() throws {
         let folder = try TemporaryFolder()
         let path = try Self.filled(folder)
@@ -65,7 +65,7 @@ struct DatabaseCheckTests {
         #expect(try DatabaseCheck.problems(path: path) != [])
     }
 
-    @Test("every bit of a sealed one counts, and another key is no damage")
+    @Test("every changed bit of a sealed database is found")
     func sealed() throws {
         let folder = try TemporaryFolder()
         let key = SecretBytes([UInt8](repeating: 9, count: 32))

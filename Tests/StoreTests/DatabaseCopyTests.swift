@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-/// Copies of databases under other keys.
+/// Copies of databases with other keys.
 @Suite struct DatabaseCopyTests {
     private let folder = ScratchFolder()
     private var source: String { folder.path + "/notes.db" }
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(
-        "whatever key there was and will be, the rows are the same",
+        "rows are equal with any pair of keys",
         arguments: [(false, true), (true, false), (true, true), (false, false)])
     func rows(wasSealed: Bool, isSealed: Bool) throws {
         let key = wasSealed ? SecretBytes(randomCount: 32) : nil
@@ -53,7 +53,7 @@ import Testing
         #expect(access(target + "-wal", F_OK) != 0)
     }
 
-    @Test("who writes meanwhile is not in it, and is not held up")
+    @Test("concurrent writes are neither copied nor delayed")
     func snapshot() throws {
         let key = SecretBytes(randomCount: 32)
         let database = try fill(key, rows: 10)
@@ -62,7 +62,7 @@ import Testing
         #expect(try lines(target, key).count == 11)
     }
 
-    @Test("a wrong key, another file and a table of another kind are refused, and the source stays")
+    @Test("invalid sources are rejected and unchanged")
     func refused() throws {
         let key = SecretBytes(randomCount: 32)
         try fill(key, rows: 10).close()
@@ -85,7 +85,7 @@ import Testing
         #expect(code(virtual, nil) == .invalidStatement)
     }
 
-    @Test("a look at a database changes nothing and makes nothing")
+    @Test("a probe changes nothing")
     func probe() throws {
         let key = SecretBytes(randomCount: 32)
         try Database.probe(path: source, key: key)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Store
 
-@Suite("One moment of several databases")
+@Suite("Snapshots of several databases")
 struct DatabaseMomentTests {
     private let folder = ScratchFolder()
     private static let names = ["a", "b", "c"]
@@ -33,7 +33,7 @@ struct DatabaseMomentTests {
     }
 
     @Test(
-        "who writes to one after the other meanwhile is nowhere further than where it comes first",
+        "the snapshot respects the order of writes",
         arguments: [true, false])
     func order(isSealed: Bool) async throws {
         let key = isSealed ? SecretBytes(randomCount: 32) : nil
@@ -58,7 +58,7 @@ struct DatabaseMomentTests {
         for database in databases { database.close() }
     }
 
-    @Test("what others do afterwards holds nobody up and is not in it, and each is copied once")
+    @Test("later writes are neither delayed nor included")
     func afterwards() throws {
         let databases = try made(Self.names, key: nil)
         var held = 0
@@ -82,7 +82,7 @@ struct DatabaseMomentTests {
         #expect(error?.code == .notAllowed && access(path("x"), F_OK) != 0)
     }
 
-    @Test("a database that is made meanwhile belongs to it")
+    @Test("a database created meanwhile is included")
     func another() throws {
         let key = SecretBytes(randomCount: 32)
         _ = try made(["a"], key: key)
@@ -96,7 +96,7 @@ struct DatabaseMomentTests {
         #expect(moment.has(path("a")) && moment.has(path("b")) && !moment.has(path("c")))
     }
 
-    @Test("who never lets others write is not waited for without an end, and a wrong key is told")
+    @Test("endless write locks and wrong keys are errors")
     func obstacles() throws {
         let databases = try made(Self.names, key: nil)
         func code(_ key: SecretBytes?) -> StoreError.Code? {
@@ -110,7 +110,7 @@ struct DatabaseMomentTests {
         try databases[1].transaction { _ in #expect(code(nil) == .busy) }
         #expect(code(nil) == nil)
         #expect(code(SecretBytes(randomCount: 32)) == .notEncrypted)
-        // Nobody is locked out by an attempt.
+        // Failed attempts hold no locks.
         for database in databases { try database.transaction(Self.add) }
     }
 }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct DatabaseTests {
     let folder = ScratchFolder()
 
-    @Test func everyKindOfValueComesBackAsItWasBound() throws {
+    @Test func valuesOfEachTypeRoundTrip() throws {
         let database = try folder.database()
         let text = "naïve \u{1F600} a\0b"
         try database.transaction { connection in
@@ -39,7 +39,7 @@ import Testing
         #expect(rows[1].4)
     }
 
-    @Test func aClosedDatabaseLeavesOneFileAndAnswersNobody() throws {
+    @Test func closedDatabaseLeavesOneFileAndThrows() throws {
         let database = try folder.database()
         try database.transaction { connection in
             try connection.execute("INSERT INTO folder (id, name) VALUES (1, 'a')")
@@ -52,7 +52,7 @@ import Testing
         #expect(try folder.database().count("folder") == 1)
     }
 
-    @Test func aThreadKnowsWhetherItIsInATransaction() throws {
+    @Test func isInTransactionIsPerThread() throws {
         let database = try folder.database()
         #expect(!database.isInTransaction)
         try database.read { _ in
@@ -67,7 +67,7 @@ import Testing
         #expect(!database.isInTransaction)
     }
 
-    @Test func aTransactionThatThrowsLeavesNothing() throws {
+    @Test func throwingTransactionRollsBack() throws {
         struct Change: Error {}
         let database = try folder.database()
         #expect(throws: Change.self) {
@@ -81,7 +81,7 @@ import Testing
         #expect(try database.count("folder") == 1)
     }
 
-    @Test func onlyADurableTransactionIsDurableInAnEventualDatabase() throws {
+    @Test func durableTransactionsSyncEventualDatabases() throws {
         let database = try folder.database(durability: .eventual)
         let setting = { (connection: Connection) in
             try connection.first("PRAGMA synchronous") { $0.integer("synchronous") }
@@ -93,7 +93,7 @@ import Testing
         #expect(try database.transaction(setting) == 1)
     }
 
-    @Test func theSameStatementCanRunInsideItsOwnRows() throws {
+    @Test func statementCanRunInsideItsOwnRows() throws {
         let database = try folder.database()
         let pairs = try database.transaction { connection in
             for name in ["a", "b"] { try connection.execute("INSERT INTO folder (name) VALUES (?)", name) }
@@ -107,7 +107,7 @@ import Testing
         #expect(pairs == ["aab", "bab"])
     }
 
-    @Test func brokenRulesAreConstraintErrorsAndForeignKeysHold() throws {
+    @Test func violatedRulesAreConstraintErrors() throws {
         let database = try folder.database()
         func code(_ sql: String) -> StoreError.Code? {
             do {
@@ -125,7 +125,7 @@ import Testing
         #expect(code("") == .invalidStatement)
     }
 
-    @Test func filesAreClosedToOthersAlsoWhenTheyWereOpen() throws {
+    @Test func filesBecomePrivate() throws {
         let path = folder.path + "/notes.db"
         do {
             let database = try folder.database()
@@ -141,7 +141,7 @@ import Testing
         #expect(status.st_mode & 0o777 == 0o600)
     }
 
-    @Test func deletedBytesAreGoneFromTheFilesAfterACheckpoint() throws {
+    @Test func checkpointRemovesDeletedBytes() throws {
         let secret = [UInt8](repeating: 0, count: 9000).indices.map {
             UInt8(truncatingIfNeeded: $0 &* 37 &+ 11)
         }
@@ -166,7 +166,7 @@ import Testing
         }
     }
 
-    @Test func calculationsOfManyThreadsTakeTurns() async throws {
+    @Test func transactionsOfManyThreadsAreSerialized() async throws {
         let database = try folder.database()
         try database.transaction { try $0.execute("INSERT INTO folder (id, name) VALUES (1, 'a')") }
         try await withThrowingTaskGroup(of: Void.self) { group in

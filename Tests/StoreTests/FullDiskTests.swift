@@ -5,9 +5,8 @@ import Store
 import Testing
 
 @Suite struct FullDiskTests {
-    /// A size limit acts like a full disk on one process without root's help, so it runs in a child:
-    /// this very test, in a process of its own.
-    @Test func aFullDiskIsSaidAndLosesNothingThatWasCommitted() async throws {
+    /// A file size limit acts like a full disk without root, so this test runs itself in a child process.
+    @Test func fullDiskKeepsCommittedContent() async throws {
         await #expect(processExitsWith: .success) {
             signal(SIGXFSZ, SIG_IGN)
             let folder = ScratchFolder()

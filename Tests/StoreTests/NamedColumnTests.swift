@@ -22,7 +22,7 @@ import Testing
         return database
     }
 
-    @Test func everyKindOfValueIsReadByTheNameOfItsColumn() throws {
+    @Test func valuesAreReadByColumnName() throws {
         let database = try filled()
         try database.read { connection in
             // In another order than selected, and twice.
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func oneStatementIsReadAtSeveralPlacesAndColumnsOfTwoTablesByTheirAliases() throws {
+    @Test func aliasesDistinguishColumnsOfTwoTables() throws {
         let database = try filled()
         let sql = """
             SELECT n.id, f.id AS folder_id, f.name FROM note n JOIN folder f ON f.id = n.folder ORDER BY n.id
@@ -73,8 +73,8 @@ import Testing
         }
     }
 
-    /// More columns than the table of positions begins with.
-    @Test func manyColumnsAreTold() throws {
+    /// More columns than the initial table of positions.
+    @Test func manyColumnsAreDistinguished() throws {
         let database = try folder.database()
         let names = (0..<40).map { "c\($0)" }
         let sql = "SELECT " + (0..<40).map { "\($0) AS c\($0)" }.joined(separator: ", ")
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func theWordsOfAnEnumerationComeBackAndAnyOtherIsDamage() throws {
+    @Test func unknownEnumerationWordsAreDamage() throws {
         let database = try filled()
         try database.transaction { connection in
             for colour in Colour.allCases {
@@ -117,10 +117,10 @@ import Testing
                 }
                 #expect(error?.code == .damaged)
                 #expect(error?.sentence.contains("'text'") == true)
-                // Whatever stands there is not for a log.
+                // The value itself stays out of the message.
                 if !word.isEmpty { #expect(error?.sentence.contains(word) == false) }
             }
-            // After an error within a row the statement can be run again.
+            // The statement can run again after an error in a row.
             try connection.execute("UPDATE note SET text = ? WHERE id = 7", Colour.red)
             #expect(
                 try connection.first("SELECT text FROM note WHERE id = 7") {

@@ -9,7 +9,7 @@ import Testing
     private let colour = Migration(
         "colour", "ALTER TABLE folder ADD COLUMN colour TEXT NOT NULL DEFAULT 'blue'")
 
-    @Test func anOlderDatabaseIsBroughtUpToDateWithItsContent() throws {
+    @Test func olderDatabaseIsMigratedWithItsContent() throws {
         do {
             let old = try folder.database([notes])
             try old.transaction { try $0.execute("INSERT INTO folder (name) VALUES ('a')") }
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func aNewerDatabaseIsLeftAloneAndSaysSo() throws {
+    @Test func newerDatabaseIsRejectedUnchanged() throws {
         _ = try folder.database([notes, colour])
         let error = #expect(throws: StoreError.self) { try folder.database([notes]) }
         #expect(error?.code == .wrongVersion)
@@ -37,11 +37,11 @@ import Testing
         try PrivateFolder.names(in: OpenFile(folder.path, flags: O_RDONLY)).filter { $0.contains("-before-") }
     }
 
-    @Test func beforeAChangeThatCannotBeUndoneACopyIsMadeThatTheEarlierVersionOpens() throws {
+    @Test func irreversibleMigrationLeavesACopy() throws {
         try folder.database([notes, colour]).transaction {
             try $0.execute("INSERT INTO folder (name, colour) VALUES ('a', 'red')")
         }
-        // What a killed process left of an earlier attempt.
+        // The remains of an attempt by a killed process.
         try OpenFile(folder.path + "/notes-before-final.db", flags: O_WRONLY | O_CREAT, mode: 0o600)
             .write([1, 2, 3], at: 0)
         _ = try folder.database([notes, colour, dropping])
@@ -51,13 +51,13 @@ import Testing
         let rows = try before.read { try $0.query("SELECT colour FROM folder") { $0.text("colour") } }
         #expect(rows == ["red"])
         before.close()
-        // Once is enough.
+        // One copy is enough.
         for name in try copies() { unlink(folder.path + "/" + name) }
         _ = try folder.database([notes, colour, dropping])
         #expect(try copies() == [])
     }
 
-    @Test func withoutConsentNothingIsChanged() throws {
+    @Test func migrationWithoutConsentChangesNothing() throws {
         _ = try folder.database([notes, colour])
         let error = #expect(throws: StoreError.self) {
             try Database(
@@ -66,13 +66,13 @@ import Testing
         #expect(error?.code == .wrongVersion && error?.sentence.contains("--confirm-migration") == true)
         #expect(try copies() == [])
         _ = try folder.database([notes, colour])
-        // What is new has nothing to be asked for.
+        // A new database needs no consent.
         _ = try Database(
             path: folder.path + "/new.db", migrations: [notes, colour, dropping], consent: .missing)
         #expect(try copies() == [])
     }
 
-    @Test func aCopyGoesAfterAWeek() throws {
+    @Test func migrationCopyExpiresAfterAWeek() throws {
         let directory = try OpenFile(folder.path, flags: O_RDONLY)
         _ = try OpenFile("notes-before-final.db", flags: O_WRONLY | O_CREAT, mode: 0o600, in: directory)
         _ = try OpenFile("notes-before-noon.txt", flags: O_WRONLY | O_CREAT, mode: 0o600, in: directory)
@@ -83,13 +83,13 @@ import Testing
         #expect(try copies() == ["notes-before-noon.txt"])
     }
 
-    @Test func aDatabaseOfAnotherHistoryIsRefused() throws {
+    @Test func databaseOfAnotherHistoryIsRejected() throws {
         _ = try folder.database([notes])
         let error = #expect(throws: StoreError.self) { try folder.database([colour]) }
         #expect(error?.code == .wrongVersion)
     }
 
-    @Test func aMigrationThatFailsChangesNothing() throws {
+    @Test func failedMigrationChangesNothing() throws {
         _ = try folder.database([notes])
         let broken = Migration(
             "broken", "CREATE TABLE extra (id INTEGER) STRICT; INSERT INTO nowhere VALUES (1)")
@@ -99,13 +99,13 @@ import Testing
     }
 
     @Test(arguments: ["not a database at all", String(repeating: "SQLite format 3\0", count: 600)])
-    func somethingElseUnderTheNameIsDamaged(content: String) throws {
+    func otherFilesAreDamagedDatabases(content: String) throws {
         try OpenFile(folder.path + "/notes.db", flags: O_WRONLY | O_CREAT).write(Array(content.utf8), at: 0)
         let error = #expect(throws: StoreError.self) { try folder.database() }
         #expect(error?.code == .damaged)
     }
 
-    @Test func aLinkOrAFolderUnderTheNameIsNotFollowed() throws {
+    @Test func linksAndFoldersAreRejected() throws {
         symlink("/etc/passwd", folder.path + "/notes.db")
         #expect(throws: StoreError.self) { try folder.database() }
         unlink(folder.path + "/notes.db")

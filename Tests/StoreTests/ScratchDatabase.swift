@@ -2,7 +2,7 @@ import Base
 import Store
 import TestSupport
 
-/// A folder of its own for the databases of one test, gone with it or with its process.
+/// A folder for the databases of one test, deleted with this object or its process.
 final class ScratchFolder: Sendable {
     private let folder: TemporaryFolder
     var path: String { folder.path }

@@ -8,7 +8,7 @@ import Testing
 @Suite struct SharingTests {
     let folder = ScratchFolder()
 
-    @Test func aNewDatabaseCanBeOpenedByManyAtOnce() async throws {
+    @Test func newDatabaseCanBeOpenedConcurrently() async throws {
         let folder = folder
         let path = folder.path + "/notes.db"
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -27,7 +27,7 @@ import Testing
         #expect(try folder.database().count("folder") == 8)
     }
 
-    @Test func twoConnectionsSeeEachOthersCommitsAndOnlyCommits() throws {
+    @Test func connectionsSeeOnlyCommits() throws {
         let first = try folder.database()
         let second = try folder.database()
         try first.transaction { connection in
@@ -37,7 +37,7 @@ import Testing
         #expect(try second.count("folder") == 1)
     }
 
-    @Test func whoWaitsTooLongForTheWriteLockIsTold() throws {
+    @Test func longWaitForTheWriteLockIsBusy() throws {
         let first = try folder.database()
         let second = try folder.database(busyTimeout: .zero)
         try first.transaction { connection in
@@ -53,9 +53,9 @@ import Testing
         #expect(try first.count("folder") == 2)
     }
 
-    @Test func aProcessKilledInATransactionLeavesOnlyWhatItCommitted() throws {
+    @Test func killedProcessLeavesOnlyCommits() throws {
         let database = try folder.database()
-        // The official shell as the other process: it commits one row, begins a second, and waits.
+        // Python's sqlite3 as the other process: it commits one row, starts a second and waits.
         var input: [Int32] = [0, 0]
         var output: [Int32] = [0, 0]
         try #require(pipe(&input) == 0 && pipe(&output) == 0)

@@ -6,12 +6,12 @@ import Testing
 
 @testable import Store
 
-@Suite("Statements and what they are given")
+@Suite("Statements and their values")
 struct StatementTests {
     private let folder = ScratchFolder()
 
     @Test(
-        "a statement with too many or too few values, an empty one and a wrong one are mistakes, and nothing changes"
+        "invalid statements change nothing"
     )
     func mistakes() throws {
         let database = try folder.database()
@@ -38,7 +38,7 @@ struct StatementTests {
         #expect(try database.count("folder") == 0)
     }
 
-    @Test("an error of who reads a row ends the query, and the statement can be used again")
+    @Test("an error in a row closure ends the query")
     func rowErrors() throws {
         struct Enough: Error {}
         let database = try folder.database()
@@ -65,7 +65,7 @@ struct StatementTests {
         }
     }
 
-    @Test("values that were bound are not left for the next use of a statement")
+    @Test("bindings are cleared after use")
     func bindings() throws {
         let database = try folder.database()
         try database.transaction { (connection) throws -> Void in
@@ -85,7 +85,7 @@ struct StatementTests {
         }
     }
 
-    @Test("how many rows a statement changed, and how many were ever changed")
+    @Test("changed rows are counted per statement and in total")
     func changes() throws {
         let database = try folder.database()
         try database.transaction { (connection) throws -> Void in
@@ -100,7 +100,7 @@ struct StatementTests {
         }
     }
 
-    @Test("more texts than are kept prepared go on working, each with its own values")
+    @Test("more statements than the cache holds work")
     func manyTexts() throws {
         let database = try folder.database()
         try database.transaction { (connection) throws -> Void in
@@ -115,7 +115,7 @@ struct StatementTests {
         }
     }
 
-    @Test("a value of another type is read as SQLite converts it, and nothing reads beyond it")
+    @Test("values of other types are converted")
     func conversions() throws {
         let database = try folder.database()
         try database.read { (connection) throws -> Void in
@@ -132,14 +132,14 @@ struct StatementTests {
                 ]
             }
             #expect(numbers == [0, 0, 900, 0, 1])
-            // No UTF-8, which an encoding of SQLite never writes, but a damaged page may hold.
+            // Invalid UTF-8, which SQLite never writes but a damaged page may hold.
             let broken = try connection.first("SELECT CAST(x'61FF62' AS TEXT) AS a") { $0.text("a") }
             #expect(broken == "a\u{FFFD}b")
             #expect(try connection.first("SELECT 1 AS a WHERE 0") { $0.integer("a") } == nil)
         }
     }
 
-    @Test("numbers and times keep every bit at their ends")
+    @Test("extreme numbers and times round-trip")
     func ends() throws {
         let database = try folder.database()
         try database.read { (connection) throws -> Void in
@@ -160,7 +160,7 @@ struct StatementTests {
         }
     }
 
-    @Test("a closed database tells everybody so, and who has it in a transaction closes it afterwards")
+    @Test("close waits for the transaction, then calls fail")
     func closed() throws {
         let database = try folder.database()
         database.close()

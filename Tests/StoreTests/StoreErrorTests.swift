@@ -6,16 +6,16 @@ import Testing
 
 @testable import Store
 
-/// Which of SQLite's results means what to a person, and that what passes by itself is not told as damage.
-@Suite("What went wrong is told as what it is")
+/// The mapping of SQLite results to errors; temporary conditions are not damage.
+@Suite("Store errors")
 struct StoreErrorTests {
     private static func code(_ result: Int32, _ system: Int32 = 0) -> StoreError.Code {
         StoreError(resultCode: result, message: "message", systemError: system).code
     }
 
-    /// Primary result codes, and some with what SQLite says more (https://sqlite.org/rescode.html).
+    /// Primary result codes, and some extended ones (https://sqlite.org/rescode.html).
     @Test(
-        "each result has its meaning, whatever more SQLite says of it",
+        "each result maps to its code",
         arguments: [
             (SQLITE_FULL, .diskFull), (SQLITE_BUSY, .busy), (SQLITE_LOCKED, .busy), (SQLITE_PROTOCOL, .busy),
             (SQLITE_BUSY | 1 << 8, .busy), (SQLITE_BUSY | 2 << 8, .busy), (SQLITE_NOMEM, .noMemory),
@@ -39,7 +39,7 @@ struct StoreErrorTests {
         #expect(error.sentence.hasSuffix(".") && !error.sentence.contains("\n"))
     }
 
-    @Test("what the system said beneath counts where files are opened, read and written, and nowhere else")
+    @Test("errno counts only for file operations")
     func systemErrors() {
         for system in [ENOSPC, EDQUOT, EFBIG] {
             #expect(Self.code(SQLITE_IOERR | 3 << 8, system) == .diskFull)
@@ -55,14 +55,14 @@ struct StoreErrorTests {
                 Self.code(result, EMFILE) == Self.code(result)
                     && Self.code(result, ENOMEM) == Self.code(result))
         }
-        // A page that is not what was written stays damage, whatever a call before it said.
+        // A damaged page stays damage after errors of earlier calls.
         #expect(Self.code(SQLITE_IOERR | 32 << 8, ENOSPC) == .damagedPage)
         let failed = StoreError(resultCode: SQLITE_IOERR, message: "", systemError: EIO)
         #expect(failed.sentence.contains(String(cString: strerror(EIO))))
     }
 
     @Test(
-        "a file that cannot be made is told by its errno",
+        "file creation errors map their errno",
         arguments: [
             (ENOSPC, .diskFull), (EDQUOT, .diskFull), (EFBIG, .diskFull), (EMFILE, .tooManyFiles),
             (ENFILE, .tooManyFiles), (ENOMEM, .noMemory), (EACCES, .notAllowed), (EROFS, .notAllowed),
@@ -76,8 +76,8 @@ struct StoreErrorTests {
     }
 }
 
-/// Each in a process of its own, whose limits are lowered.
-@Suite("A database where the system has no more to give")
+/// Each runs in a separate process with lower limits.
+@Suite("Exhausted resources")
 struct ExhaustedTests {
     private static func lowerFiles() throws -> [OpenFile] {
         var limit = rlimit(rlim_cur: 200, rlim_max: rlim_t.max)
@@ -92,7 +92,7 @@ struct ExhaustedTests {
         return held
     }
 
-    @Test("without a descriptor to spare it is too many files, of a new one and of one that is there")
+    @Test("no free descriptor is tooManyFiles")
     func files() async {
         await #expect(processExitsWith: .success) {
             let folder = ScratchFolder()
@@ -116,7 +116,7 @@ struct ExhaustedTests {
         }
     }
 
-    @Test("without memory it is that and no damage, and afterwards it goes on")
+    @Test("out of memory is not damage and recovers")
     func memory() async {
         await #expect(processExitsWith: .success) {
             let folder = ScratchFolder()
