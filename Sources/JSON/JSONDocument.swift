@@ -1,14 +1,13 @@
-/// A JSON text that was read once, as it came from outside: its bytes and a flat list of what is where.
-/// Strings and numbers are decoded when they are asked for, so a page of history costs what is used of it.
+/// A parsed JSON text: its bytes and a flat list of nodes. Strings and numbers are decoded on access, so a page of
+/// history costs only its used parts.
 ///
-/// Reading is total: any bytes give a document or nil, within the limits below. Of a repeated key the
-/// first counts.
+/// Any bytes give a document or nil, within the limits below. The first of several equal keys counts.
 public final class JSONDocument: Sendable {
-    /// Longest text in bytes: that of a WebSocket message.
+    /// The longest text in bytes, that of a WebSocket message.
     public static let maxLength = 64 << 20
-    /// Nested arrays and objects; the deepest of the chat API (a quote in a group's event) has about 12.
+    /// The maximum nesting of arrays and objects. The chat API uses about 12 levels.
     public static let deepest = 64
-    /// Values and keys in all: 16 bytes of memory each.
+    /// The maximum number of values and keys, each of 16 bytes of memory.
     public static let maxNodes = 4_000_000
 
     enum Kind: UInt8 {
@@ -17,17 +16,17 @@ public final class JSONDocument: Sendable {
 
     struct Node {
         var kind: Kind
-        /// Bytes of a number, or of a string without its quotes.
+        /// The bytes of a number, or of a string without its quotes.
         var start: Int32
         var end: Int32
-        /// Index of the node after this one and all that is inside.
+        /// The index of the node after this one and its content.
         var next: Int32
     }
 
     let bytes: [UInt8]
     let nodes: [Node]
 
-    /// nil for anything that is not exactly one JSON value with white space around it.
+    /// Returns nil unless the bytes are exactly one JSON value with optional white space around it.
     public init?(_ bytes: [UInt8]) {
         guard bytes.count <= Self.maxLength else { return nil }
         let nodes = bytes.withUnsafeBufferPointer { buffer -> [Node]? in
@@ -40,7 +39,7 @@ public final class JSONDocument: Sendable {
     }
 }
 
-/// Builds the list of nodes. Every read of a byte is checked against the end.
+/// Builds the list of nodes. Checks every read against the end.
 private struct JSONReader {
     let bytes: UnsafeBufferPointer<UInt8>
     var position = 0
@@ -127,7 +126,7 @@ private struct JSONReader {
         return true
     }
 
-    /// Digits, signs, dot and exponent; whether they make a number is seen when it is asked for.
+    /// Skips digits, signs, dot and exponent. Conversion to a number happens on access.
     private mutating func number() -> Bool {
         let start = position
         while let byte = current, Self.isOfNumber(byte) { position += 1 }
@@ -160,7 +159,7 @@ private struct JSONReader {
                 return true
             case UInt8(ascii: "\\"):
                 kind = .escapedString
-                // What follows is looked at when the string is asked for; a quote in it is no end.
+                // Escapes are decoded on access. An escaped quote does not end the string.
                 position += 2
             case 0..<0x20:
                 return false

@@ -1,5 +1,4 @@
-/// Writing JSON: the few shapes that commands and messages need. The text never holds a line break or NUL, whatever
-/// the values hold.
+/// Writes JSON for commands and messages. The text never contains a line break or NUL.
 public enum JSONText {
     public static func string(_ value: String) -> String {
         var text = "\""
@@ -20,12 +19,12 @@ public enum JSONText {
         return text + "\""
     }
 
-    /// Members in the given order; the values are JSON already.
+    /// Writes members in the given order. The values are JSON.
     public static func object(_ members: KeyValuePairs<String, String>) -> String {
         "{" + members.map { string($0.key) + ":" + $0.value }.joined(separator: ",") + "}"
     }
 
-    /// The same without those that have no value.
+    /// Writes the members with values.
     public static func object(present members: KeyValuePairs<String, String?>) -> String {
         let pairs = members.compactMap { member in member.value.map { string(member.key) + ":" + $0 } }
         return "{" + pairs.joined(separator: ",") + "}"

@@ -1,5 +1,5 @@
-/// A value in a JSON document. Asking for what is not there, or is of another kind, answers nil: the
-/// fields of protocols come and go with versions.
+/// A value in a JSON document. Missing members and values of other kinds read as nil, because protocol fields vary
+/// between versions.
 public struct JSONValue: Sendable {
     fileprivate let document: JSONDocument
     fileprivate let index: Int
@@ -9,7 +9,7 @@ public struct JSONValue: Sendable {
         self.index = index
     }
 
-    /// Reads a text; nil when it is no JSON or over the limits of `JSONDocument`.
+    /// Parses a text. Returns nil if it is no JSON or exceeds the limits of `JSONDocument`.
     public static func parse(_ bytes: [UInt8]) -> JSONValue? { JSONDocument(bytes)?.root }
 
     private var node: JSONDocument.Node { document.nodes[index] }
@@ -25,7 +25,7 @@ public struct JSONValue: Sendable {
         }
     }
 
-    /// A whole number, also when it is written as 1.0 or 1e3; nil when it does not fit.
+    /// A whole number, also written as 1.0 or 1e3. nil if it does not fit.
     public var integer: Int64? {
         guard node.kind == .number else { return nil }
         if let number = plainInteger { return number }
@@ -35,7 +35,7 @@ public struct JSONValue: Sendable {
         return Int64(double)
     }
 
-    /// A size or count: 0 when it is negative.
+    /// A size or count. Negative numbers read as 0.
     public var size: UInt64? { integer.map { UInt64(max(0, $0)) } }
 
     private var plainInteger: Int64? {
@@ -57,7 +57,7 @@ public struct JSONValue: Sendable {
         return number
     }
 
-    /// Decoded: escapes resolved, a lone surrogate and invalid UTF-8 as U+FFFD.
+    /// The decoded string. Lone surrogates and invalid UTF-8 become U+FFFD.
     public var string: String? {
         switch node.kind {
         case .string: text(of: node)
@@ -73,7 +73,7 @@ public struct JSONValue: Sendable {
         return document.bytes[Int(node.start - quote)..<Int(node.end + quote)]
     }
 
-    /// Whether it is this very string; only for strings without escapes, such as the names of types.
+    /// Returns whether the string equals `word`. Only for strings without escapes, such as type names.
     public func isString(_ word: StaticString) -> Bool {
         node.kind == .string && isEqual(node, to: word)
     }
@@ -96,7 +96,7 @@ public struct JSONValue: Sendable {
 
     // MARK: Members
 
-    /// The member of an object; nil when it is missing or null.
+    /// The member of an object, or nil if it is missing or null.
     public subscript(key: StaticString) -> JSONValue? {
         guard node.kind == .object else { return nil }
         let nodes = document.nodes
@@ -113,7 +113,7 @@ public struct JSONValue: Sendable {
         return nil
     }
 
-    /// Names and values of an object, in their order, with those that are null or come again; empty for anything else.
+    /// The members of an object in order, including null and repeated ones. Empty for other kinds.
     public var members: [(name: String, value: JSONValue)] {
         guard node.kind == .object else { return [] }
         let nodes = document.nodes
@@ -127,7 +127,7 @@ public struct JSONValue: Sendable {
         return members
     }
 
-    /// The elements of an array; empty for anything else.
+    /// The elements of an array. Empty for other kinds.
     public var elements: [JSONValue] {
         guard node.kind == .array else { return [] }
         let nodes = document.nodes
@@ -140,7 +140,7 @@ public struct JSONValue: Sendable {
         return elements
     }
 
-    /// The name of an alternative: of `{"type":"x",…}`, or of the bare string that other versions write.
+    /// The name of an alternative: of `{"type":"x",…}`, or the bare string of other versions.
     public var type: String? { self["type"]?.string ?? string }
 }
 
@@ -173,7 +173,7 @@ extension JSONValue {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// The scalar of a \u escape whose digits begin at `at`, with its second half when it is a pair.
+    /// Decodes a \u escape whose digits start at `at`, including the second half of a surrogate pair.
     private static func scalar(_ bytes: [UInt8], _ at: inout Int, _ end: Int) -> Unicode.Scalar {
         guard let first = unit(bytes, at, end) else { return "\u{FFFD}" }
         at += 4

@@ -3,12 +3,12 @@ import Testing
 
 @testable import JSON
 
-@Suite("JSON from outside")
+@Suite("Received JSON")
 struct JSONTests {
     static func value(_ text: String) -> JSONValue? { JSONValue.parse(Array(text.utf8)) }
 
     @Test(
-        "whole numbers keep all their digits",
+        "integers keep all digits",
         arguments: [
             ("0", Int64(0)), ("-1", -1), ("9223372036854775807", .max), ("-9223372036854775808", .min),
             ("1.0", 1), ("1e3", 1000), ("-2.50e1", -25),
@@ -16,12 +16,12 @@ struct JSONTests {
     func integers(_ text: String, _ number: Int64) { #expect(Self.value(text)?.integer == number) }
 
     @Test(
-        "what is no whole number is none",
+        "other numbers are not integers",
         arguments: ["1.5", "9223372036854775808", "1e400", "--1", "1-1", "1e", "-"])
     func noIntegers(_ text: String) { #expect(Self.value(text)?.integer == nil) }
 
     @Test(
-        "escapes and surrogates",
+        "escapes and surrogates are decoded",
         arguments: [
             (#""a\"b\\c\/d\n\t""#, "a\"b\\c/d\n\t"), (#""\u00e9\u0041""#, "éA"), (#""\ud83d\ude00""#, "😀"),
             (#""\ud83d""#, "\u{FFFD}"), (#""\ude00x""#, "\u{FFFD}x"), (#""\ud83d\u0041""#, "\u{FFFD}A"),
@@ -30,7 +30,7 @@ struct JSONTests {
     func strings(_ json: String, _ text: String) { #expect(Self.value(json)?.string == text) }
 
     @Test(
-        "what is no JSON is refused",
+        "invalid JSON is rejected",
         arguments: [
             "", " ", "{", "}", "[1,]", "{\"a\"}", "{\"a\":}", "{a:1}", "[1 2]", "tru", "nulll", "\"",
             "\"\\\"",
@@ -38,7 +38,7 @@ struct JSONTests {
         ])
     func refused(_ text: String) { #expect(Self.value(text) == nil) }
 
-    @Test("members are found by name; null counts as missing, of two the first counts")
+    @Test("members are found by name, the first of two")
     func members() throws {
         let json = try #require(Self.value(#" { "a" : [1, {"b": 2}] , "n":null,"a":3, "c":{"a":"x"} } "#))
         #expect(json["a"]?.elements.count == 2)
@@ -48,7 +48,7 @@ struct JSONTests {
         #expect(json["c"]?["a"]?["deeper"] == nil)
     }
 
-    @Test("what is written can be read back, and holds no line break")
+    @Test("written JSON round-trips without line breaks")
     func writing() {
         var random = SeededGenerator(state: 3)
         for _ in 0..<300 {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import JSON
 
-/// A value as the test has it, apart from the reader that it judges.
+/// The test's own form of a value, independent of the reader.
 private indirect enum Model: Equatable {
     case null
     case bool(Bool)
@@ -49,7 +49,7 @@ private indirect enum Model: Equatable {
         return String(String.UnicodeScalarView(scalars))
     }
 
-    /// With white space wherever it may be, and characters escaped or not, as the dice say.
+    /// Writes with random white space and escapes.
     func text(using random: inout SeededGenerator) -> String {
         func space() -> String { ["", "", " ", "\n\t", "\r "].randomElement(using: &random) ?? "" }
         let body: String
@@ -86,7 +86,7 @@ private indirect enum Model: Equatable {
         return text + "\""
     }
 
-    /// As the reader gives it back.
+    /// Converts a parsed value.
     init?(_ value: JSONValue) {
         if value.isNull {
             self = .null
@@ -107,9 +107,9 @@ private indirect enum Model: Equatable {
     }
 }
 
-@Suite("JSON beside a model of it")
+@Suite("JSON compared with a model")
 struct ReferenceTests {
-    @Test("any document is read as what it was made of, however it is spelled", arguments: 0..<8)
+    @Test("documents of any spelling equal their model", arguments: 0..<8)
     func documents(seed: UInt64) throws {
         var random = SeededGenerator(state: seed)
         for _ in 0..<60 {
@@ -120,7 +120,7 @@ struct ReferenceTests {
         }
     }
 
-    @Test("a document that is cut off anywhere is none, and one that goes on is none", arguments: 0..<4)
+    @Test("truncated and extended documents are rejected", arguments: 0..<4)
     func cut(seed: UInt64) {
         var random = SeededGenerator(state: 100 + seed)
         for _ in 0..<10 {
@@ -134,7 +134,7 @@ struct ReferenceTests {
         }
     }
 
-    @Test("one byte changed anywhere gives another value or none, and nothing else happens")
+    @Test("changed bytes give another value or none")
     func changed() {
         var random = SeededGenerator(state: 9)
         let bytes = Array(#"{"a":[1,-2.5e3,"x\u00e9\ud83d\ude00\\"],"b":{"c":null,"d":true},"e":"ü"}"#.utf8)
@@ -145,7 +145,7 @@ struct ReferenceTests {
                 changed[position] = UInt8.random(in: 0...255, using: &random)
                 guard let value = JSONValue.parse(changed) else { continue }
                 read += 1
-                // All of it, in every way there is.
+                // Read all of it in every way.
                 _ = Model(value)
                 _ = (value["a"]?.elements.map(\.integer), value["b"]?["c"], value["e"]?.string, value.type)
             }

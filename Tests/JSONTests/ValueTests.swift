@@ -2,12 +2,12 @@ import Testing
 
 @testable import JSON
 
-@Suite("What is asked of a value of JSON")
+@Suite("JSON values")
 struct ValueTests {
     private static func value(_ text: String) -> JSONValue? { JSONValue.parse(Array(text.utf8)) }
 
     @Test(
-        "a value is of one kind, and of every other it is nothing",
+        "a value has exactly one kind",
         arguments: ["null", "true", "17", "\"17\"", "[17]", #"{"17":17}"#])
     func kinds(_ text: String) throws {
         let value = try #require(Self.value(text))
@@ -22,7 +22,7 @@ struct ValueTests {
     }
 
     @Test(
-        "numbers with a fraction or an exponent are whole ones as far as doubles hold each of them",
+        "fractions and exponents give integers within doubles",
         arguments: [
             ("8999999999999999.0", Int64(8_999_999_999_999_999)), ("9000000000000000.0", nil),
             ("-8999999999999999.0", -8_999_999_999_999_999), ("-9000000000000000.0", nil),
@@ -34,13 +34,13 @@ struct ValueTests {
     func integers(_ text: String, _ number: Int64?) { #expect(Self.value(text)?.integer == number) }
 
     @Test(
-        "a size is never negative, and is missing where there is no number",
+        "sizes are never negative",
         arguments: [
             ("5", UInt64(5)), ("0", 0), ("-1", 0), ("-9223372036854775808", 0), ("\"5\"", nil), ("1.5", nil),
         ])
     func sizes(_ text: String, _ size: UInt64?) { #expect(Self.value(text)?.size == size) }
 
-    @Test("a member behind others is found, whatever lies in these; a name inside of one is not taken for it")
+    @Test("members are found behind nested values")
     func behind() throws {
         let value = try #require(
             Self.value(
@@ -53,7 +53,7 @@ struct ValueTests {
         #expect(value.members.map(\.name) == ["x", "wanted2", "wante", "wanted", "z"])
     }
 
-    @Test("of a name that comes again the first counts, also where it is null; all of them are members")
+    @Test("the first of repeated names counts")
     func repeated() throws {
         let value = try #require(Self.value(#"{"a":null,"a":1,"b":2,"b":3}"#))
         #expect(value["a"] == nil)
@@ -62,7 +62,7 @@ struct ValueTests {
         #expect(value.members.map(\.value.isNull) == [true, false, false, false])
     }
 
-    @Test("a name with an escape in it is told among the members and is no field of a protocol")
+    @Test("escaped names are members but not fields")
     func escapedNames() throws {
         let value = try #require(Self.value(#"{"\u0061":1,"a\n":2}"#))
         #expect(value["a"] == nil)
@@ -74,14 +74,14 @@ struct ValueTests {
     }
 
     @Test(
-        "the type of an alternative is its name, as a member or by itself",
+        "type is a member or a bare string",
         arguments: [
             (#"{"type":"x","type":"y"}"#, "x"), (#""x""#, "x"), (#"{"type":7}"#, nil), (#"{"t":"x"}"#, nil),
             ("[]", nil),
         ])
     func types(_ text: String, _ type: String?) { #expect(Self.value(text)?.type == type) }
 
-    @Test("invalid UTF-8 is no reason to refuse a document, and stays visible as such")
+    @Test("invalid UTF-8 is accepted and replaced")
     func invalid() throws {
         let bytes =
             Array("[\"a".utf8) + [0xFF, 0xC3] + Array("b\",\"\\n".utf8) + [0xED, 0xA0, 0x80]
@@ -93,7 +93,7 @@ struct ValueTests {
 
     // MARK: - Limits
 
-    @Test("arrays and objects nest 64 deep and no deeper", arguments: [63, 64, 65])
+    @Test("nesting is limited to 64 levels", arguments: [63, 64, 65])
     func depth(count: Int) {
         let arrays = String(repeating: "[", count: count) + String(repeating: "]", count: count)
         let objects = String(repeating: #"{"a":"#, count: count) + "1" + String(repeating: "}", count: count)
@@ -104,7 +104,7 @@ struct ValueTests {
         #expect((Self.value(mixed) != nil) == (count / 2 * 2 + 1 <= 64))
     }
 
-    @Test("how deep is counted by what is open, not by how much there is")
+    @Test("only open levels count as nesting")
     func width() throws {
         let pair = String(repeating: "[", count: 32) + String(repeating: "]", count: 32)
         let value = try #require(
@@ -112,7 +112,7 @@ struct ValueTests {
         #expect(value.elements.count == 200)
     }
 
-    @Test("a text over the limit is refused before it is looked at")
+    @Test("too long texts are rejected")
     func length() {
         #expect(JSONDocument([UInt8](repeating: UInt8(ascii: " "), count: JSONDocument.maxLength + 1)) == nil)
     }

@@ -2,9 +2,9 @@ import Testing
 
 @testable import JSON
 
-@Suite("JSON that is written")
+@Suite("Writing JSON")
 struct WritingTests {
-    @Test("what ends a line, or shows nowhere, is escaped; the rest stays as it is")
+    @Test("line ends and control characters are escaped")
     func escapes() {
         let named: [Unicode.Scalar: String] = [
             "\"": "\\\"", "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t",
@@ -22,7 +22,7 @@ struct WritingTests {
         #expect(JSONText.string("\r\n") == #""\r\n""#)
     }
 
-    @Test("members come in their order, and those without a value not at all")
+    @Test("members keep their order and omit nil")
     func objects() {
         #expect(JSONText.object([:]) == "{}")
         #expect(JSONText.object(["b": "1", "a": "[]", "b": "null"]) == #"{"b":1,"a":[],"b":null}"#)
@@ -31,7 +31,7 @@ struct WritingTests {
         #expect(JSONText.object(present: ["a": nil]) == "{}")
     }
 
-    @Test("an array has its elements and nothing behind the last")
+    @Test("arrays have no trailing comma")
     func arrays() {
         #expect(JSONText.array([]) == "[]")
         #expect(JSONText.array(["1"]) == "[1]")
