@@ -74,7 +74,7 @@ struct BadInputTests {
                 ["file", "send", source, "--relay", mounts.relayAddress, "--out", out])
             #expect(sent.succeeded, "\(sent.errors)")
             let received = try await ChatFSProcess.run(
-                ["file", "receive", out + "/rcv1.xftp", "--out", inner, "--approve", mounts.relayAddress])
+                ["file", "receive", out + "/rcv1.xftp", "--out", inner])
             #expect(received.succeeded, "\(received.errors)")
             #expect(try mounts.folder.read("inner/" + shown) == bytes)
         }
@@ -196,10 +196,7 @@ struct BadInputTests {
             let text = try await edit(name, mounts, name, nil)
             try mounts.folder.write(Array(text.utf8), to: "description.xftp")
             let outcome = try await ChatFSProcess.run(
-                [
-                    "file", "receive", mounts.path("description.xftp"), "--out", mounts.path("received"),
-                    "--approve", mounts.relayAddress,
-                ])
+                ["file", "receive", mounts.path("description.xftp"), "--out", mounts.path("received")])
             #expect(outcome.ending == .code(1), "\(name)")
             let lines = outcome.errors.split(separator: "\n").filter { !$0.hasPrefix("Receiving: ") }
             #expect(lines.count == 1 && lines[0].hasPrefix("chatfs: "), "\(name): \(outcome.errors)")

@@ -61,10 +61,7 @@ struct PastedFolderPlacesTests {
         #expect(
             try mounts.folder.names(in: "alice/Links").sorted() == ["Holiday.zip", "Holiday.zip.url"])
         let received = try await ChatFSProcess.run(
-            [
-                "file", "receive", link, "--out", mounts.path("received.zip"), "--approve",
-                mounts.relayAddress,
-            ])
+            ["file", "receive", link, "--out", mounts.path("received.zip")])
         #expect(received.succeeded, "\(received.errors)")
         try await expectHoliday(in: "received.zip", mounts)
     }

@@ -8,6 +8,10 @@ import Testing
 /// Runs `chatfs file` with the built program, a relay and files.
 @Suite(.serialized) struct FileCommandTests {
     private static func run(_ folder: TemporaryFolder, _ arguments: String...) async throws -> Shell.Outcome {
+        try await run(folder, arguments)
+    }
+
+    private static func run(_ folder: TemporaryFolder, _ arguments: [String]) async throws -> Shell.Outcome {
         try await ChatFSProcess.run(["file"] + arguments, folder: folder.path)
     }
 
@@ -30,8 +34,7 @@ import Testing
         #expect(!sent.errors.contains("Sending:"), "no progress in a pipe")
         #expect(!sent.errors.contains("\r"))
 
-        let received = try await Self.run(
-            folder, "receive", "out/rcv1.xftp", "--out", "copy.mp4", "--approve", address)
+        let received = try await Self.run(folder, "receive", "out/rcv1.xftp", "--out", "copy.mp4")
         #expect(received.succeeded, "\(received.errors)")
         #expect(received.output == "copy.mp4\n")
         #expect(try folder.read("copy.mp4") == bytes)
@@ -39,17 +42,15 @@ import Testing
         _ = try folder.makeFolder("in")
         for name in ["film über.mp4", "film über (2).mp4"] {
             let again = try await Self.run(
-                folder, "receive", "out/rcv1.xftp", "--out", "in", "--approve", address)
+                folder, "receive", "out/rcv1.xftp", "--out", "in")
             #expect(again.output == "in/\(name)\n")
             #expect(try folder.read("in/\(name)") == bytes)
         }
         #expect(try folder.names(in: "in").count == 2)
-        let byLink = try await Self.run(
-            folder, "receive", link, "--out", "linked", "--acknowledge", "--approve", address)
+        let byLink = try await Self.run(folder, "receive", link, "--out", "linked", "--acknowledge")
         #expect(byLink.succeeded, "\(byLink.errors)")
         #expect(try folder.read("linked") == bytes)
-        let acknowledged = try await Self.run(
-            folder, "receive", link, "--out", "linked2", "--approve", address)
+        let acknowledged = try await Self.run(folder, "receive", link, "--out", "linked2")
         #expect(!acknowledged.succeeded)
         #expect(acknowledged.errors.contains("expired or deleted"))
 
@@ -60,8 +61,7 @@ import Testing
         let deleted = try await Self.run(folder, "delete", "out/snd.xftp.private")
         #expect(deleted.output == "Deleted 4 chunks.\n", "and the redirect's chunk")
         #expect(relay.relay.storedBytes == 0)
-        let gone = try await Self.run(
-            folder, "receive", "out/rcv2.xftp", "--out", "late", "--approve", address)
+        let gone = try await Self.run(folder, "receive", "out/rcv2.xftp", "--out", "late")
         #expect(gone.ending == .code(1))
         #expect(!(try folder.names().contains("late")))
         #expect(
@@ -69,30 +69,31 @@ import Testing
             "no rest of a file that can never be had")
     }
 
-    /// Whoever made the link chose its relays, and what they answer says which ports are open there.
-    @Test func relaysInsideTheOwnNetworkNeedTheirApproval() async throws {
+    /// How the port of a relay answers says whether it is open.
+    @Test func relaysBehindRedirectsNeedApprovalInOwnNetwork() async throws {
         let relay = try LocalRelay()
         let folder = try TemporaryFolder()
         try folder.write([1, 2, 3], to: "a")
-        let sent = try await Self.run(folder, "send", "a", "--relay", relay.address.text, "--out", "out")
-        let description = String(decoding: try folder.read("out/rcv1.xftp"), as: UTF8.self)
-        let named = description.replacing("@127.0.0.1", with: "@localhost")
-        try folder.write(Array(named.utf8), to: "named.xftp")
-        let other = "xftp://LcJUMfVhwD8yxjAiSaDzzGF3-kLG4Uh0Fl_ZIjrRwjI=@127.0.0.1"
-        for source in ["out/rcv1.xftp", sent.output.trimmingNewline, "named.xftp"] {
-            for approved in [[], ["--approve", other]] {
-                let refused = try await ChatFSProcess.run(
-                    ["file", "receive", source, "--out", "b"] + approved, folder: folder.path)
-                #expect(refused.ending == .code(1), "\(source)")
-                #expect(
-                    refused.errors.contains("Approve it only if it is known to you: --approve xftp://"),
-                    "\(refused.errors)")
-            }
-        }
+        let send = ["--relay", relay.address.text, "--out"]
+        #expect(try await Self.run(folder, ["send", "a"] + send + ["target"]).succeeded)
+        let target = String(decoding: try folder.read("target/rcv1.xftp"), as: UTF8.self)
+            .replacing("@127.0.0.1", with: "@localhost")
+        try folder.write(Array(target.utf8), to: "target.xftp")
+        #expect(try await Self.run(folder, ["send", "target.xftp"] + send + ["link"]).succeeded)
+        var link = try FileDescription(
+            parsing: String(decoding: try folder.read("link/rcv1.xftp"), as: UTF8.self))
+        let described = try FileDescription(parsing: target)
+        link.redirect = .init(size: described.size, digest: described.digest)
+        try folder.write(Array(link.text.utf8), to: "link.xftp")
+        let receive = ["receive", "link.xftp", "--out", "b"]
+        let refused = try await Self.run(folder, receive)
+        #expect(refused.ending == .code(1))
+        #expect(
+            refused.errors.contains("Approve it only if it is known to you: --approve xftp://"),
+            "\(refused.errors)")
         #expect(!(try folder.names().contains("b")))
         let address = relay.address.text.replacing("@127.0.0.1", with: "@localhost")
-        let received = try await Self.run(
-            folder, "receive", "named.xftp", "--out", "b", "--approve", address, "--approve", other)
+        let received = try await Self.run(folder, receive + ["--approve", address])
         #expect(received.succeeded, "\(received.errors)")
         #expect(try folder.read("b") == [1, 2, 3])
     }
@@ -105,7 +106,7 @@ import Testing
         #expect(
             try folder.names(in: "a.xftp") == ["rcv1.xftp", "snd.xftp.private"], "FILE.xftp when not told")
         let received = try await Shell.script(
-            "\(ChatFSProcess.path) file receive - --out b --approve '\(relay.address.text)' < a.xftp/rcv1.xftp",
+            "\(ChatFSProcess.path) file receive - --out b < a.xftp/rcv1.xftp",
             folder: folder.path)
         #expect(received.succeeded, "\(received.errors)")
         #expect(try folder.read("b") == [1, 2, 3])
@@ -169,9 +170,7 @@ import Testing
         #expect(relay.relay.storedBytes <= whole + 6 * 4_194_304 + 65_536)
         #expect(before < whole)
 
-        let receive = [
-            "file", "receive", "out/rcv1.xftp", "--out", "copy", "--approve", relay.address.text,
-        ]
+        let receive = ["file", "receive", "out/rcv1.xftp", "--out", "copy"]
         let receiving = try await ChatFSProcess.start(receive, folder: folder.path)
         await Self.send(SIGKILL, to: receiving) {
             let part = (try? folder.names())?.first { $0.hasSuffix(".part") }

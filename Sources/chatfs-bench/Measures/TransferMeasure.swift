@@ -67,10 +67,7 @@ private struct TransferTimes: Sendable {
         let sent = ContinuousClock.now
         try await stage.run(
             Stage.chatfs,
-            [
-                "file", "receive", folder + "/rcv1.xftp", "--out", stage.plain("got-" + name), "--approve",
-                relay.address,
-            ])
+            ["file", "receive", folder + "/rcv1.xftp", "--out", stage.plain("got-" + name)])
         receive.append(FileWork.seconds(since: sent))
         try await stage.run(Stage.chatfs, ["file", "delete", folder + "/snd.xftp.private"])
     }

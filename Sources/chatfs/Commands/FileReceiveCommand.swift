@@ -16,8 +16,9 @@ enum FileReceiveCommand {
             download continues when the same command is given again. The description stays, and the file stays \
             on the relays unless you acknowledge it.
 
-            Giving this command approves the relays in the description: they see your address. A relay inside this \
-            machine's own network is contacted only with --approve RELAY, whoever names it.
+            Giving this command approves the relays in the description or link: they see your address. If a link leads to \
+            a description on a relay, that description may name others; one inside this machine's own network is contacted \
+            only with --approve RELAY.
 
             With --profile or --core the core of that profile receives it, through its mount when there is one; \
             --out then names the new file. Ctrl-C ends that and leaves nothing.
@@ -44,8 +45,7 @@ enum FileReceiveCommand {
             return try await receive(description, access, invocation)
         }
         let target = try await ThreadPool.shared.run { try Target(invocation["out"]) }
-        let inward = try InwardRelays(invocation)
-        try inward.require(description)
+        let inward = try InwardRelays(invocation).approving(description)
         let client = CommandTransfer.client(approving: inward)
         let path = try await CommandTransfer.stoppable(
             invocation, advice: "The same command continues from here."

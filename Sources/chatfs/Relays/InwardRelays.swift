@@ -2,9 +2,10 @@ import ChatCore
 import CommandLineKit
 import XFTP
 
-/// The relays inside this machine's own network that the user lets one command contact (`--approve RELAY`).
+/// The relays inside this machine's own network that one command may contact: those of the description or link that its
+/// user gave, and those of `--approve RELAY`. Of what a relay answers, the user has seen nothing.
 struct InwardRelays: Sendable {
-    let approved: [RelayAddress]
+    private(set) var approved: [RelayAddress]
 
     static let option = Option.value(
         "approve", named: "RELAY", .text, repeats: true,
@@ -19,6 +20,13 @@ struct InwardRelays: Sendable {
             approved.append(relay.withoutPassword)
         }
         self.approved = approved
+    }
+
+    /// Approves the relays of a description that the user gave.
+    func approving(_ description: FileDescription) -> InwardRelays {
+        var result = self
+        result.approved += description.relays.map(\.withoutPassword)
+        return result
     }
 
     /// Refuses a description with a relay that its address places inside the own network, unless approved. A name that
