@@ -1,6 +1,6 @@
 import Cryptography
 
-/// The key that all databases of a data directory have in common.
+/// The key of all databases of a data directory.
 public enum DataKey {
     public static let length = 32
 

@@ -1,36 +1,36 @@
 import Base
 import Cryptography
 
-/// One way to unlock: the data key, sealed with a key that a passphrase, a recovery code or another key gives.
+/// The data key, sealed with a key from a passphrase, a recovery code or another key.
 public struct KeySlot: Hashable, Sendable {
     public enum Kind: UInt8, Sendable, CaseIterable {
-        /// Argon2id, with the cost that the slot names.
+        /// Derived with Argon2id at the slot's cost.
         case passphrase = 1
         case recoveryCode = 2
-        /// Kept elsewhere: as a credential, in a file.
+        /// Stored elsewhere: as a credential or in a file.
         case key = 3
-        /// A key that the keyring of the desktop keeps.
+        /// Stored in the desktop's keyring.
         case keyring = 4
     }
 
-    /// In the file: what `associated` holds, then the sealed data key.
+    /// The length of a slot in the file: the header, then the sealed data key.
     static let encodedLength = headerLength + wrappedLength
     private static let headerLength = 48
     private static let wrappedLength = DataKey.length + RecordCipher.overhead
 
     public let kind: Kind
-    /// Not used again in the same file.
+    /// Unique within the file and never reused.
     public let number: UInt32
     public let created: Timestamp
     let salt: [UInt8]
-    /// What no other slot of any file has, `identityLength` bytes. No secret.
+    /// A unique public identity of the slot, `identityLength` bytes.
     public var identity: [UInt8] { salt }
     public static let identityLength = Argon2id.saltLength
-    /// Of a passphrase only.
+    /// The derivation cost of a passphrase, otherwise nil.
     let cost: Argon2id.Cost?
     private let wrapped: [UInt8]
 
-    /// - Parameter file: the identity of the file, so that a slot opens in no other.
+    /// - Parameter file: The identity of the file, which binds the slot to it.
     init(
         _ dataKey: SecretBytes, for secret: UnlockingSecret, number: UInt32, created: Timestamp,
         cost: Argon2id.Cost, file: [UInt8]
@@ -46,11 +46,11 @@ public struct KeySlot: Hashable, Sendable {
         let done = (header + file).withUnsafeBytes { place in
             dataKey.withUnsafeBytes { cipher.seal($0, authenticating: place, into: &wrapped) }
         }
-        precondition(done, "OpenSSL refused to seal a key")
+        precondition(done, "OpenSSL failed to seal a key")
         self.wrapped = wrapped
     }
 
-    /// nil: this secret does not open this slot.
+    /// Returns the data key, or nil if this secret does not open the slot.
     func open(with wrappingKey: SecretBytes, file: [UInt8]) -> SecretBytes? {
         let cipher = RecordCipher(key: wrappingKey)
         let place = Self.header(kind, number, created, cost, salt) + file
@@ -70,7 +70,8 @@ public struct KeySlot: Hashable, Sendable {
 
     var encoded: [UInt8] { Self.header(kind, number, created, cost, salt) + wrapped }
 
-    /// - Parameter bytes: `encodedLength` of them. Nil: such a slot is never written.
+    /// Decodes a slot. Returns nil if it is invalid.
+    /// - Parameter bytes: `encodedLength` bytes.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.encodedLength, let kind = Kind(rawValue: bytes[0]) else { return nil }
         let (number, created, passes, memory) = bytes.withUnsafeBytes { bytes in

@@ -1,13 +1,13 @@
 import Base
 import Cryptography
 
-/// The ways to unlock one data key. A value; `KeySlotsFile` keeps it.
+/// The key slots of one data key. A value; `KeySlotsFile` stores it.
 ///
 ///     0   magic, 16 bytes
-///     16  version, number of slots, the next slot's number: 4 bytes each, the lowest first; 4 zeros
+///     16  version, number of slots, the next slot's number: 4 bytes each, little endian; 4 zeros
 ///     32  identity, 32 random bytes
 ///     64  the slots, 120 bytes each (`KeySlot`)
-///     at the end BLAKE2b over all before it: damage is told from a wrong passphrase
+///     at the end BLAKE2b of all bytes before it: distinguishes damage from a wrong passphrase
 public struct KeySlots: Equatable, Sendable {
     public static let maxSlots = 16
     static let magic = Array("ChatFS-keys-".utf8) + [0x0D, 0x0A, 0x1A, 0x0A]
@@ -17,14 +17,14 @@ public struct KeySlots: Equatable, Sendable {
     static let longest = headerLength + maxSlots * KeySlot.encodedLength + BLAKE2b.length
 
     private let identity: [UInt8]
-    /// What a keyring calls its key for this file: 32 hexadecimal digits, no secret, the same as long as the file is.
+    /// The name of this file's key in a keyring: 32 hexadecimal digits, public, constant for the life of the file.
     public var name: String {
         Hexadecimal.encode(Array(BLAKE2b.hash(Array("chatfs key slots: name".utf8) + [0] + identity)[..<16]))
     }
     public private(set) var slots: [KeySlot]
     private var next: UInt32
 
-    /// With one way to unlock, at once.
+    /// Creates key slots with a first slot.
     ///
     /// - Throws: `.unsuitableSecret`, `.memory`.
     public init(
@@ -36,8 +36,8 @@ public struct KeySlots: Equatable, Sendable {
         try add(secret, for: dataKey, at: time, cost: cost)
     }
 
-    /// Finds the slot that a secret opens. For a passphrase that takes its time for each slot of that kind: never on
-    /// the cooperative pool.
+    /// Finds the slot that a secret opens. A passphrase takes its derivation time for each passphrase slot, so never
+    /// call this on the cooperative pool.
     ///
     /// - Throws: `.noSuchWay`, `.wrongSecret`, `.unsuitableSecret`, `.memory`.
     public func unlock(
@@ -45,33 +45,33 @@ public struct KeySlots: Equatable, Sendable {
     ) throws(KeySlotsError) -> (dataKey: SecretBytes, slot: KeySlot) {
         let candidates = slots.filter { $0.kind == secret.kind }
         guard !candidates.isEmpty else {
-            throw KeySlotsError(.noSuchWay, "The data cannot be unlocked this way: it was not set up.")
+            throw KeySlotsError(.noSuchWay, "The data cannot be unlocked this way; it was not set up.")
         }
         for slot in candidates {
             let key = try secret.wrappingKey(salt: slot.salt, cost: slot.cost)
             if let dataKey = slot.open(with: key, file: identity) { return (dataKey, slot) }
         }
-        let what =
+        let name =
             switch secret {
             case .passphrase: "passphrase"
             case .recoveryCode: "recovery code"
             case .key, .keyringKey: "key"
             }
-        throw KeySlotsError(.wrongSecret, "The \(what) is not the right one: try again.")
+        throw KeySlotsError(.wrongSecret, "The \(name) is not the right one; try again.")
     }
 
-    /// One more way to unlock.
+    /// Adds a slot.
     ///
-    /// - Parameter dataKey: from `unlock`.
+    /// - Parameter dataKey: The data key from `unlock`.
     /// - Throws: `.slots`, `.unsuitableSecret`, `.memory`.
     @discardableResult
     public mutating func add(
         _ secret: UnlockingSecret, for dataKey: SecretBytes, at time: Timestamp,
         cost: Argon2id.Cost = .usual
     ) throws(KeySlotsError) -> KeySlot {
-        precondition(dataKey.count == DataKey.length, "a data key has 32 bytes")
+        precondition(dataKey.count == DataKey.length, "a data key must have 32 bytes")
         guard slots.count < Self.maxSlots, next < UInt32.max else {
-            throw KeySlotsError(.slots, "There are too many ways to unlock already: remove one first.")
+            throw KeySlotsError(.slots, "There are too many ways to unlock; remove one first.")
         }
         let slot = try KeySlot(
             dataKey, for: secret, number: next, created: time, cost: cost, file: identity)
@@ -80,15 +80,16 @@ public struct KeySlots: Equatable, Sendable {
         return slot
     }
 
-    /// - Throws: `.slots` for the last one, `.noSuchWay`.
+    /// Removes a slot.
+    /// - Throws: `.slots` for the last slot, `.noSuchWay`.
     public mutating func remove(_ number: UInt32) throws(KeySlotsError) {
         guard let index = slots.firstIndex(where: { $0.number == number }) else {
-            throw KeySlotsError(.noSuchWay, "There is no way to unlock of that number.")
+            throw KeySlotsError(.noSuchWay, "No way to unlock has this number.")
         }
         guard slots.count > 1 else {
             throw KeySlotsError(
                 .slots,
-                "This is the last way to unlock: without it the data would be lost. Add another first.")
+                "This is the last way to unlock, and without it the data would be lost; add another first.")
         }
         slots.remove(at: index)
     }
@@ -105,12 +106,12 @@ public struct KeySlots: Equatable, Sendable {
         return bytes + BLAKE2b.hash(bytes)
     }
 
-    /// Reads a whole file.
+    /// Decodes a whole file.
     ///
     /// - Throws: `.notKeySlots`, `.newerVersion`, `.damaged`.
     public init(_ bytes: [UInt8]) throws(KeySlotsError) {
         guard bytes.starts(with: Self.magic) else {
-            throw KeySlotsError(.notKeySlots, "The file does not hold wrapped keys: name another.")
+            throw KeySlotsError(.notKeySlots, "The file does not contain wrapped keys; choose another.")
         }
         guard bytes.count >= Self.headerLength + BLAKE2b.length, bytes.count <= Self.longest else {
             throw .damaged
@@ -124,7 +125,7 @@ public struct KeySlots: Equatable, Sendable {
         }
         guard numbers[0] == Self.version else {
             throw KeySlotsError(
-                .newerVersion, "The keys were wrapped by a newer version of ChatFS: update ChatFS.")
+                .newerVersion, "The keys were wrapped by a newer version of ChatFS; update ChatFS.")
         }
         let count = Int(numbers[1])
         guard (1...Self.maxSlots).contains(count), numbers[3] == 0,

@@ -1,35 +1,35 @@
 import Base
 import Posix
 
-/// A file of key slots, or a way to unlock, that does not do.
+/// An error of a key slot file or of unlocking.
 public typealias KeySlotsError = CodedError<KeySlotsErrorCode>
 
 public enum KeySlotsErrorCode: Hashable, Sendable {
-    /// The file is something else.
+    /// The file is no key slot file.
     case notKeySlots
-    /// It is damaged, or cut short.
+    /// The file is damaged or truncated.
     case damaged
-    /// Written by a later version of the program.
+    /// The file was written by a later version of the program.
     case newerVersion
     /// The passphrase, code or key opens no slot.
     case wrongSecret
-    /// There is no slot for this way to unlock.
+    /// No slot exists for this kind of secret.
     case noSuchWay
-    /// A recovery code that cannot be one: a letter too many, or mistyped.
+    /// A recovery code has a wrong length or was mistyped.
     case mistypedCode
-    /// A passphrase or key that is empty or too long.
+    /// A passphrase or key is empty or too long.
     case unsuitableSecret
-    /// Too many slots, or the last one.
+    /// There are too many slots, or only one is left.
     case slots
-    /// There is no file of that name.
+    /// The file does not exist.
     case missing
-    /// There is one already.
+    /// The file exists already.
     case exists
-    /// Another process is changing it.
+    /// Another process is changing the file.
     case busy
-    /// The system refused to read or write; `cause` is a `SystemError`.
+    /// A system call failed; `cause` is a `SystemError`.
     case file
-    /// `cause` is a `CryptographyError`.
+    /// Too little memory; `cause` is a `CryptographyError`.
     case memory
 }
 
@@ -38,6 +38,6 @@ extension KeySlotsError {
 
     static let damaged = KeySlotsError(
         .damaged,
-        "The file with the wrapped keys is damaged: restore it from a backup. Without it the data cannot be unlocked."
+        "The file with the wrapped keys is damaged; restore it from a backup. Without it the data cannot be unlocked."
     )
 }

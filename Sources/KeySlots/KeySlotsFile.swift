@@ -4,12 +4,11 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The file of key slots: 0600, replaced as a whole, so that whoever is killed at whatever moment leaves the old one or
-/// the new one. Blocks.
+/// The file of key slots, with mode 0600. It is replaced atomically, so a kill leaves the old or the new file. Blocks.
 public struct KeySlotsFile: Sendable {
     public let path: String
     private static let lockAttempts = 50
-    /// Microseconds.
+    /// In microseconds.
     private static let lockPause: UInt32 = 20_000
 
     private let synchronise: @Sendable (OpenFile) throws(SystemError) -> Void
@@ -18,7 +17,7 @@ public struct KeySlotsFile: Sendable {
         self.init(path: path) { (file) throws(SystemError) in try file.synchronise() }
     }
 
-    /// - Parameter synchronise: has the disk take a file or a folder.
+    /// - Parameter synchronise: Synchronizes a file or folder with the disk.
     init(path: String, synchronise: @escaping @Sendable (OpenFile) throws(SystemError) -> Void) {
         self.path = path
         self.synchronise = synchronise
@@ -28,25 +27,24 @@ public struct KeySlotsFile: Sendable {
     public func read() throws(KeySlotsError) -> KeySlots {
         try KeySlots(
             try wrapping { () throws(SystemError) in
-                // One byte more than there may be tells that there are too many.
+                // An additional byte reveals a file that is too long.
                 try OpenFile(path, flags: O_RDONLY | O_NOFOLLOW).read(count: KeySlots.longest + 1, at: 0)
             })
     }
 
-    /// Writes the first of its name.
+    /// Creates the file.
     ///
-    /// - Throws: `.exists`, `.busy`, `.file`. Then none of it is there.
+    /// - Throws: `.exists`, `.busy`, `.file`. No file exists then.
     public func create(_ slots: KeySlots) throws(KeySlotsError) {
         let folder = try lockedFolder()
         try replace(slots, in: folder, isNew: true)
     }
 
-    /// Reads it, lets `body` change what it holds, and writes it. When `body` throws nothing changes. Of several
-    /// processes one does so at a time.
+    /// Reads the file, lets `body` change its slots and writes it. If `body` throws, nothing changes. Processes take
+    /// turns.
     ///
-    /// - Parameter wrapping: makes an error of the caller's own of what goes wrong here: as `read`; `.busy` while another
-    ///   process does the same; `.file`.
-    /// - Throws: what `wrapping` makes, and what `body` throws.
+    /// - Parameter wrapping: Maps an error of the file to the caller's: the errors of `read`, `.busy`, `.file`.
+    /// - Throws: The errors of `wrapping` and of `body`.
     public func change<Result, Failure: Error>(
         wrapping: (KeySlotsError) -> Failure, _ body: (inout KeySlots) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -67,33 +65,33 @@ public struct KeySlotsFile: Sendable {
         return result
     }
 
-    /// The same with errors of its own.
-    /// - Throws: as `read`, `.busy`, `.file`; what `body` throws.
+    /// Changes the file with unmapped errors.
+    /// - Throws: The errors of `read`, `.busy`, `.file`; the errors of `body`.
     public func change<Result>(
         _ body: (inout KeySlots) throws(KeySlotsError) -> Result
     ) throws(KeySlotsError) -> Result {
         try change(wrapping: { $0 }, body)
     }
 
-    /// The folder, locked for the life of what is returned. Not the file: that is another one after each change.
+    /// Returns the folder, locked for the life of the result. The file itself cannot be locked, because each change
+    /// replaces it.
     private func lockedFolder() throws(KeySlotsError) -> OpenFile {
         let folder = try wrapping { () throws(SystemError) in
             try OpenFile(path.parentPath, flags: O_RDONLY | chatfs_o_directory)
         }
-        // A program that is just being started has, for a moment, what this process had open; and a change takes no
-        // longer than its disk.
+        // Retry, because a starting child process briefly inherits open files, and other changes are short.
         for attempt in 0..<Self.lockAttempts {
             if attempt > 0 { usleep(Self.lockPause) }
             if try wrapping({ () throws(SystemError) in try folder.tryLock() }) { return folder }
         }
-        throw KeySlotsError(.busy, "Another process is changing the ways to unlock: try again.")
+        throw KeySlotsError(.busy, "Another process is changing the ways to unlock; try again.")
     }
 
     private func replace(_ slots: KeySlots, in folder: OpenFile, isNew: Bool) throws(KeySlotsError) {
         let temporary = path + ".new"
         var isOurs = false
         do throws(SystemError) {
-            // Of somebody who was killed: nobody else writes one while the folder is locked.
+            // Left by a killed process: the lock excludes other writers.
             unlink(temporary)
             let file = try OpenFile(temporary, flags: O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
             try file.write(slots.encoded, at: 0)
@@ -108,10 +106,10 @@ public struct KeySlotsFile: Sendable {
             try synchronise(folder)
         } catch {
             unlink(temporary)
-            // Whoever made it takes it for a failure, and for what nobody keeps a key: it may not open anything later.
+            // The caller treats this as a failure and drops the key, so the file must not remain.
             if isOurs { unlink(path) }
             guard error.code == EEXIST else { throw KeySlotsError(error) }
-            throw KeySlotsError(.exists, "There is a file of wrapped keys already.", cause: error)
+            throw KeySlotsError(.exists, "A file of wrapped keys exists already.", cause: error)
         }
     }
 
@@ -123,7 +121,7 @@ public struct KeySlotsFile: Sendable {
         } catch {
             guard error.code == ENOENT else { throw KeySlotsError(error) }
             throw KeySlotsError(
-                .missing, "The file of wrapped keys is missing: restore it from a backup.", cause: error)
+                .missing, "The file of wrapped keys is missing; restore it from a backup.", cause: error)
         }
     }
 }

@@ -1,21 +1,21 @@
 import Base
 import Cryptography
 
-/// A code that unlocks when everything else is lost, to be printed once: 130 random bits as 26 letters and digits, and
-/// 4 more that tell a mistyped one, in six groups of five.
+/// A code that unlocks if all other secrets are lost, printed once. It has 130 random bits in 26 letters and digits and
+/// 4 check characters, in six groups of five.
 ///
 ///     7K3QF-0B9XW-…
 ///
-/// Letters that are taken for digits do not occur (Crockford's base 32), and are read as the digits.
+/// Letters that resemble digits do not occur (Crockford's base 32) and are read as those digits.
 public struct RecoveryCode: Sendable {
     private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
     private static let randomCount = 26
     private static let checkCount = 4
     private static let groupLength = 5
-    /// Characters that a text may have, with whatever is between groups.
+    /// The maximum number of characters with separators.
     static let longestText = 200
 
-    /// A symbol of 5 bits in each byte.
+    /// One symbol of 5 bits per byte.
     let symbols: SecretBytes
 
     public static func random() -> RecoveryCode {
@@ -24,7 +24,7 @@ public struct RecoveryCode: Sendable {
 
     private init(symbols: SecretBytes) { self.symbols = symbols }
 
-    /// Reads what somebody typed: in any case, with any spaces and dashes.
+    /// Parses a typed code, in any case, with any spaces and dashes.
     ///
     /// - Throws: `.mistypedCode`.
     public init(_ text: String) throws(KeySlotsError) {
@@ -37,7 +37,7 @@ public struct RecoveryCode: Sendable {
             guard let symbol = Self.symbol(scalar) else {
                 throw KeySlotsError(
                     .mistypedCode,
-                    "Group \(symbols.count / Self.groupLength + 1) of the recovery code has a character that no code has."
+                    "Group \(symbols.count / Self.groupLength + 1) of the recovery code has an invalid character."
                 )
             }
             symbols.append(symbol)
@@ -51,7 +51,7 @@ public struct RecoveryCode: Sendable {
         let random = Array(symbols[..<Self.randomCount])
         guard Self.check(of: random) == Array(symbols[Self.randomCount...]) else {
             throw KeySlotsError(
-                .mistypedCode, "The recovery code is mistyped: compare each group with what was printed.")
+                .mistypedCode, "The recovery code is mistyped; compare each group with the printed code.")
         }
         self.init(symbols: SecretBytes(random))
     }
@@ -78,7 +78,7 @@ public struct RecoveryCode: Sendable {
         self = code
     }
 
-    /// In groups, for the one time that it is shown.
+    /// The code in groups, shown once.
     public var text: String {
         let random = symbols.withUnsafeBytes { Array($0) }
         let letters = (random + Self.check(of: random)).map { Self.alphabet[Int($0)] }

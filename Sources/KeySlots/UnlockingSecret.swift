@@ -3,16 +3,16 @@ import Cryptography
 import Glibc
 import Posix
 
-/// What somebody has who unlocks.
+/// A secret that unlocks the data.
 public enum UnlockingSecret: Sendable {
     case passphrase(SecretBytes)
     case recoveryCode(RecoveryCode)
     /// 32 random bytes.
     case key(SecretBytes)
-    /// The same, kept by the keyring.
+    /// 32 random bytes, stored in the keyring.
     case keyringKey(SecretBytes)
 
-    /// Bytes of a passphrase.
+    /// In bytes.
     public static let longestPassphrase = 1024
 
     func wrappingKey(salt: [UInt8], cost: Argon2id.Cost?) throws(KeySlotsError) -> SecretBytes {
@@ -29,7 +29,7 @@ public enum UnlockingSecret: Sendable {
             } catch {
                 throw KeySlotsError(.memory, error.sentence, cause: error)
             }
-        // Random enough to need no slow derivation.
+        // The code has enough entropy without a slow derivation.
         case .recoveryCode(let code):
             return BLAKE2b.derive("chatfs key slot: recovery code", salt, from: code.symbols)
         case .key(let key), .keyringKey(let key):
@@ -41,35 +41,35 @@ public enum UnlockingSecret: Sendable {
         }
     }
 
-    /// A passphrase from a descriptor that somebody else opened, to its end: a pipe, or a file such as a credential.
-    /// One newline at the end is not of it. It was in no other memory.
+    /// Reads a passphrase from an open file or pipe to its end, without a trailing newline. It is never copied to other
+    /// memory.
     ///
     /// - Throws: `.unsuitableSecret`, `.file`.
     public static func passphrase(from file: OpenFile) throws(KeySlotsError) -> UnlockingSecret {
-        // The newline, and one byte more, which tells that there is more.
+        // Room for the newline and a byte that reveals a longer passphrase.
         let read = try bytes(from: file, upTo: longestPassphrase + 2)
         let count = read.withUnsafeBytes { $0.last == UInt8(ascii: "\n") ? $0.count - 1 : $0.count }
         guard (1...longestPassphrase).contains(count) else {
             throw KeySlotsError(
-                .unsuitableSecret, "A passphrase of 1 to \(longestPassphrase) bytes was expected there.")
+                .unsuitableSecret, "Expected a passphrase of 1 to \(longestPassphrase) bytes.")
         }
         return .passphrase(part(of: read, count))
     }
 
-    /// A key of 32 bytes, likewise.
+    /// Reads a key of 32 bytes from an open file or pipe.
     /// - Throws: `.unsuitableSecret`, `.file`.
     public static func key(from file: OpenFile) throws(KeySlotsError) -> UnlockingSecret {
         let read = try bytes(from: file, upTo: DataKey.length + 1)
         guard read.count == DataKey.length else {
-            throw KeySlotsError(.unsuitableSecret, "A key of \(DataKey.length) bytes was expected there.")
+            throw KeySlotsError(.unsuitableSecret, "Expected a key of \(DataKey.length) bytes.")
         }
         return .key(read)
     }
 
-    /// A recovery code, likewise.
+    /// Reads a recovery code from an open file or pipe.
     /// - Throws: `.mistypedCode`, `.file`.
     public static func recoveryCode(from file: OpenFile) throws(KeySlotsError) -> UnlockingSecret {
-        // A character has four bytes at most.
+        // A character has at most four bytes.
         let read = try bytes(from: file, upTo: RecoveryCode.longestText * 4 + 1)
         return .recoveryCode(try RecoveryCode(read.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }))
     }

@@ -7,8 +7,8 @@ import Testing
 
 @testable import KeySlots
 
-/// The disk refuses to take what was written, at one of the moments when it is asked.
-@Suite("A file of keys on a disk that fails")
+/// The disk fails at one of its synchronizations.
+@Suite("Key files on a failing disk")
 struct FailingDiskTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -23,7 +23,7 @@ struct FailingDiskTests {
         try KeySlots(dataKey, for: .words(words), at: Timestamp(seconds: 1), cost: cheap)
     }
 
-    /// - Parameter moment: 1: of the file itself, 2: of its folder.
+    /// - Parameter moment: 1 for the file itself, 2 for its folder.
     private func file(failingAt moment: Int) -> KeySlotsFile {
         let count = Lock(0)
         return KeySlotsFile(path: path) { (file) throws(SystemError) in
@@ -36,7 +36,7 @@ struct FailingDiskTests {
         }
     }
 
-    @Test("a new one that failed is not there, and the next attempt makes it", arguments: [1, 2])
+    @Test("a failed creation leaves no file", arguments: [1, 2])
     func creating(moment: Int) throws {
         let error = #expect(throws: KeySlotsError.self) { try file(failingAt: moment).create(slots()) }
         #expect(error?.code == .file)
@@ -47,7 +47,7 @@ struct FailingDiskTests {
         #expect(try KeySlotsFile(path: path).read() == made)
     }
 
-    @Test("one that was there before a new one failed stays", arguments: [0, 1, 2])
+    @Test("a failed creation keeps an existing file", arguments: [0, 1, 2])
     func existing(moment: Int) throws {
         let first = try slots()
         try KeySlotsFile(path: path).create(first)
@@ -56,7 +56,7 @@ struct FailingDiskTests {
         #expect(try folder.names() == ["keys"])
     }
 
-    @Test("of a change that failed the old one or the new one is there, whole", arguments: [1, 2])
+    @Test("a failed change leaves the old or the new file", arguments: [1, 2])
     func changing(moment: Int) throws {
         try KeySlotsFile(path: path).create(slots())
         let error = #expect(throws: KeySlotsError.self) {
@@ -71,7 +71,7 @@ struct FailingDiskTests {
         #expect(try folder.names() == ["keys"])
     }
 
-    @Test("a change that changes nothing asks the disk for nothing")
+    @Test("an empty change writes nothing")
     func unchanged() throws {
         try KeySlotsFile(path: path).create(slots())
         let inode = try OpenFile(path, flags: O_RDONLY).status().st_ino
@@ -82,7 +82,7 @@ struct FailingDiskTests {
         #expect(try OpenFile(path, flags: O_RDONLY).status().st_ino == inode)
     }
 
-    @Test("errors of the caller's own are what is thrown, also of what goes wrong here")
+    @Test("change throws the caller's errors")
     func wrapping() throws {
         struct Own: Error, Equatable { var code: KeySlotsErrorCode? }
         func change(
@@ -106,7 +106,7 @@ struct FailingDiskTests {
         #expect(change(KeySlotsFile(path: path)) == Own(code: .notKeySlots))
     }
 
-    @Test("a name without a folder is one in the current folder, and a link is never followed")
+    @Test("bare names work and links are not followed")
     func names() throws {
         #expect(throws: KeySlotsError.self) { try KeySlotsFile(path: "chatfs-no-such-file-of-keys").read() }
         let elsewhere = folder.path("elsewhere")

@@ -4,9 +4,9 @@ import Testing
 
 @testable import KeySlots
 
-/// A file that another program made after the description of the format: Python's hashlib for BLAKE2b, the Argon2id and
-/// ChaCha20-Poly1305 of its package cryptography, and HChaCha20 by hand. What earlier versions wrote must open for ever.
-@Suite("A file of keys as it is described")
+/// A file created by another program from the format's description: BLAKE2b from Python's hashlib, Argon2id and
+/// ChaCha20-Poly1305 from its cryptography package, HChaCha20 by hand. Files of earlier versions must always open.
+@Suite("A key file of another program")
 struct GivenFileTests {
     private static let text =
         "4368617446532d6b6579732d0d0a1a0a01000000040000000900000000000000404142434445464748494a4b4c4d4e4f"
@@ -32,7 +32,7 @@ struct GivenFileTests {
     private static let dataKey = [UInt8](0xA0...0xBF)
     private static let key = [UInt8](0..<32)
 
-    @Test("it is read with all it says, and written again as it is")
+    @Test("it round-trips with all its fields")
     func content() {
         #expect(slots.slots.map(\.kind) == [.passphrase, .recoveryCode, .key, .keyring])
         #expect(slots.slots.map(\.number) == [1, 3, 4, 8])
@@ -44,7 +44,7 @@ struct GivenFileTests {
         #expect(slots.encoded == bytes)
     }
 
-    @Test("each of the four ways opens it")
+    @Test("each of the four secrets opens it")
     func ways() throws {
         let code = try RecoveryCode("01234-56789-ABCDE-FGHJK-MNPQR-SDJKR")
         let secrets: [UnlockingSecret] = [
@@ -58,7 +58,7 @@ struct GivenFileTests {
         }
     }
 
-    @Test("a key for one way is none for the other, though both are 32 bytes")
+    @Test("key kinds are not interchangeable")
     func kinds() {
         for secret in [
             UnlockingSecret.key(SecretBytes(Self.key.reversed())), .keyringKey(SecretBytes(Self.key)),
@@ -68,7 +68,7 @@ struct GivenFileTests {
         }
     }
 
-    @Test("the next slot gets the next number, and the others stay byte for byte")
+    @Test("a new slot gets the next number")
     func nextNumber() throws {
         var slots = slots
         let added = try slots.add(
@@ -81,9 +81,9 @@ struct GivenFileTests {
         #expect(throws: KeySlotsError.self) { try slots.remove(9) }
     }
 
-    /// With a checksum that agrees.
+    /// The checksum is correct.
     @Test(
-        "a file that says what no file says is damaged",
+        "files with impossible fields are damaged",
         arguments: [
             (20, 0), (20, 3), (20, 5), (20, 17), (21, 1), (28, 1), (31, 128), (24, 8), (24, 1), (64, 0),
             (64, 5),
@@ -96,9 +96,9 @@ struct GivenFileTests {
         #expect(error?.code == .damaged)
     }
 
-    @Test("what a slot says of itself is sealed with it: in another number or time it opens nothing")
+    @Test("a slot's fields are authenticated")
     func sealed() throws {
-        // Of the slot of the key: its number, its time, its salt, its nonce, its tag.
+        // In the key's slot: its number, time, salt, nonce and tag.
         let slot = 64 + 2 * KeySlot.encodedLength
         for place in [slot + 4, slot + 8, slot + 32, slot + 48, slot + 80, slot + 104] {
             var forged = Array(bytes.dropLast(BLAKE2b.length))
@@ -108,12 +108,12 @@ struct GivenFileTests {
                 try read.unlock(with: .key(SecretBytes(Self.key)))
             }
             #expect(error?.code == .wrongSecret)
-            // The others do not mind.
+            // The other slots still open.
             #expect(try read.unlock(with: .words("chatfs golden")).dataKey.bytes == Self.dataKey)
         }
     }
 
-    @Test("a file with the largest number takes no other slot, and is read")
+    @Test("the largest slot number allows no further slot")
     func lastNumber() throws {
         var full = Array(bytes.dropLast(BLAKE2b.length))
         for place in 24..<28 { full[place] = 0xFF }

@@ -21,7 +21,7 @@ import Testing
         try KeySlots(dataKey, for: .words("first"), at: Timestamp(seconds: 1), cost: cheap)
     }
 
-    @Test func itIsTheUsersOnlyAndIsReadAsItWasWritten() throws {
+    @Test func fileIsPrivateAndRoundTrips() throws {
         let slots = try made()
         try file.create(slots)
         #expect(try file.read() == slots)
@@ -30,7 +30,7 @@ import Testing
         #expect(access(file.path + ".new", F_OK) != 0)
     }
 
-    @Test func aChangeTakesEffectOrNothingDoes() throws {
+    @Test func changesAreAtomic() throws {
         try file.create(made())
         let before = try file.read()
         #expect(throws: KeySlotsError.self) {
@@ -47,7 +47,7 @@ import Testing
         #expect(try file.read().unlock(with: .words("second")).dataKey.bytes == dataKey.bytes)
     }
 
-    @Test func whoChangesItKeepsOthersOut() throws {
+    @Test func changesExcludeEachOther() throws {
         try file.create(made())
         try file.change { (_: inout KeySlots) throws(KeySlotsError) in
             let error = #expect(throws: KeySlotsError.self) {
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func whatAKilledProcessLeftIsNoHindrance() throws {
+    @Test func remainsOfKilledProcessesAreReplaced() throws {
         try file.create(made())
         try folder.write([1, 2, 3], to: "keys.new")
         try file.change { (slots: inout KeySlots) throws(KeySlotsError) in
@@ -67,7 +67,7 @@ import Testing
         #expect(access(file.path + ".new", F_OK) != 0)
     }
 
-    @Test func aFileThatIsMissingOrSomethingElseIsSaid() throws {
+    @Test func missingAndOtherFilesAreErrors() throws {
         #expect(try #require(throws: KeySlotsError.self) { try file.read() }.code == .missing)
         try folder.write([UInt8](repeating: 65, count: 100_000), to: "keys")
         #expect(try #require(throws: KeySlotsError.self) { try file.read() }.code == .notKeySlots)
@@ -78,7 +78,7 @@ import Testing
         #expect(throws: KeySlotsError.self) { try file.read() }
     }
 
-    @Test func aFullDiskLosesNothing() async throws {
+    @Test func fullDiskKeepsTheOldFile() async throws {
         await #expect(processExitsWith: .success) {
             signal(SIGXFSZ, SIG_IGN)
             let folder = try TemporaryFolder()
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func secretsComeFromWhateverIsOpen() throws {
+    @Test func secretsAreReadFromFilesAndPipes() throws {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
         let (reading, writing) = (OpenFile(adopting: ends[0]), OpenFile(adopting: ends[1]))
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func aSecretIsNeverTheBeginningOfALongerOne() throws {
+    @Test func tooLongSecretsAreNotTruncated() throws {
         func reading<Secret>(
             _ content: [UInt8], _ body: (OpenFile) throws(KeySlotsError) -> Secret
         ) throws -> Bool {
@@ -141,7 +141,7 @@ import Testing
             #expect(try reading(longest + rest, UnlockingSecret.passphrase) == isRead, "\(rest.count) more")
         }
         let code = RecoveryCode.random().text
-        // As many bytes as a text of ASCII may have at most, and one, in far fewer characters.
+        // The maximum bytes of an ASCII text plus one, in far fewer characters.
         let dashes = String(repeating: "\u{2014}", count: 55)
         let letters = code.filter { $0 != "-" }
         for (text, isRead) in [
@@ -159,7 +159,7 @@ import Testing
         static func send(_ text: String, to file: OpenFile) throws {
             try file.send(Array(text.utf8))
         }
-        /// The writer's end is gone: a null device stands in its place.
+        /// The writer's end is closed; a null device replaces it.
         static func close(_ file: OpenFile) throws {
             let null = try OpenFile("/dev/null", flags: O_WRONLY)
             try check("replace a descriptor") { dup2(null.descriptor, file.descriptor) }

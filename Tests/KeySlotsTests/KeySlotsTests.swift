@@ -5,7 +5,7 @@ import Testing
 
 @testable import KeySlots
 
-/// As cheap as a derivation can be: the tests try many.
+/// The cheapest derivation, because the tests run many.
 let cheap = Argon2id.Cost(passes: 1, memory: 8 << 10)!
 
 extension UnlockingSecret {
@@ -24,7 +24,7 @@ extension SecretBytes {
         try KeySlots(dataKey, for: secret, at: time, cost: cheap)
     }
 
-    @Test func everyWayThatWasSetUpUnlocksAndNoOther() throws {
+    @Test func onlyAddedSecretsUnlock() throws {
         var slots = try made(.words("correct horse"))
         let code = RecoveryCode.random()
         let key = SecretBytes(randomCount: 32)
@@ -49,13 +49,13 @@ extension SecretBytes {
         }
     }
 
-    @Test func aWayThatWasNotSetUpIsToldFromAWrongOne() throws {
+    @Test func missingSlotDiffersFromWrongSecret() throws {
         let slots = try made(.words("correct horse"))
         let error = #expect(throws: KeySlotsError.self) { try slots.unlock(with: .recoveryCode(.random())) }
         #expect(error?.code == .noSuchWay)
     }
 
-    @Test func aRemovedWayUnlocksNoMoreAndTheLastOneStays() throws {
+    @Test func removedSlotIsGoneAndTheLastOneStays() throws {
         var slots = try made(.words("old"))
         #expect(throws: KeySlotsError.self) { try slots.remove(1) }
         let new = try slots.add(.words("new"), for: dataKey, at: time, cost: cheap)
@@ -64,11 +64,11 @@ extension SecretBytes {
         #expect(try slots.unlock(with: .words("new")).dataKey.bytes == dataKey.bytes)
         #expect(throws: KeySlotsError.self) { try slots.remove(1) }
         #expect(throws: KeySlotsError.self) { try slots.remove(new.number) }
-        // Numbers do not come again.
+        // Slot numbers are not reused.
         #expect(try slots.add(.words("third"), for: dataKey, at: time, cost: cheap).number == 3)
     }
 
-    @Test func thereAreOnlySoMany() throws {
+    @Test func numberOfSlotsIsLimited() throws {
         var slots = try made(.key(SecretBytes(randomCount: 32)))
         for _ in 1..<KeySlots.maxSlots {
             try slots.add(.key(SecretBytes(randomCount: 32)), for: dataKey, at: time)
@@ -80,7 +80,7 @@ extension SecretBytes {
         #expect(try KeySlots(slots.encoded) == slots)
     }
 
-    @Test func emptyAndEndlessPassphrasesAreRefused() {
+    @Test func emptyAndTooLongPassphrasesAreRejected() {
         for text in ["", String(repeating: "x", count: 1025)] {
             let error = #expect(throws: KeySlotsError.self) { try made(.words(text)) }
             #expect(error?.code == .unsuitableSecret)
@@ -88,7 +88,7 @@ extension SecretBytes {
         #expect(throws: KeySlotsError.self) { try made(.key(SecretBytes(randomCount: 31))) }
     }
 
-    @Test func everyBitOfTheFileMatters() throws {
+    @Test func everyChangedBitIsDetected() throws {
         var slots = try made(.words("correct horse"))
         try slots.add(.key(SecretBytes(randomCount: 32)), for: dataKey, at: time)
         let bytes = slots.encoded
@@ -104,8 +104,8 @@ extension SecretBytes {
         #expect(throws: KeySlotsError.self) { try KeySlots(bytes + [0]) }
     }
 
-    /// With a checksum that agrees: what reads it must not take any of it for granted.
-    @Test func aForgedFileIsRefusedOrUnlocksNothing() throws {
+    /// The checksum is correct, so the parser must not trust any field.
+    @Test func forgedFileUnlocksNothing() throws {
         let key = SecretBytes(randomCount: 32)
         let bytes = try made(.key(key)).encoded
         var random = SeededGenerator(state: 5)
@@ -117,19 +117,19 @@ extension SecretBytes {
             guard let slots = try? KeySlots(forged) else { continue }
             #expect(slots.encoded == forged)
             let found = try? slots.unlock(with: .key(key))
-            // What comes next in the file is all that nothing vouches for.
+            // Only the next slot number is unauthenticated.
             #expect(found == nil || forged[24..<28] != bytes[24..<28])
         }
     }
 
-    @Test func aNewerVersionIsLeftAlone() throws {
+    @Test func newerVersionIsRejected() throws {
         var bytes = Array(try made(.words("correct horse")).encoded.dropLast(32))
         bytes[16] = 2
         let error = #expect(throws: KeySlotsError.self) { try KeySlots(bytes + BLAKE2b.hash(bytes)) }
         #expect(error?.code == .newerVersion)
     }
 
-    @Test func aSlotOpensInItsOwnFileOnly() throws {
+    @Test func slotsOpenOnlyInTheirFile() throws {
         let key = SecretBytes(randomCount: 32)
         let (first, second) = (try made(.key(key)).encoded, try made(.key(key)).encoded)
         var mixed = Array(first[..<64]) + Array(second[64..<(second.count - 32)])
@@ -138,7 +138,7 @@ extension SecretBytes {
         #expect(error?.code == .wrongSecret)
     }
 
-    @Test func theSameSecretsNeverGiveTheSameFile() throws {
+    @Test func equalSecretsGiveDifferentFiles() throws {
         #expect(try made(.words("a")).encoded != made(.words("a")).encoded)
     }
 }

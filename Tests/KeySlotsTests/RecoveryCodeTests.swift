@@ -4,7 +4,7 @@ import Testing
 @testable import KeySlots
 
 @Suite struct RecoveryCodeTests {
-    @Test func itIsReadHoweverItIsTyped() throws {
+    @Test func codesAreReadInAnySpelling() throws {
         let code = RecoveryCode.random()
         let text = code.text
         #expect(text.count == 35 && text.split(separator: "-").map(\.count) == [5, 5, 5, 5, 5, 5])
@@ -16,8 +16,8 @@ import Testing
         for text in typed { #expect(try RecoveryCode(text).symbols.bytes == code.symbols.bytes) }
     }
 
-    /// One wrong letter is missed once in a million times, so the letters here are always the same.
-    @Test func aMistypedOneIsTold() throws {
+    /// One mistype in a million passes the check, so these letters are fixed.
+    @Test func mistypedCodesAreDetected() throws {
         let text = "00000-00000-00000-00000-00000-0" + String(RecoveryCodeTests.check)
         _ = try RecoveryCode(text)
         var letters = Array(text)
@@ -43,13 +43,13 @@ import Testing
     @Test(arguments: [
         "", "12345", "!!!!!", "U0000-00000", String(repeating: "0", count: 5000), "é", "\u{1F511}",
     ])
-    func anythingElseIsRefusedWithASentence(_ text: String) {
+    func otherTextsGiveAnError(_ text: String) {
         let error = #expect(throws: KeySlotsError.self) { try RecoveryCode(text) }
         #expect(error?.code == .mistypedCode)
         #expect(error?.sentence.contains(text) != true || text.isEmpty)
     }
 
-    @Test func noTwoAreAlike() {
+    @Test func codesAreUnique() {
         #expect(Set((0..<200).map { _ in RecoveryCode.random().text }).count == 200)
     }
 }
