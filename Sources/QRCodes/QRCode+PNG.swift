@@ -1,8 +1,8 @@
 import Base
 
 extension QRCode {
-    /// A picture in black and white (PNG, ISO/IEC 15948), with the quiet zone.
-    /// - Parameter scale: pixels of each side of a module.
+    /// Returns a black and white picture (PNG, ISO/IEC 15948) with the quiet zone.
+    /// - Parameter scale: The side of a module in pixels.
     public func png(scale: Int = 8) -> [UInt8] {
         let modules = width + 2 * Self.quietZone
         let pixels = modules * scale
@@ -14,13 +14,13 @@ extension QRCode {
                     line[pixel / 8] &= ~(0x80 >> UInt8(pixel % 8))
                 }
             }
-            // Each line begins with its filter: none.
+            // Each line begins with its filter type: none.
             for _ in 0..<scale { rows += [0] + line }
         }
         var header: [UInt8] = []
         header.append(bigEndian: UInt32(pixels))
         header.append(bigEndian: UInt32(pixels))
-        // One bit for each pixel, grey, and the only methods that there are; not interlaced.
+        // One bit per pixel, greyscale, default methods, not interlaced.
         header += [1, 0, 0, 0, 0]
         let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
         return signature + Self.chunk("IHDR", header) + Self.chunk("IDAT", Self.stored(rows))
@@ -36,7 +36,7 @@ extension QRCode {
         return chunk
     }
 
-    /// A zlib stream (RFC 1950) of blocks that are stored as they are: a code has a few kilobytes.
+    /// Returns a zlib stream (RFC 1950) of stored blocks. A code has only a few kilobytes.
     private static func stored(_ bytes: [UInt8]) -> [UInt8] {
         var stream: [UInt8] = [0x78, 0x01]
         for start in stride(from: 0, to: bytes.count, by: 65_535) {

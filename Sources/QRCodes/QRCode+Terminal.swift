@@ -1,9 +1,9 @@
 extension QRCode {
-    /// On what a terminal writes: which of its colours light modules are to have.
+    /// The background of a terminal.
     public enum Background: String, CaseIterable, Sendable {
-        /// Light letters on dark: light modules are written, dark ones left out.
+        /// Light text on dark: draws light modules.
         case dark
-        /// Dark letters on light.
+        /// Dark text on light: draws dark modules.
         case light
     }
 

@@ -1,8 +1,8 @@
 import Glibc
 
-/// libqrencode, loaded when a code is wanted; nothing else needs it.
+/// libqrencode, loaded on first use. ChatFS works without it.
 public struct QREncoder: @unchecked Sendable {
-    // Safe: functions of a library that is never unloaded and keeps nothing between calls.
+    // Safe: the functions are stateless, and their library is never unloaded.
     private typealias Encode =
         @convention(c) (Int32, UnsafePointer<UInt8>?, Int32, Int32) -> UnsafeMutableRawPointer?
     private typealias Free = @convention(c) (UnsafeMutableRawPointer?) -> Void
@@ -15,13 +15,13 @@ public struct QREncoder: @unchecked Sendable {
     private let encode: Encode
     private let free: Free
 
-    /// The one of this machine, or nil where it is not installed.
+    /// The installed library, or nil.
     public static let installed = QREncoder(path: "libqrencode.so.4")
 
-    /// The package that has it, for people.
+    /// The name of the package, for messages.
     public static let package = "libqrencode4"
 
-    /// - Parameter path: of the library; it stays loaded.
+    /// - Parameter path: The path of the library, which stays loaded.
     init?(path: String) {
         guard let library = dlopen(path, RTLD_NOW | RTLD_LOCAL) else { return nil }
         guard let encode = dlsym(library, "QRcode_encodeData"), let free = dlsym(library, "QRcode_free")

@@ -5,19 +5,19 @@ import Testing
 
 @testable import QRCodes
 
-/// Any square of modules, to look at how it is drawn.
+/// A square of modules for drawing.
 private func pattern() throws -> QRCode {
     try #require(QRCode(width: 21, isDark: (0..<441).map { $0 % 3 == 0 }))
 }
 
-@Suite("Drawing a QR code")
+@Suite("Drawing QR codes")
 struct QRCodeTests {
-    @Test("what is no code is none", arguments: [(0, 0), (20, 400), (22, 484), (181, 32_761), (21, 440)])
+    @Test("invalid sizes are rejected", arguments: [(0, 0), (20, 400), (22, 484), (181, 32_761), (21, 440)])
     func sizes(_ width: Int, _ count: Int) {
         #expect(QRCode(width: width, isDark: [Bool](repeating: true, count: count)) == nil)
     }
 
-    @Test("the code in a terminal has all modules, dark and light, on both kinds of background")
+    @Test("terminal lines show all modules on both backgrounds")
     func terminal() throws {
         let code = try pattern()
         for background in QRCode.Background.allCases {
@@ -32,7 +32,7 @@ struct QRCodeTests {
         }
     }
 
-    @Test("a picture is what other programs take for one")
+    @Test("other programs recognise the picture")
     func picture() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/code.png"
@@ -41,7 +41,7 @@ struct QRCodeTests {
         #expect(seen.contains("87 x 87, 1-bit grayscale"))
     }
 
-    /// Takes a picture apart with zlib's own inflate and checksums, and says a letter for each pixel, row by row.
+    /// Decodes a picture with Python's zlib and prints a letter for each pixel, row by row.
     private static let decoder = """
         import struct, sys, zlib
         data, place, pixels = open(sys.argv[1], "rb").read(), 8, b""
@@ -62,9 +62,9 @@ struct QRCodeTests {
             print("".join(".#"[not line[1 + x // 8] >> 7 - x % 8 & 1] for x in range(size[0])))
         """
 
-    /// The largest takes several blocks of what is compressed; the scales put modules across bytes.
+    /// The largest needs several zlib blocks; the scales put modules across byte borders.
     @Test(
-        "every pixel of a picture is the module that it belongs to", arguments: [(21, 1), (25, 3), (177, 8)])
+        "every pixel matches its module", arguments: [(21, 1), (25, 3), (177, 8)])
     func pixels(_ width: Int, _ scale: Int) async throws {
         let code = try #require(QRCode(width: width, isDark: (0..<width * width).map { $0 % 3 == 0 }))
         let folder = try TemporaryFolder()
@@ -78,16 +78,16 @@ struct QRCodeTests {
         #expect(seen.output.split(separator: "\n").map(String.init) == expected)
     }
 
-    @Test("a library that is not there, or is another, is none")
+    @Test("missing and foreign libraries are rejected")
     func missing() {
         #expect(QREncoder(path: "libnothing.so.4") == nil)
         #expect(QREncoder(path: "libc.so.6") == nil)
     }
 }
 
-@Suite("Making a QR code", .enabled(if: QREncoder.installed != nil))
+@Suite("Encoding QR codes", .enabled(if: QREncoder.installed != nil))
 struct QREncoderTests {
-    @Test("a text of any length that fits has a code; longer ones and none have not")
+    @Test("texts up to the capacity have a code")
     func lengths() throws {
         let encoder = try #require(QREncoder.installed)
         #expect(encoder.code(of: "") == nil)
@@ -96,7 +96,7 @@ struct QREncoderTests {
         #expect(encoder.code(of: String(repeating: "x", count: 2954)) == nil)
     }
 
-    @Test("what a reader sees is what was written", .enabled(if: (try? Shell.find("zbarimg")) != nil))
+    @Test("zbarimg reads the encoded text", .enabled(if: (try? Shell.find("zbarimg")) != nil))
     func read() async throws {
         let encoder = try #require(QREncoder.installed)
         let folder = try TemporaryFolder()
