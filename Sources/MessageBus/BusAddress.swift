@@ -1,18 +1,18 @@
 import Base
 import Glibc
 
-/// Where the two buses are, as D-Bus writes it; nil where there is none.
+/// The addresses of the session and system bus in D-Bus notation, or nil if there is none.
 public enum BusAddress {
-    /// As the session says, else where systemd has it.
+    /// The address in the environment, otherwise systemd's socket.
     ///
-    /// - Parameter runtimeFolder: `$XDG_RUNTIME_DIR`.
+    /// - Parameter runtimeFolder: The value of `$XDG_RUNTIME_DIR`.
     public static func session(runtimeFolder: String?) -> String? {
         if let address = environment("DBUS_SESSION_BUS_ADDRESS") { return address }
         guard let runtimeFolder, runtimeFolder.isAbsolutePath else { return nil }
         return socket(runtimeFolder + "/bus")
     }
 
-    /// `DBUS_SYSTEM_BUS_ADDRESS`, else where systems have it.
+    /// `DBUS_SYSTEM_BUS_ADDRESS`, otherwise the standard socket.
     public static func system() -> String? {
         environment("DBUS_SYSTEM_BUS_ADDRESS") ?? socket("/run/dbus/system_bus_socket")
     }

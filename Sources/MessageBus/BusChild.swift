@@ -2,12 +2,11 @@ import Base
 import Glibc
 import Posix
 
-/// A process that is on a bus for this one, as the thread sees it that has it speak: this same program, started with a
-/// word that says what it is to do, and two pipes of frames (`BusFrame`).
+/// The parent's side of a child process that talks to a bus: this program, started with a word for its task, and two
+/// pipes of frames (`BusFrame`).
 ///
-/// A process of its own, because libdbus is written in C and meets what others on the bus send, because a bus may be
-/// slow to answer, and because what it is taken over for is little: it has no key and no file. It ends with the last
-/// reference. One thread at a time.
+/// A separate process, because libdbus is C code that parses messages of strangers, and because a bus may respond
+/// slowly. The child holds no keys and no files. It ends with the last reference. One thread at a time.
 public final class BusChild: Sendable {
     private struct Reading {
         var frames = BusFrames()
@@ -23,17 +22,17 @@ public final class BusChild: Sendable {
     public enum Received: Hashable, Sendable {
         case frame([UInt8])
         case nothing
-        /// It has gone, or what it says makes no sense any more.
+        /// The child ended or sent invalid frames.
         case ended
     }
 
-    /// Blocks for the time that a program takes to start.
+    /// Starts the child. Blocks until the program has started.
     ///
     /// - Parameters:
-    ///   - word: its first argument.
-    ///   - executable: this program.
-    ///   - environment: what it needs to find its bus.
-    /// - Throws: as `ChildProcess.startBlocking`.
+    ///   - word: Its first argument.
+    ///   - executable: The path of this program.
+    ///   - environment: Variables that locate the bus.
+    /// - Throws: The errors of `ChildProcess.startBlocking`.
     public init(
         _ word: String, of executable: String = "/proc/self/exe", environment: [String: String] = [:]
     ) throws(SystemError) {
@@ -47,7 +46,7 @@ public final class BusChild: Sendable {
         (self.input, self.output) = (input, output)
     }
 
-    /// False when it does not take it at once: it may be silent, and then nothing waits for it.
+    /// Sends a frame. Returns false if the child does not accept it at once.
     public func send(_ bytes: [UInt8]) -> Bool {
         guard let frame = BusFrame.framed(bytes) else { return false }
         var requests = [pollfd(fd: input.descriptor, events: Int16(POLLOUT), revents: 0)]
@@ -57,7 +56,7 @@ public final class BusChild: Sendable {
         return (try? input.send(frame)) != nil
     }
 
-    /// What it said. Does not wait.
+    /// Returns the next frame without waiting.
     public func receive() -> Received {
         reading.withLock { reading in
             while true {

@@ -1,6 +1,6 @@
-/// Frames: four bytes of length, and so many bytes: a kind, numbers of eight bytes, texts that end with a NUL.
+/// Frames: a length of four bytes and the content: a kind, numbers of eight bytes, and NUL-terminated texts.
 public enum BusFrame {
-    /// With its length: what a pipe that is not full takes at once (PIPE_BUF).
+    /// The maximum length with the length field. A pipe with room accepts this many bytes atomically (PIPE_BUF).
     public static let maxLength = 4096
 
     public static func framed(_ bytes: [UInt8]) -> [UInt8]? {
@@ -25,7 +25,7 @@ public enum BusFrame {
     }
 }
 
-/// Bytes of a pipe as frames, in whatever pieces they come.
+/// Splits the bytes of a pipe into frames.
 public struct BusFrames: Sendable {
     private var bytes: [UInt8] = []
 
@@ -33,7 +33,7 @@ public struct BusFrames: Sendable {
 
     public mutating func add(_ more: some Sequence<UInt8>) { bytes += more }
 
-    /// Nil: no whole one is there. An empty one: what follows makes no sense any more.
+    /// Returns the next complete frame, or nil. An empty frame means that the rest is invalid.
     public mutating func next() -> [UInt8]? {
         guard bytes.count >= 4 else { return nil }
         let length = bytes.withUnsafeBytes { Int($0.loadUnaligned(as: UInt32.self)) }

@@ -2,23 +2,24 @@ import CLinux
 import Glibc
 import Posix
 
-/// What a process on a bus does (`BusChild` is its other end): takes requests as frames, hears messages, and says
+/// The task of a child process on a bus (`BusChild` is the parent's side): handles requests and bus messages and sends
 /// frames. One thread.
 public protocol BusConversation {
-    /// Called once, when the bus has let it in.
+    /// Called once when the bus has accepted the connection.
     mutating func begin()
-    /// - Returns: false when the request makes no sense: the process ends.
+    /// Handles a request.
+    /// - Returns: False for an invalid request, which ends the process.
     mutating func take(_ request: [UInt8]) -> Bool
-    /// The message is given back by the caller.
-    /// - Returns: false when nobody hears what it says any more.
+    /// Handles a message. The caller releases it.
+    /// - Returns: False if the parent no longer reads.
     mutating func hear(_ message: BusLibrary.Message) -> Bool
 }
 
-/// Runs such a process. It ends when the bus or who started it does.
+/// Runs such a process until the bus or the parent ends.
 public enum BusProcess {
-    /// Never returns: with no bus or no library of it, the process ends at once.
+    /// Never returns. Without a bus or libdbus, the process ends at once.
     ///
-    /// - Parameter make: what it does, with the library and its connection.
+    /// - Parameter make: Creates the task from the library and its connection.
     public static func main<Conversation: BusConversation>(
         on bus: BusLibrary.Bus, _ make: (BusLibrary, BusLibrary.Connection) -> Conversation
     ) -> Never {
@@ -35,8 +36,8 @@ public enum BusProcess {
         _exit(0)
     }
 
-    /// Says a frame to who started this process.
-    /// - Returns: false when nobody hears it.
+    /// Sends a frame to the parent.
+    /// - Returns: False if the parent no longer reads.
     public static func say(_ bytes: [UInt8]) -> Bool {
         guard let frame = BusFrame.framed(bytes) else { return true }
         return (try? output.send(frame)) != nil
@@ -66,7 +67,7 @@ public enum BusProcess {
         }
     }
 
-    /// False when nobody writes any more.
+    /// Returns false if the parent has closed the pipe.
     private static func takeRequests(
         _ conversation: inout some BusConversation, _ frames: inout BusFrames
     ) -> Bool {

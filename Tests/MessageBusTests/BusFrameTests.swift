@@ -6,16 +6,16 @@ import Testing
 
 @testable import MessageBus
 
-@Suite("Frames between a mount and its process on a bus")
+@Suite("Bus frames")
 struct BusFrameTests {
-    @Test("numbers and texts are read as they were written, one after the other")
+    @Test("numbers and texts round-trip in order")
     func fields() {
         var rest =
             (BusFrame.bytes(0) + BusFrame.bytes(.max) + BusFrame.bytes("ü") + BusFrame.bytes("") + [9])[...]
         #expect(BusFrame.number(&rest) == 0 && BusFrame.number(&rest) == .max)
         #expect(BusFrame.text(&rest) == "ü" && BusFrame.text(&rest) == "")
         #expect(BusFrame.text(&rest) == nil && BusFrame.number(&rest) == nil && rest == [9])
-        // A text has no end within.
+        // A NUL inside a text is removed.
         var text = BusFrame.bytes("a\u{0}b")[...]
         #expect(BusFrame.text(&text) == "ab" && text.isEmpty)
         for length in 0..<8 {
@@ -24,7 +24,7 @@ struct BusFrameTests {
         }
     }
 
-    @Test("the longest frame goes through the pipe at once, one byte more is none")
+    @Test("the longest frame fits into a pipe")
     func lengths() throws {
         let most = BusFrame.maxLength - 4
         for length in [1, 255, 256, most - 1, most] {
@@ -37,11 +37,11 @@ struct BusFrameTests {
         for length in [0, UInt32(most + 1), .max] {
             var frames = BusFrames()
             frames.add(withUnsafeBytes(of: length) { Array($0) } + [1, 2, 3])
-            #expect(frames.next() == [], "what follows makes no sense")
+            #expect(frames.next() == [], "the rest is invalid")
         }
     }
 
-    @Test("a frame cut anywhere comes when its rest does")
+    @Test("partial frames wait for the rest")
     func cuts() throws {
         let stream = try [[1], [2, 3, 4], [5]].flatMap { try #require(BusFrame.framed($0)) }
         for cut in 0...stream.count {
@@ -55,7 +55,7 @@ struct BusFrameTests {
         }
     }
 
-    @Test("notices are the same at the other end, and nothing else is one")
+    @Test("notices round-trip and reject other bytes")
     func notices() {
         for notice in [SystemNotice.metered(false), .metered(true), .sleeping, .awake] {
             #expect(SystemNotice(encoded: notice.encoded) == notice)
@@ -66,7 +66,7 @@ struct BusFrameTests {
         }
     }
 
-    @Test("where the buses are is said by the environment, else by where they lie")
+    @Test("bus addresses come from environment or default")
     func addresses() async throws {
         let folder = try TemporaryFolder()
         try folder.write([], to: "bus")
@@ -87,8 +87,8 @@ struct BusFrameTests {
     }
 }
 
-/// The mount's end, with programs that are not as they should be in place of its own.
-@Suite("A process on a bus that does what it likes", .timeLimit(.minutes(10)))
+/// The parent's side, with faulty programs instead of the child process.
+@Suite("Faulty bus processes", .timeLimit(.minutes(10)))
 struct BusChildTests {
     private let folder: TemporaryFolder
 
@@ -102,7 +102,7 @@ struct BusChildTests {
         }
     }
 
-    /// What it says until it ends.
+    /// Returns all frames until the child ends.
     private func heard(_ child: BusChild) async throws -> [BusChild.Received] {
         var heard: [BusChild.Received] = []
         try await wait(until: "it has ended") {
@@ -118,19 +118,19 @@ struct BusChildTests {
         return heard
     }
 
-    /// `printf` of bytes.
+    /// A shell command that prints the bytes.
     private func print(_ bytes: [UInt8]) -> String {
         "printf '" + bytes.map { "\\" + String($0, radix: 8) }.joined() + "'"
     }
 
-    @Test("it is told what to do and where its bus is, and what it says is heard to its end")
+    @Test("word, bus address and all frames are passed")
     func whole() async throws {
         let frame = try #require(BusFrame.framed([1, 2, 3]))
         let child = try await child("[ \"$1 $BUS\" = 'word here' ] && \(print(frame)) && \(print(frame))")
         #expect(try await heard(child) == [.frame([1, 2, 3]), .frame([1, 2, 3])])
     }
 
-    @Test("one that dies in the middle of a frame has not said it")
+    @Test("a partial last frame is dropped")
     func cut() async throws {
         let frame = try #require(BusFrame.framed([1, 2, 3]))
         for length in [0, 1, 4, frame.count - 1] {
@@ -139,20 +139,20 @@ struct BusChildTests {
         }
     }
 
-    @Test("one that says what makes no sense has ended, whatever it says behind that")
+    @Test("an invalid frame ends the conversation")
     func nonsense() async throws {
         let frame = try #require(BusFrame.framed([1]))
         let child = try await child(
             "\(print(frame)); \(print([255, 255, 255, 255])); \(print(frame)); sleep 100")
         var answers: [BusChild.Received] = []
-        try await wait(until: "it makes no sense") {
+        try await wait(until: "the frame is invalid") {
             answers.append(child.receive())
             return answers.last == .ended
         }
         #expect(answers.filter { $0 != .nothing } == [.frame([1]), .ended])
     }
 
-    @Test("one that does not listen is not waited for, and one that is gone takes nothing")
+    @Test("sending never blocks")
     func deaf() async throws {
         let child = try await child("sleep 100")
         var taken = 0
@@ -162,10 +162,10 @@ struct BusChildTests {
         #expect(!child.send([UInt8](repeating: 1, count: BusFrame.maxLength)), "longer than a frame may be")
         let gone = try await self.child("exit 0")
         _ = try await heard(gone)
-        try await wait(until: "nobody reads any more") { !gone.send([1]) }
+        try await wait(until: "the reader has gone") { !gone.send([1]) }
     }
 
-    @Test("what it is sent arrives as it was")
+    @Test("sent frames arrive unchanged")
     func echo() async throws {
         let child = try await child("exec cat")
         for number in UInt8(1)...20 { #expect(child.send([number, 0, number])) }
@@ -177,7 +177,7 @@ struct BusChildTests {
         #expect(heard == (UInt8(1)...20).map { .frame([$0, 0, $0]) })
     }
 
-    @Test("a program that is not there is an error, at once")
+    @Test("a missing program is an error")
     func missing() async {
         await #expect(throws: SystemError.self) {
             try await ThreadPool.shared.run { [path = folder.path("none")] in

@@ -6,26 +6,26 @@ import Testing
 
 @testable import MessageBus
 
-/// libdbus on a bus of its own, in a process whose environment says where that is.
-@Suite("Messages over a bus", .timeLimit(.minutes(10)))
+/// libdbus on a separate bus, in a process whose environment names that bus.
+@Suite("Bus messages", .timeLimit(.minutes(10)))
 struct BusLibraryTests {
-    /// Two that are on the bus, and know each other by a name.
+    /// Two connections to the bus, one with a well-known name.
     private struct Pair {
         let library: BusLibrary
         let (here, there): (BusLibrary.Connection, BusLibrary.Connection)
         static let name = "org.chatfs.Test"
         static let path = "/org/chatfs/Test"
 
-        /// Nil where libdbus is not installed.
+        /// Returns nil if libdbus is not installed.
         init?(_ address: String) {
             setenv("DBUS_SESSION_BUS_ADDRESS", address, 1)
             guard let library = BusLibrary() else { return nil }
             guard let here = library.connect(to: .session), let there = library.connect(to: .session) else {
-                preconditionFailure("the bus lets nobody in")
+                preconditionFailure("the bus rejects connections")
             }
             (self.library, self.here, self.there) = (library, here, there)
             library.match("type='signal',interface='\(Self.name)'", on: there)
-            // The answer says that the bus has heard of both.
+            // The reply shows that the bus knows both connections.
             let serial = call(
                 "org.freedesktop.DBus", "/org/freedesktop/DBus", "RequestName",
                 [.text(Self.name), .number(0)],
@@ -48,7 +48,7 @@ struct BusLibraryTests {
             return serial
         }
 
-        /// The next message that fits, for the caller to release.
+        /// Returns the next matching message, which the caller releases.
         func next(
             on connection: BusLibrary.Connection, where fits: (BusLibrary.Message) -> Bool = { _ in true }
         ) -> BusLibrary.Message {
@@ -65,7 +65,7 @@ struct BusLibraryTests {
         }
     }
 
-    @Test("texts, numbers and flags arrive as they were; what is of no use here is left out")
+    @Test("values arrive unchanged, other types are skipped")
     func values() async throws {
         let services = try SystemServices()
         try await services.startBus()
@@ -91,7 +91,7 @@ struct BusLibraryTests {
                 ])
             precondition(library.descriptor(in: message) == nil)
             library.release(message)
-            // One without anything in it.
+            // A message without arguments.
             _ = pair.call(Pair.name, Pair.path, "Take", [], from: pair.here)
             let empty = pair.next(on: pair.there) { library.reply($0) == nil }
             precondition(library.arguments(of: empty).isEmpty && library.descriptor(in: empty) == nil)
@@ -100,7 +100,7 @@ struct BusLibraryTests {
         try await services.stopBus()
     }
 
-    @Test("an answer names the question; a service that is not there is an error, and not started")
+    @Test("replies name their call; missing services are errors")
     func answers() async throws {
         let services = try SystemServices()
         try await services.startBus()
@@ -129,7 +129,7 @@ struct BusLibraryTests {
         try await services.stopBus()
     }
 
-    @Test("a signal is known by its interface and its name, and comes to who asked for it")
+    @Test("signals match by interface and name")
     func signals() async throws {
         let services = try SystemServices()
         try await services.startBus()
@@ -158,7 +158,7 @@ struct BusLibraryTests {
         try await services.stopBus()
     }
 
-    @Test("the end of the bus is the end of the connection, and not of the process")
+    @Test("the end of the bus closes only the connection")
     func end() async throws {
         let services = try SystemServices()
         try await services.startBus()
@@ -186,7 +186,7 @@ struct BusLibraryTests {
         await client.value
     }
 
-    @Test("where there is no bus nobody is let in")
+    @Test("without a bus there is no connection")
     func nowhere() async throws {
         let folder = try TemporaryFolder()
         await #expect(processExitsWith: .success) { [path = folder.path as String] in

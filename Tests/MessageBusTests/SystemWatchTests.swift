@@ -6,13 +6,13 @@ import Testing
 
 @testable import MessageBus
 
-@Suite("What services of the system say", .serialized)
+@Suite("Notices of system services", .serialized)
 struct SystemWatchTests {
     private func watch(_ services: SystemServices) throws -> SystemWatch {
         try SystemWatch(address: services.address, executable: ChatFSProcess.path)
     }
 
-    /// What is said, as it comes.
+    /// Collects the notices.
     private func listen(to watch: SystemWatch) -> Lock<[SystemNotice]> {
         let heard = Lock<[SystemNotice]>([])
         let notices = watch.notices()
@@ -20,7 +20,7 @@ struct SystemWatchTests {
         return heard
     }
 
-    @Test("what the connection costs is known at once, and followed while services and buses come and go")
+    @Test("metered follows services and buses")
     func metered() async throws {
         let services = try await SystemServices.start(metered: 1)
         let watch = try watch(services)
@@ -32,17 +32,17 @@ struct SystemWatchTests {
             try await wait(until: "it knows") { watch.isMetered == isMetered }
         }
         try services.say("leave org.freedesktop.NetworkManager")
-        try await wait(until: "nobody says so any more") { !watch.isMetered }
+        try await wait(until: "the metered notice has ended") { !watch.isMetered }
         try await services.stopServices()
         try await services.startServices(metered: 3)
         try await wait(until: "the next one says so") { watch.isMetered }
         try await services.stopBus()
-        try await wait(until: "nobody says so any more") { !watch.isMetered }
+        try await wait(until: "the metered notice has ended") { !watch.isMetered }
         try await wait(until: "all is heard") { heard.withLock { $0.count } == 8 }
         #expect(
             heard.withLock { $0 }
                 == [true, false, true, false, true, false, true, false].map { .metered($0) })
-        // And another bus is found when it is looked for.
+        // A new bus is found on the next start.
         try await services.startBus()
         try await services.startServices(metered: 1)
         try await wait(until: "it is asked again") {
@@ -52,7 +52,7 @@ struct SystemWatchTests {
         watch.stop()
     }
 
-    @Test("the machine sleeps when the mount is ready, and is kept from the next sleep until then")
+    @Test("sleep waits until the mount is ready")
     func sleeping() async throws {
         let services = try await SystemServices.start(metered: 0)
         let watch = try watch(services)
@@ -80,7 +80,7 @@ struct SystemWatchTests {
         }
     }
 
-    @Test("a mount that is ready only when the machine is awake again still keeps it from the next sleep")
+    @Test("a late ready keeps the lock for the next sleep")
     func lateReady() async throws {
         let services = try await SystemServices.start(metered: 0)
         let watch = try watch(services)
@@ -103,7 +103,7 @@ struct SystemWatchTests {
         watch.stop()
     }
 
-    @Test("who would have said that the machine is awake has gone: it is awake")
+    @Test("the end of logind counts as awake")
     func loginEnds() async throws {
         let services = try await SystemServices.start(metered: 0)
         let watch = try watch(services)
@@ -147,7 +147,7 @@ struct SystemWatchTests {
         watch.stop()
     }
 
-    @Test("somebody else on the bus cannot say that the machine sleeps")
+    @Test("forged sleep signals are ignored")
     func forged() async throws {
         let services = try await SystemServices.start(metered: 0)
         let watch = try watch(services)
@@ -169,12 +169,12 @@ struct SystemWatchTests {
         let outcome = try await Shell.run("/usr/bin/python3", ["-c", forging, services.address])
         #expect(outcome.succeeded)
         try services.say("metered 1")
-        try await wait(until: "what came after it is heard") { watch.isMetered }
+        try await wait(until: "the next notice arrives") { watch.isMetered }
         #expect(heard.withLock { $0 } == [.metered(true)])
         watch.stop()
     }
 
-    @Test("without a bus, with one that makes no sense, or without services, nothing is metered")
+    @Test("without bus or services nothing is metered")
     func absent() async throws {
         let none = try SystemWatch(address: nil, executable: ChatFSProcess.path)
         await ThreadPool.shared.run { none.start() }
@@ -190,14 +190,14 @@ struct SystemWatchTests {
         let watch = try watch(services)
         await ThreadPool.shared.run { watch.start() }
         #expect(!watch.isMetered)
-        // Its first answer says that there is no such service.
+        // The first reply says that the service does not exist.
         try await services.startServices(metered: 1)
         try await wait(until: "it is heard of") { watch.isMetered }
         watch.stop()
         try await services.stopBus()
     }
 
-    @Test("a process that has nothing to say, or ends at once, holds up nobody")
+    @Test("silent and ended processes do not block start")
     func strange() async throws {
         let services = try SystemServices()
         try await services.startBus()
@@ -210,7 +210,7 @@ struct SystemWatchTests {
         }
     }
 
-    @Test("the address of the bus is taken from the environment, else from where systems have it")
+    @Test("the system bus address has a default")
     func address() {
         setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/tmp/a bus,guid=1", 1)
         #expect(BusAddress.system() == "unix:path=/tmp/a bus,guid=1")

@@ -1,13 +1,13 @@
 import Glibc
 
-/// What is used of libdbus-1, loaded at run time: only the processes on a bus need it, and ChatFS works without. The C
-/// interface has been stable since version 1.2 (its reference manual).
+/// The used part of libdbus-1, loaded at run time. Only child processes on a bus need it, and ChatFS works without. Its
+/// C interface has been stable since version 1.2.
 ///
-/// One thread. A message is given back by who made or popped it.
+/// One thread. The caller releases messages that it created or popped.
 public struct BusLibrary {
     public typealias Connection = OpaquePointer
     public typealias Message = OpaquePointer
-    /// DBusMessageIter, which its callers allocate: 72 bytes on machines of 64 bits.
+    /// DBusMessageIter, allocated by the caller: 72 bytes on 64-bit machines.
     private typealias Iterator = UnsafeMutableRawPointer
 
     private typealias Text = UnsafePointer<CChar>
@@ -40,7 +40,7 @@ public struct BusLibrary {
     private let advance: @convention(c) (Iterator) -> UInt32
     private let recurse: @convention(c) (Iterator, Iterator) -> Void
 
-    /// nil when it is not installed.
+    /// Returns nil if libdbus is not installed.
     public init?() {
         guard let library = dlopen("libdbus-1.so.3", RTLD_NOW | RTLD_LOCAL) else { return nil }
         func symbol<Function>(_ name: String) -> Function? {
@@ -113,13 +113,13 @@ public struct BusLibrary {
 
     // MARK: - The connection
 
-    /// Which of the two buses that every desktop has; the values are those of DBusBusType.
+    /// The session or system bus, with the values of DBusBusType.
     public enum Bus: Int32, Sendable {
         case session = 0
         case system = 1
     }
 
-    /// Nil when there is none. Waits for its greeting, 25 seconds at most.
+    /// Connects to a bus. Waits up to 25 seconds for its reply. Returns nil if there is no bus.
     public func connect(to bus: Bus) -> Connection? {
         guard let connection = openBus(bus.rawValue, nil) else { return nil }
         exitOnDisconnect(connection, 0)
@@ -131,7 +131,7 @@ public struct BusLibrary {
         return descriptorOf(connection, &descriptor) != 0 ? descriptor : nil
     }
 
-    /// Reads and writes what goes without waiting. False when the other side has gone.
+    /// Reads and writes without waiting. Returns false if the bus closed the connection.
     public func exchange(_ connection: Connection) -> Bool {
         readWrite(connection, 0) != 0 && isOpen(connection) != 0
     }
@@ -140,10 +140,10 @@ public struct BusLibrary {
 
     public func next(_ connection: Connection) -> Message? { popMessage(connection) }
 
-    /// Does not wait for the bus to agree.
+    /// Adds a match rule without waiting for a reply.
     public func match(_ rule: String, on connection: Connection) { addMatch(connection, rule, nil) }
 
-    /// The number that its answer will name; nil without memory.
+    /// Sends a message. Returns the serial that its reply will name, or nil if memory is exhausted.
     public func send(_ message: Message, over connection: Connection) -> UInt32? {
         var serial: UInt32 = 0
         return sendMessage(connection, message, &serial) != 0 ? serial : nil
@@ -153,7 +153,7 @@ public struct BusLibrary {
 
     // MARK: - Messages
 
-    /// - Parameter starts: whether a service that does not run may be started for it.
+    /// - Parameter starts: Whether the bus may start the service.
     public func call(
         _ destination: String, _ path: String, _ interface: String, _ method: String, starts: Bool = true
     ) -> Message? {
@@ -166,7 +166,7 @@ public struct BusLibrary {
         makeSignal(path, interface, name)
     }
 
-    /// What an answer is about: its serial, and whether it is an error.
+    /// Returns a reply's serial and whether it is an error. Returns nil for other messages.
     public func reply(_ message: Message) -> (serial: UInt32, isError: Bool)? {
         switch typeOf(message) {
         case 2: (replySerial(message), false)
@@ -247,14 +247,14 @@ public struct BusLibrary {
 
     // MARK: - Reading
 
-    /// The arguments that are numbers, flags and texts, in order, those in variants too; others are left out.
+    /// Returns the numbers, flags and texts among the arguments, in order, including those in variants.
     public func arguments(of message: Message) -> [BusValue] {
         withIterator { iterator in
             beginReading(message, iterator) != 0 ? values(iterator) : []
         }
     }
 
-    /// The descriptor that is the first argument, for the caller to close; nil when it is something else.
+    /// Returns the file descriptor in the first argument, which the caller closes, or nil for other arguments.
     public func descriptor(in message: Message) -> Int32? {
         withIterator { iterator in
             guard beginReading(message, iterator) != 0, argumentType(iterator) == BusValue.descriptorType

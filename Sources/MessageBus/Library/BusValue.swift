@@ -1,4 +1,4 @@
-/// A value of D-Bus, of the types that are used here.
+/// A D-Bus value of the supported types.
 public enum BusValue: Hashable, Sendable {
     case text(String)
     case number(UInt32)

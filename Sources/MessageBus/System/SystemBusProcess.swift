@@ -1,11 +1,11 @@
 import Glibc
 import Posix
 
-/// The process that hears services of the system: this same program, started by `SystemWatch`.
+/// The child process on the system bus, started by `SystemWatch`.
 public enum SystemBusProcess {
-    /// As the first argument it makes `chatfs` this process.
+    /// The first argument that makes `chatfs` this process.
     public static let word = "watch-system"
-    /// Said to it when the machine may sleep.
+    /// The request that allows the machine to sleep.
     static let readyToSleep: [UInt8] = [0]
 
     public static func main() -> Never {
@@ -27,9 +27,9 @@ struct SystemConversation: BusConversation {
     }
 
     private var calls: [UInt32: Call] = [:]
-    /// While it is open, the machine waits with its sleep.
+    /// Postpones sleep while it is open.
     private var inhibitor: OpenFile?
-    /// logind, by the name that nobody else has.
+    /// The unique bus name of logind.
     private var loginService: String?
     private var isPreparing = false
 
@@ -69,7 +69,7 @@ struct SystemConversation: BusConversation {
 
     mutating func take(_ request: [UInt8]) -> Bool {
         guard request == SystemBusProcess.readyToSleep else { return false }
-        // Said too late, when the machine is awake again: the lock is that of the next sleep.
+        // If the machine is awake again, the lock belongs to the next sleep.
         if isPreparing { inhibitor = nil }
         return true
     }
@@ -110,12 +110,12 @@ struct SystemConversation: BusConversation {
         return BusProcess.say((isPreparing ? SystemNotice.sleeping : .awake).encoded)
     }
 
-    /// Asks for a lock, unless there is one.
+    /// Requests an inhibitor lock, unless one is held or requested.
     private mutating func inhibit() {
         guard inhibitor == nil, !calls.values.contains(.inhibit) else { return }
         call(
             .inhibit, Self.login, Self.loginPath, Self.loginInterface, "Inhibit",
-            ["sleep", "ChatFS", "Connections are closed and what is stored is complete.", "delay"])
+            ["sleep", "ChatFS", "Closes connections and completes stored data.", "delay"])
     }
 
     private mutating func askMetered() {
@@ -142,7 +142,7 @@ struct SystemConversation: BusConversation {
         switch calls.removeValue(forKey: serial) {
         case nil: return true
         case .metered:
-            // An answer to an older question may come after a change.
+            // Ignore the reply to an older request; a newer one is pending.
             guard !calls.values.contains(.metered) else { return true }
             var isMetered = false
             if !isError, case .number(let number)? = library.arguments(of: message).first {
@@ -161,7 +161,7 @@ struct SystemConversation: BusConversation {
         }
     }
 
-    /// - Parameter arguments: the name, who had it, who has it.
+    /// - Parameter arguments: The name, its old owner and its new owner.
     private mutating func ownerChanged(_ arguments: [BusValue]) -> Bool {
         guard arguments.count == 3, case .text(let name) = arguments[0], case .text(let owner) = arguments[2]
         else { return true }
@@ -170,7 +170,7 @@ struct SystemConversation: BusConversation {
         } else if name == Self.login {
             loginService = nil
             inhibitor = nil
-            // Who promised to say that it is awake has gone.
+            // logind has gone, so its wake-up signal will not come.
             if isPreparing, !prepare(false) { return false }
             if !owner.isEmpty { inhibit() }
         }

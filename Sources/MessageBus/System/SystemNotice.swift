@@ -1,11 +1,11 @@
-/// What services of the system say that concerns a mount.
+/// A notice of a system service.
 public enum SystemNotice: Hashable, Sendable {
-    /// Whether the connection to the network is paid for by what goes over it (NetworkManager).
+    /// Whether the network connection is metered (NetworkManager).
     case metered(Bool)
-    /// The machine is about to sleep, and waits for `SystemWatch.readyToSleep`, five seconds at most (logind's
+    /// The machine is about to sleep. It waits for `SystemWatch.readyToSleep`, at most five seconds (logind's
     /// `InhibitDelayMaxSec`).
     case sleeping
-    /// It has slept.
+    /// The machine woke up.
     case awake
     /// The session of the user was locked (logind's `LockedHint`, or its signal `Lock`).
     case sessionLocked

@@ -6,7 +6,7 @@ import Posix
 /// or no such service, nothing is said, and the connection counts as not metered. A bus that has gone is looked for
 /// again, after a second at first and five minutes at last; whoever it would have told of has woken.
 ///
-/// One thread, from `start` on, which sleeps until something is said. Any thread may ask.
+/// Uses one thread from `start` on. Thread-safe.
 public final class SystemWatch: Sendable {
     private struct State {
         var isMetered = false
@@ -25,9 +25,9 @@ public final class SystemWatch: Sendable {
     private let broadcaster = Broadcaster<SystemNotice>()
 
     /// - Parameters:
-    ///   - address: of the bus, as D-Bus writes it; nil where there is none.
-    ///   - executable: has `SystemBusProcess` behind its word.
-    /// - Throws: where there is no descriptor for it.
+    ///   - address: The D-Bus address of the bus, or nil.
+    ///   - executable: The program that runs `SystemBusProcess` for its word.
+    /// - Throws: An error if no descriptor is free.
     public init(
         address: String? = BusAddress.system(), executable: String = "/proc/self/exe"
     ) throws(SystemError) {
@@ -38,7 +38,7 @@ public final class SystemWatch: Sendable {
 
     public var isMetered: Bool { state.withLock { $0.isMetered } }
 
-    /// What changes from now on, `metered` only when it is another. Ends with `stop`.
+    /// Returns changes from now on; `metered` only when it changes. Ends with `stop`.
     public func notices() -> AsyncStream<SystemNotice> { broadcaster.subscribe() }
 
     private static let retry = RetryPolicy(first: .seconds(1), maxDelay: .seconds(300), tries: .max)
@@ -84,7 +84,7 @@ public final class SystemWatch: Sendable {
         wakeUp.notify()
     }
 
-    /// The thread ends, and the process.
+    /// Ends the thread and the process.
     public func stop() {
         state.withLock { $0.isStopped = true }
         wakeUp.notify()
@@ -95,7 +95,7 @@ public final class SystemWatch: Sendable {
 
     // MARK: - The conversation
 
-    /// False when the process has ended.
+    /// Returns false if the process has ended.
     private func hearFirst(_ child: BusChild) -> Bool {
         let deadline = ContinuousClock.now + .seconds(1)
         while ContinuousClock.now < deadline {
@@ -152,7 +152,7 @@ public final class SystemWatch: Sendable {
         }
     }
 
-    /// False when the process has ended.
+    /// Returns false if the process has ended.
     private func exchange(_ child: BusChild) -> Bool {
         wakeUp.clear()
         let isReady = state.withLock { state in
@@ -171,7 +171,7 @@ public final class SystemWatch: Sendable {
         }
     }
 
-    /// - Parameter notice: nil when nobody says anything any more.
+    /// - Parameter notice: A notice, or nil after the process has ended.
     private func take(_ notice: SystemNotice?) {
         let told = state.withLock { state -> [SystemNotice] in
             switch notice {
