@@ -1,20 +1,20 @@
 import Base
 import Posix
 
-/// An archive that cannot be written or read.
+/// An error of writing or reading an archive.
 public typealias ArchiveError = CodedError<ArchiveErrorCode>
 
-/// By what its user can do.
+/// The errors, by the user's remedy.
 public enum ArchiveErrorCode: Hashable, Sendable {
     /// libarchive is not installed.
     case noLibrary
-    /// The disk, the quota or the file size limit.
+    /// The disk, the quota or the file size limit is exhausted.
     case noSpace
-    /// No archive of ChatFS, or one that somebody changed.
+    /// The file is no archive of ChatFS, or was changed.
     case malformed
-    /// Of a newer version.
+    /// The archive has a newer version.
     case newerVersion
-    /// What is read is not what the archive says it is.
+    /// The content differs from the manifest.
     case damaged
     /// A file could not be read or written; `cause` is a `SystemError`.
     case file
@@ -26,10 +26,10 @@ extension ArchiveError {
     }
 
     static let noLibrary = ArchiveError(
-        .noLibrary, "Archives need libarchive: install the package libarchive13 (or libarchive13t64).")
+        .noLibrary, "Archives need libarchive; install the package libarchive13 (or libarchive13t64).")
 
-    static func malformed(_ why: String) -> ArchiveError {
-        ArchiveError(.malformed, "This is no archive of ChatFS, or it was changed: \(why).")
+    static func malformed(_ reason: String) -> ArchiveError {
+        ArchiveError(.malformed, "This is no archive of ChatFS, or it was changed: \(reason).")
     }
 }
 

@@ -1,10 +1,10 @@
 import Glibc
 
-/// What is used of libarchive, loaded at run time: only export, import and `--folders archive` need it, and the daemon, which
-/// meets the bytes of strangers, does not carry it otherwise, nor the libraries that it brings. The C interface has been stable since version 3.0
+/// The used part of libarchive, loaded at run time. Only export, import and `--folders archive` need it, so the daemon,
+/// which handles strangers' bytes, does not load it otherwise. Its C interface has been stable since version 3.0
 /// (archive(3), archive_read(3), archive_write(3), archive_entry(3)).
 ///
-/// Any thread; each archive and entry by one at a time.
+/// Thread-safe; each archive and entry is used by one thread at a time.
 struct ArchiveLibrary: Sendable {
     typealias Archive = OpaquePointer
     typealias Entry = OpaquePointer
@@ -17,7 +17,7 @@ struct ArchiveLibrary: Sendable {
     typealias Noting = @convention(c) (Archive, UnsafeMutableRawPointer?) -> Int32
     typealias ReadingBytes = @convention(c) (Archive, UnsafeMutableRawPointer, Int) -> Int
 
-    /// ARCHIVE_OK and ARCHIVE_EOF; what is less than -20 is worse than a warning.
+    /// ARCHIVE_EOF, and ARCHIVE_WARN: results below it are failures.
     static let end: Int32 = 1
     static let warning: Int32 = -20
     /// AE_IFREG.
@@ -27,7 +27,7 @@ struct ArchiveLibrary: Sendable {
     let setZip: Calling
     let setStore: Calling
     let openToWrite: @convention(c) (Archive, Int32) -> Int32
-    /// With whom the callbacks are about; nil for those that have nothing to do.
+    /// Takes the callbacks' context and callbacks, some of them nil.
     let openToWriteBy: @convention(c) (Archive, UnsafeMutableRawPointer?, Noting?, Taking, Noting?) -> Int32
     let setOptions: @convention(c) (Archive, Text) -> Int32
     let setBlockLength: @convention(c) (Archive, Int32) -> Int32
@@ -57,13 +57,13 @@ struct ArchiveLibrary: Sendable {
     let isEncrypted: @convention(c) (Entry) -> Int32
     let errnoOf: Calling
 
-    /// Nil when it is not installed. Loaded once.
+    /// The library, or nil if it is not installed. Loaded once.
     static let shared = ArchiveLibrary()
 
     private init?() {
         guard let library = dlopen("libarchive.so.13", RTLD_NOW | RTLD_LOCAL) else { return nil }
         var isWhole = true
-        // Where a symbol is missing its pointer is never called: `init` answers nil.
+        // A pointer for a missing symbol is never called, because `init` returns nil.
         func symbol<Function>(_ name: String, _ type: Function.Type = Function.self) -> Function {
             let found = dlsym(library, "archive_" + name)
             isWhole = isWhole && found != nil

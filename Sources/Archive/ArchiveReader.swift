@@ -2,7 +2,7 @@ import Base
 import Glibc
 import Posix
 
-/// Reads a ZIP file that anybody may have made, entry by entry, each in pieces. One thread. All calls block.
+/// Reads an untrusted ZIP file entry by entry, in pieces. One thread. All calls block.
 final class ArchiveReader {
     private let library: ArchiveLibrary
     private let archive: ArchiveLibrary.Archive
@@ -18,7 +18,7 @@ final class ArchiveReader {
         self.library = library
         self.archive = archive
         self.file = file
-        // The library goes on from where the descriptor is.
+        // The library continues at the descriptor's offset.
         lseek(file.descriptor, 0, SEEK_SET)
         guard library.supportZip(archive) >= ArchiveLibrary.warning,
             library.openToRead(archive, file.descriptor, Self.blockLength) >= ArchiveLibrary.warning
@@ -27,23 +27,23 @@ final class ArchiveReader {
 
     deinit { _ = library.freeReader(archive) }
 
-    /// Moves to the next entry; nil at the end.
-    /// - Throws: `.malformed` for a link, a folder, a device, an encrypted entry, and a name that is none.
+    /// Moves to the next entry. Returns nil at the end.
+    /// - Throws: `.malformed` for links, folders, devices, encrypted entries and invalid names.
     func next() throws(ArchiveError) -> EntryName? {
         var entry: ArchiveLibrary.Entry?
         let result = library.nextHeader(archive, &entry)
         if result == ArchiveLibrary.end { return nil }
         guard result >= ArchiveLibrary.warning, let entry else { throw failure() }
         guard library.typeOf(entry) == ArchiveLibrary.regularFile, library.isEncrypted(entry) == 0 else {
-            throw .malformed("something in it is no plain file")
+            throw .malformed("an entry is not a regular file")
         }
         guard let text = library.nameOf(entry), let name = EntryName(String(cString: text)) else {
-            throw .malformed("a name in it is none")
+            throw .malformed("an entry has an invalid name")
         }
         return name
     }
 
-    /// The next bytes of the entry; 0 at its end.
+    /// Reads the next bytes of the entry. Returns 0 at its end.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(ArchiveError) -> Int {
         guard let start = buffer.baseAddress else { return 0 }
         let count = library.readData(archive, start, buffer.count)
@@ -53,11 +53,11 @@ final class ArchiveReader {
 
     private func failure() -> ArchiveError {
         let code = library.errnoOf(archive)
-        // The library has numbers of its own beside those of the system; these are what a disk says.
+        // The library also has its own error numbers; these are disk errors.
         if [EIO, EISDIR, EACCES, EPERM].contains(code) {
             return ArchiveError(SystemError(code: code, operation: "read the archive"))
         }
         return ArchiveError(
-            .malformed, "The archive cannot be read: it is no ZIP file, or it is damaged or cut off.")
+            .malformed, "The archive cannot be read: it is not a ZIP file, or it is damaged or truncated.")
     }
 }

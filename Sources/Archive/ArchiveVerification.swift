@@ -6,10 +6,10 @@ import Glibc
 import Posix
 import Store
 
-/// Reads an archive that anybody may have made, and says what is damaged, missing or changed in it. Writes nothing but
-/// its databases, as they lie in the archive, into a folder of its own that goes in the end. All calls block.
+/// Verifies an untrusted archive and reports damaged, missing and changed files. Extracts only its databases, still
+/// sealed, into a temporary folder. All calls block.
 public struct ArchiveVerification: Sendable {
-    /// Something that is not as it was written.
+    /// A deviation from the written archive.
     public struct Problem: Hashable, Sendable {
         public enum Kind: Hashable, Sendable {
             /// The archive as a whole.
@@ -20,19 +20,19 @@ public struct ArchiveVerification: Sendable {
         }
 
         public let kind: Kind
-        /// In the archive; empty for the archive itself.
+        /// The path in the archive, empty for the archive itself.
         public let path: String
         public let size: UInt64?
         public let sentence: String
     }
 
-    /// What a pass found.
+    /// The result of a verification.
     public struct Result: Sendable {
         public fileprivate(set) var problems: [Problem] = []
         public fileprivate(set) var databases = 0
-        /// Other files than databases.
+        /// The number of files without databases.
         public fileprivate(set) var files = 0
-        /// All of them together.
+        /// The size of all files in bytes.
         public fileprivate(set) var bytes: UInt64 = 0
     }
 
@@ -44,14 +44,14 @@ public struct ArchiveVerification: Sendable {
     public static let scratchPrefix = ScratchFolder.prefix
 
     /// Reads the manifest.
-    /// - Parameter archive: open for reading; a file, no pipe.
+    /// - Parameter archive: A seekable file, open for reading.
     /// - Throws: `.noLibrary`, `.malformed`, `.newerVersion`, `.file`.
     public init(_ archive: OpenFile) throws(ArchiveError) {
         size = try wrappingSystemError { () throws(SystemError) in try archive.size() }
         extraction = try Extraction(archive)
     }
 
-    /// What it is about, where it cannot be opened as an archive at all.
+    /// Returns the problem of an archive that cannot be opened, or nil if the error has another cause.
     public static func problem(_ error: ArchiveError) -> Problem? {
         switch error.code {
         case .malformed, .damaged, .newerVersion:
@@ -60,13 +60,13 @@ public struct ArchiveVerification: Sendable {
         }
     }
 
-    /// Compares every file with the manifest. With a passphrase also the manifest with its tag, every page of the
-    /// databases, every CryptoFile with its tag, and what the databases name with what is there.
+    /// Compares every file with the manifest. With a passphrase, also verifies the manifest's tag, all database pages,
+    /// the CryptoFiles' tags and the references of the databases.
     ///
     /// - Parameters:
-    ///   - passphrase: nil: nobody can tell then whether somebody changed the files and the manifest with them.
-    ///   - scratch: the folder for the databases. Absolute; must not be there.
-    ///   - progress: told bytes done of all, often.
+    ///   - passphrase: The passphrase, or nil. Without it, a consistent change of files and manifest stays undetected.
+    ///   - scratch: The absolute path of the temporary folder for the databases, which must not exist.
+    ///   - progress: Receives bytes done and in total. Called often.
     /// - Throws: `KeySlotsError`: `.wrongSecret` and others; `ArchiveError`: `.noSpace`, `.file`.
     public func run(
         passphrase: SecretBytes?, scratch: String, progress: (_ done: UInt64, _ total: UInt64) -> Void
@@ -100,7 +100,7 @@ public struct ArchiveVerification: Sendable {
             sentence: failure.sentence)
     }
 
-    /// The CryptoFiles that the databases name, with their keys.
+    /// Returns the CryptoFiles named by the databases, with their keys.
     private func lookIntoDatabases(
         _ key: SecretBytes, _ scratch: String, _ result: inout Result
     ) throws -> [EntryName: FileArguments] {
@@ -109,13 +109,13 @@ public struct ArchiveVerification: Sendable {
         let folder = place.folder
         let databases = extraction.manifest.entries.filter { ArchivedFile.isDatabase($0.name) }
         let needed = databases.reduce(UInt64(0)) { $0 + $1.size }
-        // Nothing in it is compressed.
+        // Entries are never compressed.
         guard needed <= size else { throw ArchiveError.malformed("its databases are larger than it is") }
         guard try folder.directory.availableBytes() >= needed else {
             throw ArchiveError(
                 .noSpace,
-                "The databases of the archive need \(ByteCount.rounded(needed)) to be looked into, and that is not free in "
-                    + "\(scratch.parentPath): free some space, or name another folder with TMPDIR.")
+                "The databases of the archive need \(ByteCount.rounded(needed)) for the check, more than is free in "
+                    + "\(scratch.parentPath); free some space or set TMPDIR to another folder.")
         }
         var isWhole = true
         for failure in try extraction.run(
@@ -131,7 +131,7 @@ public struct ArchiveVerification: Sendable {
             result.problems.append(
                 Problem(kind: .database, path: entry.name.text, size: entry.size, sentence: first))
         }
-        // What a damaged one names nobody knows.
+        // References of a damaged database are unknown.
         return isWhole ? try namedFiles(key, scratch, &result) : [:]
     }
 
@@ -157,7 +157,8 @@ public struct ArchiveVerification: Sendable {
                     Problem(
                         kind: .missing, path: file.name, size: nil,
                         sentence:
-                            "A message or a link has it, and it was not there when the archive was written."))
+                            "A message or link refers to it, but it was missing when the archive was written."
+                    ))
                 continue
             }
             // A row without a key opens nothing.

@@ -3,21 +3,21 @@ import Cryptography
 import Glibc
 import Posix
 
-/// Writes a ZIP file entry by entry, each in pieces, uncompressed: what is in it is encrypted and does not become
-/// smaller. Constant memory, but for what the manifest says of each entry. One thread. All calls block.
+/// Writes a ZIP file entry by entry, in pieces, without compression because the content is encrypted. Uses constant
+/// memory except for the manifest. One thread. All calls block.
 public final class ArchiveWriter {
-    /// How a file was found when it was added.
+    /// The condition of an added file.
     public enum Condition: Hashable, Sendable {
         case whole
-        /// It is not as it was kept.
+        /// The content or its tag is wrong.
         case damaged
-        /// The disk does not give all of it back.
+        /// The disk could not read all of it.
         case incomplete
     }
 
     private let library: ArchiveLibrary
     private let archive: ArchiveLibrary.Archive
-    /// Kept open for as long as the library writes to it.
+    /// Kept open while the library writes to it.
     private let file: OpenFile
     private let created: Int64
     private var entries: [Manifest.Entry] = []
@@ -25,8 +25,8 @@ public final class ArchiveWriter {
     private static let pieceLength = 1 << 20
 
     /// - Parameters:
-    ///   - file: empty, open for writing.
-    ///   - created: the time of all entries, seconds since 1970.
+    ///   - file: An empty file, open for writing.
+    ///   - created: The time of all entries, in seconds since 1970.
     /// - Throws: `.noLibrary`, `.noSpace`, `.file`.
     public init(to file: OpenFile, created: Int64) throws(ArchiveError) {
         guard let library = ArchiveLibrary.shared, let archive = library.newWriter() else {
@@ -43,14 +43,13 @@ public final class ArchiveWriter {
 
     deinit { _ = library.freeWriter(archive) }
 
-    /// Adds a file as it is now, with its digest; the manifest will name it. What its disk does not give back is zeros:
-    /// the rest of it may be of use, and who opens it meets its tag.
-    /// What is damaged is named so in the manifest.
+    /// Adds a file with its digest. Unreadable parts become zeros: the rest may be useful, and the tag reveals the
+    /// damage. The manifest marks damaged files.
     /// - Parameters:
-    ///   - arguments: of a CryptoFile, whose tag is compared; nil: of another file.
-    ///   - isDamaged: whether its owner found it damaged already.
-    ///   - progress: told of every piece, how many bytes it has.
-    /// - Throws: `.noSpace`, `.file`: nothing more can be added then.
+    ///   - arguments: The arguments of a CryptoFile whose tag is checked, or nil for other files.
+    ///   - isDamaged: Whether the caller found it damaged.
+    ///   - progress: Receives the length of every piece in bytes.
+    /// - Throws: `.noSpace`, `.file`. The archive is unusable then.
     @discardableResult
     public func add(
         _ source: OpenFile, as name: EntryName, arguments: FileArguments? = nil, isDamaged: Bool = false,
@@ -84,8 +83,8 @@ public final class ArchiveWriter {
         return !isWhole ? .incomplete : isAuthentic ? .whole : .damaged
     }
 
-    /// Adds the manifest of all that was added and its tag, and ends the archive. Durable when it returns.
-    /// - Parameter key: of the archive.
+    /// Adds the manifest and its tag and completes the archive. Durable when it returns.
+    /// - Parameter key: The key of the archive.
     /// - Throws: `.noSpace`, `.file`.
     public func finish(program: String, key: SecretBytes) throws(ArchiveError) {
         let manifest = Manifest(created: created, program: program, entries: entries).encoded
@@ -106,7 +105,7 @@ public final class ArchiveWriter {
 
     private func begin(_ name: String, size: UInt64) throws(ArchiveError) {
         guard let entry = library.newEntry() else {
-            throw ArchiveError(.noSpace, "There is no memory for the archive.")
+            throw ArchiveError(.noSpace, "Not enough memory for the archive.")
         }
         defer { library.freeEntry(entry) }
         library.setName(entry, name)

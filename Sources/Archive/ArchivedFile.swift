@@ -1,13 +1,13 @@
 import Base
 import EmbeddedCore
 
-/// Which files of a data directory an archive holds: nothing else is put in, and nothing else is taken out. What a mount
-/// makes anew is left out, as are damaged copies, whose keys lie beside them, and logs.
+/// The files of a data directory that an archive contains. Excludes files that a mount creates again, logs, and damaged
+/// copies, whose keys are stored next to them.
 enum ArchivedFile {
     static let keys = "keys"
     static let database = "chatfs.db"
 
-    /// Whether this is the place of one. Total.
+    /// Returns whether a name is a known place of such a file.
     static func isKnown(_ name: EntryName) -> Bool {
         let parts = name.parts
         if parts.count == 1 { return [keys, database].contains(parts[0]) }
@@ -18,7 +18,7 @@ enum ArchivedFile {
         return rest.count == 2 && rest[0] == "files" ? isRandom(rest[1]) : isOfEveryProfile(rest)
     }
 
-    /// What is kept beside an official core.
+    /// Files next to an official core.
     private static func isOfKnownCore(_ parts: [String]) -> Bool {
         if parts == [OfficialFolder.approvals] { return true }
         guard parts.count >= 2, parts[0].hasPrefix("profile-"),
@@ -32,10 +32,10 @@ enum ArchivedFile {
         return isOfEveryProfile(rest)
     }
 
-    /// What every profile has beside its databases, of whatever core.
+    /// Files next to the databases of every profile, for any core.
     private static func isOfEveryProfile(_ rest: [String]) -> Bool {
         switch (rest.count, rest[0]) {
-        // What the user wants kept, or received to its end: numbers of files.
+        // The numbers of pinned and completely received files.
         case (1, "pinned"), (1, "unfinished"): true
         case (3, "outbox"):
             rest[1] == "spool" && isRandom(rest[2].split(separator: ".").first.map(String.init) ?? "")
@@ -48,7 +48,7 @@ enum ArchivedFile {
         }
     }
 
-    /// Whether it is a database, which is sealed.
+    /// Returns whether the file is a sealed database.
     static func isDatabase(_ name: EntryName) -> Bool {
         name.text == database || name.text.hasSuffix(".sqlite")
     }
@@ -57,7 +57,7 @@ enum ArchivedFile {
         (1...18).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
     }
 
-    /// A name that nobody chose: 16 bytes, in hexadecimal.
+    /// Returns whether the text is a random name: 16 bytes in hexadecimal.
     private static func isRandom(_ text: String) -> Bool {
         text.utf8.count == 32
             && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }

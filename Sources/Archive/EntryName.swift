@@ -1,15 +1,15 @@
 import Base
 
-/// The name of a file in an archive, which is its path below a data directory too: 1 to 16 parts of letters, digits and
-/// `-_.`, none of which begins with a dot, with slashes between. So no name leads out of a folder, is hidden, is another
-/// than it looks, or means something else on another system.
+/// The name of a file in an archive, equal to its path in a data directory: 1 to 16 parts of letters, digits and `-_.`,
+/// separated by slashes. No part starts with a dot. Such names cannot leave a folder, be hidden, look like another
+/// name, or have another meaning on another system.
 public struct EntryName: Hashable, Sendable, Comparable, CustomStringConvertible {
     public let text: String
     public static let longest = 512
     private static let maxParts = 16
     private static let longestPart = 200
 
-    /// nil for what is none. Total.
+    /// Returns nil for invalid names.
     public init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard (1...Self.longest).contains(bytes.count) else { return nil }

@@ -4,17 +4,17 @@ import Glibc
 import KeySlots
 import Posix
 
-/// Takes an archive apart into a folder. What the manifest does not name, names twice, or has with another size or
-/// digest, is not kept; no byte beyond the size that the manifest says is ever written. A file gets its name when it is
-/// whole and on the disk, so an extraction that was interrupted goes on with what is missing. All calls block.
+/// Extracts an archive into a folder. Drops entries that the manifest does not name, names twice, or gives another size
+/// or digest. Never writes more bytes than the manifest says. A file gets its name when it is complete and durable, so
+/// an interrupted extraction can continue. All calls block.
 public struct Extraction: Sendable {
     private let file: OpenFile
     public let manifest: Manifest
     private let manifestDigest: [UInt8]
-    /// nil: there is none, or it is no tag.
+    /// nil if there is no valid tag.
     private let tag: [UInt8]?
 
-    /// Why an entry was not taken out.
+    /// An entry that was not extracted, and the reason.
     public struct Failure: Hashable, Sendable {
         public let name: EntryName
         public let sentence: String
@@ -22,8 +22,8 @@ public struct Extraction: Sendable {
 
     private static let pieceLength = 1 << 20
 
-    /// Finds and reads the manifest. Whether it is the one that was written, `authenticate` says.
-    /// - Parameter file: the archive, open for reading; a file, no pipe.
+    /// Finds and reads the manifest. `authenticate` verifies it.
+    /// - Parameter file: The archive, a seekable file open for reading.
     /// - Throws: `.noLibrary`, `.malformed`, `.newerVersion`, `.file`.
     public init(_ file: OpenFile) throws(ArchiveError) {
         self.file = file
@@ -44,31 +44,32 @@ public struct Extraction: Sendable {
         tag = found[Manifest.tagName].flatMap { Hexadecimal.decode(String(decoding: $0, as: UTF8.self)) }
     }
 
-    /// How long the entries may be that are no files.
+    /// The maximum lengths of the manifest and its tag.
     private static let limits = [Manifest.name: Manifest.longest, Manifest.tagName: BLAKE2b.length * 2]
 
-    /// - Parameter key: of the archive.
-    /// - Throws: `.malformed` where the manifest is not as it was written: nothing of what it says is true then.
+    /// Verifies the manifest.
+    /// - Parameter key: The key of the archive.
+    /// - Throws: `.malformed` if the manifest was changed. Its content is then untrustworthy.
     public func authenticate(with key: SecretBytes) throws(ArchiveError) {
         let right = Manifest.tag(of: manifestDigest, key: key)
         guard let tag, SecretBytes(tag).isEqual(to: right) else {
             throw ArchiveError(
                 .malformed,
-                "The archive was changed after it was written: its list of files is another. Use another copy of it."
+                "The list of files in the archive was changed after it was written; use another copy."
             )
         }
     }
 
-    /// Looks whether it holds what an archive of a data directory holds, unlocks it and authenticates it.
-    /// - Returns: the key of its databases.
+    /// Checks that the archive has the form of a data directory, unlocks it and authenticates it.
+    /// - Returns: The key of its databases.
     /// - Throws: `ArchiveError` `.malformed`, `.damaged`; `KeySlotsError`: `.wrongSecret` and others.
     func unlock(with passphrase: SecretBytes) throws -> SecretBytes {
         guard let keys = EntryName(ArchivedFile.keys), let database = EntryName(ArchivedFile.database) else {
-            preconditionFailure("names of the program's own")
+            preconditionFailure("own names are valid")
         }
         let names = manifest.entries.map(\.name)
         guard names.allSatisfy(ArchivedFile.isKnown), names.contains(database) else {
-            throw ArchiveError.malformed("it holds something else too")
+            throw ArchiveError.malformed("it contains other files too")
         }
         let slots = try KeySlots(bytes(of: keys, limit: 64 << 10))
         let key = try slots.unlock(with: .passphrase(passphrase)).dataKey
@@ -76,12 +77,12 @@ public struct Extraction: Sendable {
         return key
     }
 
-    /// The bytes of one small entry.
-    /// - Throws: `.damaged` where it is not there as the manifest says, or has more than `limit` bytes.
+    /// Returns the bytes of one small entry.
+    /// - Throws: `.damaged` if the entry differs from the manifest or has more than `limit` bytes.
     public func bytes(of name: EntryName, limit: Int) throws(ArchiveError) -> [UInt8] {
         guard let entry = manifest.entries.first(where: { $0.name == name }), entry.size <= UInt64(limit)
         else {
-            throw .malformed("\(name) is missing in it")
+            throw .malformed("\(name) is missing")
         }
         let reader = try ArchiveReader(file)
         while let found = try reader.next() {
@@ -90,18 +91,18 @@ public struct Extraction: Sendable {
             guard UInt64(bytes.count) == entry.size, SHA256.hash(bytes) == entry.digest else { break }
             return bytes
         }
-        throw ArchiveError(.damaged, "\(name) in the archive is not what its manifest says: it is damaged.")
+        throw ArchiveError(.damaged, "\(name) in the archive is damaged: it differs from the manifest.")
     }
 
-    /// Takes out all that the manifest names.
+    /// Extracts the entries of the manifest.
     ///
     /// - Parameters:
-    ///   - folder: where to; folders in it are made, 0700, files 0600.
-    ///   - isWanted: which of them; nil: all.
-    ///   - progress: told bytes done of all, often.
-    /// - Returns: what could not be had, in the order of the archive and then of the manifest: damage of one file is not
-    ///   the end of all.
-    /// - Throws: `.noSpace`, `.file` for the folder; `.malformed` where the archive cannot be read any further.
+    ///   - folder: The destination. Its subfolders get mode 0700, files 0600.
+    ///   - isWanted: Selects entries; nil selects all.
+    ///   - progress: Receives bytes done and in total. Called often.
+    /// - Returns: The failed entries, in the order of the archive and then of the manifest. Damage to one file does not
+    ///   stop the others.
+    /// - Throws: `.noSpace` and `.file` for the folder; `.malformed` if the rest of the archive cannot be read.
     public func run(
         into folder: OpenFile, only isWanted: ((EntryName) -> Bool)? = nil,
         progress: (_ done: UInt64, _ total: UInt64) -> Void
@@ -114,7 +115,7 @@ public struct Extraction: Sendable {
         while let name = try reader.next() {
             if Self.limits[name.text] != nil { continue }
             guard let entry = wanted.removeValue(forKey: name) else {
-                throw .malformed("something in it is there twice, or not in its manifest")
+                throw .malformed("an entry is duplicate or not in its manifest")
             }
             if isWanted?(name) == false { continue }
             let before = done
@@ -139,14 +140,14 @@ public struct Extraction: Sendable {
             }
     }
 
-    /// Reads all that the manifest names, and writes nothing. Nothing in an archive is compressed: one that unfolds to more
-    /// than its own length is not read any further.
+    /// Reads all entries of the manifest without writing. Entries are never compressed, so reading stops if they exceed
+    /// the archive's length.
     ///
     /// - Parameters:
-    ///   - tags: of CryptoFiles, by their names: their tags are compared too.
-    ///   - progress: told bytes done of all, often.
-    /// - Returns: what is damaged or missing, and whether it is missing.
-    /// - Throws: `.file`; `.malformed` where the archive cannot be read any further.
+    ///   - tags: The arguments of CryptoFiles by name, whose tags are checked too.
+    ///   - progress: Receives bytes done and in total. Called often.
+    /// - Returns: The damaged and missing entries.
+    /// - Throws: `.file`; `.malformed` if the rest of the archive cannot be read.
     func examine(
         tags: [EntryName: FileArguments], progress: (_ done: UInt64, _ total: UInt64) -> Void
     ) throws(ArchiveError) -> [(failure: Failure, isMissing: Bool)] {
@@ -159,12 +160,14 @@ public struct Extraction: Sendable {
         while let name = try reader.next() {
             if Self.limits[name.text] != nil { continue }
             guard let entry = wanted.removeValue(forKey: name) else {
-                throw .malformed("something in it is there twice, or not in its manifest")
+                throw .malformed("an entry is duplicate or not in its manifest")
             }
             var tag = tags[name].map { TagCheck($0, size: entry.size) }
             var position = done
             let isAsSaid = try reader.has(entry, Self.pieceLength) { (piece) throws(ArchiveError) in
-                guard UInt64(piece.count) <= left else { throw .malformed("it unfolds to more than it is") }
+                guard UInt64(piece.count) <= left else {
+                    throw .malformed("its entries are larger than the archive")
+                }
                 left -= UInt64(piece.count)
                 tag??.take(piece)
                 position += UInt64(piece.count)
@@ -176,12 +179,12 @@ public struct Extraction: Sendable {
                 found.append((Failure(name: name, sentence: Self.changed), false))
             } else if entry.isDamaged {
                 found.append(
-                    (Failure(name: name, sentence: "It was damaged already when it was archived."), false))
+                    (Failure(name: name, sentence: "It was damaged before it was archived."), false))
             } else if let tag, tag?.isAuthentic != true {
                 found.append(
                     (
                         Failure(
-                            name: name, sentence: "Its tag is wrong: it was damaged when it was archived."),
+                            name: name, sentence: "Its tag is wrong: it was damaged before it was archived."),
                         false
                     ))
             }
@@ -191,7 +194,7 @@ public struct Extraction: Sendable {
     }
 
     private static let absent = "It is not in the archive."
-    private static let changed = "It is not what the manifest says: damaged."
+    private static let changed = "It is damaged: it differs from the manifest."
 
     private static func bytes(_ reader: ArchiveReader, limit: Int) throws(ArchiveError) -> [UInt8] {
         var bytes: [UInt8] = []
@@ -201,14 +204,14 @@ public struct Extraction: Sendable {
             let count = try reader.read(into: buffer)
             if count == 0 { return bytes }
             guard bytes.count + count <= limit else {
-                throw .malformed("something in it is larger than it may be")
+                throw .malformed("an entry is too large")
             }
             bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
     }
 }
 
-/// Where one entry goes.
+/// The destination of one entry.
 private struct Place {
     private let folder: OpenFile
     private let name: String
@@ -226,7 +229,7 @@ private struct Place {
         name = parts[parts.count - 1]
     }
 
-    /// Whether an earlier extraction has it already, byte for byte.
+    /// Returns whether an earlier extraction wrote the same bytes.
     func holds(_ entry: Manifest.Entry) throws(ArchiveError) -> Bool {
         guard let file = try? OpenFile(name, flags: O_RDONLY | O_NOFOLLOW, in: folder),
             try wrappingSystemError({ () throws(SystemError) in try file.size() }) == entry.size
@@ -246,7 +249,8 @@ private struct Place {
         return digest.finalize() == entry.digest
     }
 
-    /// Writes what comes, up to the size that was said. False, and nothing there, when it is another.
+    /// Writes the entry up to its announced size. Returns false, without leaving a file, if it differs from the
+    /// manifest.
     func take(
         _ entry: Manifest.Entry, _ pieceLength: Int, from reader: ArchiveReader, progress: (UInt64) -> Void
     ) throws(ArchiveError) -> Bool {
@@ -285,12 +289,12 @@ private struct Place {
 }
 
 extension ArchiveReader {
-    /// Reads the present entry to its end. Returns false if it has another size or digest than the manifest says; `take`
-    /// has then had some of its bytes, and none beyond that size.
+    /// Reads the current entry to its end. Returns false if its size or digest differs from the manifest. `take` then
+    /// received some of its bytes, but none beyond the announced size.
     /// - Parameters:
-    ///   - pieceLength: bytes that are read at a time.
-    ///   - take: told of each piece, in order.
-    /// - Throws: what `take` throws; `.file`.
+    ///   - pieceLength: The number of bytes per read.
+    ///   - take: Receives each piece, in order.
+    /// - Throws: The errors of `take`; `.file`.
     fileprivate func has(
         _ entry: Manifest.Entry, _ pieceLength: Int,
         take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
@@ -304,7 +308,7 @@ extension ArchiveReader {
             do throws(ArchiveError) {
                 count = try read(into: buffer)
             } catch {
-                // What was changed in its bytes is one file's matter; a disk that fails is not.
+                // Changed bytes affect only this entry; a disk error stops the extraction.
                 guard error.code == .malformed else { throw error }
                 return false
             }

@@ -2,16 +2,16 @@ import Base
 import Glibc
 import Posix
 
-/// Writes a ZIP of files and folders in clear to whoever takes its bytes, as one stream: deflated, quickly, with
-/// lengths behind the contents, so that programs which read archives from their beginning understand it too. Zip64
-/// where it is needed. Constant memory. One thread. All calls block.
+/// Writes a ZIP of plain files and folders as one stream: fast deflate, lengths after the content, so that programs
+/// that read archives from the start can extract it. Zip64 if needed. Uses constant memory. One thread. All calls
+/// block.
 public final class FolderZip {
     private let library: ArchiveLibrary
     private let archive: ArchiveLibrary.Archive
     private let output: Output
     private let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 4096)
 
-    /// Where the bytes go, as libarchive's callback finds it; what it threw ends the archive.
+    /// The output for libarchive's callback. Its first error ends the archive.
     private final class Output {
         let write: (UnsafeRawBufferPointer) throws -> Void
         var failure: (any Error)?
@@ -22,10 +22,10 @@ public final class FolderZip {
     /// AE_IFDIR.
     private static let folder: UInt32 = 0o040000
 
-    /// Whether there is a library to make one with. The first call loads it.
+    /// Whether libarchive is installed. The first call loads it.
     public static var isAvailable: Bool { ArchiveLibrary.shared != nil }
 
-    /// - Parameter write: given the archive in order.
+    /// - Parameter write: Receives the archive in order.
     /// - Throws: `.noLibrary`, `.noSpace`.
     public init(write: @escaping (UnsafeRawBufferPointer) throws -> Void) throws(ArchiveError) {
         guard let library = ArchiveLibrary.shared, let archive = library.newWriter() else { throw .noLibrary }
@@ -51,27 +51,27 @@ public final class FolderZip {
                 }, nil),
         ]
         guard settings.allSatisfy({ $0 >= ArchiveLibrary.warning }) else {
-            throw ArchiveError(.file, "The library for archives refuses to make a ZIP file.")
+            throw ArchiveError(.file, "libarchive failed to start a ZIP file.")
         }
     }
 
     deinit {
-        // What is left in its memory goes nowhere.
+        // Discard the rest of the buffer.
         output.failure = output.failure ?? CancellationError()
         _ = library.freeWriter(archive)
         piece.deallocate()
     }
 
     /// Adds a folder.
-    /// - Parameter path: names with `/` between them, UTF-8.
-    /// - Throws: what the output threw, or `ArchiveError`.
+    /// - Parameter path: Names separated by `/`, in UTF-8.
+    /// - Throws: The errors of the output; `ArchiveError`.
     public func add(folder path: [UInt8], modified: Timestamp) throws {
         try begin(path, type: Self.folder, permissions: 0o755, size: 0, modified)
     }
 
     /// Adds a file.
-    /// - Parameter read: fills a buffer from an offset on; fewer bytes than asked for only at the end.
-    /// - Throws: what `read` or the output threw; `ArchiveError`, also when the file ends before its size.
+    /// - Parameter read: Fills a buffer from an offset on. Returns fewer bytes only at the end.
+    /// - Throws: The errors of `read` and of the output; `ArchiveError`, also if the file ends before its size.
     public func add(
         file path: [UInt8], size: UInt64, modified: Timestamp,
         read: (UnsafeMutableRawBufferPointer, UInt64) throws -> Int
@@ -82,25 +82,25 @@ public final class FolderZip {
             let wanted = UnsafeMutableRawBufferPointer(
                 rebasing: piece[..<Int(min(UInt64(piece.count), size - position))])
             guard try read(wanted, position) == wanted.count else {
-                throw ArchiveError(.file, "A file became shorter while it was archived.")
+                throw ArchiveError(.file, "A file was truncated while it was archived.")
             }
             try write(UnsafeRawBufferPointer(wanted))
             position += UInt64(wanted.count)
         }
     }
 
-    /// Writes the end.
-    /// - Throws: as `add`.
+    /// Writes the end of the archive.
+    /// - Throws: The errors of `add`.
     public func finish() throws { try checked(library.closeWriter(archive)) }
 
     private func begin(
         _ path: [UInt8], type: UInt32, permissions: UInt32, size: UInt64, _ modified: Timestamp
     ) throws {
         guard let entry = library.newEntry() else {
-            throw ArchiveError(.noSpace, "There is no memory for the archive.")
+            throw ArchiveError(.noSpace, "Not enough memory for the archive.")
         }
         defer { library.freeEntry(entry) }
-        // The library says that names are UTF-8 where that is what the thread's locale says of them.
+        // The library marks names as UTF-8 only if the thread's locale is UTF-8.
         let utf8 = newlocale(1 << LC_CTYPE, "C.UTF-8", nil)
         let before = utf8.map { uselocale($0) }
         defer {

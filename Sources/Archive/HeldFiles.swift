@@ -3,8 +3,8 @@ import EmbeddedCore
 import Glibc
 import Posix
 
-/// Second names for the files of a data directory, below another folder of its disk: they cost nothing, and the bytes
-/// stay when the first names go. The files never change once they are there. One thread. All calls block.
+/// Hard links to files of a data directory in another folder of its disk. They take no space and keep the content when
+/// the original names are deleted. The files never change. One thread. All calls block.
 struct HeldFiles {
     private let directory: String
     private let folder: PrivateFolder
@@ -12,21 +12,21 @@ struct HeldFiles {
     private var parents: Set<String> = []
 
     /// - Parameters:
-    ///   - directory: the path of the data directory.
-    ///   - folder: where the names are made, under the same paths.
+    ///   - directory: The path of the data directory.
+    ///   - folder: The folder of the links, which get the same paths.
     init(of directory: String, in folder: PrivateFolder) {
         (self.directory, self.folder) = (directory, folder)
     }
 
-    /// Holds all that is there now and was not held yet, whoever names it.
-    /// - Throws: also where a folder cannot be read: all that it has would be missing.
+    /// Links all present files that are not linked yet.
+    /// - Throws: An error also if a folder cannot be read, since its files would be missing.
     mutating func holdAll() throws {
         for core in try OfficialFolder.all(in: directory) {
             for profile in core.profiles {
                 try holdAll(in: "\(core.name)/profile-\(profile)/outbox/spool")
             }
         }
-        // What somebody else has put there is no profile.
+        // Other entries than numbers are no profiles.
         for profile in try PrivateFolder.names(at: directory + "/profiles") where Int64(profile) != nil {
             let own = "profiles/\(profile)"
             for place in ["\(own)/files", "\(own)/outbox/spool", "\(own)/staging/links-\(profile)"] {
@@ -38,16 +38,17 @@ struct HeldFiles {
     private mutating func holdAll(in place: String) throws {
         for name in try PrivateFolder.names(at: "\(directory)/\(place)") {
             guard let entry = EntryName("\(place)/\(name)"), ArchivedFile.isKnown(entry) else { continue }
-            // What has gone already, nobody names any more; else it is missed when it is asked for.
+            // A file deleted meanwhile has no references; otherwise it is reported missing later.
             _ = try hold(entry.text)
         }
     }
 
+    /// Links one file.
     /// - Parameters:
-    ///   - name: below the data directory, and of the second name.
-    ///   - source: where it lies; nil: in the place of its name. Absolute.
-    /// - Returns: why it cannot be had; nil: it is held.
-    /// - Throws: where the disk is full.
+    ///   - name: The path in the data directory and of the link.
+    ///   - source: The absolute path of the file, or nil for its usual place.
+    /// - Returns: The error of the file, or nil on success.
+    /// - Throws: An error if the disk is full.
     mutating func hold(_ name: String, from source: String? = nil) throws -> SystemError? {
         if held.contains(name) { return nil }
         try makeFolders(to: name)
@@ -55,7 +56,7 @@ struct HeldFiles {
         if linkat(AT_FDCWD, source, AT_FDCWD, target, 0) != 0 {
             let error = SystemError(code: errno, operation: "read a file")
             if error.isFullDisk { throw error }
-            // The files of an official core may lie on another disk.
+            // Files of an official core may be on another disk.
             guard error.code == EXDEV else { return error }
             do throws(SystemError) { try Self.copy(source, to: target) } catch {
                 if error.isFullDisk { throw error }
@@ -78,13 +79,13 @@ struct HeldFiles {
         }
     }
 
-    /// Lets go of all others.
+    /// Deletes all other links.
     mutating func keepOnly(_ names: Set<String>) {
         for name in held.subtracting(names) { unlink("\(folder.path)/\(name)") }
         held.formIntersection(names)
     }
 
-    /// The folders in which a name below the data directory lies.
+    /// Creates the folders of a name.
     mutating func makeFolders(to name: String) throws {
         let folders = name.pathNames.dropLast()
         guard parents.insert(folders.joined(separator: "/")).inserted else { return }

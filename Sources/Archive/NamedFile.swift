@@ -6,32 +6,34 @@ import Glibc
 import Links
 import OfficialCore
 
-/// A CryptoFile that a database of an archive names.
+/// A CryptoFile named by a database of an archive.
 struct NamedFile {
-    /// In an archive.
+    /// The path in the archive.
     let name: String
-    /// Where it lies in the directory that the archive is of. Absolute; nil: in the place of its name.
+    /// The absolute path in the archived directory, or nil for the place of its name.
     let source: String?
-    /// nil: its row has no key.
+    /// nil if its row has no key.
     let arguments: FileArguments?
 
-    /// Those of the first database.
+    /// The files of the shared database.
     static func all(of copy: DirectoryCopy) throws(ChatError) -> [NamedFile] {
         try copy.files().map { NamedFile(name: $0.path, source: nil, arguments: $0.arguments) }
     }
 
-    /// Those of the links of a profile.
+    /// The files of a profile's links.
     /// - Parameters:
-    ///   - own: the folder of the profile, below the directory.
-    ///   - root: where the databases lie. Absolute.
+    ///   - own: The profile's folder, relative to the directory.
+    ///   - root: The absolute path of the folder with the databases.
     static func links(of profile: Int64, _ own: String, in root: String, key: SecretBytes) throws
         -> [NamedFile]
     {
         try links(of: profile, own, in: root, key: key, lyingIn: nil)
     }
 
-    /// Those of an official core's profile: copies that only ChatFS has, and links.
-    /// - Parameters: as above.
+    /// The files of an official core's profile: copies that only ChatFS has, and links.
+    /// - Parameters:
+    ///   - own: The profile's folder, relative to the directory.
+    ///   - root: The absolute path of the folder with the databases.
     static func official(
         of profile: Int64, _ own: String, in root: String, key: SecretBytes
     ) throws -> [NamedFile] {

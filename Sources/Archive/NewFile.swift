@@ -3,14 +3,14 @@ import CLinux
 import Glibc
 import Posix
 
-/// A file that gets its name when it is whole, and never in place of another. Until then it is hidden beside its place,
-/// so that the next attempt begins anew where a process was killed. Blocks.
+/// Creates a file that gets its name when complete and never replaces another. Until then it is hidden in the same
+/// folder, and the next attempt after a kill starts again. Blocks.
 public enum NewFile {
     /// - Parameters:
-    ///   - path: absolute.
-    ///   - body: writes it, and makes it durable.
-    /// - Throws: `SystemError`: EEXIST where there is something already, EBUSY while another process does the same; what
-    ///   `body` throws. Nothing is there then.
+    ///   - path: The absolute path.
+    ///   - body: Writes the file durably.
+    /// - Throws: `SystemError`: EEXIST if the path exists, EBUSY if another process creates it; the errors of `body`.
+    ///   No file exists then.
     public static func write(to path: String, _ body: (OpenFile) throws -> Void) throws {
         try requireFree(path)
         let folder = path.parentPath
@@ -30,7 +30,7 @@ public enum NewFile {
         }
     }
 
-    /// - Throws: EEXIST where there is something.
+    /// - Throws: EEXIST if the path exists.
     public static func requireFree(_ path: String) throws(SystemError) {
         var status = stat()
         if lstat(path, &status) == 0 { throw SystemError(code: EEXIST, operation: "make a new file") }

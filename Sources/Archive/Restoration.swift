@@ -9,19 +9,18 @@ import Outbox
 import Posix
 import Store
 
-/// Makes a data directory of an archive. It grows in a folder beside the place where it is to be and gets that place
-/// when it is whole, so nobody ever meets half of one; an import that was interrupted goes on with what is missing. All
-/// calls block.
+/// Creates a data directory from an archive. It grows in a folder next to its final place and is renamed when complete,
+/// so no process sees a partial directory. An interrupted import continues. All calls block.
 public struct Restoration: Sendable {
     private let extraction: Extraction
     private let path: String
     private let key: SecretBytes
 
-    /// How much the archive says it will take.
+    /// The size of the content in bytes.
     public var total: UInt64 { extraction.manifest.total }
     private var unfinished: String { path + ".importing" }
 
-    /// Looks at the archive and unlocks it; writes nothing.
+    /// Checks the archive and unlocks it, without writing.
     ///
     /// - Parameters:
     ///   - archive: open for reading.
@@ -38,7 +37,7 @@ public struct Restoration: Sendable {
         guard !DataDirectory.exists(path) else {
             throw ArchiveError(
                 .file,
-                "There is something at the place of the data directory: name an empty folder, or none, with --data."
+                "The data directory exists already; name a new or empty folder with --data."
             )
         }
         extraction = try Extraction(archive)
@@ -46,15 +45,15 @@ public struct Restoration: Sendable {
         self.path = path
     }
 
-    /// Takes it out, checks the databases, and gives the directory its place.
+    /// Extracts the files, checks the databases and renames the directory.
     ///
     /// - Parameters:
-    ///   - isSealed: its databases stay sealed under the archive's key, which the archive's passphrase unlocks; else they
-    ///     are in clear.
-    ///   - progress: told bytes done of all, often.
-    /// - Returns: what could not be had of it.
-    /// - Throws: `ArchiveError`: `.noSpace`, `.file`: the next attempt goes on; `.damaged` where a database could not be
-    ///   had: there is no directory without them.
+    ///   - isSealed: Whether the databases stay sealed with the archive's key, which its passphrase unlocks. Otherwise
+    ///     they become plain.
+    ///   - progress: Receives bytes done and in total. Called often.
+    /// - Returns: The files that could not be restored.
+    /// - Throws: `ArchiveError`: `.noSpace` and `.file`, after which the next attempt continues; `.damaged` if a
+    ///   database is damaged, since a directory needs all of them.
     public func run(
         isSealed: Bool, progress: (_ done: UInt64, _ total: UInt64) -> Void
     ) throws -> [Extraction.Failure] {
@@ -62,7 +61,7 @@ public struct Restoration: Sendable {
             let folder = try PrivateFolder(unfinished, purpose: "chatfs import")
             guard try folder.directory.tryLock() else {
                 throw ArchiveError(
-                    .file, "Another import into this data directory is going on: wait for its end.")
+                    .file, "Another import into this data directory is running; wait until it ends.")
             }
             try requireSpace(in: folder)
             let failures = try extraction.run(into: folder.directory, progress: progress)
@@ -71,7 +70,7 @@ public struct Restoration: Sendable {
             return failures
                 + extraction.manifest.entries.filter(\.isDamaged).map {
                     Extraction.Failure(
-                        name: $0.name, sentence: "It was damaged already when it was archived.")
+                        name: $0.name, sentence: "It was damaged before it was archived.")
                 }
         } catch let error as SystemError {
             throw ArchiveError(error)
@@ -80,7 +79,7 @@ public struct Restoration: Sendable {
         }
     }
 
-    /// Said before, not after hours. What is there of an earlier attempt is not needed again.
+    /// Check the space before a long import. Files of an earlier attempt count as present.
     private func requireSpace(in folder: PrivateFolder) throws {
         let present = extraction.manifest.entries.reduce(UInt64(0)) { sum, entry in
             var status = stat()
@@ -90,7 +89,7 @@ public struct Restoration: Sendable {
         guard try folder.directory.availableBytes() < needed else { return }
         throw ArchiveError(
             .noSpace,
-            "The archive needs \(ByteCount.rounded(needed)) more than is free there: free some space, or name a folder "
+            "The archive needs \(ByteCount.rounded(needed)) more than is free; free some space or choose a folder "
                 + "on another disk with --data.")
     }
 
@@ -101,7 +100,7 @@ public struct Restoration: Sendable {
                 try DatabaseCheck.problems(path: place, key: key, limit: 1).isEmpty
             else {
                 throw ArchiveError(
-                    .damaged, "\(entry.name) in the archive is damaged: use another archive.")
+                    .damaged, "\(entry.name) in the archive is damaged; use another archive.")
             }
             if !isSealed { try makePlain(place) }
             for suffix in ["-wal", "-shm"] { unlink(place + suffix) }
@@ -116,7 +115,7 @@ public struct Restoration: Sendable {
         try check("replace a database") { rename(plain, place) }
     }
 
-    /// A folder of ChatFS's own says so; markers are in no archive.
+    /// Writes the markers of ChatFS's folders, which archives omit.
     private func markFolders() throws {
         var purposes: [String: String] = [:]
         for entry in extraction.manifest.entries {
@@ -149,7 +148,7 @@ public struct Restoration: Sendable {
         }
         try folder.directory.synchroniseFilesystem()
         try DataDirectory.claim(folder)
-        // An empty folder is replaced; what somebody has put there meanwhile is not.
+        // rename(2) replaces an empty folder, but not one with files.
         try check("give the data directory its place") { rename(unfinished, path) }
         try OpenFile(path.parentPath, flags: O_RDONLY | O_DIRECTORY).synchronise()
     }

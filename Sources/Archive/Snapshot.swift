@@ -9,12 +9,11 @@ import Outbox
 import Posix
 import Store
 
-/// One moment of a data directory, whoever goes on using it: all its databases as they were then (`DatabaseMoment`),
-/// copied and sealed under a key of their own, and second names for the files that they name. Lies in the folder
-/// `export` of the directory, which goes in the end, also after errors, and is emptied by the next export where a
-/// process was killed. All calls block.
+/// A consistent copy of a data directory in use: its databases at one moment (`DatabaseMoment`), sealed with a new key,
+/// and hard links to the files that they name. Stored in the directory's folder `export`, which is deleted at the end,
+/// also after errors. After a kill, the next export empties it. All calls block.
 public final class Snapshot {
-    /// What is not in it, or is not whole, as a path in the archive, and why.
+    /// A missing or incomplete file, as a path in the archive, and the reason.
     public struct Missing: Hashable, Sendable {
         public let path: String
         public let sentence: String
@@ -23,22 +22,23 @@ public final class Snapshot {
     private let directory: DataDirectory
     private let folder: PrivateFolder
     private let key: SecretBytes
-    /// Held for as long as this lives. The folder itself is locked by who writes the ways to unlock.
+    /// Held for the life of this object. Changes of the key slots lock the folder itself.
     private let lock: OpenFile
     private static let lockName = ".lock"
     private var files: HeldFiles
     private var named: Set<String> = []
-    /// The databases beside the first one.
+    /// The databases except the shared one.
     private var parts: [String] = []
     private var arguments: [String: FileArguments] = [:]
     private var drafts: [String: SpooledFile] = [:]
     public private(set) var missing: [Missing] = []
 
     /// - Parameters:
-    ///   - selection: as of `DirectoryCopy`. Drafts, links, rules and the names that mounts gave are then left out.
-    ///   - passphrase: unlocks the copy.
-    ///   - cost: of each try to unlock it.
-    /// - Throws: `ArchiveError`: `.noSpace`, `.file`; `ChatError`, `KeySlotsError` and others of what is copied.
+    ///   - selection: The selection of `DirectoryCopy`. It excludes drafts, links, rules and the names given by mounts.
+    ///   - passphrase: Unlocks the copy.
+    ///   - cost: The derivation cost of the passphrase.
+    /// - Throws: `ArchiveError`: `.noSpace`, `.file`; `ChatError`, `KeySlotsError` and other errors of the copied
+    ///   parts.
     public convenience init(
         of directory: DataDirectory, only selection: (profile: Profile, chats: [ChatReference])? = nil,
         passphrase: SecretBytes, cost: Argon2id.Cost = .usual
@@ -46,7 +46,7 @@ public final class Snapshot {
         try self.init(of: directory, only: selection, passphrase: passphrase, cost: cost, afterMoment: {})
     }
 
-    /// - Parameter afterMoment: for tests: others go on, and nothing was copied yet.
+    /// - Parameter afterMoment: For tests: runs between the snapshot and the copies.
     init(
         of directory: DataDirectory, only selection: (profile: Profile, chats: [ChatReference])?,
         passphrase: SecretBytes, cost: Argon2id.Cost, afterMoment: () throws -> Void
@@ -55,11 +55,11 @@ public final class Snapshot {
         key = DataKey.random()
         (folder, lock) = try Self.makeFolder(directory.path + "/export")
         files = HeldFiles(of: directory.path, in: folder)
-        // From here on what fails ends in `deinit`.
+        // From here on `deinit` cleans up after errors.
         let slots = try KeySlots(key, for: .passphrase(passphrase), at: SystemWallClock().now(), cost: cost)
         try KeySlotsFile(path: path(ArchivedFile.keys)).create(slots)
         let sources = { try Self.databases(of: directory) }
-        // Before the moment, so that at the moment there are only those that have just come.
+        // Link most files before the snapshot, so that few remain during it.
         try files.holdAll()
         let moment = try DatabaseMoment(of: sources, key: directory.key) {
             try files.holdAll()
@@ -78,21 +78,20 @@ public final class Snapshot {
 
     deinit { try? folder.remove() }
 
-    /// The folder, empty, for this process alone.
+    /// Returns the folder, emptied and locked for this process.
     private static func makeFolder(_ path: String) throws -> (PrivateFolder, OpenFile) {
         do {
             let folder = try PrivateFolder(path, purpose: "chatfs export")
             let lock = try OpenFile(lockName, flags: O_RDWR | O_CREAT | O_NOFOLLOW, in: folder.directory)
             guard try lock.tryLock() else {
                 throw ArchiveError(
-                    .file, "Another export of this data directory is going on: wait for its end.")
+                    .file, "Another export of this data directory is running; wait until it ends.")
             }
-            // Of one that was killed.
+            // Left by a killed process.
             try PrivateFolder.removeContents(of: folder.directory, keeping: [PrivateFolder.marker, lockName])
             return (folder, lock)
         } catch let error as SystemError where error.isFullDisk {
-            // Only what was begun of it; nobody else comes further. What cannot be removed either the next export does,
-            // and the full disk is what is told.
+            // Delete only files that this export began. If that fails, the next export does it; report the full disk.
             if let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW),
                 (try? PrivateFolder.names(in: folder))?.allSatisfy({ $0.hasPrefix(".") }) == true
             {
@@ -105,7 +104,7 @@ public final class Snapshot {
 
     private func path(_ name: String) -> String { folder.path + "/" + name }
 
-    /// All that there are, the shared one first.
+    /// Returns all existing databases, the shared one first.
     private static func databases(of directory: DataDirectory) throws(SystemError) -> [String] {
         let names = try PrivateFolder.names(at: directory.path + "/profiles")
         var own = names.flatMap { name in ProfileFolders.databases.map { "profiles/\(name)/\($0)" } }
@@ -120,7 +119,7 @@ public final class Snapshot {
             + known.map { "\(directory.path)/\($0)" }.filter { access($0, F_OK) == 0 }
     }
 
-    /// What lies beside the directory's own database.
+    /// Copies the profile's files besides the shared database.
     private func take(_ profile: Profile, _ moment: DatabaseMoment) throws {
         let own = "profiles/\(profile.id)"
         for name in ProfileFolders.databases { try takeDatabase("\(own)/\(name)", moment) }
@@ -128,7 +127,7 @@ public final class Snapshot {
         try takeDrafts(own)
     }
 
-    /// What is kept beside an official core.
+    /// Copies the files next to an official core.
     private func take(_ core: OfficialFolder, _ moment: DatabaseMoment) throws {
         try takeDatabase("\(core.name)/\(OfficialFolder.approvals)", moment)
         for profile in core.profiles {
@@ -152,7 +151,7 @@ public final class Snapshot {
     }
 
     private func takeDrafts(_ own: String) throws {
-        // There may be none.
+        // These files are optional.
         for name in ["\(own)/pinned", "\(own)/unfinished"] where try files.hold(name) == nil {
             named.insert(name)
         }
@@ -161,10 +160,10 @@ public final class Snapshot {
         for (file, isClosed) in try OutboxCopy.recover(journalAt: journal, key: key) {
             for name in OutboxCopy.names(of: file) {
                 let spooled = "\(own)/outbox/spool/\(name)"
-                // A draft has one file or two.
+                // A draft has one or two files.
                 if try files.hold(spooled) == nil { named.insert(spooled) }
             }
-            // Into an open one its writer may be writing.
+            // The writer of an open draft may still be writing to it.
             if isClosed { drafts["\(own)/outbox/spool/\(file.name)"] = file }
         }
     }
@@ -181,13 +180,13 @@ public final class Snapshot {
 
     // MARK: - Writing
 
-    /// The files that it has, databases first.
+    /// Returns the files, databases first.
     private func entries() throws -> [(name: EntryName, size: UInt64)] {
         var found: [(name: EntryName, size: UInt64)] = []
         func walk(_ folder: OpenFile, _ prefix: String) throws {
             for name in try PrivateFolder.names(in: folder) {
                 var status = stat()
-                // Left out, it would be missing without a word.
+                // Skipping an unreadable file would lose it silently.
                 try check("look at a file") {
                     fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW)
                 }
@@ -209,11 +208,11 @@ public final class Snapshot {
         }
     }
 
-    /// Writes all of it as a ZIP file. Durable when it returns.
+    /// Writes the snapshot as a ZIP file. Durable when it returns.
     /// - Parameters:
-    ///   - file: empty, open for writing.
-    ///   - program: what writes, for people.
-    ///   - progress: told bytes done of all, often.
+    ///   - file: An empty file, open for writing.
+    ///   - program: The program's name and version, for people.
+    ///   - progress: Receives bytes done and in total. Called often.
     /// - Throws: `ArchiveError`.
     public func write(
         to file: OpenFile, program: String, progress: (_ done: UInt64, _ total: UInt64) -> Void
@@ -237,16 +236,16 @@ public final class Snapshot {
                 missing.append(Missing(path: entry.name.text, sentence: problem ?? Self.damaged))
             case .incomplete:
                 missing.append(
-                    Missing(path: entry.name.text, sentence: "The disk does not give all of it back."))
+                    Missing(path: entry.name.text, sentence: "The disk cannot read all of it."))
             }
         }
         try writer.finish(program: program, key: key)
     }
 
     private static let damaged =
-        "It is damaged: its tag is wrong. It is in the archive as it is, and named there as damaged."
+        "It is damaged: its tag is wrong. The archive contains it, marked as damaged."
 
-    /// What is wrong with the bytes of a draft; nil: nothing, or it is none.
+    /// Returns the problem of a draft's bytes, or nil if there is none or the file is no draft.
     private func draftProblem(_ name: String) -> String? {
         guard let draft = drafts[name] else { return nil }
         do throws(CryptographyError) {

@@ -1,15 +1,15 @@
 import Base
 import Cryptography
 
-/// Compares the tag of a CryptoFile while its bytes pass in order.
+/// Checks the tag of a CryptoFile while its bytes are read in order.
 struct TagCheck {
     private var box: StreamBox
-    /// Bytes of ciphertext that are still to come before the tag.
+    /// The number of ciphertext bytes before the tag that were not read yet.
     private var left: UInt64
     private var tag: [UInt8] = []
 
-    /// - Parameter size: of the file, with its tag.
-    /// - Returns: nil for a file that is too short to be one, and for a key of another length.
+    /// Returns nil for a file shorter than a tag, and for a key of another length.
+    /// - Parameter size: The size of the file with its tag, in bytes.
     init?(_ arguments: FileArguments, size: UInt64) {
         guard size >= UInt64(StreamBox.tagLength),
             let box = try? StreamBox(key: arguments.key, nonce: arguments.nonce)
@@ -25,6 +25,6 @@ struct TagCheck {
         tag.append(contentsOf: bytes[count...])
     }
 
-    /// Whether all of it has passed and is as it was written.
+    /// Whether all bytes were read and the tag is correct.
     var isAuthentic: Bool { left == 0 && tag.count == StreamBox.tagLength && box.isAuthentic(tag) }
 }

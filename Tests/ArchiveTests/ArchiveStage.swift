@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import Archive
 
-/// Makes archives as the program does, and as strangers would.
+/// Creates archives like the program, and forged ones.
 struct ArchiveStage {
     let folder: TemporaryFolder
 
@@ -14,7 +14,7 @@ struct ArchiveStage {
 
     static let key = SecretBytes([UInt8](repeating: 7, count: 32))
 
-    /// Bytes that no two names have alike.
+    /// Bytes that differ between names.
     static func bytes(_ count: Int, _ seed: UInt8 = 1) -> [UInt8] {
         (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) &+ seed }
     }
@@ -23,13 +23,13 @@ struct ArchiveStage {
         try OpenFile(folder.path(name), flags: flags)
     }
 
-    /// An archive of these files, by their names in it.
+    /// Returns an archive of these files, by entry name.
     func archive(_ files: [String: [UInt8]], as name: String = "a.zip") throws -> OpenFile {
         let file = try open(name, O_RDWR | O_CREAT | O_TRUNC)
         let writer = try ArchiveWriter(to: file, created: 1_700_000_000)
         for (name, bytes) in files.sorted(by: { $0.key < $1.key }) {
             try folder.write(bytes, to: "source")
-            guard let entry = EntryName(name) else { throw WaitedInVain("\(name) is no name") }
+            guard let entry = EntryName(name) else { throw WaitedInVain("\(name) is an invalid name") }
             guard try writer.add(open("source"), as: entry) == .whole else {
                 throw WaitedInVain("it was not read")
             }
@@ -38,7 +38,7 @@ struct ArchiveStage {
         return file
     }
 
-    /// What a script makes that has `z`, a ZIP file open for writing, and `manifest(entries)`, which makes the bytes of
+    /// Runs a Python script with `z`, a ZIP file open for writing, and `manifest(entries)`, which returns the bytes of
     /// a manifest of [(name, size, bytes for the digest)].
     func forged(_ script: String) async throws -> OpenFile {
         let frame = """
@@ -57,14 +57,14 @@ struct ArchiveStage {
         return try open("forged.zip")
     }
 
-    /// Takes an archive out into a folder.
+    /// Extracts an archive into a folder.
     func extract(_ archive: OpenFile, into name: String = "out") throws -> [Extraction.Failure] {
         let path = folder.path(name)
         if access(path, F_OK) != 0 { _ = try folder.makeFolder(name) }
         return try Extraction(archive).run(into: OpenFile(path, flags: O_RDONLY | O_DIRECTORY)) { _, _ in }
     }
 
-    /// Every file below a folder, by its path.
+    /// Returns every file below a folder, by path.
     func tree(_ name: String = "out") throws -> [String: [UInt8]] {
         var found: [String: [UInt8]] = [:]
         func walk(_ prefix: String) throws {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Archive
 
-/// Files that get their names when they are whole.
+/// Files that get their names when complete.
 @Suite struct NewFilePlaceTests {
     private let folder: TemporaryFolder
 
@@ -15,7 +15,7 @@ import Testing
 
     private struct Broken: Error {}
 
-    @Test func whatIsThereIsNeverReplacedWhateverItIs() throws {
+    @Test func existingEntriesAreNeverReplaced() throws {
         try folder.write([1], to: "file")
         _ = try folder.makeFolder("folder")
         #expect(symlink(folder.path("nowhere"), folder.path("link")) == 0)
@@ -30,7 +30,7 @@ import Testing
         #expect(try folder.names() == ["file", "folder", "link"] && folder.read("file") == [1])
     }
 
-    @Test func whatComesThereMeanwhileStaysAndNothingIsLeft() throws {
+    @Test func entriesCreatedMeanwhileAreKept() throws {
         let error = #expect(throws: SystemError.self) {
             try NewFile.write(to: folder.path("a")) { file in
                 try file.write([1, 2], at: 0)
@@ -41,26 +41,26 @@ import Testing
         #expect(try folder.read("a") == [9] && folder.names() == ["a"])
     }
 
-    @Test func whatAKilledProcessHasBegunIsBegunAnew() throws {
+    @Test func remainsOfKilledProcessesAreOverwritten() throws {
         try folder.write([UInt8](repeating: 7, count: 1000), to: ".a.new")
         try NewFile.write(to: folder.path("a")) { try $0.write([1, 2], at: 0) }
         #expect(try folder.read("a") == [1, 2] && folder.names() == ["a"])
     }
 
-    @Test func twoAtOnceAreOneAfterTheOther() throws {
+    @Test func concurrentWritersExcludeEachOther() throws {
         try NewFile.write(to: folder.path("a")) { file in
             try file.write([1], at: 0)
             let error = #expect(throws: SystemError.self) {
                 try NewFile.write(to: folder.path("a")) { _ in Issue.record("it is busy") }
             }
             #expect(error?.code == EBUSY)
-            // Another one beside it is nobody's business.
+            // Another path is independent.
             try NewFile.write(to: folder.path("b")) { try $0.write([2], at: 0) }
         }
         #expect(try folder.read("a") == [1] && folder.read("b") == [2] && folder.names() == ["a", "b"])
     }
 
-    @Test func whatItsBodyThrowsLeavesNothing() throws {
+    @Test func throwingBodyLeavesNoFile() throws {
         #expect(throws: Broken.self) {
             try NewFile.write(to: folder.path("a")) { file in
                 try file.write([1], at: 0)
@@ -74,7 +74,7 @@ import Testing
         #expect(error?.code == ENOENT)
     }
 
-    @Test func nobodyWritesThroughALinkThatLiesInItsWay() throws {
+    @Test func linksAreNotFollowed() throws {
         try folder.write([5], to: "victim")
         #expect(symlink(folder.path("victim"), folder.path(".a.new")) == 0)
         #expect(throws: SystemError.self) {
@@ -84,7 +84,7 @@ import Testing
     }
 }
 
-/// Second names for files of a data directory.
+/// Hard links to files of a data directory.
 @Suite struct HeldFilesTests {
     private let folder: TemporaryFolder
     private let place: PrivateFolder
@@ -108,7 +108,7 @@ import Testing
         return status
     }
 
-    @Test func aHeldFileKeepsItsBytesWhenItsFirstNameGoes() throws {
+    @Test func heldFileSurvivesItsFirstName() throws {
         let name = "profiles/1/files/\(Self.random)"
         try folder.write([1, 2, 3], to: "data/" + name)
         var files = held()
@@ -116,22 +116,22 @@ import Testing
         #expect(try status(folder.path("held/" + name)).st_nlink == 2)
         #expect(unlink(folder.path("data/" + name)) == 0)
         #expect(try folder.read("held/" + name) == [1, 2, 3])
-        // It is asked for once more, and is held already.
+        // Holding it again has no effect.
         #expect(try files.hold(name) == nil)
         #expect(try status(place.path + "/profiles/1/files").st_mode & 0o777 == 0o700)
     }
 
-    @Test func whatIsGoneIsSaidAndOthersGoOn() throws {
+    @Test func missingFilesAreReported() throws {
         var files = held()
         #expect(try files.hold("profiles/1/files/\(Self.random)")?.code == ENOENT)
         try folder.write([1], to: "data/profiles/1/files/\(Self.other)")
         #expect(try files.hold("profiles/1/files/\(Self.other)") == nil)
-        // Nor is the first one forgotten for good.
+        // A missing file can be held later.
         try folder.write([2], to: "data/profiles/1/files/\(Self.random)")
         #expect(try files.hold("profiles/1/files/\(Self.random)") == nil)
     }
 
-    @Test func allThatHasAPlaceIsHeldAndNothingElse() throws {
+    @Test func onlyKnownPlacesAreHeld() throws {
         let known = [
             "profiles/1/files/\(Self.random)", "profiles/1/outbox/spool/\(Self.random)",
             "profiles/1/outbox/spool/\(Self.random).second", "profiles/1/staging/links-1/\(Self.other)",
@@ -148,29 +148,29 @@ import Testing
         #expect(
             try folder.names(in: "held/profiles/1/outbox/spool") == [Self.random, Self.random + ".second"])
         #expect(try folder.names(in: "held/profiles") == ["1"])
-        // All again is nothing new; what is not wanted goes, and its first name stays.
+        // Holding all again adds nothing. Unwanted links are deleted, and the original names stay.
         try files.holdAll()
         files.keepOnly([known[0]])
         #expect(try folder.names(in: "held/profiles/1/outbox/spool") == [])
         #expect(try folder.read("held/" + known[0]) == Array(known[0].utf8))
         for name in known { #expect(try status(folder.path("data/" + name)).st_size > 0) }
-        // It can be held once more.
+        // It can be held again.
         #expect(try files.hold(known[1]) == nil)
         #expect(try folder.read("held/" + known[1]) == Array(known[1].utf8))
     }
 
-    @Test func aFolderThatCannotBeReadIsNoEmptyOne() throws {
+    @Test func unreadableFolderIsAnError() throws {
         #expect(rmdir(folder.path("data/profiles/1/files")) == 0)
         try folder.write([1], to: "data/profiles/1/files")
         var files = held()
         #expect(throws: SystemError.self) { try files.holdAll() }
-        // One that is not there has nothing.
+        // A missing folder is empty.
         #expect(unlink(folder.path("data/profiles/1/files")) == 0)
         try files.holdAll()
     }
 }
 
-/// What archives are read and written by, in pieces.
+/// The pieces that read and write archives.
 @Suite struct ArchivePieceTests {
     private func name(_ text: String) throws -> EntryName { try #require(EntryName(text)) }
 
@@ -187,7 +187,7 @@ import Testing
         return found
     }
 
-    @Test func everyEntryIsReadOnceWithItsBytesAndTheManifestLast() throws {
+    @Test func entriesAreReadInOrderWithTheManifestLast() throws {
         let stage = try ArchiveStage()
         let archive = try stage.archive([
             "a": ArchiveStage.bytes(2_500_000), "b": [], "c/d": ArchiveStage.bytes(1),
@@ -195,7 +195,7 @@ import Testing
         let found = try entries(archive)
         #expect(found["a"] == 2_500_000 && found["b"] == 0 && found["c/d"] == 1)
         #expect(Set(found.keys) == ["a", "b", "c/d", Manifest.name, Manifest.tagName])
-        // An entry that nobody reads is passed over, and the file may be read again.
+        // Unread entries are skipped, and the file can be read again.
         let reader = try ArchiveReader(archive)
         var names: [String] = []
         while let name = try reader.next() { names.append(name.text) }
@@ -203,7 +203,7 @@ import Testing
         #expect(try entries(archive) == found)
     }
 
-    @Test func oneSmallEntryIsHadAloneAndNoMoreOfItThanIsWanted() throws {
+    @Test func smallEntryIsReadAloneUpToItsLimit() throws {
         let stage = try ArchiveStage()
         let archive = try stage.archive(["keys": ArchiveStage.bytes(100), "other": ArchiveStage.bytes(10)])
         let extraction = try Extraction(archive)
@@ -217,7 +217,7 @@ import Testing
         }
     }
 
-    @Test func aDigestThatIsAnotherOrASizeThatIsIsDamage() async throws {
+    @Test func wrongDigestOrSizeIsDamage() async throws {
         let stage = try ArchiveStage()
         let archive = try await stage.forged(
             """
@@ -235,7 +235,7 @@ import Testing
         #expect(try extraction.bytes(of: name("c"), limit: 10) == Array("abc".utf8))
     }
 
-    @Test func whatIsNoArchiveIsMalformedAndWhatIsNoFileIsNot() throws {
+    @Test func otherFilesAreMalformedArchives() throws {
         let stage = try ArchiveStage()
         for bytes in [[], [1], Array("PK".utf8), ArchiveStage.bytes(100_000), Array("PK\u{3}\u{4}".utf8)] {
             try stage.folder.write(bytes, to: "x")
@@ -248,7 +248,7 @@ import Testing
         #expect(error?.code == .file || error?.code == .malformed)
     }
 
-    @Test func aFileThatBecomesShorterWhileItIsArchivedIsZerosAndIsSaid() throws {
+    @Test func truncatedSourceIsArchivedWithZeros() throws {
         let stage = try ArchiveStage()
         let target = try stage.open("a.zip", O_RDWR | O_CREAT)
         let writer = try ArchiveWriter(to: target, created: 5)
@@ -267,7 +267,7 @@ import Testing
         #expect(bytes.dropFirst(1 << 20).allSatisfy { $0 == 0 })
     }
 
-    @Test func aTagBelongsToOneManifestAndOneKey() throws {
+    @Test func tagDependsOnManifestAndKey() throws {
         let (key, other) = (ArchiveStage.key, SecretBytes([UInt8](repeating: 8, count: 32)))
         let tags = [
             Manifest.tag(of: [1], key: key), Manifest.tag(of: [2], key: key),
@@ -277,21 +277,21 @@ import Testing
         #expect(tags[0].isEqual(to: Manifest.tag(of: [1], key: key)))
     }
 
-    @Test func takingOutGoesOnWithWhatIsMissingOrIsAnother() throws {
+    @Test func extractionContinuesWithMissingFiles() throws {
         let stage = try ArchiveStage()
         let files = [
             "a": ArchiveStage.bytes(5000), "b/c": ArchiveStage.bytes(10), "b/d": ArchiveStage.bytes(3),
         ]
         let archive = try stage.archive(files)
         #expect(try stage.extract(archive) == [])
-        // As a killed process, a disk that lost something, and a stranger may leave it.
+        // As a killed process, a faulty disk and an attacker may leave it.
         try stage.folder.write([9], to: "out/.a.new")
         try stage.folder.write(ArchiveStage.bytes(4999), to: "out/a")
         try stage.folder.write(ArchiveStage.bytes(10, 9), to: "out/b/c")
         #expect(unlink(stage.folder.path("out/b/d")) == 0)
         #expect(try stage.extract(archive) == [])
         #expect(try stage.tree() == files)
-        // A folder in the place of a file is nothing that is removed.
+        // A folder in place of a file is not deleted.
         #expect(unlink(stage.folder.path("out/a")) == 0)
         _ = try stage.folder.makeFolder("out/a")
         try stage.folder.write([1], to: "out/a/inside")

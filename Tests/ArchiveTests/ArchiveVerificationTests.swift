@@ -11,7 +11,7 @@ import Testing
 
 @testable import Archive
 
-/// What is said of an archive that is only read.
+/// Verification of archives.
 @Suite struct ArchiveVerificationTests {
     private let folder: TemporaryFolder
     private let passphrase = SecretBytes(Array("correct horse".utf8))
@@ -42,7 +42,7 @@ import Testing
 
     private var files: String { "data/profiles/1/files" }
 
-    /// The stored file of this many bytes.
+    /// Returns the path of the stored file with this size.
     private func stored(_ size: Int) throws -> String {
         try #require(
             try folder.names(in: files).first { try folder.read("\(files)/\($0)").count == size + 16 })
@@ -94,7 +94,7 @@ import Testing
         return result
     }
 
-    @Test func anArchiveAsItWasWrittenHasNoProblems() throws {
+    @Test func intactArchiveHasNoProblems() throws {
         #expect(try export().isEmpty)
         for passphrase in [passphrase, nil] {
             let result = try verify(passphrase: passphrase)
@@ -104,7 +104,7 @@ import Testing
         #expect(throws: KeySlotsError.self) { try verify(passphrase: SecretBytes([7])) }
     }
 
-    @Test func aStoredFileThatIsDamagedIsNamedByExportVerifyAndImport() throws {
+    @Test func damagedFileIsReportedByEachCommand() throws {
         let name = try stored(3_000_000)
         try flip("\(files)/\(name)", at: 1_500_000)
         let missing = try export()
@@ -120,11 +120,11 @@ import Testing
             OpenFile(folder.path("a.zip"), flags: O_RDONLY), to: folder.path("again"), passphrase: passphrase)
         let failures = try restoration.run(isSealed: false) { _, _ in }
         #expect(failures.map(\.name.text) == ["profiles/1/files/\(name)"])
-        // What can be read of it is of use.
+        // Its readable part is useful.
         #expect(try folder.read("again/profiles/1/files/\(name)").count == 3_000_016)
     }
 
-    @Test func aFileThatIsGoneIsMissing() throws {
+    @Test func deletedFileIsMissing() throws {
         let name = try stored(5)
         #expect(unlink(folder.path("\(files)/\(name)")) == 0)
         #expect(try export().map(\.path) == ["profiles/1/files/\(name)"])
@@ -133,11 +133,11 @@ import Testing
         #expect(problems.map(\.kind) == [.missing] && problems.first?.path == "profiles/1/files/\(name)")
     }
 
-    @Test func everyChangedByteOfTheArchiveIsNoticed() throws {
+    @Test func changedBytesAreDetected() throws {
         try export()
         let whole = try folder.read("a.zip")
         var random = SystemRandomNumberGenerator()
-        // In all parts: what the files hold, and what the list says.
+        // In file contents and in the manifest.
         for _ in 0..<12 {
             let position = Int.random(in: 0..<3_000_000, using: &random)
             var changed = whole
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    /// Rewrites the archive as `AuthenticatedArchiveTests` does.
+    /// Rewrites the archive as in `AuthenticatedArchiveTests`.
     private func rewritten(_ script: String) async throws {
         let frame = """
             import sys, zipfile, json, hashlib
@@ -187,14 +187,14 @@ import Testing
         "entry(f)['damaged'] = False; say()",
         "m['entries'].remove(entry(f)); del e[f]; say()",
     ])
-    func aListThatSomebodyRewroteIsNoticedWithThePassphraseOnly(script: String) async throws {
+    func rewrittenManifestNeedsThePassphraseToDetect(script: String) async throws {
         try export()
         try await rewritten(script)
         #expect(try problems("changed.zip", passphrase: nil).isEmpty)
         #expect(try problems("changed.zip", passphrase: passphrase) == [.archive])
     }
 
-    @Test func aFileThatIsLeftOutIsMissingInTheArchive() async throws {
+    @Test func omittedFileIsMissing() async throws {
         try export()
         try await rewritten("del e[f]")
         for passphrase in [passphrase, nil] {
@@ -204,7 +204,7 @@ import Testing
         #expect(try problems("changed.zip", passphrase: passphrase) == [.missing])
     }
 
-    @Test func whatUnfoldsToMoreThanTheArchiveHoldsIsNotRead() async throws {
+    @Test func decompressionBombIsNotRead() async throws {
         try export()
         try await rewritten(
             """
@@ -216,7 +216,7 @@ import Testing
         #expect(try problems("changed.zip", passphrase: nil) == [.archive])
     }
 
-    @Test func aFileWithoutAKeyOrATagHasNone() throws {
+    @Test func filesWithoutKeyAreNotAuthentic() throws {
         #expect(TagCheck(FileArguments(key: [], nonce: []), size: 100) == nil)
         #expect(TagCheck(CryptoFile.freshArguments(), size: 15) == nil)
     }

@@ -9,12 +9,12 @@ import Testing
 
 @testable import Archive
 
-@Suite("An archive that somebody rewrote who has not its passphrase")
+@Suite("Archives rewritten without the passphrase")
 struct AuthenticatedArchiveTests {
     private let folder: TemporaryFolder
     private let passphrase = SecretBytes(Array("correct horse".utf8))
 
-    /// Two archives of one directory under one passphrase.
+    /// Two archives of one directory with one passphrase.
     init() throws {
         folder = try TemporaryFolder()
         let directory = try DataDirectory(folder.path("data"))
@@ -29,8 +29,8 @@ struct AuthenticatedArchiveTests {
         }
     }
 
-    /// Rewrites the first archive by a script that has its entries, `e`, those of the second, `o`, and the manifest `m`,
-    /// which `say()` puts back.
+    /// Rewrites the first archive with a script that has its entries `e`, those of the second archive `o`, and the
+    /// manifest `m`, which `say()` writes back.
     private func rewritten(_ script: String) async throws -> OpenFile {
         let frame = """
             import sys, zipfile, json, hashlib
@@ -63,14 +63,14 @@ struct AuthenticatedArchiveTests {
         #expect(try restoration.run(isSealed: true) { _, _ in } == [])
     }
 
-    @Test("as it was it is taken, in whatever order its entries are")
+    @Test("an unchanged archive is accepted in any entry order")
     func unchanged() async throws {
         try restore(await rewritten("say(); e = dict(reversed(e.items()))"))
         #expect(access(folder.path("again/chatfs.db"), F_OK) == 0)
     }
 
     @Test(
-        "what was left out, added or exchanged, with a list that says so, is noticed before anything is taken over",
+        "changed lists are rejected before extraction",
         arguments: [
             "add('profiles/1/files/' + '0' * 32, b'x'); say()",
             "add('profiles/1/names.sqlite', o['chatfs.db']); say()",
@@ -88,7 +88,7 @@ struct AuthenticatedArchiveTests {
         #expect(try folder.names() == ["a.zip", "b.zip", "changed.zip", "data"])
     }
 
-    @Test("what is missing of what the list says is named, and there is no directory without its databases")
+    @Test("missing files are reported; databases are required")
     func missing() async throws {
         let archive = try await rewritten("del e['chatfs.db']")
         let error = #expect(throws: ArchiveError.self) { try restore(archive) }

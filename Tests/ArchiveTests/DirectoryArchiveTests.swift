@@ -11,7 +11,7 @@ import Testing
 
 @testable import Archive
 
-@Suite("A data directory goes into an archive and comes out of it")
+@Suite("Archives of data directories")
 struct DirectoryArchiveTests {
     private let folder: TemporaryFolder
     private let directory: DataDirectory
@@ -19,7 +19,7 @@ struct DirectoryArchiveTests {
     private static let cost = Argon2id.Cost(passes: 1, memory: 8 << 10) ?? .usual
     private static let large = ArchiveStage.bytes(400_000)
 
-    /// Alice with a note and a message to bob, who has it.
+    /// Alice with a note and a message to bob, who received it.
     init() async throws {
         folder = try TemporaryFolder()
         directory = try DataDirectory(folder.path("data"))
@@ -60,7 +60,7 @@ struct DirectoryArchiveTests {
         return try OpenFile(folder.path(name), flags: O_RDONLY)
     }
 
-    @Test("what somebody else has put beside the folders of profiles is no reason to have no archive")
+    @Test("stray files do not prevent an archive")
     func strayFile() throws {
         try folder.write([1], to: "data/profiles/.directory")
         let again = try restored(archive())
@@ -81,7 +81,7 @@ struct DirectoryArchiveTests {
         return try DataDirectory(folder.path(name), key: key)
     }
 
-    /// Every file of a profile, decrypted, by chat and name.
+    /// Returns every file of a profile, decrypted, by chat and name.
     private func contents(_ directory: DataDirectory, _ profile: String) throws -> [String: [UInt8]] {
         let profile = try directory.profile(named: profile)
         var found: [String: [UInt8]] = [:]
@@ -100,13 +100,13 @@ struct DirectoryArchiveTests {
         return found
     }
 
-    @Test("all profiles, chats and files are there, sealed or in clear", arguments: [true, false])
+    @Test("profiles, chats and files are restored", arguments: [true, false])
     func whole(isSealed: Bool) async throws {
         let again = try restored(archive(), isSealed: isSealed)
         #expect(try again.profiles().map(\.displayName) == ["alice", "bob"])
         for name in ["alice", "bob"] { #expect(try contents(again, name) == contents(directory, name)) }
         #expect(try contents(again, "alice").count == 2)
-        // It is one to live with.
+        // The restored directory is usable.
         let core = try await EmbeddedCore.open(again, profile: "alice")
         let bob = try #require(try await core.chats().first { $0.displayName == "bob" })
         #expect(bob.sendingRefused == nil)
@@ -114,7 +114,7 @@ struct DirectoryArchiveTests {
         #expect(access(directory.path + "/export", F_OK) != 0)
     }
 
-    @Test("what was pinned or read in part is so again; of one chat alone nothing of it is taken along")
+    @Test("pinned and partial files are restored with all chats")
     func retained() async throws {
         let alice = try directory.profile(named: "alice")
         let path = "profiles/\(alice.id)"
@@ -130,7 +130,7 @@ struct DirectoryArchiveTests {
         #expect(access(part.path + "/" + path + "/pinned", F_OK) != 0)
     }
 
-    @Test("nothing in the archive says a name, a word or a key")
+    @Test("the archive reveals no names, texts or keys")
     func marks() async throws {
         let bytes = try OpenFile(folder.path("a.zip"), flags: O_RDWR | O_CREAT).size()
         #expect(bytes == 0)
@@ -143,7 +143,7 @@ struct DirectoryArchiveTests {
         }
     }
 
-    @Test("of one chat, nothing else is there, and it has ended")
+    @Test("an archive of one chat contains only that chat")
     func selection() async throws {
         let alice = try directory.profile(named: "alice")
         _ = try directory.createProfile("carol")
@@ -171,7 +171,7 @@ struct DirectoryArchiveTests {
         await core.shutDown()
     }
 
-    @Test("another passphrase, a place that is taken and a stranger's file change nothing")
+    @Test("invalid imports change nothing")
     func refused() throws {
         let archive = try archive()
         #expect(throws: KeySlotsError.self) {
@@ -190,7 +190,7 @@ struct DirectoryArchiveTests {
     }
 
     @Test(
-        "a moment is kept: what is deleted while it is written is there, and whoever was killed left nothing for good"
+        "the snapshot keeps files deleted meanwhile"
     )
     func snapshot() async throws {
         let snapshot = try Snapshot(of: directory, passphrase: passphrase, cost: Self.cost)
@@ -211,7 +211,7 @@ struct DirectoryArchiveTests {
         #expect(try contents(again, "alice") == before && before.count == 2)
     }
 
-    @Test("of files that nobody names nothing is archived, and an export that fails leaves nothing")
+    @Test("unreferenced files are not archived")
     func strays() throws {
         let stray = directory.path + "/profiles/1/files/00112233445566778899aabbccddeeff"
         _ = try OpenFile(stray, flags: O_WRONLY | O_CREAT, mode: 0o600)
@@ -226,7 +226,7 @@ struct DirectoryArchiveTests {
         #expect(access(directory.path + "/export", F_OK) != 0 && access(stray, F_OK) == 0)
     }
 
-    @Test("a file that is gone, or was damaged, is named at the end, and the rest is there")
+    @Test("missing and damaged files are reported")
     func damaged() throws {
         let source = try #require(
             try PrivateFolder.names(in: OpenFile(directory.path + "/profiles/1/files", flags: O_RDONLY)).first
@@ -243,12 +243,12 @@ struct DirectoryArchiveTests {
         #expect(try DataDirectory(folder.path("again")).profiles().count == 2)
     }
 
-    @Test("an import that was ended at any step goes on, and nobody finds half a directory")
+    @Test("interrupted imports continue")
     func interrupted() throws {
         let archive = try archive()
         for step in 1...4 {
             let restoration = try Restoration(archive, to: folder.path("again"), passphrase: passphrase)
-            // As far as a process comes that is killed: the first files are whole, the next has a hidden name.
+            // The state after a kill: the first files are complete, the next has a hidden name.
             let place = try PrivateFolder(folder.path("again.importing"), purpose: "chatfs import")
             let extraction = try Extraction(archive)
             _ = try extraction.run(into: place.directory) { _, _ in }
@@ -262,7 +262,7 @@ struct DirectoryArchiveTests {
         }
     }
 
-    @Test("connections to people say of themselves that their keys are of the past")
+    @Test("restored connections are marked")
     func restoredMark() throws {
         let agents = "data/profiles/1/agent.sqlite"
         try Database(
@@ -275,7 +275,7 @@ struct DirectoryArchiveTests {
         #expect(access(folder.path(mark.replacing("%", with: "2")), F_OK) != 0)
     }
 
-    @Test("a folder that cannot be read ends an export: what it has is not left out without a word")
+    @Test("an unreadable folder stops the export")
     func unreadable() throws {
         _ = try folder.makeFolder("data/profiles/1/outbox")
         try folder.write([1], to: "data/profiles/1/outbox/spool")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Archive
 
-/// ZIP files of folders, read by others.
+/// ZIP files of folders, read by other programs.
 @Suite struct FolderZipTests {
     private let folder: TemporaryFolder
 
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func othersReadItAsAWholeAndAsAStream() async throws {
+    @Test func otherProgramsExtractTheZIP() async throws {
         try zip("a.zip") { zip in
             try zip.add(folder: Array("Ünï".utf8), modified: Timestamp(seconds: 1_000_000_000))
             try add(bytes(3_000_000), as: "Ünï/☀ large.bin", to: zip)
@@ -66,7 +66,7 @@ import Testing
         #expect(outcome.succeeded, "\(outcome.output)\(outcome.errors)")
     }
 
-    @Test func moreEntriesThanAnOldZIPCanHave() async throws {
+    @Test func zip64HoldsManyEntries() async throws {
         try zip("many.zip") { zip in for number in 0..<70_000 { try add([], as: "f/\(number)", to: zip) } }
         let count = try await Shell.run(
             "python3",
@@ -79,7 +79,7 @@ import Testing
 
     private struct Broken: Error {}
 
-    @Test func whatItsOutputOrAFileSaysEndsItAndIsTold() throws {
+    @Test func outputAndFileErrorsStopTheZIP() throws {
         #expect(throws: Broken.self) {
             let zip = try FolderZip { _ in throw Broken() }
             try add(SystemRandomSource().bytes(4_000_000), as: "a", to: zip)
@@ -93,7 +93,7 @@ import Testing
             let zip = try FolderZip { _ in }
             try zip.add(file: [97], size: 10, modified: Timestamp(seconds: 1)) { _, _ in 5 }
         }
-        // Left alone it writes nothing more, to nobody.
+        // A released writer writes nothing more.
         let written = Lock(0)
         do {
             let zip = try FolderZip { bytes in written.withLock { $0 += bytes.count } }

@@ -6,10 +6,10 @@ import Testing
 
 @testable import Archive
 
-@Suite("Archives that somebody made or changed")
+@Suite("Hostile archives")
 struct HostileArchiveTests {
     @Test(
-        "what is no archive, leads out of the folder, is a link or a folder, or is there twice, is refused",
+        "invalid archives and entries are rejected",
         arguments: [
             "z.writestr('a', b'x')",
             "z.writestr('../a', b'x'); z.writestr('manifest.json', manifest([('../a', 1, b'x')]))",
@@ -47,7 +47,7 @@ struct HostileArchiveTests {
         #expect(try stage.folder.names().filter { !["forged.zip", "out"].contains($0) } == [])
     }
 
-    @Test("a file that is another than the manifest says is not kept, is named, and the others are had")
+    @Test("changed files are dropped and reported")
     func damaged() async throws {
         let stage = try ArchiveStage()
         let archive = try await stage.forged(
@@ -62,7 +62,7 @@ struct HostileArchiveTests {
         #expect(try stage.tree() == ["whole": Array("abc".utf8)])
     }
 
-    @Test("no more is written than the manifest says, however much a small archive grows to")
+    @Test("extraction stops at the announced size")
     func bomb() async throws {
         let stage = try ArchiveStage()
         let archive = try await stage.forged(
@@ -79,13 +79,13 @@ struct HostileArchiveTests {
         }
         #expect(failures.map(\.name.text) == ["bomb"] && most <= 10)
         #expect(try stage.tree() == [:])
-        // Nor does a manifest grow without an end.
+        // A manifest has a limit too.
         let manifest = try await stage.forged(
             "z.writestr('manifest.json', bytes(300_000_000), compress_type=zipfile.ZIP_DEFLATED)")
         #expect(throws: ArchiveError.self) { try Extraction(manifest) }
     }
 
-    @Test("an archive that was cut off, or of which bytes were changed, is an error or names what is damaged")
+    @Test("mutated archives give errors or damaged files")
     func mutated() throws {
         let stage = try ArchiveStage()
         let files = ["a": ArchiveStage.bytes(5000), "b": ArchiveStage.bytes(100), "c/d": [1]]
@@ -102,7 +102,7 @@ struct HostileArchiveTests {
                 }
             }
             try stage.folder.write(bytes, to: "changed.zip")
-            // Whatever is there in the end is what was archived.
+            // The extracted files equal the archived ones.
             if let archive = try? stage.open("changed.zip") {
                 _ = try? stage.extract(archive, into: "r\(round)")
             }
@@ -113,7 +113,7 @@ struct HostileArchiveTests {
     }
 
     @Test(
-        "names are taken as they are, or not at all",
+        "entry names are checked",
         arguments: [
             ("a", true), ("profiles/1/files/ab12", true), ("a.b-c_D", true), ("", false), ("/", false),
             ("a/", false),
@@ -128,7 +128,7 @@ struct HostileArchiveTests {
     }
 
     @Test(
-        "only the places of a data directory are taken",
+        "only files of a data directory are accepted",
         arguments: [
             ("chatfs.db", true), ("keys", true), ("profiles/1/names.sqlite", true),
             ("profiles/12/outbox/journal.sqlite", true),

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Archive
 
-@Suite("What the list of an archive may say")
+@Suite("Manifests")
 struct ManifestTests {
     private static let digest = String(repeating: "ab", count: 32)
 
@@ -33,7 +33,7 @@ struct ManifestTests {
         }
     }
 
-    @Test("it is read as it was written, and written the same each time")
+    @Test("manifests round-trip")
     func roundTrip() throws {
         let entries = try ["chatfs.db", "profiles/1/files/a", "keys"].map { name in
             Manifest.Entry(
@@ -47,7 +47,7 @@ struct ManifestTests {
         #expect(try Manifest(empty.encoded) == empty && empty.total == 0)
     }
 
-    @Test("sizes are taken up to the largest that a disk can have, by themselves and together")
+    @Test("sizes and their sum are limited")
     func sizes() throws {
         let most = "4611686018427387904"
         #expect(try Manifest(Self.text([Self.entry("a", most), Self.entry("b", "0")])).total == 1 << 62)
@@ -55,7 +55,7 @@ struct ManifestTests {
             Self.refusal(Self.text([Self.entry("a", most), Self.entry("b", "1")]))?.sentence
                 == "This is no archive of ChatFS, or it was changed: its files are larger than any disk.")
         let alone =
-            "This is no archive of ChatFS, or it was changed: a size or digest in its manifest makes no sense."
+            "This is no archive of ChatFS, or it was changed: a size or digest in its manifest is invalid."
         #expect(Self.refusal(Self.text([Self.entry("a", "4611686018427387905")]))?.sentence == alone)
         for size in ["-1", "1.5", "18446744073709551616", "\"1\"", "null"] {
             #expect(Self.refusal(Self.text([Self.entry("a", size)]))?.code == .malformed, "\(size)")
@@ -67,15 +67,15 @@ struct ManifestTests {
         }
     }
 
-    @Test("a name is there once, is no folder of another, and none of the list's own")
+    @Test("names are unique and no folders")
     func names() throws {
         let twice =
-            "This is no archive of ChatFS, or it was changed: a name in its manifest is none, or is there twice."
+            "This is no archive of ChatFS, or it was changed: a name in its manifest is invalid or duplicate."
         for names in [["a", "a"], ["manifest.json"], ["manifest.tag"], [""], ["a/../b"], ["/a"], ["a b"]] {
             #expect(Self.refusal(Self.text(names.map { Self.entry($0) }))?.sentence == twice, "\(names)")
         }
         let folder =
-            "This is no archive of ChatFS, or it was changed: a file of its manifest is a folder too."
+            "This is no archive of ChatFS, or it was changed: a file in its manifest is also a folder."
         for names in [["a", "a/b"], ["a/b/c/d", "a"], ["x/y/z", "x/y"]] {
             #expect(Self.refusal(Self.text(names.map { Self.entry($0) }))?.sentence == folder, "\(names)")
         }
@@ -84,12 +84,12 @@ struct ManifestTests {
         }
     }
 
-    @Test("versions before and after this one are refused, each in its words")
+    @Test("other versions are rejected with their reason")
     func versions() {
         #expect(Self.refusal(Self.text([])) == nil)
         let newer = Self.refusal(Self.text([], version: "3"))
         #expect(newer?.code == .newerVersion)
-        #expect(newer?.sentence == "The archive was written by a newer version of ChatFS: update ChatFS.")
+        #expect(newer?.sentence == "The archive was written by a newer version of ChatFS; update ChatFS.")
         let first = Self.refusal(Self.text([], version: "1"))
         #expect(
             first?.code == .malformed && first?.sentence.contains("write another with this version") == true)
@@ -105,14 +105,14 @@ struct ManifestTests {
         ] { #expect(Self.refusal(bytes)?.sentence == unreadable) }
     }
 
-    @Test("the name of the program has at most 200 bytes")
+    @Test("the program's name has at most 200 bytes")
     func program() {
         #expect(Self.refusal(Self.text([], program: String(repeating: "x", count: 200))) == nil)
         #expect(Self.refusal(Self.text([], program: String(repeating: "x", count: 201)))?.code == .malformed)
         #expect(Self.refusal(Self.text([], program: String(repeating: "ü", count: 101)))?.code == .malformed)
     }
 
-    @Test("every cut, and every changed byte, is another list or none")
+    @Test("changed bytes change or invalidate the manifest")
     func mutation() throws {
         let whole = Manifest(
             created: 9, program: "tests",
@@ -132,7 +132,7 @@ struct ManifestTests {
     }
 
     @Test(
-        "names end at their limits",
+        "name lengths are limited",
         arguments: [(16, 200, true), (17, 2, false), (1, 201, false), (1, 200, true)])
     func lengths(parts: Int, length: Int, isOne: Bool) {
         let part = String(repeating: "a", count: min(length, 512 / parts - 1))
@@ -141,13 +141,13 @@ struct ManifestTests {
         #expect((EntryName(text) != nil) == isOne)
     }
 
-    @Test("a whole name has at most 512 bytes")
+    @Test("a name has at most 512 bytes")
     func whole() {
         let parts = Array(repeating: String(repeating: "a", count: 170), count: 3).joined(separator: "/")
         #expect(parts.utf8.count == 512 && EntryName(parts) != nil && EntryName(parts + "a") == nil)
     }
 
-    @Test("a full disk is told from a file that cannot be written")
+    @Test("a full disk differs from other file errors")
     func errors() {
         for code in [ENOSPC, EDQUOT, EFBIG] {
             #expect(ArchiveError(SystemError(code: code, operation: "write")).code == .noSpace)

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Archive
 
-@Suite("A folder with files in clear, run after run")
+@Suite("Folders of decrypted files")
 struct PlainFolderTests {
     private let folder: TemporaryFolder
     private let alice: Profile
@@ -26,7 +26,7 @@ struct PlainFolderTests {
         try PlainFolder(folder.path(name), of: profile ?? alice)
     }
 
-    /// A message with a file, whose CryptoFile has the name of its number.
+    /// A message with a file whose CryptoFile is named after its number.
     private func item(_ number: Int64, _ bytes: [UInt8], name: String = "a.txt", isHere: Bool = true) throws
         -> ChatItem
     {
@@ -62,7 +62,7 @@ struct PlainFolderTests {
         return status
     }
 
-    @Test("a manifest that cannot be opened at present is not taken for a missing one")
+    @Test("an unreadable manifest is not a missing one")
     func unreadableManifest() throws {
         do {
             let place = try open()
@@ -71,7 +71,7 @@ struct PlainFolderTests {
         }
         let (manifest, kept) = (folder.path("clear/manifest.json"), folder.path("kept"))
         try check("move it") { rename(manifest, kept) }
-        // What cannot be opened, whoever asks: root may read all files.
+        // A manifest that even root cannot open.
         try check("make a socket") { mknod(manifest, S_IFSOCK | 0o600, 0) }
         #expect(throws: SystemError(code: ENXIO, operation: "open a file")) { try open() }
         try check("move it back") { rename(kept, manifest) }
@@ -79,7 +79,7 @@ struct PlainFolderTests {
     }
 
     @Test(
-        "a path of a manifest is a folder and a name, however its letters hide the slash",
+        "manifest paths consist of a folder and a name",
         arguments: [
             ("a/b", true), ("\u{301}a/\u{301}b", true), ("a\u{600}/b", true), ("a\u{600}/..", false),
             ("a\u{600}/../b", false), ("\u{301}a/\u{301}b/\u{301}c", false), ("../a", false), ("/a", false),
@@ -96,7 +96,7 @@ struct PlainFolderTests {
         #expect(manifest.isOurs == isOurs)
     }
 
-    @Test("a file has its bytes, its time, and no rights of others")
+    @Test("files have content, time and private permissions")
     func written() throws {
         let place = try open()
         #expect(try put(item(1, ArchiveStage.bytes(100_000)), place) == .written)
@@ -113,7 +113,7 @@ struct PlainFolderTests {
         #expect(text.contains(Hexadecimal.encode(SHA256.hash(ArchiveStage.bytes(100_000)))))
     }
 
-    @Test("the next run leaves what is there, brings what is gone, and touches nothing that was changed")
+    @Test("the next run restores only deleted files")
     func again() throws {
         let items = try (1...4).map { try item(Int64($0), [UInt8($0), 2, 3]) }
         do {
@@ -125,7 +125,7 @@ struct PlainFolderTests {
         }
         #expect(unlink(folder.path("clear/Zoe/1")) == 0)
         try folder.write([9], to: "clear/Zoe/2")
-        // The same length and other bytes: its time says so.
+        // Equal length and other content: the time differs.
         try folder.write([9, 9, 9], to: "clear/Zoe/3")
         let place = try open()
         let outcomes = try items.enumerated().map { try put($1, as: "\($0)", place) }
@@ -134,7 +134,7 @@ struct PlainFolderTests {
         #expect(try put(items[1], as: "1", place) == .unchanged)
     }
 
-    @Test("files of one name get numbers, and each keeps its own")
+    @Test("files with equal names get stable numbers")
     func sameName() throws {
         let (first, second) = (try item(1, [1]), try item(2, [2]))
         do {
@@ -145,12 +145,12 @@ struct PlainFolderTests {
         #expect(try folder.read("clear/Zoe/a.txt") == [1] && folder.read("clear/Zoe/a (2).txt") == [2])
         #expect(unlink(folder.path("clear/Zoe/a.txt")) == 0)
         let place = try open()
-        // The free name is the first one's.
+        // The free name belongs to the first file.
         #expect(try put(second, place) == .unchanged && put(first, place) == .writtenAgain)
         #expect(try folder.read("clear/Zoe/a.txt") == [1] && folder.read("clear/Zoe/a (2).txt") == [2])
     }
 
-    @Test("what somebody else has put there keeps its name, whatever it is")
+    @Test("other files keep their names")
     func taken() throws {
         let place = try open()
         _ = try folder.makeFolder("clear/Zoe")
@@ -162,14 +162,14 @@ struct PlainFolderTests {
         #expect(try folder.read("clear/Zoe/a.txt") == [7] && folder.read("clear/Zoe/a (4).txt") == [1])
     }
 
-    @Test("a process that was killed before it said what it had written writes it again, beside it")
+    @Test("files missing in the manifest are written again")
     func killed() throws {
         let first = try item(1, [1])
         do {
             let place = try open()
             #expect(try put(first, place) == .written)
         }
-        // And one in the middle of a file.
+        // Also for a kill in the middle of a file.
         try folder.write([5, 5], to: "clear/Zoe/.new")
         let place = try open()
         #expect(try put(first, place) == .written)
@@ -178,7 +178,7 @@ struct PlainFolderTests {
         #expect(place.leftOver(whenPresent: []) == ["Zoe/a (2).txt"])
     }
 
-    @Test("what is known is kept every two hundred files")
+    @Test("the manifest is saved every 200 files")
     func saved() throws {
         let place = try open()
         for number in 1...201 {
@@ -187,7 +187,7 @@ struct PlainFolderTests {
         }
     }
 
-    @Test("a file that is not here, has no key or is damaged leaves nothing, and others go on")
+    @Test("failed files leave nothing and do not stop others")
     func failures() throws {
         let place = try open()
         #expect(try put(item(1, [1, 2], isHere: false), place) == .notHere)
@@ -199,14 +199,14 @@ struct PlainFolderTests {
         bytes[40_000] ^= 1
         try folder.write(bytes, to: "source-3")
         guard case .failed(let sentence) = try put(damaged, place) else {
-            Issue.record("it was taken")
+            Issue.record("it was accepted")
             return
         }
         #expect(!sentence.isEmpty && !sentence.contains("a.txt"))
         let gone = try item(4, [1])
         #expect(unlink(folder.path("source-4")) == 0)
         guard case .failed = try put(gone, place) else {
-            Issue.record("it was taken")
+            Issue.record("it was accepted")
             return
         }
         #expect(try put(item(5, [5]), place) == .written)
@@ -216,7 +216,7 @@ struct PlainFolderTests {
         #expect(try put(textOnly, place) == .unchanged)
     }
 
-    @Test("files of messages that are gone are named and stay")
+    @Test("files of deleted messages are reported and kept")
     func leftOver() throws {
         let place = try open()
         for number: Int64 in 1...3 { _ = try put(item(number, [1]), as: "\(number)", place) }
@@ -225,14 +225,14 @@ struct PlainFolderTests {
         #expect(try folder.names(in: "clear/Zoe").count == 3)
     }
 
-    @Test("it is of one profile, of one process at a time, and of nothing else")
+    @Test("a folder has one profile, one process, no other files")
     func refused() throws {
         do {
             let place = try open()
             _ = try put(item(1, [1]), place)
             try place.save()
             let second = #expect(throws: ArchiveError.self) { try open() }
-            #expect(second?.sentence == "Another export into this folder is going on: wait for its end.")
+            #expect(second?.sentence == "Another export into this folder is running; wait until it ends.")
         }
         #expect(throws: (any Error).self) { try open(of: bob) }
         _ = try folder.makeFolder("mine")
@@ -242,7 +242,7 @@ struct PlainFolderTests {
     }
 
     @Test(
-        "a list that somebody changed is refused, and nothing is written by it",
+        "changed manifests are rejected",
         arguments: [
             "", "{", "[]", #"{"format":"x","version":1,"profile":"alice","files":[]}"#,
             #"{"format":"chatfs decrypted files","version":2,"profile":"alice","files":[]}"#,

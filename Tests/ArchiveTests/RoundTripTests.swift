@@ -6,14 +6,14 @@ import Testing
 
 @testable import Archive
 
-@Suite("What is archived is taken out as it was")
+@Suite("Round trips of archives")
 struct RoundTripTests {
     private static let files: [String: [UInt8]] = [
         "a": [], "b.db": [7], "profiles/1/files/c": ArchiveStage.bytes(3_000_000),
         "profiles/1/files/d": ArchiveStage.bytes(1 << 20), "profiles/22/x.sqlite": ArchiveStage.bytes(99_999),
     ]
 
-    @Test("every file has its bytes, 0600 in folders of 0700, and other programs read the archive too")
+    @Test("files round-trip with private modes")
     func whole() async throws {
         let stage = try ArchiveStage()
         let archive = try stage.archive(Self.files)
@@ -32,13 +32,13 @@ struct RoundTripTests {
         let python = try await Shell.run("python3", ["-c", script, path])
         #expect(python.output == "3000000 7 2023\n", "\(python.errors)")
         for (tool, words) in [("unzip", ["-tq", path]), ("bsdtar", ["tf", path])] {
-            // Where they are installed.
+            // If they are installed.
             guard let found = try? Shell.find(tool) else { continue }
             #expect(try await Shell.run(found, words).succeeded)
         }
     }
 
-    @Test("progress ends at all there is, on both ways")
+    @Test("progress ends at the total in both directions")
     func progress() throws {
         let stage = try ArchiveStage()
         let extraction = try Extraction(stage.archive(Self.files))
@@ -51,7 +51,7 @@ struct RoundTripTests {
         #expect(last == (extraction.manifest.total, extraction.manifest.total))
     }
 
-    @Test("what is there already, byte for byte, is not written again; what is not is")
+    @Test("extraction writes only differing files")
     func resumed() throws {
         let stage = try ArchiveStage()
         let archive = try stage.archive(Self.files)
@@ -64,14 +64,14 @@ struct RoundTripTests {
         unlink(stage.folder.path("out/b.db"))
         try stage.folder.write(ArchiveStage.bytes(1 << 20, 2), to: "out/profiles/1/files/d")
         try stage.open("out/profiles/22/x.sqlite", O_RDWR).truncate(to: 5)
-        // As a killed process leaves one.
+        // As left by a killed process.
         try stage.folder.write([1, 2], to: "out/profiles/1/files/.d.new")
         #expect(try stage.extract(archive) == [])
         #expect(try stage.tree() == Self.files)
         #expect(["a", "profiles/1/files/c"].map(number) == before)
     }
 
-    @Test("a large file takes no more memory than a small one")
+    @Test("memory does not grow with file size")
     func memory() throws {
         let stage = try ArchiveStage()
         let size: UInt64 = getenv("CHATFS_ARCHIVE_BYTES").flatMap { UInt64(String(cString: $0)) } ?? 256 << 20
@@ -91,11 +91,11 @@ struct RoundTripTests {
         #expect(try stage.extract(file) == [])
         var status = stat()
         #expect(stat(stage.folder.path("out/large"), &status) == 0 && UInt64(status.st_size) == size)
-        // KiB; what other tests of the process do meanwhile is in it.
+        // In KiB, including memory of other tests in the process.
         #expect(peak() - before < 100 << 10)
     }
 
-    @Test("a full disk is said as one, and nothing is there of what did not fit")
+    @Test("a full disk leaves no partial file")
     func fullDisk() throws {
         let stage = try ArchiveStage()
         let full = try OpenFile("/dev/full", flags: O_WRONLY)
@@ -109,7 +109,7 @@ struct RoundTripTests {
         #expect(error?.code == .noSpace && error?.sentence.contains("full") == true)
     }
 
-    @Test("a new file has its name when it is whole, never another's, and leaves nothing when it fails")
+    @Test("new files appear complete and replace nothing")
     func newFile() throws {
         let stage = try ArchiveStage()
         let path = stage.folder.path("new")
@@ -121,7 +121,7 @@ struct RoundTripTests {
             }
         }
         #expect(try stage.folder.names() == [])
-        // Of a killed process.
+        // Left by a killed process.
         try stage.folder.write([9, 9, 9], to: ".new.new")
         try NewFile.write(to: path) { file in
             #expect(access(path, F_OK) != 0)

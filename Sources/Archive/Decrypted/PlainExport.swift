@@ -3,23 +3,23 @@ import ChatCore
 import EmbeddedCore
 import Namespace
 
-/// The files of some chats of a profile for a folder in clear, also while the profile is mounted: files never change
-/// once they are there, and what is deleted meanwhile is as if it had been before. All calls block.
+/// Exports files of some chats of a profile to a folder of decrypted files. The profile may be mounted: stored files
+/// never change, and files deleted meanwhile are skipped. All calls block.
 public struct PlainExport: Sendable {
-    /// A file, and where it goes.
+    /// A file and its destination.
     public struct Candidate: Sendable {
         public let item: ChatItem
         public let chat: NamedChat
-        /// Names of the folder and the file, as a mount has them.
+        /// The names of folder and file in a mount.
         public let folder: String
         public let name: String
     }
 
-    /// Newest first in each chat.
+    /// The newest first in each chat.
     public let candidates: [Candidate]
     private static let page = 1000
 
-    /// - Parameter chats: of the profile.
+    /// - Parameter chats: Chats of the profile.
     /// - Throws: `ChatError`, `NamespaceError`.
     public init(of profile: Profile, in directory: DataDirectory, chats: [NamedChat]) throws {
         let own = try directory.folders(of: profile).own
@@ -55,16 +55,16 @@ public struct PlainExport: Sendable {
         return free
     }
 
-    /// Bytes of those that are here.
+    /// The size of the local files in bytes.
     public var total: UInt64 {
         candidates.lazy.compactMap(\.item.file).filter { $0.source != nil }.map(\.size).saturatingSum
     }
 
-    /// Puts them there, oldest first, so that a name goes to the same file whenever it is given.
+    /// Exports the files, oldest first, so that equal names get the same numbers in each run.
     /// - Parameters:
-    ///   - told: of each file what became of it.
-    ///   - progress: told bytes done of all, often.
-    /// - Throws: `ArchiveError` `.noSpace`: what is there by then is whole, and the next run goes on.
+    ///   - told: Receives the outcome of each file.
+    ///   - progress: Receives bytes done and in total. Called often.
+    /// - Throws: `ArchiveError` `.noSpace`. The written files are complete, and the next run continues.
     public func run(
         into folder: PlainFolder, told: (Candidate, PlainFolder.Outcome) -> Void,
         progress: (_ done: UInt64, _ total: UInt64) -> Void
@@ -90,7 +90,7 @@ public struct PlainExport: Sendable {
             }
             progress(done, total)
         }
-        // Of a full disk too: what was written is to be known. Where even that cannot be, it is said.
+        // Save the list even on a full disk, and report if that fails.
         try folder.save()
         if let failure { throw failure }
     }

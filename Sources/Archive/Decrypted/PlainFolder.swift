@@ -4,21 +4,21 @@ import Cryptography
 import Glibc
 import Posix
 
-/// A folder with files in clear, 0700 and 0600: one inside for each chat, and what each file is in `manifest.json`. It
-/// was made for this and holds nothing else. Run again, it gets what is new. All calls block; one thread.
+/// A folder of decrypted files with modes 0700 and 0600: a subfolder for each chat, and a description of all files in
+/// `manifest.json`. It contains nothing else. Further runs add new files. All calls block; one thread.
 public final class PlainFolder {
-    /// What became of one file.
+    /// The outcome of one file.
     public enum Outcome: Hashable, Sendable {
         case written
-        /// It is there as it was written.
+        /// The file exists as it was written.
         case unchanged
-        /// It was there and is not any more: it was written again.
+        /// The file had been deleted and was written again.
         case writtenAgain
-        /// Its size or time is another than when it was written: it was left as it is.
+        /// The file's size or time differs from the written one. It was kept.
         case changed
-        /// Its bytes are not in the data directory.
+        /// The data directory does not have the file's bytes.
         case notHere
-        /// With the reason, a sentence.
+        /// A sentence with the reason.
         case failed(String)
     }
 
@@ -30,18 +30,18 @@ public final class PlainFolder {
     private var unsaved = 0
 
     private static let lockName = ".lock"
-    /// A process that is killed has this many files to write again.
+    /// A killed process repeats at most this many files.
     private static let saveEvery = 200
 
-    /// Opens it, or makes it.
-    /// - Parameter profile: whose files.
-    /// - Throws: `SystemError` for a folder that holds something else or is open to others; `ArchiveError` for one of
-    ///   another profile, or that another process writes to.
+    /// Opens or creates the folder.
+    /// - Parameter profile: The owner of the files.
+    /// - Throws: `SystemError` for a folder with other content or permissions for others; `ArchiveError` for a folder
+    ///   of another profile, or one in use by another process.
     public init(_ path: String, of profile: Profile) throws {
         folder = try PrivateFolder(path, purpose: "chatfs decrypted files of profile \(profile.id)")
         lock = try OpenFile(Self.lockName, flags: O_RDWR | O_CREAT | O_NOFOLLOW, in: folder.directory)
         guard try lock.tryLock() else {
-            throw ArchiveError(.file, "Another export into this folder is going on: wait for its end.")
+            throw ArchiveError(.file, "Another export into this folder is running; wait until it ends.")
         }
         manifest = PlainManifest(profile: profile.displayName)
         let stored = try OpenFile.existing(
@@ -52,7 +52,7 @@ public final class PlainFolder {
             guard let found, found.isOurs else {
                 throw ArchiveError(
                     .malformed,
-                    "The manifest in the folder cannot be read: name another folder, or remove this one.")
+                    "The manifest in the folder cannot be read; choose another folder or delete this one.")
             }
             manifest = found
             manifest.profile = profile.displayName
@@ -63,12 +63,12 @@ public final class PlainFolder {
         }
     }
 
-    /// Sees to it that a file is there.
+    /// Writes a file unless it exists.
     /// - Parameters:
-    ///   - chat: the name of its folder, a name of one.
-    ///   - name: as it is to be called; another number is put behind it where that is taken.
-    ///   - progress: told of every piece, how many bytes it has.
-    /// - Throws: `ArchiveError` `.noSpace`: nothing more can be written.
+    ///   - chat: The chat's folder name and title.
+    ///   - name: The preferred name. A number is appended if it exists.
+    ///   - progress: Receives the length of every piece in bytes.
+    /// - Throws: `ArchiveError` `.noSpace`.
     public func put(
         _ item: ChatItem, chat: (folder: String, title: String), name: String, progress: (UInt64) -> Void
     ) throws(ArchiveError) -> Outcome {
@@ -102,12 +102,12 @@ public final class PlainFolder {
         }
     }
 
-    /// Files of earlier runs whose items are not among these any more: they stay, by their paths.
+    /// Returns the paths of files from earlier runs whose items are not in `items`. They are kept.
     public func leftOver(whenPresent items: Set<ItemID>) -> [String] {
         manifest.files.filter { !items.contains(ItemID($0.item)) }.map(\.path).sorted()
     }
 
-    /// Makes the manifest durable. To be called at the end.
+    /// Writes the manifest durably. Call it at the end.
     /// - Throws: `.noSpace`, `.file`.
     public func save() throws(ArchiveError) {
         unsaved = 0
@@ -138,7 +138,7 @@ public final class PlainFolder {
         return isSame ? .unchanged : .changed
     }
 
-    /// `name`, or with a number behind it; a file that somebody else put there has its name.
+    /// Returns a free path: `name`, or with a number appended. Other programs' files keep their names.
     private func freePath(_ chat: String, _ name: String) -> String {
         var path = "\(chat)/\(name)"
         var number = 1
@@ -151,7 +151,7 @@ public final class PlainFolder {
         return path
     }
 
-    /// The bytes get the name when their tag was right. Returns their SHA-256.
+    /// Decrypts a file and names it after its tag was verified. Returns the SHA-256 of its content.
     private static func decrypt(
         _ source: String, _ arguments: FileArguments, to name: String, in folder: OpenFile, time: Timestamp,
         _ progress: (UInt64) -> Void

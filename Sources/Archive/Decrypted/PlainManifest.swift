@@ -1,24 +1,24 @@
 import Base
 import ChatCore
 
-/// What a folder of decrypted files holds (`manifest.json` in it), so that the next run knows what it has.
+/// The content of a folder of decrypted files (`manifest.json`), for the next run.
 struct PlainManifest: Codable, Hashable, Sendable {
     /// One file.
     struct Entry: Codable, Hashable, Sendable {
-        /// Number of its message in its profile.
+        /// The number of its message in the profile.
         var item: Int64
-        /// Folder and name in the folder.
+        /// The folder name and file name.
         var path: String
-        /// As the chat is called.
+        /// The title of the chat.
         var chat: String
-        /// As its sender named it.
+        /// The sender's file name.
         var name: String
         var sender: String
         /// `sent` or `received`.
         var direction: String
-        /// Of the message, seconds since 1970; the file's own too.
+        /// The time of the message and of the file, in seconds since 1970.
         var time: Int64
-        /// Bytes.
+        /// In bytes.
         var size: UInt64
         /// Hexadecimal.
         var sha256: String
@@ -26,7 +26,7 @@ struct PlainManifest: Codable, Hashable, Sendable {
 
     var format = Self.formatName
     var version = Self.version
-    /// Whose files.
+    /// The display name of the profile.
     var profile: String
     var files: [Entry]
 
@@ -35,7 +35,7 @@ struct PlainManifest: Codable, Hashable, Sendable {
     static let version = 1
     static let longest = 512 << 20
 
-    /// Whether this version has written it: every path is a folder and a name.
+    /// Whether this version wrote it: every path consists of a folder and a name.
     var isOurs: Bool {
         format == Self.formatName && version == Self.version
             && files.allSatisfy { entry in
