@@ -1,28 +1,28 @@
-/// Makes the thumbnails that file managers look for (Thumbnail Managing Standard, freedesktop.org) of the previews
-/// that messages carry. They are decoded by processes of their own, which may do nothing else (`PictureProcess`); of
-/// what these write only the pixels are taken (`PNGFile`).
+/// Makes the thumbnails that file managers expect (Thumbnail Managing Standard, freedesktop.org) from the previews in
+/// messages. Separate confined processes decode them (`PictureProcess`), and only the pixels of their output are used
+/// (`PNGFile`).
 public struct ThumbnailMaker: Sendable {
     let pictures: PictureDecoder
 
-    /// Larger ones do not come of 1024 pixels.
+    /// In bytes. A thumbnail of 1024 pixels is never larger.
     private static let maxBytes = 8 << 20
-    /// Beside those that make previews of what is sent, which are waited for by others.
+    /// Separate from the previews of sent files, for which senders wait.
     private static let places = Places(2)
 
     /// - Parameters:
-    ///   - program: a path of `chatfs` itself.
-    ///   - timeout: how long one may take on a busy machine.
+    ///   - program: A path of `chatfs` itself.
+    ///   - timeout: The maximum time for one thumbnail on a busy machine.
     public init(program: String = "/proc/self/exe", timeout: Duration = .seconds(30)) {
         pictures = PictureDecoder(program: program, timeout: timeout, places: Self.places)
     }
 
+    /// Returns a PNG, or nil if the preview is invalid or cannot be decoded. Takes about 10 ms up to the timeout; never
+    /// blocks its thread.
     /// - Parameters:
-    ///   - preview: as it came: a data URI.
-    ///   - side: pixels of the longer side.
-    ///   - uri: of the file that is shown, as the program that asks writes it.
-    ///   - modified: when that file was changed, in seconds since 1970.
-    /// - Returns: PNG, or nil when the preview is none or cannot be decoded. Takes some ten milliseconds, at most the
-    ///   timeout; never blocks its thread.
+    ///   - preview: The data URI in the message.
+    ///   - side: The longer side in pixels.
+    ///   - uri: The URI of the file, in the requesting program's spelling.
+    ///   - modified: The modification time of the file, in seconds since 1970.
     public func thumbnail(preview: String, side: Int, uri: String, modified: Int64) async -> [UInt8]? {
         guard let preview = DataURI(preview) else { return nil }
         let outcome = await pictures.decode(
@@ -37,6 +37,6 @@ public struct ThumbnailMaker: Sendable {
         ])
     }
 
-    /// Whether what decodes is there and can be held to its limits.
+    /// Returns whether the decoder is installed and can be confined.
     public func isAvailable() async -> Bool { await pictures.canDecode(.jpeg) }
 }

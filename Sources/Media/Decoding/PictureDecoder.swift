@@ -1,31 +1,31 @@
 import Posix
 
-/// Has small pictures made of others, each by a process of its own that a hostile picture may crash, fill or
-/// hold up (`PictureProcess`).
+/// Makes small pictures of others. Each is decoded by a separate process, which a hostile picture may crash, exhaust or
+/// stall (`PictureProcess`).
 struct PictureDecoder: Sendable {
     enum Outcome: Equatable, Sendable {
         case preview([UInt8])
-        /// It is no picture, only a part of one, or asks for more than any picture needs.
+        /// The picture is invalid, incomplete, or needs more resources than any picture.
         case broken
-        /// The picture was not decoded, and may be a good one.
+        /// The picture was not decoded and may be valid.
         case unavailable
     }
 
-    /// Most a process may use: a picture of 100 million pixels with transparency fits, a second of decoding
-    /// is long. Bytes of address space, of which the program itself needs about a fifth.
+    /// The limits of a process: bytes of address space, of which the program needs about a fifth, and seconds of
+    /// processor time. They suffice for 100 million pixels with transparency.
     private static let confinement = Confinement(maxMemory: 512 << 20, maxSeconds: 10)
 
-    /// A path of this program.
+    /// The path of this program.
     let program: String
-    /// Longer than the processor time, for busy machines: what takes so long is not the picture's fault.
+    /// Longer than the processor time, because a timeout on a busy machine is not the fault of the picture.
     let timeout: Duration
 
-    /// How many at a time.
+    /// Limits the number of concurrent processes.
     var places = ConfinedProgram.usualPlaces
 
     /// - Parameters:
-    ///   - size: of the file that `content` reads, in bytes.
-    ///   - maxBytes: bytes that what is made of it may have.
+    ///   - size: The size of the file that `content` reads, in bytes.
+    ///   - maxBytes: The maximum size of the result in bytes.
     func decode(
         _ format: PictureFormat, into product: PictureProcess.Product = .preview, size: UInt64, maxBytes: Int,
         _ content: @escaping SharedContent
@@ -49,9 +49,9 @@ struct PictureDecoder: Sendable {
         }
     }
 
-    /// Whether what decodes a format is there and can be held to its limits.
+    /// Returns whether the decoder of a format is installed and can be confined.
     func canDecode(_ format: PictureFormat) async -> Bool {
-        // Nothing is no picture: who says so has looked.
+        // An empty picture is broken; only a working decoder reports that.
         await decode(format, size: 0, maxBytes: 0) { _, _ in [] } == .broken
     }
 }

@@ -1,22 +1,21 @@
 import Glibc
 import Posix
 
-/// The process that decodes one picture: this same program, started by `PictureDecoder` under limits of
-/// memory, time and reach. The picture comes in through its standard input, a small one goes out.
+/// The process that decodes one picture: this program, started by `PictureDecoder` with limits of memory, time and
+/// access. Reads the picture from standard input and writes a small one.
 ///
-/// What decodes is written in C and meets bytes of strangers. So before the first of them the process gives
-/// up everything but computing and its two streams (`ProcessHardening.computeOnly`): taken over, it can
-/// still only send another small picture.
+/// The decoder is C code that parses untrusted bytes. Before reading any, the process drops all abilities but computing
+/// and its two streams (`ProcessHardening.computeOnly`). A compromised process can still only send a small picture.
 public enum PictureProcess {
-    /// As the first argument it makes `chatfs` this process. Format, number of bytes that come, most bytes
-    /// that go out, and the words of a `Product` follow.
+    /// The first argument that makes `chatfs` this process. The format, the input length in bytes, the maximum output
+    /// length in bytes and the words of a `Product` follow.
     public static let word = "decode-one-picture"
 
-    /// What is made of the picture.
+    /// The product of the picture.
     enum Product: Equatable {
-        /// A JPEG for a message, as large as it may be.
+        /// A JPEG for a message, within its size limit.
         case preview
-        /// A PNG with this longer side, in pixels.
+        /// A PNG with this longer side in pixels.
         case thumbnail(side: Int)
         /// Its pixels (`PreviewPixels`), with this longer side at most.
         case pixels(side: Int)
@@ -51,7 +50,7 @@ public enum PictureProcess {
             }
         }
 
-        /// No more of a picture is decoded than this, where its format allows that (JPEG does).
+        /// The resolution at which decoding stops, if the format allows that (JPEG does).
         var longerSide: Int {
             switch self {
             case .preview: 2 * (sides.max() ?? 1)
@@ -60,38 +59,38 @@ public enum PictureProcess {
         }
     }
 
-    /// What the callback of the library gets.
+    /// The context of the library's callback.
     private struct Decoding {
         var library: PixbufLibrary
         var product: Product
     }
 
-    /// How it ends other than with a picture and 0.
+    /// The exit codes of failures.
     enum Ending: Int32 {
-        /// The library, or its part for this format, is not installed.
+        /// The library, or its module for this format, is not installed.
         case cannotDecode = 10
         case notConfined = 11
         case brokenPicture = 12
         case wrongCall = 64
     }
 
-    /// More pixels than any camera has: a picture that decodes to more is a trap.
+    /// More pixels than any camera produces: larger pictures are attacks.
     private static let maxPixels = 256_000_000
-    /// Sizes of the longer side and qualities that are tried until one fits.
+    /// The longer sides and qualities to try until a preview fits.
     private static let sides = [320, 256, 192, 128, 64]
     private static let qualities = [80, 65, 50, 35]
-    /// How many times its size a small picture is made as a thumbnail, so that pictures of one zoom look alike. The
-    /// largest are taken by programs that want the best there is and scale it themselves: it stays as it is.
+    /// The maximum enlargement of a small picture, so that thumbnails at one zoom look alike. Programs scale the
+    /// largest size on their own, so it is not enlarged.
     private static func growth(to side: Int) -> Int { side > 512 ? 1 : 2 }
 
-    /// Decodes and ends the process, which must have one thread.
+    /// Decodes and ends the process, which must have a single thread.
     public static func main(_ arguments: [String]) -> Never {
         ProcessHardening.apply()
         guard arguments.count >= 3, let format = PictureFormat(rawValue: arguments[0]),
             let length = Int(arguments[1]), let maxBytes = Int(arguments[2]),
             let product = Product(Array(arguments.dropFirst(3)))
         else { end(.wrongCall) }
-        // While files can still be opened: the parts of the library are files of their own.
+        // Load the library's modules while files can still be opened.
         guard let library = PixbufLibrary(), let loader = library.loader(for: format),
             library.prepareWriting()
         else { end(.cannotDecode) }

@@ -1,13 +1,13 @@
 import Glibc
 
-/// What is used of GdkPixbuf, loaded at run time: only the process that decodes a picture needs it, and
-/// ChatFS works without. The C interface has been stable since version 2.12 (the library's reference manual).
+/// The used part of GdkPixbuf, loaded at run time. Only the decoding process needs it, and ChatFS works without. Its C
+/// interface has been stable since version 2.12.
 ///
-/// Objects are never given back: the process ends after one picture.
+/// Objects are never released, because the process ends after one picture.
 struct PixbufLibrary {
     typealias Loader = OpaquePointer
     typealias Picture = OpaquePointer
-    /// Called with the loader, width, height and the pointer given to `whenSizeIsKnown`.
+    /// Receives the loader, width, height and the pointer passed to `whenSizeIsKnown`.
     typealias SizeKnown = @convention(c) (Loader, Int32, Int32, UnsafeMutableRawPointer?) -> Void
 
     private typealias Problem = UnsafeMutableRawPointer?
@@ -48,10 +48,10 @@ struct PixbufLibrary {
     private let strideOf: Measure
     private let pixelsOf: Pixels
 
-    /// nil when it is not installed, or is another one than it should be.
+    /// Returns nil if GdkPixbuf is not installed or another library has its name.
     init?() {
         guard let library = dlopen("libgdk_pixbuf-2.0.so.0", RTLD_NOW | RTLD_LOCAL) else { return nil }
-        // Names of the libraries it is built on are found through it too.
+        // dlsym also finds symbols of its dependencies.
         func symbol<Function>(_ name: String) -> Function? {
             dlsym(library, name).map { unsafeBitCast($0, to: Function.self) }
         }
@@ -90,26 +90,25 @@ struct PixbufLibrary {
 
     // MARK: - Reading
 
-    /// For one picture of a format, or nil when the library's part for it is missing.
+    /// Returns a loader for one picture of a format, or nil if the module is missing.
     func loader(for format: PictureFormat) -> Loader? { makeLoader(format.rawValue, nil) }
 
-    /// `call` comes as soon as the size of the picture is known, before it is decoded: the time to ask for
-    /// another one with `setSize`.
+    /// Calls `call` when the size of the picture is known, before decoding, so that it can request another size.
     func whenSizeIsKnown(_ loader: Loader, _ library: UnsafeMutableRawPointer, _ call: @escaping SizeKnown) {
         _ = connect(loader, "size-prepared", call, library, nil, 0)
     }
 
-    /// Asks for another size than the picture's own.
+    /// Requests another size than the picture's own.
     func ask(_ loader: Loader, for size: PictureSize) {
         setSize(loader, Int32(clamping: size.width), Int32(clamping: size.height))
     }
 
-    /// Takes the next bytes of the file. False: they make no picture.
+    /// Reads the next bytes of the file. Returns false if they are invalid.
     func take(_ bytes: UnsafeRawBufferPointer, _ loader: Loader) -> Bool {
         bytes.baseAddress.map { write(loader, $0, bytes.count, nil) != 0 } ?? true
     }
 
-    /// The picture, or the first of a film, turned as its camera was held; nil when it is not complete.
+    /// Returns the picture, or the first of an animation, in its camera orientation. Returns nil if it is incomplete.
     func finish(_ loader: Loader) -> Picture? {
         guard close(loader, nil) != 0, let picture = result(loader) else { return nil }
         return orient(picture)
@@ -132,27 +131,27 @@ struct PixbufLibrary {
         }
     }
 
-    /// In another size; on white, where it is transparent.
+    /// Returns the picture in another size, with white for transparent areas.
     func scaled(_ picture: Picture, to size: PictureSize) -> Picture? {
-        // 2: bilinear, over areas when it becomes smaller. The ground is a chequer board of two whites.
+        // 2 is bilinear filtering, averaging areas when shrinking. The background is a checkerboard of two whites.
         scale(
             picture, Int32(clamping: size.width), Int32(clamping: size.height), 2, 255, 16, 0xFF_FFFF,
             0xFF_FFFF)
     }
 
-    /// Loads the writers of JPEG and PNG too. False when one is missing.
+    /// Loads the JPEG and PNG encoders. Returns false if one is missing.
     func prepareWriting() -> Bool {
         // RGB, opaque, 8 bits, one pixel.
         guard let probe = make(0, 0, 8, 1, 1) else { return false }
         return jpeg(probe, quality: 50) != nil && png(probe) != nil
     }
 
-    /// As JPEG; nil when that fails.
+    /// Returns a JPEG, or nil on failure.
     func jpeg(_ picture: Picture, quality: Int) -> [UInt8]? {
         encoded(picture, "jpeg", option: ("quality", String(quality)))
     }
 
-    /// As PNG; nil when that fails.
+    /// Returns a PNG, or nil on failure.
     func png(_ picture: Picture) -> [UInt8]? { encoded(picture, "png", option: ("compression", "3")) }
 
     private func encoded(
