@@ -1,8 +1,8 @@
 import Base
 
-/// ISO base media files (MP4, MOV, M4A; ISO/IEC 14496-12): boxes of a length and a type; the duration is
-/// in `mvhd` within `moov`, which may lie at either end. Of a fragmented file that is what `moov` itself holds, often
-/// nothing; how long all of it is, `mehd` says.
+/// ISO base media files (MP4, MOV, M4A; ISO/IEC 14496-12): boxes with length and type. The duration is in `mvhd` inside
+/// `moov`, which is at either end of the file. In a fragmented file `mvhd` is often 0, and `mehd` has the total
+/// duration.
 enum MovieFile {
     private static let maxBoxes = 256
 
@@ -11,7 +11,7 @@ enum MovieFile {
             let movie = try box("moov", in: 0..<size, content),
             let header = try box("mvhd", in: movie, content)
         else { return nil }
-        // Two times, the time scale, the duration: 64-bit times and duration in version 1.
+        // Two times, the time scale and the duration; in version 1 times and duration have 64 bits.
         guard let (version, start) = try fields(of: header, content) else { return nil }
         var reader = start
         guard reader.bytes(version == 1 ? 16 : 8) != nil, let scale = reader.integer(UInt32.self), scale > 0
@@ -21,7 +21,7 @@ enum MovieFile {
         return (fragmented ?? length).map { Double($0) / Double(scale) }
     }
 
-    /// Of a movie with its fragments, in units of the movie's time scale.
+    /// Returns the duration of a movie with its fragments, in units of its time scale.
     private static func fragmentedLength(in movie: Range<UInt64>, _ content: MediaContent) throws -> UInt64? {
         guard let extends = try box("mvex", in: movie, content),
             let header = try box("mehd", in: extends, content),
@@ -31,7 +31,7 @@ enum MovieFile {
         return length(version, &reader).flatMap { $0 > 0 ? $0 : nil }
     }
 
-    /// The version of a box that has one, and what follows its flags: no byte of what lies behind the box.
+    /// Returns the version of a full box and a reader behind its flags, limited to the box.
     private static func fields(
         of box: Range<UInt64>, _ content: MediaContent
     ) throws -> (version: UInt8, reader: ByteReader)? {
@@ -40,18 +40,18 @@ enum MovieFile {
         return (version, reader)
     }
 
-    /// A duration; nil for all ones, which says that it is not known.
+    /// Reads a duration. Returns nil for all ones, which means unknown.
     private static func length(_ version: UInt8, _ reader: inout ByteReader) -> UInt64? {
         if version == 1 { return reader.integer(UInt64.self).flatMap { $0 == .max ? nil : $0 } }
         return reader.integer(UInt32.self).flatMap { $0 == .max ? nil : UInt64($0) }
     }
 
-    /// Where the content of the first box of a type lies.
+    /// Returns the content range of the first box with a type.
     static func box(
         _ type: String, in range: Range<UInt64>, _ content: MediaContent
     ) throws -> Range<UInt64>? { try box(Array(type.utf8), in: range, content) }
 
-    /// The same, of a type that is not ASCII.
+    /// Returns the content range of a box whose type is not ASCII.
     static func box(
         _ type: [UInt8], in range: Range<UInt64>, _ content: MediaContent
     ) throws -> Range<UInt64>? {
@@ -77,11 +77,11 @@ enum MovieFile {
     }
 }
 
-/// Ogg (RFC 3533) with Opus (RFC 7845): 48,000 samples a second; the granule position of the last page on which a
-/// packet ends counts them.
+/// Ogg (RFC 3533) with Opus (RFC 7845) at 48,000 samples per second. The granule position of the last page on which a
+/// packet ends counts the samples.
 enum OggFile {
     private static let capture = Array("OggS".utf8)
-    /// Without the table of segments.
+    /// The page header without its segment table.
     private static let headLength = 27
 
     static func duration(size: UInt64, _ content: MediaContent) throws -> Double? {
@@ -93,11 +93,11 @@ enum OggFile {
         // A page has at most 65,307 bytes.
         let tail = try content(size > 65_536 ? size - 65_536 : 0, 65_536)
         for place in tail.indices.reversed() {
-            // Sound may look like the beginning of a page.
+            // Audio data may look like a page header.
             guard let page = page(at: place, in: tail), page.stream == first.stream,
                 place + page.length <= tail.count
             else { continue }
-            // No packet ends on it.
+            // No packet ends on this page.
             if page.samples == .max { continue }
             guard page.samples > skipped else { return nil }
             return Double(page.samples - skipped) / 48_000
@@ -110,8 +110,8 @@ enum OggFile {
         return bytes.indices.first { bytes[$0...].starts(with: wanted) }
     }
 
-    /// The page that begins there: its granule position, the serial number of its stream, and its length as far as the
-    /// table of its segments is there. Nil where none begins.
+    /// Returns the granule position, stream serial number and length of the page at `place`, or nil if no page starts
+    /// there.
     private static func page(
         at place: Int, in bytes: [UInt8]
     ) -> (samples: UInt64, stream: UInt64, length: Int)? {
@@ -128,8 +128,8 @@ enum OggFile {
     }
 }
 
-/// Matroska and WebM (RFC 9559, EBML RFC 8794): `Duration` in units of `TimestampScale`, in the `Info`
-/// element near the start of the segment.
+/// Matroska and WebM (RFC 9559, EBML RFC 8794): `Duration` in units of `TimestampScale`, in the `Info` element near the
+/// start of the segment.
 enum MatroskaFile {
     private static let segment: UInt64 = 0x1853_8067
     private static let info: UInt64 = 0x1549_A966
@@ -149,10 +149,10 @@ enum MatroskaFile {
         return length * Double(scale) / 1_000_000_000
     }
 
-    /// Nanoseconds; what an empty element says too.
+    /// The default scale in nanoseconds, also for an empty element.
     private static let defaultScale: UInt64 = 1_000_000
 
-    /// Nil for what is no unsigned integer, or no scale.
+    /// Returns nil for an invalid or zero scale.
     private static func scale(_ bytes: ArraySlice<UInt8>) -> UInt64? {
         guard bytes.count <= 8 else { return nil }
         if bytes.isEmpty { return defaultScale }
@@ -160,12 +160,12 @@ enum MatroskaFile {
         return scale > 0 ? scale : nil
     }
 
-    /// The content of the first element with an id; nil where it is not all there.
+    /// Returns the content of the first element with an id, or nil if it is incomplete.
     private static func value(_ wanted: UInt64, in bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         element(wanted, in: bytes).flatMap { $0.isWhole ? $0.content : nil }
     }
 
-    /// The content of the first element with an id, as far as it is there.
+    /// Returns the available content of the first element with an id.
     private static func element(
         _ wanted: UInt64, in bytes: ArraySlice<UInt8>
     ) -> (content: ArraySlice<UInt8>, isWhole: Bool)? {
@@ -178,7 +178,7 @@ enum MatroskaFile {
         return nil
     }
 
-    /// A number of variable length: the leading zeros of the first byte say how many bytes follow.
+    /// Reads a variable-length number: the leading zeros of the first byte give the number of further bytes.
     private static func number(_ bytes: inout ArraySlice<UInt8>, keepingMarker: Bool) -> UInt64? {
         guard let first = bytes.first, first != 0 else { return nil }
         let count = first.leadingZeroBitCount + 1
@@ -186,7 +186,7 @@ enum MatroskaFile {
         var value = keepingMarker ? UInt64(first) : UInt64(first & UInt8(truncatingIfNeeded: 0xFF >> count))
         for byte in bytes.dropFirst().prefix(count - 1) { value = value << 8 | UInt64(byte) }
         bytes = bytes.dropFirst(count)
-        // All ones: a length that the writer did not know, up to the end.
+        // All ones: unknown length, up to the end.
         if !keepingMarker && value == (1 << UInt64(7 * count)) - 1 { value = .max }
         return value
     }

@@ -1,6 +1,6 @@
 import ChatCore
 
-/// As what a user wants a file to be sent. The raw value is the word of the command line.
+/// The requested form of a sent file. The raw value is the word of the command line.
 public enum MediaForm: String, CaseIterable, Sendable {
     case file
     case image
@@ -9,10 +9,10 @@ public enum MediaForm: String, CaseIterable, Sendable {
 }
 
 extension MediaInspection {
-    /// The kind of message that a file becomes by its user's wish. Only its content counts, not its name; nothing is decoded,
-    /// and previews are left empty.
-    /// - Throws: `ChatError` `.invalidCommand` for a content that the SimpleX apps cannot show or play that way; what
-    ///   `content` throws.
+    /// Returns the message kind for the requested form. Considers only the content, not the name. Decodes nothing and
+    /// leaves previews empty.
+    /// - Throws: `ChatError` `.invalidCommand` for content that the SimpleX apps cannot show or play in that form; the
+    ///   errors of `content`.
     public static func kind(
         as form: MediaForm, size: UInt64, content: MediaContent
     ) throws -> MessageContent.Kind {

@@ -1,16 +1,14 @@
 import ChatCore
 
-/// As what a file is sent when its user does not say so: a picture by its content, whatever its name says; everything
-/// else by its extension and by bytes that must agree with it, so that a misnamed file goes as what it is to the
-/// recipients' apps: a file.
+/// Decides the form of a sent file if the user gave none. Pictures are recognised by content alone. Other files need a
+/// matching extension and content; a misnamed file is sent as a file.
 ///
-/// Nothing is decoded here, and previews are left empty: `PreviewMaker` makes them, when the file is sent.
-/// A video needs its duration, a recording too; both are read from the container. A recording is told
-/// from music by its name, as voice recorders give it (`voice…`, `recording…`, `PTT-…`), or by what its recorder wrote into
-/// it (`VoiceMemo`).
+/// Decodes nothing and leaves previews empty: `PreviewMaker` creates them on sending. Durations of videos and
+/// recordings are read from the container. Recordings differ from music by the names that recorders give (`voice…`,
+/// `recording…`, `PTT-…`) or by their metadata (`VoiceMemo`).
 public enum MediaInspection {
-    /// - Parameter name: as the writer gave it; bytes that are no UTF-8 are allowed.
-    /// - Throws: what `content` throws.
+    /// - Parameter name: The file name. It need not be UTF-8.
+    /// - Throws: The errors of `content`.
     public static func kind(
         name: [UInt8], size: UInt64, content: MediaContent
     ) throws -> MessageContent.Kind {
@@ -31,12 +29,12 @@ public enum MediaInspection {
         }
     }
 
-    /// The format of a picture that the apps show; nil for anything else.
+    /// Returns the format of a picture that the apps show, otherwise nil.
     static func picture(_ content: MediaContent) throws -> PictureFormat? {
         PictureFormat(start: try content(0, PictureFormat.bytesToTell))
     }
 
-    /// In lower case, as recorders begin the names of what they make.
+    /// The beginnings of recorders' file names, in lower case.
     private static let recordings = [
         "voice", "recording", "ptt-", "new recording", "neue aufnahme", "nouvel enregistrement",
         "nueva grabación", "nuova registrazione",
@@ -51,7 +49,7 @@ public enum MediaInspection {
         _ media: MediaType, _ size: UInt64, _ content: MediaContent
     ) throws -> Bool { try media.name == "audio/mp4" && VoiceMemo.isMade(size: size, content) }
 
-    /// nil when the container is another one or does not say.
+    /// Returns nil if the container is another one or has no duration.
     private static func duration(
         _ media: MediaType, _ size: UInt64, _ content: MediaContent
     ) throws -> Int? {
@@ -66,7 +64,7 @@ public enum MediaInspection {
         }
     }
 
-    /// At least 1; nil for nonsense: a day is longer than any file that fits.
+    /// Returns at least 1, or nil for implausible values. No file that fits is longer than a day.
     static func wholeSeconds(_ seconds: Double?) -> Int? {
         guard let seconds, seconds.isFinite, seconds > 0, seconds <= 86_400 else { return nil }
         return max(1, Int(seconds.rounded()))

@@ -1,4 +1,4 @@
 import Posix
 
-/// What keeps previews from being made. Never what is in them, or the names of files.
+/// Logs failed previews. Never logs content or file names.
 let log = Log("media")

@@ -4,24 +4,23 @@ import Cryptography
 import Glibc
 import Posix
 
-/// Whether pictures are sent with what they tell beside what they show (`--strip-metadata`).
+/// Whether metadata is removed from sent pictures (`--strip-metadata`).
 public enum MetadataPolicy: String, CaseIterable, Sendable {
-    /// As they were written.
+    /// Pictures are sent unchanged.
     case never
-    /// Not those that are JPEG, PNG or WebP.
+    /// JPEG, PNG and WebP pictures are sent without metadata.
     case images
 }
 
-/// Takes out of pictures, before they are sent, what they tell beside what they show: EXIF with place and camera, XMP,
-/// IPTC, comments, small copies of the picture, and what follows its end.
+/// Removes metadata from pictures before sending: EXIF with place and camera, XMP, IPTC, comments, embedded thumbnails,
+/// and trailing bytes.
 ///
-/// What the pixels need stays as it is, byte for byte, and so do the colour profile and which side is up. It is done by
-/// `exiftool`, which gets a file in memory, can read nothing of the user's and write nothing
-/// (`Confinement`); nothing decrypted touches a disk on the way.
+/// Pixel data stays identical, as do the colour profile and the orientation. `exiftool` does the work on a file in
+/// memory, and can neither read the user's files nor write any (`Confinement`). No decrypted bytes reach a disk.
 public struct MetadataRemover: Sendable {
-    /// The package that has the program, in Debian.
+    /// The Debian package of the program.
     public static let package = "libimage-exiftool-perl"
-    /// Bytes. The program holds the picture several times.
+    /// In bytes. The program holds the picture several times.
     static let maxPictureSize: UInt64 = 64 << 20
 
     private let program: String
@@ -29,29 +28,29 @@ public struct MetadataRemover: Sendable {
 
     private static let formats: Set<PictureFormat> = [.jpeg, .png, .webp]
     private static let confinement = Confinement(maxMemory: 1 << 30, maxSeconds: 20)
-    /// Without a configuration of the user, which would be a program. The orientation is put back alone.
+    /// Disables the user's configuration, which is executable. Restores only the orientation.
     private static let arguments = [
         "-config", "", "-q", "-q", "-all=", "--icc_profile:all", "-tagsfromfile", "@", "-orientation", "-o",
         "-",
         "-",
     ]
-    /// What the orientation alone may add to a picture that had nothing else.
+    /// The maximum growth in bytes, from a restored orientation.
     private static let maxGrowth = 64 << 10
 
-    /// Nil where the program is not installed.
+    /// Returns nil if the program is not installed.
     /// - Parameters:
-    ///   - searchPath: the folders in which `exiftool` is looked for.
-    ///   - timeout: how long one picture may take on a busy machine.
+    ///   - searchPath: The folders to search for `exiftool`.
+    ///   - timeout: The maximum time for one picture on a busy machine.
     public init?(searchPath: [String] = ProgramSearch.folders(), timeout: Duration = .seconds(60)) {
         guard let program = ProgramSearch.path(of: "exiftool", in: searchPath) else { return nil }
         self.program = program
         self.timeout = timeout
     }
 
-    /// The same message with a file beside the staged one that has nothing but the picture; the same one where the
-    /// file is no such picture, by its first bytes, or tells nothing. Whoever sends it removes that file. Takes a tenth
-    /// of a second to `timeout`; never blocks its thread.
-    /// - Throws: `.sendingRefused` when it cannot be done with this picture, `.file` when it may be done later.
+    /// Returns the message with a cleaned file next to the staged one, or the same message if the file is no such
+    /// picture or has no metadata. The caller deletes the new file. Takes 0.1 s up to `timeout`; never blocks its
+    /// thread.
+    /// - Throws: `.sendingRefused` if the metadata of this picture cannot be removed, `.file` if a retry may help.
     public func cleaned(_ message: ComposedMessage) async throws(ChatError) -> ComposedMessage {
         do {
             let content = try await ThreadPool.shared.run { try Self.picture(of: message) }
@@ -72,7 +71,7 @@ public struct MetadataRemover: Sendable {
         } catch let error as SystemError where error.code == ENOSPC || error.code == EDQUOT {
             throw ChatError(.file(.noSpace), "The disk is full.", cause: error)
         } catch {
-            // Tried again; the core has not seen it.
+            // Can be retried, because the core has not seen it.
             throw ChatError(
                 .file(.timedOut),
                 "The metadata of a picture could not be removed: its file could not be used.",
@@ -80,7 +79,7 @@ public struct MetadataRemover: Sendable {
         }
     }
 
-    /// Reads the staged file, nil when it is no picture of which metadata is removed.
+    /// Returns a reader of the staged file, or nil if it is no supported picture.
     private static func picture(of message: ComposedMessage) throws -> SharedContent? {
         let content = try StagedContent.reader(of: message)
         let format = PictureFormat(start: try content(0, PictureFormat.bytesToTell))
@@ -124,8 +123,7 @@ public struct MetadataRemover: Sendable {
         return true
     }
 
-    /// In the same folder, under a name that the sweep of a folder of sent files knows. Durable: the core may take it as
-    /// it is. Blocks.
+    /// Writes the picture durably into the same folder, under a name that the sweep of sent files recognises. Blocks.
     private static func staged(
         _ picture: [UInt8], insteadOf message: ComposedMessage
     ) throws -> ComposedMessage {

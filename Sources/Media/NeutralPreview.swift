@@ -1,8 +1,8 @@
-/// A preview that shows nothing of its file: a grey field, for a video with a light triangle on it. The apps
-/// lay a message out by its preview, so one without would be a hole.
+/// A preview that reveals nothing: a grey field, with a light triangle for a video. The apps need a preview to lay out
+/// a message.
 ///
-/// Written without a library, so that it is there when none is: a baseline JPEG (ITU-T T.81) of one colour
-/// component in which every block of 8 by 8 pixels is of one grey.
+/// Written without a library, so that it always works: a baseline JPEG (ITU-T T.81) with one colour component and a
+/// single grey in each block of 8 by 8 pixels.
 enum NeutralPreview {
     private static let (columns, rows) = (20, 15)
     private static let (grey, light): (Int, Int) = (96, 208)
@@ -19,7 +19,7 @@ enum NeutralPreview {
         }
         let (width, height) = (columns * 8, rows * 8)
         var bytes: [UInt8] = [0xFF, 0xD8]
-        // Quantised by 8, by which the coefficient of a block of one grey is just that grey.
+        // With a quantisation of 8, the coefficient of a grey block is that grey.
         bytes += segment(0xDB, [0] + [UInt8](repeating: 8, count: 64))
         bytes += segment(
             0xC0,
@@ -27,14 +27,14 @@ enum NeutralPreview {
                 8, UInt8(height >> 8), UInt8(height & 0xFF), UInt8(width >> 8), UInt8(width & 0xFF), 1, 1,
                 0x11, 0,
             ])
-        // Nine codes of four bits for the lengths 0 to 8 of a difference; one of one bit, "no more".
+        // Nine codes of four bits for the lengths 0 to 8 of a difference, and one code of one bit for end of block.
         bytes += segment(0xC4, [0x00, 0, 0, 0, 9] + [UInt8](repeating: 0, count: 12) + Array(0...8))
         bytes += segment(0xC4, [0x10, 1] + [UInt8](repeating: 0, count: 15) + [0])
         bytes += segment(0xDA, [1, 1, 0x00, 0, 63, 0])
         return bytes + blocks(shade) + [0xFF, 0xD9]
     }
 
-    /// Each block as the difference to the one before; the first to 128.
+    /// Each block as the difference to the previous one; the first to 128.
     private static func blocks(_ shade: (_ column: Int, _ row: Int) -> Int) -> [UInt8] {
         var bits: [UInt8] = []
         func add(_ value: Int, _ count: Int) {
@@ -47,7 +47,7 @@ enum NeutralPreview {
                 last += difference
                 let length = Int.bitWidth - abs(difference).leadingZeroBitCount
                 add(length, 4)
-                // Negative ones as the complement of their magnitude.
+                // Negative differences as the complement of their magnitude.
                 add(difference < 0 ? difference + (1 << length) - 1 : difference, length)
                 add(0, 1)
             }

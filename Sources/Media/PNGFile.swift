@@ -1,14 +1,12 @@
-/// A PNG as a process that met a stranger's picture wrote it, taken apart and put together again of what a
-/// thumbnail needs: its head, its pixels, and texts of our own. So nobody is handed more of what that process made
-/// than the pixels (Portable Network Graphics, third edition, sections 5 and 11).
+/// Parses a PNG from the decoding process and rebuilds it from its header, its pixels and our own texts. Programs thus
+/// receive only pixels from that process (Portable Network Graphics, third edition, sections 5 and 11).
 struct PNGFile {
     private let head: ArraySlice<UInt8>
     private let pixels: [ArraySlice<UInt8>]
 
     private static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
 
-    /// Nil when it is not what was asked for: 8 bits, red, green and blue, not interlaced, at most `side` pixels wide
-    /// and high.
+    /// Returns nil for other formats than requested: 8 bits, RGB, not interlaced, at most `side` pixels wide and high.
     init?(_ bytes: [UInt8], side: Int) {
         guard bytes.starts(with: Self.signature) else { return nil }
         var rest = bytes[Self.signature.count...]
@@ -41,7 +39,7 @@ struct PNGFile {
         return sides.allSatisfy { (1...side).contains($0) } && head[8...] == [8, 2, 0, 0, 0]
     }
 
-    /// The file, with texts (tEXt) in front of the pixels: keywords and values in Latin 1.
+    /// Returns the file with texts (tEXt) before the pixels. Keywords and values are Latin-1.
     func bytes(texts: [(keyword: String, value: String)]) -> [UInt8] {
         var bytes = Self.signature
         Chunk.append("IHDR", head, to: &bytes)
@@ -53,12 +51,12 @@ struct PNGFile {
         return bytes
     }
 
-    /// A piece of the file: length, kind, data, checksum.
+    /// A chunk of the file: length, kind, data, checksum.
     private struct Chunk {
         let kind: String
         let data: ArraySlice<UInt8>
 
-        /// Takes one from the front. Nil when there is none that is whole.
+        /// Takes a chunk from the front. Returns nil if it is incomplete or damaged.
         init?(_ rest: inout ArraySlice<UInt8>) {
             guard rest.count >= 12 else { return nil }
             let length = Self.number(rest.prefix(4))

@@ -1,14 +1,14 @@
-/// The formats of pictures that the SimpleX apps show. The raw value is what GdkPixbuf calls it.
+/// The picture formats that the SimpleX apps show. The raw value is GdkPixbuf's name.
 enum PictureFormat: String, CaseIterable, Sendable {
     case jpeg
     case png
     case gif
     case webp
 
-    /// How many bytes at the start of a file tell it.
+    /// The number of bytes at the start of a file that identify the format.
     static let bytesToTell = 16
 
-    /// By the first bytes of a file.
+    /// Recognises the format by the first bytes of a file.
     init?(start: [UInt8]) {
         func begins(_ mark: [UInt8], at place: Int = 0) -> Bool { start.dropFirst(place).starts(with: mark) }
         if begins([0xFF, 0xD8, 0xFF]) {
@@ -24,7 +24,7 @@ enum PictureFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// IANA name.
+    /// The IANA media type.
     var mediaType: String { "image/" + rawValue }
 }
 
@@ -33,14 +33,14 @@ struct PictureSize: Equatable {
     var width: Int
     var height: Int
 
-    /// In proportion, with the longer side at most `side`.
+    /// Returns a proportional size with a longer side of at most `side`.
     func fitting(_ side: Int) -> PictureSize {
         let longer = max(width, height)
         guard longer > side else { return self }
         return PictureSize(width: max(1, width * side / longer), height: max(1, height * side / longer))
     }
 
-    /// In proportion, with the longer side `side`; what is smaller grows to at most `factor` times its size.
+    /// Returns a proportional size with a longer side of `side`, but at most `factor` times the original.
     func filling(_ side: Int, growing factor: Int) -> PictureSize {
         let longer = max(width, height)
         let wanted = min(side, longer * factor)

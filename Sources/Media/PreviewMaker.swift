@@ -2,22 +2,22 @@ import Base
 import ChatCore
 import Posix
 
-/// Gives messages with pictures and videos their previews, when they are sent.
+/// Adds previews to messages with pictures and videos on sending.
 ///
-/// The bytes are decrypted in memory and decoded by processes of their own, which may do nothing else
-/// (`PictureProcess`, `VideoFrame`); neither they nor a preview touch a disk on the way.
+/// Decrypts in memory and decodes in separate confined processes (`PictureProcess`, `VideoFrame`). Neither content nor
+/// previews reach a disk.
 public struct PreviewMaker: Sendable {
     private let pictures: PictureDecoder
     private let videos: VideoFrame
 
-    /// Larger pictures are not decoded, and sent as files.
+    /// In bytes. Larger pictures are not decoded and are sent as files.
     static let maxPictureSize: UInt64 = 64 << 20
     private static let prefix = "data:image/jpg;base64,"
 
     /// - Parameters:
-    ///   - program: a path of `chatfs` itself.
-    ///   - searchPath: the folders in which `ffmpeg` is looked for.
-    ///   - timeout: how long one file may take on a busy machine.
+    ///   - program: A path of `chatfs` itself.
+    ///   - searchPath: The folders to search for `ffmpeg`.
+    ///   - timeout: The maximum time for one file on a busy machine.
     public init(
         program: String = "/proc/self/exe", searchPath: [String] = ProgramSearch.folders(),
         timeout: Duration = .seconds(30)
@@ -27,9 +27,8 @@ public struct PreviewMaker: Sendable {
             program: ProgramSearch.path(of: "ffmpeg", in: searchPath), timeout: timeout)
     }
 
-    /// The same message with a preview. A picture that cannot be decoded becomes a plain file; what could
-    /// not be looked at, because a library is missing, gets a grey preview. Takes some milliseconds to
-    /// `timeout`; never blocks its thread.
+    /// Returns the message with a preview. An undecodable picture becomes a plain file. If a library is missing, the
+    /// preview is grey. Takes milliseconds up to `timeout`; never blocks its thread.
     public func completed(_ message: ComposedMessage) async -> ComposedMessage {
         var message = message
         let maxBytes = Self.maxBytes(captionBytes: message.content.text.utf8.count)
@@ -58,7 +57,7 @@ public struct PreviewMaker: Sendable {
                 let format = PictureFormat(start: try content(0, PictureFormat.bytesToTell))
                 return format.map { ($0, content) }
             } catch {
-                log.warning("the content of a preview could not be read: \(sentenceWithCauses(of: error))")
+                log.warning("preview content not read: error=\(sentenceWithCauses(of: error))")
                 return nil
             }
         }
@@ -71,7 +70,7 @@ public struct PreviewMaker: Sendable {
         do {
             content = try await ThreadPool.shared.run { try StagedContent.reader(of: message) }
         } catch {
-            log.warning("the content of a preview could not be read: \(sentenceWithCauses(of: error))")
+            log.warning("preview content not read: error=\(sentenceWithCauses(of: error))")
             return nil
         }
         guard let png = await videos.png(size: message.size, content) else { return nil }
@@ -83,26 +82,26 @@ public struct PreviewMaker: Sendable {
         return jpeg
     }
 
-    /// How large the JPEG may be. A message has at most 15,602 bytes as a whole, so a long caption takes
-    /// from the preview what exceeds the 1,000 bytes that are left beside it.
+    /// Returns the maximum size of the JPEG in bytes. A message has at most 15,602 bytes, so caption bytes beyond 1,000
+    /// reduce the preview.
     static func maxBytes(captionBytes: Int) -> Int {
         let characters = FilePolicy.maxPreviewCharacters - max(0, captionBytes - 1_000)
         return max(0, (characters - prefix.utf8.count) / 4 * 3)
     }
 
-    /// The data URI, in the words of the SimpleX apps.
+    /// Returns the data URI in the SimpleX apps' form.
     static func text(_ jpeg: [UInt8]) -> String { prefix + Base64.encode(jpeg) }
 }
 
 extension PreviewMaker {
-    /// What is installed of what previews need.
+    /// The installed programs and libraries for previews.
     public struct Equipment: Sendable {
         public var decodesPictures: Bool
         public var decodesWebP: Bool
         public var decodesVideos: Bool
     }
 
-    /// Looks, by starting the processes that would decode.
+    /// Tests by starting the decoding processes.
     public func equipment() async -> Equipment {
         Equipment(
             decodesPictures: await pictures.canDecode(.jpeg), decodesWebP: await pictures.canDecode(.webp),

@@ -3,15 +3,15 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The plaintext of a message's file as it lies staged: a CryptoFile, or a plain one.
+/// The plaintext of a message's staged file: a CryptoFile or a plain file.
 enum StagedContent {
-    /// What reads it. Blocks.
+    /// Returns a reader of the content. Blocks.
     static func reader(of message: ComposedMessage) throws -> SharedContent {
         guard let file = try OpenFile.regular(message.source.path) else { throw NotRegular() }
         guard let arguments = message.source.arguments else {
             return { offset, count in try file.read(count: count, at: offset) }
         }
-        // Its tag is the core's to check: of changed bytes only the preview could be another.
+        // The core verifies the tag; changed bytes would only give another preview.
         let reader = try CryptoFileReader(file: file, arguments: arguments, isTrusted: true)
         return { offset, count in
             try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -20,7 +20,7 @@ enum StagedContent {
         }
     }
 
-    /// Writes `size` bytes of `content` to the standard input of a program, on a thread that may block.
+    /// Writes `size` bytes of `content` to a program's standard input, on a thread that may block.
     static func send(_ content: SharedContent, size: UInt64, to input: OpenFile) throws {
         var position: UInt64 = 0
         while position < size {
@@ -31,7 +31,7 @@ enum StagedContent {
         }
     }
 
-    /// A file in memory with `size` bytes of `content`. Blocks.
+    /// Returns a file in memory with `size` bytes of `content`. Blocks.
     static func inMemory(_ content: MediaContent, size: UInt64) throws -> OpenFile {
         let file = try OpenFile.inMemory()
         var position: UInt64 = 0
@@ -44,9 +44,9 @@ enum StagedContent {
         return file
     }
 
-    /// The path is that of a pipe or device: to read it could take for ever.
+    /// The path is a pipe or device, which might block forever.
     private struct NotRegular: Error {}
 
-    /// The file has fewer bytes than it should.
+    /// The file is shorter than expected.
     private struct Shortened: Error {}
 }

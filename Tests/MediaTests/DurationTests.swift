@@ -5,10 +5,11 @@ import Testing
 
 @testable import Media
 
-/// Containers as their specifications have them, and as hostile or broken writers do.
-@Suite("How long a video or a recording is")
+/// Containers as in their specifications, and from hostile or broken writers.
+@Suite("Durations of videos and recordings")
 struct DurationTests {
-    /// Of a file with these bytes; nil: it goes as a file. Nothing behind its end may be asked for in vain for ever.
+    /// Returns the duration of a file with these bytes, or nil if it is sent as a file. Fails if the parser reads
+    /// beyond the end endlessly.
     private func seconds(_ name: String, _ bytes: [UInt8], size: UInt64? = nil) throws -> Int? {
         let kind = try MediaInspection.kind(name: Array(name.utf8), size: size ?? UInt64(bytes.count)) {
             offset, count in
@@ -34,7 +35,7 @@ struct DurationTests {
         return bytes + content
     }
 
-    /// The header of a movie; `rest` is what follows the duration.
+    /// A movie header; `rest` bytes follow the duration.
     private func header(_ version: UInt8, scale: UInt32, duration: UInt64, rest: Int = 80) -> [UInt8] {
         var bytes: [UInt8] = [version, 0, 0, 0] + [UInt8](repeating: 1, count: version == 1 ? 16 : 8)
         bytes.append(bigEndian: scale)
@@ -61,12 +62,12 @@ struct DurationTests {
             + box("mdat", [UInt8](repeating: 7, count: 100))
     }
 
-    @Test("both versions of the header say it, in units of their time scale")
+    @Test("both header versions give the duration")
     func versions() throws {
         #expect(try seconds("a.mp4", movie(header(0, scale: 600, duration: 600 * 90))) == 90)
         #expect(try seconds("a.mp4", movie(header(1, scale: 90_000, duration: 90_000 * 7200))) == 7200)
         #expect(try seconds("a.mov", movie(header(1, scale: 1, duration: 86_400))) == 86_400)
-        // Halves are rounded, and something is at least a second.
+        // Durations are rounded, and at least one second.
         #expect(try seconds("a.mp4", movie(header(0, scale: 2, duration: 3))) == 2)
         #expect(try seconds("a.mp4", movie(header(0, scale: 1000, duration: 1))) == 1)
         for version in UInt8(2)...255 {
@@ -76,7 +77,7 @@ struct DurationTests {
     }
 
     @Test(
-        "a time scale of nothing, no duration, more than a day: it goes as a file",
+        "implausible movie headers give no duration",
         arguments: [
             (0, 0, 9), (0, 600, 0), (1, 0, 9), (1, 1, 86_401), (0, 1, 86_401), (1, 1, UInt64.max - 1),
         ]
@@ -86,24 +87,24 @@ struct DurationTests {
     }
 
     @Test(
-        "all ones say that the duration is not known, whatever they would come to",
+        "all ones mean an unknown duration",
         arguments: [0, 1] as [UInt8])
     func unknown(version: UInt8) throws {
-        // 2³² - 1 at this scale would be under twelve hours.
+        // 2³² - 1 would be less than twelve hours at this scale.
         let bytes = movie(header(version, scale: 100_000, duration: .max))
         #expect(try seconds("a.mp4", bytes) == nil)
         let vast = movie(header(version, scale: .max, duration: .max))
         #expect(try seconds("a.mp4", vast) == nil)
     }
 
-    @Test("of a fragmented file, what its fragments are together", arguments: [0, 1] as [UInt8])
+    @Test("fragmented files give the total duration", arguments: [0, 1] as [UInt8])
     func fragmented(version: UInt8) throws {
         for own in [UInt64(0), 1000, .max] {
             let bytes = movie(
                 header(version, scale: 1000, duration: own), fragments(version, 61_000))
             #expect(try seconds("a.mp4", bytes) == 61, "beside \(own)")
         }
-        // Fragments whose length nobody wrote down: what the movie itself holds.
+        // Fragments without a duration: use that of the movie.
         for unknown in [UInt64(0), .max] {
             let own = movie(header(version, scale: 1000, duration: 5000), fragments(version, unknown))
             #expect(try seconds("a.mp4", own) == 5)
@@ -115,7 +116,7 @@ struct DurationTests {
         #expect(try seconds("a.mp4", strange) == 5)
     }
 
-    @Test("a header that ends too early takes nothing of the box behind it")
+    @Test("a short header does not read the next box")
     func short() throws {
         for length in 0..<20 {
             let whole = header(0, scale: 600, duration: 6000, rest: 0)
@@ -126,14 +127,14 @@ struct DurationTests {
         #expect(try seconds("a.mp4", movie(header(0, scale: 600, duration: 6000, rest: 0))) == 10)
     }
 
-    @Test("lengths of 64 bits, and a last box up to the end of the file")
+    @Test("64-bit lengths and open-ended last boxes")
     func lengths() throws {
         let inner = header(0, scale: 10, duration: 120)
         let start = box("ftyp", Array("isom".utf8))
         #expect(try seconds("a.mp4", start + longBox("moov", longBox("free", [1, 2]) + inner)) == 12)
         let open = [0, 0, 0, 0] + Array("moov".utf8) + inner
         #expect(try seconds("a.mp4", start + open) == 12)
-        // A box that is longer than what it lies in, shorter than its own head, or has no end in 64 bits.
+        // A box longer than its parent, shorter than its header, or with an overflowing length.
         for length in [[0xFF, 0xFF, 0xFF, 0xFF], [0, 0, 0, 7], [0, 0, 0, 2]] as [[UInt8]] {
             #expect(try seconds("a.mp4", start + length + Array("free".utf8) + box("moov", inner)) == nil)
         }
@@ -146,14 +147,14 @@ struct DurationTests {
         }
     }
 
-    @Test("a file of very many boxes is looked into for a while")
+    @Test("the number of examined boxes is limited")
     func many() throws {
         let filler = Array(repeating: box("free", []), count: 200).flatMap { $0 }
         let start = box("ftyp", Array("isom".utf8))
         let inner = box("moov", header(0, scale: 10, duration: 120))
         #expect(try seconds("a.mp4", start + filler + inner) == 12)
         #expect(try seconds("a.mp4", start + filler + filler + inner) == nil)
-        // Boxes without an end, one in the other: every look is a step.
+        // Nested boxes without end: every look is a step.
         var steps = 0
         _ = try MediaInspection.kind(name: Array("a.mp4".utf8), size: .max) { offset, count in
             steps += 1
@@ -164,7 +165,7 @@ struct DurationTests {
         #expect(steps < 300)
     }
 
-    @Test("what the disk refuses while it is looked into is told, not taken for the end of the file")
+    @Test("read errors are thrown")
     func refused() {
         struct Refused: Error {}
         for name in ["a.mp4", "a.mkv", "voice.ogg", "a.jpg"] {
@@ -200,7 +201,7 @@ struct DurationTests {
 
     private let sound = [UInt8](repeating: 9, count: 400)
 
-    @Test("the last page on which a packet ends counts the samples")
+    @Test("the last page with a packet end counts the samples")
     func samples() throws {
         let whole = opus() + page(0, samples: 48_000, sound) + page(4, samples: 48_000 * 7 + 312, sound)
         #expect(try seconds("voice.ogg", whole) == 7)
@@ -213,7 +214,7 @@ struct DurationTests {
         #expect(try seconds("voice.ogg", opus() + page(4, samples: .max - 1, sound)) == nil)
     }
 
-    @Test("sound that looks like a page is none, nor is a page of another stream or version, or one cut off")
+    @Test("false Ogg pages are ignored")
     func falsePages() throws {
         let good = opus() + page(0, samples: 48_000 * 7 + 312, sound)
         let lie = UInt64(48_000 * 200)
@@ -228,7 +229,7 @@ struct DurationTests {
         ] { #expect(try seconds("voice.ogg", good + bytes) == 7, "\(what)") }
     }
 
-    @Test("a long recording is known by its last 64 KiB, one of another codec not at all")
+    @Test("Ogg durations need the last 64 KiB and Opus")
     func long() throws {
         let filler = Array(repeating: page(0, samples: 1, [UInt8](repeating: 3, count: 60_000)), count: 3)
         let bytes = opus() + filler.flatMap { $0 } + page(4, samples: 48_000 * 61, sound)
@@ -240,7 +241,7 @@ struct DurationTests {
 
     // MARK: - Matroska
 
-    /// An element with its length, or with one that the writer did not know.
+    /// An element with its length or an unknown length.
     private func element(_ id: [UInt8], _ content: [UInt8], isUnknown: Bool = false) -> [UInt8] {
         if isUnknown { return id + [0x01] + [UInt8](repeating: 0xFF, count: 7) + content }
         if content.count < 127 { return id + [0x80 | UInt8(content.count)] + content }
@@ -272,7 +273,7 @@ struct DurationTests {
             + element([0x18, 0x53, 0x80, 0x67], parts.flatMap { $0 }, isUnknown: isUnknown)
     }
 
-    @Test("numbers of four and of eight bytes, with and without a scale", arguments: [true, false])
+    @Test("Matroska durations of 4 and 8 bytes", arguments: [true, false])
     func floats(isUnknown: Bool) throws {
         func of(_ parts: [UInt8]...) throws -> Int? {
             try seconds("a.webm", matroska(info(parts.flatMap { $0 }), isUnknown: isUnknown))
@@ -280,14 +281,14 @@ struct DurationTests {
         #expect(try of(double(4200)) == 4)
         #expect(try of(single(90_500)) == 91)
         #expect(try of(scale([0x0F, 0x42, 0x40]), double(4200)) == 4)
-        // Behind the duration, and in eight bytes.
+        // After the duration, and in eight bytes.
         #expect(try of(double(3), scale([0, 0, 0, 0, 0x3B, 0x9A, 0xCA, 0x00])) == 3)
-        // An empty element says what one that is not there says.
+        // An empty element means the default.
         #expect(try of(scale([]), double(4200)) == 4)
     }
 
     @Test(
-        "no number, none that is a length, or more than a day: it goes as a file",
+        "implausible Matroska durations are rejected",
         arguments: [.nan, .infinity, -.infinity, -4200, 0, -0.0, 1e300, 86_400_600, .leastNonzeroMagnitude]
             as [Double])
     func strange(value: Double) throws {
@@ -299,7 +300,7 @@ struct DurationTests {
         }
     }
 
-    @Test("a scale that is none, or longer than a number may be, is not guessed at")
+    @Test("invalid scales give no duration")
     func scales() throws {
         for bytes in [
             [0], [0, 0, 0], [UInt8](repeating: 0, count: 8), [1, 0, 0, 0, 0, 0, 0x0F, 0x42, 0x40],
@@ -314,14 +315,14 @@ struct DurationTests {
         }
     }
 
-    @Test("a file that ends within its length has none, though four of eight bytes would be a number")
+    @Test("truncated durations are rejected")
     func cut() throws {
         let bytes = matroska(info(scale([0x0F, 0x42, 0x40]), double(3_600_000)))
         #expect(try seconds("a.mkv", bytes) == 3600)
         for length in 0..<bytes.count {
             #expect(try seconds("a.mkv", Array(bytes.prefix(length))) == nil, "after \(length) bytes")
         }
-        // The same where it is looked into no further: after 64 KiB.
+        // Also at the limit of 64 KiB.
         let before = element([0xEC], [UInt8](repeating: 0, count: 65_536 - 60))
         let length = matroska(before, info(double(3_600_000))).count
         for shift in 0..<40 {
@@ -331,13 +332,13 @@ struct DurationTests {
         }
     }
 
-    @Test("what stands in front is passed over, unknown lengths reach to the end")
+    @Test("earlier elements are skipped")
     func order() throws {
         let void = element([0xEC], [UInt8](repeating: 0x44, count: 300))
         let seek = element([0x11, 0x4D, 0x9B, 0x74], [0x4D, 0xBB, 0x80])
         #expect(try seconds("a.mkv", matroska(void, seek, void, info(double(9000)))) == 9)
         #expect(try seconds("a.mkv", matroska(info(void, double(9000), isUnknown: true))) == 9)
-        // A cluster of unknown length holds all that follows.
+        // A cluster of unknown length contains all later elements.
         let cluster = element([0x1F, 0x43, 0xB6, 0x75], info(double(9000)), isUnknown: true)
         #expect(try seconds("a.mkv", matroska(cluster)) == nil)
         // The first one counts.
@@ -346,7 +347,7 @@ struct DurationTests {
         #expect(try seconds("a.webm", Array("RIFF".utf8) + matroska(info(double(9000)))) == nil)
     }
 
-    @Test("whatever bytes a container has, its length is within a day, and little is read")
+    @Test("mutated containers give plausible durations")
     func mutated() throws {
         var generator = SeededGenerator(state: 20_261)
         let good: [(String, [UInt8])] = [

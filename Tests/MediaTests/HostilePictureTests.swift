@@ -6,9 +6,9 @@ import Testing
 
 @testable import Media
 
-/// Pictures that are broken or made to do harm cost nothing but their preview.
+/// Broken and hostile pictures lose only their preview.
 @Suite struct HostilePictureTests {
-    /// Greyscale PNGs of one colour, of one bit for each pixel and of 16 bits.
+    /// Greyscale PNGs of one colour, with one bit or 16 bits per pixel.
     private static func bomb(_ side: Int, bits: Int) -> String {
         """
         import struct, sys, zlib
@@ -23,9 +23,9 @@ import Testing
         """
     }
 
-    /// The one has more pixels than any picture, the other needs more memory than is given.
+    /// One has too many pixels; the other exceeds the memory limit.
     @Test(arguments: [(30_000, 1), (15_000, 16)])
-    func aPictureThatUnpacksToGigabytesIsSentAsAFile(side: Int, bits: Int) async throws {
+    func decompressionBombIsSentAsAFile(side: Int, bits: Int) async throws {
         let studio = try Studio()
         let bytes = try await studio.python(Self.bomb(side, bits: bits))
         #expect(bytes.count < 2 << 20)
@@ -33,11 +33,11 @@ import Testing
     }
 
     @Test(arguments: ["a.png", "a.jpg", "a.gif", "a.webp"])
-    func aPictureThatIsCutOffIsSentAsAFile(name: String) async throws {
+    func truncatedPictureIsSentAsAFile(name: String) async throws {
         let studio = try Studio()
         let bytes = try await studio.draw("testsrc2=size=400x300", name)
         #expect(try await studio.kind(of: Array(bytes.prefix(20))) == .file)
-        // Of one that lacks only its end some decoders show what is there.
+        // Some decoders show the available part of a slightly truncated picture.
         switch try await studio.kind(of: Array(bytes.prefix(bytes.count / 2))) {
         case .file: break
         case .image(let text): _ = try await studio.look(at: text)
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func anythingBehindTheMarkOfAPictureIsSentAsAFile() async throws {
+    @Test func otherBytesAfterThePictureMarkAreSentAsAFile() async throws {
         let studio = try Studio()
         var generator = SeededGenerator(state: 11)
         let marks: [[UInt8]] = [
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: ["a.png", "a.jpg", "a.gif", "a.webp"])
-    func aDamagedPictureHasASoundPreviewOrNone(name: String) async throws {
+    func damagedPictureHasAValidPreviewOrNone(name: String) async throws {
         let studio = try Studio()
         let whole = try await studio.draw("testsrc2=size=64x48", name)
         var generator = SeededGenerator(state: 5)
@@ -77,16 +77,16 @@ import Testing
         }
     }
 
-    @Test func aPictureOfMoreThan64MiBIsNotDecoded() async throws {
+    @Test func picturesOver64MiBAreNotDecoded() async throws {
         let studio = try Studio()
         var message = try studio.message([0xFF, 0xD8, 0xFF])
         message.size = PreviewMaker.maxPictureSize + 1
         #expect(await studio.maker("/nowhere").completed(message).content.kind == .file)
     }
 
-    // MARK: - What a library that was taken over may do
+    // MARK: - Compromised libraries
 
-    /// A picture of 3 bytes, decoded by a program that behaves as it is told.
+    /// A picture of 3 bytes, decoded by a scripted program.
     private func kind(decodedBy script: String) async throws -> MessageContent.Kind {
         let studio = try Studio()
         let maker = studio.maker(try studio.script(script), timeout: .seconds(2))
@@ -95,23 +95,23 @@ import Testing
 
     private let grey = MessageContent.Kind.image(preview: PreviewMaker.text(NeutralPreview.picture))
 
-    @Test func aDecoderThatHangsIsEndedAndThePictureGoesWithAGreyPreview() async throws {
+    @Test func hangingDecoderGivesAGreyPreview() async throws {
         #expect(try await kind(decodedBy: "#!/bin/sh\nexec sleep 1000\n") == grey)
     }
 
-    @Test func aDecoderThatCrashesCostsThePictureItsPreview() async throws {
+    @Test func crashingDecoderMakesThePictureAFile() async throws {
         let crash = "#!/usr/bin/python3\nimport ctypes\nctypes.string_at(0)\n"
         #expect(try await kind(decodedBy: crash) == .file)
     }
 
-    @Test func aDecoderThatSaysTooMuchIsNotBelieved() async throws {
+    @Test func excessiveDecoderOutputIsRejected() async throws {
         #expect(try await kind(decodedBy: "#!/bin/sh\nexec yes\n") == grey)
         #expect(try await kind(decodedBy: "#!/bin/sh\nexec echo '<script>'\n") == .file)
     }
 
-    @Test func withoutTheLibraryPicturesAreGreyFields() async throws {
+    @Test func missingLibraryGivesGreyPreviews() async throws {
         let studio = try Studio()
-        // A library of that name that is another one.
+        // Another library with that name.
         let other = try await Shell.script(
             "cp /lib/*/libz.so.1 libgdk_pixbuf-2.0.so.0", folder: studio.folder.path)
         #expect(other.succeeded, "\(other.errors)")
@@ -127,15 +127,15 @@ import Testing
         #expect(preview.isLike([96, 96, 96], 45, 50))
     }
 
-    @Test func thePictureIsDecodedWhereNoFileCanBeOpened() async throws {
+    @Test func decoderCannotOpenFiles() async throws {
         var settings = ChildProcess.Settings(
             ChatFSProcess.path, [PictureProcess.word, "png", "100", "9000", "preview"])
         settings.input = .pipe
         settings.output = .pipe
         settings.confinement = Confinement(maxMemory: 512 << 20, maxSeconds: 10)
         let child = try await ChildProcess.start(settings)
-        // One filter since it was started, one more before it reads its first byte.
-        try await wait(until: "it has given up what it does not need") {
+        // One filter since its start, one more before the first byte is read.
+        try await wait(until: "it has dropped its abilities") {
             let status = try OpenFile("/proc/\(child.identifier)/status", flags: O_RDONLY)
                 .read(count: 4096, at: 0)
             return String(decoding: status, as: UTF8.self).contains("Seccomp_filters:\t2\n")

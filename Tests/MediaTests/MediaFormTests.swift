@@ -4,7 +4,7 @@ import Testing
 
 @testable import Media
 
-/// Files that are sent as what their user says.
+/// Files sent in a requested form.
 @Suite struct MediaFormTests {
     private static let jpeg: [UInt8] = [0xFF, 0xD8, 0xFF, 0xE0, 0]
 
@@ -38,23 +38,23 @@ import Testing
         }
     }
 
-    @Test func anythingGoesAsFile() throws {
+    @Test func anyContentCanBeAFile() throws {
         #expect(try kind(.file, Self.jpeg) == .file)
         #expect(try kind(.file, []) == .file)
     }
 
-    @Test func picturesGoAsImages() throws {
+    @Test func picturesCanBeImages() throws {
         #expect(try kind(.image, Self.jpeg) == .image(preview: ""))
         #expect(refusal(.image, Array("text".utf8))?.contains("JPEG, PNG, GIF, WebP") == true)
     }
 
-    @Test func recordingsOfAnyNameGoAsVoice() throws {
+    @Test func recordingsOfAnyNameCanBeVoice() throws {
         #expect(try kind(.voice, recording(seconds: 300)) == .voice(seconds: 300))
         #expect(refusal(.voice, recording(seconds: 301))?.contains("this recording has 301") == true)
         #expect(refusal(.voice, Self.jpeg)?.contains("M4A, Ogg Opus") == true)
     }
 
-    @Test func filmsGoAsVideos() throws {
+    @Test func videosNeedADuration() throws {
         #expect(try kind(.video, recording(seconds: 4000)) == .video(preview: "", seconds: 4000))
         #expect(refusal(.video, Self.jpeg)?.contains("Matroska") == true)
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Media
 
-/// As what a file is sent.
+/// The form of sent files.
 @Suite struct MediaInspectionTests {
     private func kind(_ name: String, _ bytes: [UInt8]) throws -> MessageContent.Kind {
         try MediaInspection.kind(name: Array(name.utf8), size: UInt64(bytes.count)) { offset, count in
@@ -16,14 +16,14 @@ import Testing
     private static let jpeg: [UInt8] = [0xFF, 0xD8, 0xFF, 0xE0, 0]
 
     @Test(arguments: ["a.JPG", "a.jfif", "a", "a.png", "a.bin", "a.mp4", "voice.m4a", "a."])
-    func picturesAreKnownByContentAlone(name: String) throws {
+    func picturesAreRecognisedByContent(name: String) throws {
         #expect(try kind(name, Self.jpeg) == .image(preview: ""))
         #expect(try kind(name, [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) == .image(preview: ""))
         #expect(try kind(name, Array("GIF89a".utf8)) == .image(preview: ""))
         #expect(try kind(name, Array("RIFF....WEBPVP8 ".utf8)) == .image(preview: ""))
     }
 
-    @Test func namesOfPicturesAloneMakeNone() throws {
+    @Test func pictureNamesWithoutContentAreFiles() throws {
         for name in ["a.jpg", "a.png", "a.gif", "a.webp", "a.jfif", "a.svg"] {
             for text in ["", "not a picture", "GIF8 is a format", "<svg/>", "RIFF....WAVEfmt "] {
                 #expect(try kind(name, Array(text.utf8)) == .file, "\(name): \(text)")
@@ -53,7 +53,7 @@ import Testing
         #expect(try kind("film.mp4", Array(bytes.dropLast(bytes.count - 100))) == .file)
     }
 
-    @Test func recordingsAreToldFromMusicByName() throws {
+    @Test func recordingsAreRecognisedByName() throws {
         let bytes = movie(scale: 1000, duration: 7400, tail: true)
         #expect(try kind("voice_20260101.m4a", bytes) == .voice(seconds: 7))
         #expect(try kind("Recording 3.m4a", bytes) == .voice(seconds: 7))
@@ -64,7 +64,7 @@ import Testing
         #expect(try kind("voice.mp3", bytes) == .file)
     }
 
-    /// As Voice Memos writes its tags.
+    /// The tags of Voice Memos.
     private func tagged(_ encoder: String) -> [UInt8] {
         let data = box("data", [0, 0, 0, 1, 0, 0, 0, 0] + Array(encoder.utf8))
         var tag = box("too.", data)
@@ -77,10 +77,10 @@ import Testing
         return bytes
     }
 
-    /// Of the box `moov` of `movie`.
+    /// The length of the `moov` box in `movie`.
     private var movieLength: Int { 8 + 11 + 8 + 100 }
 
-    @Test func recordingsAreToldByTheirRecorder() throws {
+    @Test func recordingsAreRecognisedByTheirRecorder() throws {
         let memo = tagged("com.apple.VoiceMemos (iPhone Version 17.1 (Build 21B74))")
         #expect(try kind("Main Street 2.m4a", memo) == .voice(seconds: 7))
         #expect(try kind("Main Street 2.m4a", tagged("Lavf60.3.100")) == .file)
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func oggRecordingsCountTheirSamples() throws {
+    @Test func oggRecordingsHaveADuration() throws {
         var first = Array("OggS".utf8) + [0, 2] + [UInt8](repeating: 0, count: 8)
         first += [UInt8](repeating: 0, count: 13) + [19] + Array("OpusHead".utf8) + [1, 1, 0x38, 0x01]
         first += [UInt8](repeating: 0, count: 60)
@@ -102,7 +102,7 @@ import Testing
         #expect(try kind("voice.ogg", bytes) == .voice(seconds: 5))
     }
 
-    @Test func webmVideosSayTheirDurationInMilliseconds() throws {
+    @Test func webmVideosHaveADuration() throws {
         var duration: [UInt8] = [0x44, 0x89, 0x88]
         duration.append(bigEndian: (4_200.0 as Double).bitPattern)
         let scale: [UInt8] = [0x2A, 0xD7, 0xB1, 0x83, 0x0F, 0x42, 0x40]
@@ -113,7 +113,7 @@ import Testing
         #expect(try kind("clip.webm", bytes) == .video(preview: "", seconds: 4))
     }
 
-    @Test func brokenContainersAreFilesAndNeverATrap() throws {
+    @Test func brokenContainersAreFiles() throws {
         var generator = SeededGenerator(state: 7)
         let movies = [
             movie(scale: 600, duration: 7200, tail: true), movie(scale: 1, duration: 9, tail: false),

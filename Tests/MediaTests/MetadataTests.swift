@@ -7,17 +7,17 @@ import Testing
 
 @testable import Media
 
-/// `--strip-metadata images`: with the real exiftool, which also writes what is to go.
-@Suite("What a picture tells beside what it shows")
+/// `--strip-metadata images` with the real exiftool, which also writes the metadata.
+@Suite("Removing metadata")
 struct MetadataTests {
-    /// Stands in every text that is written into a picture.
+    /// Part of every text written into a picture.
     private static let mark = "SECRETMARK"
 
     private static func remover(_ timeout: Duration = .seconds(60)) throws -> MetadataRemover {
         try #require(MetadataRemover(searchPath: ["/usr/bin"], timeout: timeout), "exiftool is needed")
     }
 
-    /// A picture full of marks: EXIF with a place and a maker, XMP, IPTC, comments, a small copy, a profile.
+    /// A picture with marks in EXIF with place and maker, XMP, IPTC, comments, an embedded thumbnail and a profile.
     private static func tellingPicture(_ name: String, in studio: Studio) async throws -> [UInt8] {
         try await studio.draw("testsrc2=size=640x480", name)
         try await studio.draw("testsrc2=size=64x48", "small.jpg")
@@ -41,7 +41,7 @@ struct MetadataTests {
         bytes.firstRange(of: Array(mark.utf8)) != nil
     }
 
-    /// The plaintext of what would be sent.
+    /// Returns the plaintext that would be sent.
     private static func content(of message: ComposedMessage) throws -> [UInt8] {
         var bytes: [UInt8] = []
         let file = try OpenFile(message.source.path, flags: O_RDONLY)
@@ -59,7 +59,7 @@ struct MetadataTests {
     }
 
     @Test(
-        "place, camera, comments and small copies go; every pixel, and which side is up, stays",
+        "metadata is removed; pixels and orientation stay",
         arguments: ["a.jpg", "a.png", "a.webp"])
     func removed(name: String) async throws {
         let studio = try Studio()
@@ -84,11 +84,11 @@ struct MetadataTests {
                     "-noautorotate", "-i", file, "-f", "rawvideo", "-pix_fmt", "rgb24", "-bitexact", "raw"))
         }
         #expect(pixels[0] == pixels[1] && pixels[0].count == 640 * 480 * 3)
-        #expect(try Self.content(of: message) == before, "what was staged is as it was")
+        #expect(try Self.content(of: message) == before, "the staged file is unchanged")
     }
 
     @Test(
-        "what follows the end of a picture goes too, and segments that nobody knows",
+        "trailing bytes and unknown segments are removed",
         arguments: ["a.jpg", "a.png"])
     func trailer(name: String) async throws {
         let studio = try Studio()
@@ -102,11 +102,11 @@ struct MetadataTests {
         #expect(!Self.has(Self.mark, try Self.content(of: cleaned)))
     }
 
-    @Test("a colour profile stays")
+    @Test("the colour profile is kept")
     func profile() async throws {
         let studio = try Studio()
         try await studio.draw("testsrc2=size=64x48", "a.jpg")
-        // A header (ICC.1, 7.2) and no tags.
+        // A header (ICC.1, 7.2) without tags.
         var profile = [UInt8](repeating: 0, count: 132)
         for (place, text) in [(4, "lcms"), (12, "mntrRGB XYZ "), (36, "acsp")] {
             profile.replaceSubrange(place..<place + text.utf8.count, with: Array(text.utf8))
@@ -125,7 +125,7 @@ struct MetadataTests {
         #expect(kept.succeeded, "\(kept.output)\(kept.errors)")
     }
 
-    @Test("what tells nothing, or is no such picture, goes out as the very file that was staged")
+    @Test("files without metadata are sent unchanged")
     func unchanged() async throws {
         let studio = try Studio()
         let plain = try await Self.remover().cleaned(
@@ -137,7 +137,7 @@ struct MetadataTests {
         }
     }
 
-    @Test("by its bytes, not by its name: a picture that is called a document is cleaned as well")
+    @Test("misnamed pictures are cleaned too")
     func misnamed() async throws {
         let studio = try Studio()
         let message = try studio.message(try await Self.tellingPicture("a.jpg", in: studio), .file)
@@ -145,7 +145,7 @@ struct MetadataTests {
         #expect(!Self.has(Self.mark, try Self.content(of: cleaned)))
     }
 
-    @Test("a picture of which it cannot be removed is refused with words, and leaves nothing behind")
+    @Test("uncleanable pictures are refused")
     func broken() async throws {
         let studio = try Studio()
         let whole = try await Self.tellingPicture("a.jpg", in: studio)
@@ -159,7 +159,7 @@ struct MetadataTests {
         #expect(try studio.folder.names(in: "").allSatisfy { !$0.hasPrefix("send-") })
     }
 
-    @Test("a program that does not end is tried again later; one that says nonsense is not believed")
+    @Test("hanging and faulty programs are errors")
     func hostile() async throws {
         let studio = try Studio()
         let message = try studio.message(try await Self.tellingPicture("a.jpg", in: studio))
@@ -178,7 +178,7 @@ struct MetadataTests {
         #expect(MetadataRemover(searchPath: [studio.folder.path]) == nil)
     }
 
-    @Test("one that is too large for the program is refused before it is started")
+    @Test("too large pictures are refused")
     func large() async throws {
         let studio = try Studio()
         var message = try studio.message([0xFF, 0xD8, 0xFF, 0xE0])

@@ -4,12 +4,12 @@ import Testing
 
 @testable import Media
 
-/// What was made of a stranger's picture is taken apart, and put together again of what a thumbnail needs.
-@Suite("A PNG of another process")
+/// PNGs of the decoding process are parsed and rebuilt for thumbnails.
+@Suite("PNGs of another process")
 struct PictureFileTests {
     private static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
 
-    /// CRC-32, bit by bit, as the specification's annex has it.
+    /// CRC-32, bit by bit, as in the specification's annex.
     private static func checksum(_ bytes: [UInt8]) -> UInt32 {
         var sum = UInt32.max
         for byte in bytes {
@@ -43,7 +43,7 @@ struct PictureFileTests {
         PNGFile(signature + chunks.flatMap { $0 }, side: side) != nil
     }
 
-    @Test("nothing but head, pixels and texts of our own goes on")
+    @Test("only header, pixels and own texts are kept")
     func parts() throws {
         let foreign = ["tEXt", "eXIf", "iCCP", "zTXt", "x\u{0}Y\u{7}"].map {
             Self.chunk($0, Array("secret".utf8))
@@ -61,7 +61,7 @@ struct PictureFileTests {
         #expect(PNGFile(made, side: 100)?.bytes(texts: []) == file.bytes(texts: []))
     }
 
-    @Test("what was not asked for is refused: sizes, depths, colours, interlacing")
+    @Test("other sizes and formats are rejected")
     func heads() {
         for (width, height, isTaken) in [
             (1, 1, true), (100, 100, true), (100, 1, true), (101, 1, false), (1, 101, false), (0, 5, false),
@@ -78,7 +78,7 @@ struct PictureFileTests {
         ] as [[UInt8]] { #expect(!Self.isTaken(Self.head(5, 5, rest), Self.pixels, Self.end), "\(rest)") }
     }
 
-    @Test("a chunk that is missing, doubled, out of place, or does not fit its checksum makes it none")
+    @Test("faulty chunks are rejected")
     func order() {
         let head = Self.head(5, 5)
         #expect(Self.isTaken(head, Self.pixels, Self.end))
@@ -94,7 +94,7 @@ struct PictureFileTests {
         #expect(PNGFile([], side: 100) == nil && PNGFile(Array(Self.signature.dropLast()), side: 100) == nil)
     }
 
-    @Test("cut anywhere, or with any byte changed, it is none, and never a trap")
+    @Test("damaged files are rejected")
     func damaged() {
         let whole = Self.signature + Self.head(5, 5) + Self.pixels + Self.end
         for length in 0..<whole.count { #expect(PNGFile(Array(whole.prefix(length)), side: 100) == nil) }
@@ -103,7 +103,7 @@ struct PictureFileTests {
             bytes[place] ^= 0x80
             #expect(PNGFile(bytes, side: 100) == nil, "byte \(place)")
         }
-        // Lengths that no file has.
+        // Impossible lengths.
         for length: UInt32 in [.max, .max - 11, 1 << 31, 4] {
             var bytes = Self.signature
             bytes.append(bigEndian: length)
@@ -111,7 +111,7 @@ struct PictureFileTests {
         }
     }
 
-    @Test("a picture that came within a message is what its bytes are, whatever it says of itself")
+    @Test("data URIs are recognised by content")
     func uris() {
         let jpeg: [UInt8] = [0xFF, 0xD8, 0xFF, 0xE0, 1, 2]
         for kind in ["jpg", "jpeg", "png"] {
@@ -133,7 +133,7 @@ struct PictureFileTests {
         #expect(DataURI(long(49_000)) != nil && DataURI(long(49_200)) == nil)
     }
 
-    @Test("a side is what fits, in proportion, and never nothing")
+    @Test("sizes are proportional and at least 1")
     func sizes() {
         for (width, height, side) in [
             (1, 1, 128), (4000, 3000, 128), (1, 100_000, 128), (100_000, 1, 1), (129, 128, 128),
@@ -154,7 +154,7 @@ struct PictureFileTests {
             PictureSize(width: 10, height: 5).filling(100, growing: 2) == PictureSize(width: 20, height: 10))
     }
 
-    @Test("a format is told by its first bytes, and not by fewer")
+    @Test("formats are recognised by their first bytes")
     func formats() {
         let starts: [(PictureFormat, [UInt8])] = [
             (.jpeg, [0xFF, 0xD8, 0xFF]), (.png, Self.signature), (.gif, Array("GIF87a".utf8)),

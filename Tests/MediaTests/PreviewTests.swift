@@ -6,15 +6,15 @@ import Testing
 
 @testable import Media
 
-/// What the recipients see of a picture or a video before they have it.
+/// The previews that recipients see before they have the file.
 @Suite struct PreviewTests {
-    /// The left half red, the right one blue.
+    /// The left half is red, the right half blue.
     static func halves(_ width: Int, _ height: Int) -> String {
         "color=red:size=\(width)x\(height),drawbox=x=iw/2:w=iw/2:h=ih:color=blue:t=fill"
     }
 
     @Test(arguments: ["a.png", "a.jpg", "a.gif", "a.webp"])
-    func aPictureOfEveryFormatIsShownSmall(name: String) async throws {
+    func everyFormatHasAPreview(name: String) async throws {
         let studio = try Studio()
         let bytes = try await studio.draw(Self.halves(800, 400), name)
         let preview = try await studio.preview(of: bytes)
@@ -23,7 +23,7 @@ import Testing
         #expect(preview.isLike(blue, 75, 50))
     }
 
-    @Test func aPhotoFullOfDetailIsMadeSmallEnoughForAMessage() async throws {
+    @Test func detailedPhotoFitsIntoAMessage() async throws {
         let studio = try Studio()
         let noise = "testsrc2=size=1600x1200,noise=alls=100:allf=t"
         let bytes = try await studio.draw(noise, "a.jpg")
@@ -32,7 +32,7 @@ import Testing
             throw WaitedInVain("no image")
         }
         #expect(try await studio.look(at: short).width >= 128)
-        // A long caption shares the message's room with it.
+        // A long caption takes space from the preview.
         let long = try studio.message(bytes, caption: String(repeating: "word ", count: 1_500))
         guard case .image(let shorter) = await studio.maker().completed(long).content.kind else {
             throw WaitedInVain("no image")
@@ -41,10 +41,10 @@ import Testing
         #expect(try await studio.look(at: shorter).width >= 64)
     }
 
-    @Test func aPhotoTakenUprightIsShownUpright() async throws {
+    @Test func orientationIsApplied() async throws {
         let studio = try Studio()
         let jpeg = try await studio.draw(Self.halves(1200, 600), "a.jpg")
-        // Exif: "turn by 90 degrees" (orientation 6), in big-endian TIFF.
+        // Exif orientation 6 (rotate by 90 degrees) in big-endian TIFF.
         let tiff: [UInt8] =
             Array("MM".utf8) + [0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0]
         let exif = Array("Exif".utf8) + [0, 0] + tiff
@@ -55,7 +55,7 @@ import Testing
         #expect(preview.isLike(blue, 50, 75))
     }
 
-    @Test func whatIsTransparentIsWhite() async throws {
+    @Test func transparentAreasBecomeWhite() async throws {
         let studio = try Studio()
         let bytes = try await studio.draw("color=black@0:size=64x64,format=rgba", "a.png")
         let preview = try await studio.preview(of: bytes)
@@ -63,7 +63,7 @@ import Testing
         #expect(preview.isLike(white, 50, 50))
     }
 
-    @Test func ofAMovingPictureTheFirstIsShown() async throws {
+    @Test func animationsShowTheirFirstPicture() async throws {
         let studio = try Studio()
         let bytes = try await studio.make(
             "-f", "lavfi", "-i", "color=red:size=100x100:rate=2:duration=1", "-f", "lavfi", "-i",
@@ -74,7 +74,7 @@ import Testing
     @Test(arguments: [
         ("a.mp4", []), ("fast.mp4", ["-movflags", "+faststart"]), ("a.mov", []), ("a.mkv", []),
     ])
-    func aVideoIsShownByItsFirstPicture(name: String, options: [String]) async throws {
+    func videosShowTheirFirstPicture(name: String, options: [String]) async throws {
         let studio = try Studio()
         let outcome = try await Shell.run(
             "ffmpeg",
@@ -96,8 +96,8 @@ import Testing
         #expect(preview.isLike(blue, 75, 50))
     }
 
-    /// Only what the first picture needs is given to ffmpeg: here the start of 4 MiB, and the index behind.
-    @Test func aLongVideoWithItsIndexAtTheEndIsShown() async throws {
+    /// ffmpeg gets only the needed parts: the first 4 MiB and the index at the end.
+    @Test func longVideoWithItsIndexAtTheEndHasAPreview() async throws {
         let studio = try Studio()
         let bytes = try await studio.make(
             "-f", "lavfi", "-i", Self.halves(640, 320) + ",noise=alls=60:allf=t,trim=end=4", "-c:v", "mpeg4",
@@ -110,7 +110,7 @@ import Testing
         #expect(try await studio.look(at: text).width == 320)
     }
 
-    @Test func withoutFfmpegAVideoIsAGreyField() async throws {
+    @Test func missingFFmpegGivesAGreyPreview() async throws {
         let studio = try Studio()
         let message = try studio.message([1, 2, 3], .video(preview: "", seconds: 3))
         let completed = await studio.maker(searchPath: []).completed(message)
@@ -123,7 +123,7 @@ import Testing
         #expect(preview.isLike([208, 208, 208], 45, 50))
     }
 
-    @Test func otherKindsPassUnchanged() async throws {
+    @Test func otherKindsAreUnchanged() async throws {
         let studio = try Studio()
         for kind in [MessageContent.Kind.file, .voice(seconds: 3), .image(preview: "data:,made")] {
             let message = try studio.message([1], kind, caption: "c")
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func doctorIsToldWhatIsThere() async throws {
+    @Test func equipmentReportsInstalledPrograms() async throws {
         let studio = try Studio()
         let all = await studio.maker().equipment()
         #expect(all.decodesPictures && all.decodesWebP && all.decodesVideos)

@@ -7,13 +7,13 @@ import TestSupport
 
 @testable import Media
 
-/// Makes pictures and videos with ffmpeg, stages them as a message's file, and looks at previews.
+/// Creates pictures and videos with ffmpeg, stages them as message files, and decodes previews.
 final class Studio: Sendable {
     let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// Runs ffmpeg in the folder: its last argument is the file that it makes.
+    /// Runs ffmpeg in the folder. The last argument is the created file.
     @discardableResult
     func make(_ arguments: String...) async throws -> [UInt8] {
         let outcome = try await Shell.run(
@@ -22,27 +22,27 @@ final class Studio: Sendable {
         return try folder.read(arguments[arguments.count - 1])
     }
 
-    /// One picture of a filter graph of ffmpeg.
+    /// Draws one picture with a filter graph of ffmpeg.
     @discardableResult
     func draw(_ graph: String, _ name: String) async throws -> [UInt8] {
         try await make("-f", "lavfi", "-i", graph, "-frames:v", "1", name)
     }
 
-    /// The output of a program of Python.
+    /// Returns the output of a Python program.
     func python(_ program: String) async throws -> [UInt8] {
         let outcome = try await Shell.run("python3", ["-c", program, folder.path("made")])
         guard outcome.succeeded else { throw WaitedInVain("python3: \(outcome.errors)") }
         return try folder.read("made")
     }
 
-    /// A program in the place of the one that decodes.
+    /// A replacement for the decoding program.
     func script(_ text: String) throws -> String {
         let path = try folder.write(Array(text.utf8), to: "script")
         chmod(path, 0o700)
         return path
     }
 
-    /// As the outbox stages it: a CryptoFile.
+    /// A message with a staged CryptoFile, as in the outbox.
     func message(
         _ bytes: [UInt8], _ kind: MessageContent.Kind = .image(preview: ""), caption: String = ""
     ) throws -> ComposedMessage {
@@ -59,7 +59,7 @@ final class Studio: Sendable {
             content: MessageContent(kind: kind, text: caption))
     }
 
-    /// Of the program that is tested, unless another is named.
+    /// A maker with the tested program unless another is given.
     func maker(
         _ program: String = ChatFSProcess.path, searchPath: [String] = ["/usr/bin"],
         timeout: Duration = .seconds(30)
@@ -71,7 +71,7 @@ final class Studio: Sendable {
         await maker().completed(try message(bytes)).content.kind
     }
 
-    /// The preview that a picture gets.
+    /// Returns the preview of a picture.
     func preview(of bytes: [UInt8]) async throws -> Pixels {
         guard case .image(let text) = try await kind(of: bytes) else {
             throw WaitedInVain("the picture was taken for broken")
@@ -79,7 +79,7 @@ final class Studio: Sendable {
         return try await look(at: text)
     }
 
-    /// Decodes a data URI with ffmpeg, which fails when it is no JPEG.
+    /// Decodes a data URI with ffmpeg, which fails for other formats than JPEG.
     func look(at text: String) async throws -> Pixels {
         guard text.hasPrefix("data:image/jpg;base64,"), text.count <= FilePolicy.maxPreviewCharacters
         else { throw WaitedInVain("no preview: \(text.prefix(40)), \(text.count) characters") }
@@ -104,13 +104,13 @@ struct Pixels: CustomStringConvertible {
 
     var description: String { "\(width) by \(height) pixels" }
 
-    /// Red, green, blue; x and y in hundredths of the width and height.
+    /// Red, green and blue at x and y in percent of width and height.
     func colour(_ x: Int, _ y: Int) -> [Int] {
         let start = (height * y / 100 * width + width * x / 100) * 3
         return bytes[start..<start + 3].map { Int($0) }
     }
 
-    /// Whether it is about that colour: JPEG is not exact.
+    /// Returns whether the colour is similar, because JPEG is lossy.
     func isLike(_ wanted: [Int], _ x: Int, _ y: Int) -> Bool {
         zip(colour(x, y), wanted).allSatisfy { abs($0 - $1) < 40 }
     }

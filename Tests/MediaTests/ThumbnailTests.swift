@@ -6,7 +6,7 @@ import Testing
 
 @testable import Media
 
-/// What a file manager gets to see of a file that is not here.
+/// Thumbnails of files without local content.
 @Suite struct ThumbnailTests {
     private static let reader = """
         import struct, sys, zlib
@@ -62,7 +62,7 @@ import Testing
     @Test(arguments: [
         ("jpg", 128, 128, 64), ("jpeg", 256, 256, 128), ("png", 512, 512, 256), ("jpg", 1024, 320, 160),
     ])
-    func isAPNGOfThatSizeThatSaysOfWhatItIs(kind: String, side: Int, width: Int, height: Int) async throws {
+    func thumbnailIsAPNGWithSizeAndURI(kind: String, side: Int, width: Int, height: Int) async throws {
         let studio = try Studio()
         let picture = try await studio.draw(PreviewTests.halves(320, 160), kind == "png" ? "a.png" : "a.jpg")
         let png = try #require(await thumbnail(uri(picture, kind), side: side))
@@ -81,7 +81,7 @@ import Testing
         #expect(pixels.isLike(blue, 75, 50))
     }
 
-    @Test func aSmallPreviewGrowsToTwiceItsSizeAtMost() {
+    @Test func smallPreviewsGrowAtMostTwofold() {
         let small = PictureSize(width: 40, height: 20)
         #expect(small.filling(128, growing: 2) == PictureSize(width: 80, height: 40))
         #expect(small.filling(64, growing: 2) == PictureSize(width: 64, height: 32))
@@ -90,7 +90,7 @@ import Testing
                 == PictureSize(width: 1, height: 128))
     }
 
-    @Test func whatIsNoPreviewHasNoThumbnail() async throws {
+    @Test func invalidPreviewsHaveNoThumbnail() async throws {
         let studio = try Studio()
         let picture = try await studio.draw("testsrc2=size=64x64", "a.jpg")
         let gif = try await studio.draw("testsrc2=size=64x64", "a.gif")
@@ -102,9 +102,9 @@ import Testing
         for other in others { #expect(await thumbnail(other) == nil, "\(other.prefix(40))") }
     }
 
-    /// It may say what it likes, but hand out nothing that a file manager would have to understand beyond pixels.
+    /// A compromised process can pass on only pixels.
     @Test(arguments: ["exit 1", "kill -SEGV $$", "exec sleep 100", "printf 'no picture'", "cat"])
-    func aProcessThatWasTakenOverHandsOutNothing(line: String) async throws {
+    func faultyProcessGivesNoThumbnail(line: String) async throws {
         let studio = try Studio()
         let picture = try await studio.draw("testsrc2=size=64x64", "a.jpg")
         let program = try studio.script("#!/bin/sh\n\(line)\n")
@@ -117,12 +117,12 @@ import Testing
             (64, "gray", 1, false),
             (64, "rgb24", 0.9, false),
         ])
-    func aProcessThatWasTakenOverHandsOutPixelsAtMost(
+    func compromisedProcessGivesOnlyPixels(
         side: Int, format: String, end: Double, isTaken: Bool
     ) async throws {
         let studio = try Studio()
         let picture = try await studio.draw("testsrc2=size=64x64", "a.jpg")
-        // With texts of somebody else.
+        // With foreign texts.
         let made = try await studio.make(
             "-f", "lavfi", "-i", "color=red:size=\(side)x\(side)", "-frames:v", "1", "-pix_fmt", format,
             "a.png")
@@ -151,12 +151,12 @@ import Testing
         #expect(read.output.contains("64 x 64") && !read.output.contains("evil"), "\(read.errors)")
     }
 
-    @Test func withoutWhatDecodesThereAreNone() async throws {
+    @Test func missingDecoderGivesNoThumbnails() async throws {
         #expect(await maker().isAvailable())
         #expect(await !maker("/nonexistent").isAvailable())
     }
 
-    @Test func aPNGIsTakenApartWhateverItsBytesAre() async throws {
+    @Test func anyPNGBytesAreHandled() async throws {
         let studio = try Studio()
         let whole = try await studio.make(
             "-f", "lavfi", "-i", "testsrc2=size=64x64", "-frames:v", "1", "-pix_fmt", "rgb24", "a.png")

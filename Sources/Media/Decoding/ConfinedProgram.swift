@@ -2,32 +2,32 @@ import Base
 import Glibc
 import Posix
 
-/// A program that works on bytes of strangers, run to its end or killed.
+/// Runs a confined program on untrusted bytes until it ends or is killed.
 struct ConfinedProgram: Sendable {
     enum Outcome: Equatable, Sendable {
-        /// Its exit code, and what it wrote.
+        /// Its exit code and output.
         case ended(Int32, output: [UInt8])
-        /// It crashed, or asked for more than it may use.
+        /// It crashed or exceeded its limits.
         case crashed
-        /// It could not be started or given its input, or was too slow.
+        /// It could not be started, could not be given its input, or timed out.
         case notFinished
     }
 
-    /// How it is started; `confinement` is set.
+    /// The start settings, including `confinement`.
     let settings: ChildProcess.Settings
-    /// Killed after this long.
+    /// The time after which it is killed.
     let timeout: Duration
-    /// Bytes that it may write.
+    /// The maximum output in bytes.
     let maxOutput: Int
 
-    /// Who runs at the same time.
+    /// Limits the number of concurrent programs.
     var places = usualPlaces
 
-    /// Two at a time, so that one that is held up does not hold up all.
+    /// Two at a time, so that a stalled one does not block all.
     static let usualPlaces = Places(2)
     private static let pool = ThreadPool(name: "preview", threads: 4)
 
-    /// - Parameter feed: writes its input to a pipe, on a thread that may block.
+    /// - Parameter feed: Writes the input to a pipe, on a thread that may block.
     func run(feed: @escaping @Sendable (OpenFile) throws -> Void) async -> Outcome {
         await places.with { await runInPlace(feed) }
     }
@@ -37,7 +37,7 @@ struct ConfinedProgram: Sendable {
         do {
             child = try await ChildProcess.start(settings)
         } catch {
-            log.warning("a preview could not be made: \(sentenceWithCauses(of: error))")
+            log.warning("preview program not started: error=\(sentenceWithCauses(of: error))")
             return .notFinished
         }
         let wasTooSlow = Lock(false)
@@ -59,17 +59,17 @@ struct ConfinedProgram: Sendable {
         }
     }
 
-    /// What it wrote, or nil when it did not get its input or wrote too much. Blocks.
+    /// Returns the output, or nil if the input failed or the output is too long. Blocks.
     private func exchange(with child: ChildProcess, _ feed: (OpenFile) throws -> Void) -> [UInt8]? {
         do {
             if let input = child.input { try feed(input) }
         } catch let error as SystemError where error.code == EPIPE {
-            // It has ended or wants no more; what it wrote and how it ended says why.
+            // The program stopped reading; its exit code and output tell the reason.
         } catch {
-            log.warning("the content of a preview could not be read: \(sentenceWithCauses(of: error))")
+            log.warning("preview content not read: error=\(sentenceWithCauses(of: error))")
             return nil
         }
-        // Too much, or nothing more: then how it ended counts.
+        // nil for too much output; otherwise the exit code decides.
         return try? child.output?.receiveAll(limit: maxOutput)
     }
 }

@@ -1,6 +1,6 @@
 import Base
 
-/// A number of places that tasks take in the order in which they come.
+/// A fair semaphore: tasks enter in order of arrival.
 final class Places: Sendable {
     private struct State {
         var free: Int

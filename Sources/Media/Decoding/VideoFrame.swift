@@ -2,23 +2,23 @@ import Base
 import Glibc
 import Posix
 
-/// The first picture of a video, taken by `ffmpeg` where it is installed.
+/// Extracts the first picture of a video with `ffmpeg`, if installed.
 ///
-/// It gets the video in a file in memory (players must jump about in it), of which only what the first
-/// picture needs is filled: the start of the file, the index, the start of the pictures. It can read what
-/// the user can, and neither write nor reach the network (`Confinement`).
+/// ffmpeg gets the video as a file in memory, because players seek. Only the parts needed for the first picture are
+/// filled: the start of the file, the index and the start of the picture data. It can read the user's files, but
+/// neither write nor use the network (`Confinement`).
 struct VideoFrame: Sendable {
-    /// Path of ffmpeg, or nil.
+    /// The path of ffmpeg, or nil.
     let program: String?
     let timeout: Duration
 
-    /// It maps about 200 MB of libraries.
+    /// ffmpeg maps about 200 MB of libraries.
     private static let confinement = Confinement(maxMemory: 1 << 30, maxSeconds: 10)
     private static let maxFrameBytes = 4 << 20
     private static let startBytes: UInt64 = 4 << 20
     private static let maxIndexBytes: UInt64 = 8 << 20
 
-    /// As PNG, at most 640 pixels wide and high; nil when there is none to be had.
+    /// Returns a PNG of at most 640 by 640 pixels, or nil if there is none.
     func png(size: UInt64, _ content: @escaping SharedContent) async -> [UInt8]? {
         guard let program,
             let video = try? await ThreadPool.shared.run({ try Self.inMemory(size, content) })
@@ -39,7 +39,7 @@ struct VideoFrame: Sendable {
     private static func arguments(container: String) -> [String] {
         [
             "-nostdin", "-loglevel", "quiet", "-threads", "1",
-            // The container is said and nothing but this file opened, so that no list of other files is followed.
+            // Fix the container and allow only this file, so that playlists cannot open other files.
             "-protocol_whitelist", "file", "-f", container, "-i", "/dev/stdin",
             "-map", "0:v:0", "-frames:v", "1",
             "-vf", "scale=min(640\\,iw):min(640\\,ih):force_original_aspect_ratio=decrease",
@@ -66,7 +66,7 @@ struct VideoFrame: Sendable {
         for box in ["moov", "mdat"] {
             guard let range = try MovieFile.box(box, in: 0..<size, content) else { return nil }
             let maxBytes = box == "moov" ? maxIndexBytes : startBytes
-            // With its header, of at most 16 bytes.
+            // Including the box header of at most 16 bytes.
             let start = range.lowerBound - min(range.lowerBound, 16)
             try copy(start..<min(range.upperBound, range.lowerBound + maxBytes))
         }
