@@ -1,9 +1,9 @@
 import Base
 
-/// How programs write the path of a file as a URI. A thumbnail is found by the letters of that URI, so it matters
-/// which characters each of them encodes (seen with GLib 2.74 and Qt 5.15).
+/// The spelling of a file's path as a URI. Thumbnails are found by the exact URI, so each program's choice of encoded
+/// characters matters (GLib 2.74 and Qt 5.15).
 public enum FileURI: CaseIterable, Sendable {
-    /// `g_filename_to_uri`: GNOME, Xfce and whatever else stands on GLib.
+    /// `g_filename_to_uri`: GNOME, Xfce and other GLib programs.
     case glib
     /// `QUrl::fromLocalFile`, `toEncoded`: KDE.
     case qt
@@ -14,13 +14,12 @@ public enum FileURI: CaseIterable, Sendable {
     private static let ofQt = PercentEncoding.Unescaped(common + ";[]")
     private static let ofGLib = PercentEncoding.Unescaped(common)
 
-    /// - Parameter path: absolute. Its bytes are those of the names, whatever they are.
+    /// - Parameter path: The absolute path in raw bytes.
     public func text(of path: [UInt8]) -> String {
         "file://" + PercentEncoding.encode(path, except: self == .qt ? Self.ofQt : Self.ofGLib)
     }
 
-    /// The ways to write this path that differ: one for most, both for the others. Qt opens no names that are not
-    /// UTF-8.
+    /// Returns the distinct spellings of a path: one for most, two for the others. Qt opens only UTF-8 names.
     public static func spellings(of path: [UInt8]) -> [(spelling: FileURI, text: String)] {
         let glib = (FileURI.glib, FileURI.glib.text(of: path))
         guard path.contains(where: { onlyQt.contains($0) }),

@@ -1,13 +1,13 @@
 import Glibc
 import Posix
 
-/// A name in a folder, with what the folder itself says of it: no file is looked at.
+/// A name in a folder, with information from readdir(3) only.
 struct FolderEntry {
     var name: String
-    /// It is a symbolic link, or the folder does not say.
+    /// Whether it is a symbolic link, or of unknown type.
     var mayBeLink: Bool
 
-    /// Without `.` and `..`, in no order.
+    /// Returns all entries except `.` and `..`, unordered.
     static func all(in folder: OpenFile) throws(SystemError) -> [FolderEntry] {
         let copy = try check("read a folder") { openat(folder.descriptor, ".", O_RDONLY | O_CLOEXEC) }
         guard let stream = fdopendir(copy) else {

@@ -1,14 +1,14 @@
 import Base
 import Cryptography
 
-/// The one link through which all links of a mount lead: `thumbnails/.chatfs-…`, into the mount itself.
+/// The link through which all thumbnail links of a mount lead: `thumbnails/.chatfs-…`, pointing into the mount.
 ///
-/// So the many are short, however long the path of the mount is. Of 60 bytes and more a link needs a block on the disk
-/// (ext4), which takes ten times as long to make and a hundred times to remove.
+/// It keeps the thumbnail links short for any mountpoint. From 60 bytes on, a link needs its own block (ext4), which
+/// makes creating ten times and deleting a hundred times slower.
 struct MountLink {
-    /// Of the mount.
+    /// The path of the mount.
     let mountpoint: String
-    /// In the folder of the thumbnail cache.
+    /// The name in the thumbnail cache folder.
     let name: String
     private let start: String
 
@@ -21,19 +21,19 @@ struct MountLink {
         start = "../\(name)/"
     }
 
-    /// What is called so and leads there; nil when it is something else.
+    /// Parses a link. Returns nil if name or target belong to another link.
     init?(name: String, target: String) {
         guard name.hasPrefix(Self.mark), target.endsWithBytes(of: Self.folder) else { return nil }
         self.init(mountpoint: String(decoding: target.utf8.dropLast(Self.folder.utf8.count), as: UTF8.self))
         guard self.name == name else { return nil }
     }
 
-    /// Where it leads.
+    /// The target of the link.
     var target: String { mountpoint + Self.folder }
 
-    /// Where the link to a thumbnail leads, seen from the folder of its size.
+    /// Returns the target of a thumbnail link, relative to the folder of its size.
     func target(of place: ThumbnailPlace) -> String { "\(start)\(place.size.rawValue)/\(place.fileName)" }
 
-    /// Whether a link leads through this one.
+    /// Returns whether a link leads through this one.
     func isUsed(by target: String) -> Bool { target.utf8.starts(with: start.utf8) }
 }

@@ -3,12 +3,11 @@ import CLinux
 import Glibc
 import Posix
 
-/// The desktop's thumbnail cache of this user, as far as the files of one mount are concerned (Thumbnail Managing
-/// Standard, freedesktop.org).
+/// The user's thumbnail cache, for the files of one mount (Thumbnail Managing Standard, freedesktop.org).
 ///
-/// What is offered there is only symbolic links into the mount, so nothing decrypted lies on a disk. Nothing is
-/// touched but links that lead into a mount of ours, and thumbnails of its files; everything is reached by descriptor,
-/// and no link is followed below the folder. All calls block.
+/// Offers thumbnails only as symbolic links into the mount, so nothing decrypted is stored on disk. Changes only links
+/// into our mounts and thumbnails of their files. Accesses everything by descriptor and follows no links below the
+/// folder. All calls block.
 public struct ThumbnailFolder: Sendable {
     private let directory: OpenFile
     /// Absolute, without symbolic links.
@@ -17,9 +16,9 @@ public struct ThumbnailFolder: Sendable {
 
     /// A file of the mount.
     public struct Entry: Sendable {
-        /// Below the mountpoint, without a slash in front.
+        /// The path relative to the mountpoint.
         public var path: [UInt8]
-        /// Tells it from the others of the mount.
+        /// Identifies the file within the mount.
         public var number: UInt64
 
         public init(path: [UInt8], number: UInt64) {
@@ -28,10 +27,9 @@ public struct ThumbnailFolder: Sendable {
         }
     }
 
-    /// Opens the folder, making it when it is missing. To be called before anything is mounted, so that its path does
-    /// not lead through the mount itself.
-    /// - Parameter path: may be a link of the user's.
-    /// - Throws: EPERM for one of somebody else; where it cannot be opened or made.
+    /// Opens the folder, or creates it. Call this before mounting, so that the path does not lead through the mount.
+    /// - Parameter path: The path of the folder. It may be a symbolic link of the user.
+    /// - Throws: EPERM for another user's folder; other errors of opening or creating it.
     public init(path: String, mountpoint: String) throws(SystemError) {
         if mkdir(path, 0o700) != 0, errno == ENOENT {
             mkdir(path.parentPath, 0o700)
@@ -39,7 +37,7 @@ public struct ThumbnailFolder: Sendable {
         }
         directory = try OpenFile(path, flags: O_RDONLY | chatfs_o_directory)
         guard try directory.status().st_uid == geteuid() else {
-            throw SystemError(code: EPERM, operation: "use a thumbnail cache of somebody else")
+            throw SystemError(code: EPERM, operation: "use another user's thumbnail cache")
         }
         self.mountpoint = mountpoint
         mountLink = MountLink(mountpoint: mountpoint)
@@ -48,7 +46,7 @@ public struct ThumbnailFolder: Sendable {
     // MARK: - Offering
 
     /// Links the thumbnails of files, in every size and spelling.
-    /// - Throws: why the first one could not be linked; those after it are not.
+    /// - Throws: The first error. Later files are not linked.
     public func offer(_ entries: [Entry]) throws(SystemError) {
         guard !entries.isEmpty else { return }
         try link(mountLink.name, to: mountLink.target, in: directory, instead: { _ in true })
@@ -66,11 +64,11 @@ public struct ThumbnailFolder: Sendable {
         }
     }
 
-    /// - Parameter isOlder: whether a link to this may give way.
+    /// - Parameter isOlder: Returns whether a link with this target may be replaced.
     private func link(
         _ name: String, to target: String, in folder: OpenFile, instead isOlder: (String) -> Bool
     ) throws(SystemError) {
-        // Twice: what has the name is an older link of ours, or what a thumbnailer made of this very file.
+        // Twice: the name may belong to an older link of ours, or to a thumbnailer's file for this very file.
         for _ in 0..<2 {
             if symlinkat(target, folder.descriptor, name) == 0 { return }
             guard errno == EEXIST else {
@@ -83,9 +81,8 @@ public struct ThumbnailFolder: Sendable {
         }
     }
 
-    /// Takes away what there is of files that are gone, or have another name now: links, thumbnails that others made,
-    /// and their marks that they could not.
-    /// - Throws: why the first one could not be removed; those after it stay.
+    /// Deletes links, other programs' thumbnails and failure marks of files that were deleted or renamed.
+    /// - Throws: The first error. Later files stay.
     public func withdraw(_ paths: [[UInt8]]) throws(SystemError) {
         let names = paths.flatMap { FileURI.spellings(of: absolute($0)).map { ThumbnailName(uri: $0.text) } }
         for folder in try folders() {
@@ -98,8 +95,8 @@ public struct ThumbnailFolder: Sendable {
         }
     }
 
-    /// Takes away the marks that programs failed with these files, so that they try again.
-    /// - Throws: as `withdraw`.
+    /// Deletes programs' failure marks for these files, so that they try again.
+    /// - Throws: The errors of `withdraw`.
     public func removeFailures(_ paths: [[UInt8]]) throws(SystemError) {
         let folders = try failureFolders()
         guard !folders.isEmpty else { return }
@@ -115,12 +112,12 @@ public struct ThumbnailFolder: Sendable {
 
     // MARK: - Sweeping
 
-    /// A mountpoint of which something may be here.
+    /// A mountpoint with possible traces in the cache.
     public struct Traces: Sendable {
         public var mountpoint: String
-        /// Thumbnails that were written since (seconds since 1970) are asked whose they are; nil: none.
+        /// Thumbnails written since then (seconds since 1970) are checked by content; nil means none.
         public var since: Int64?
-        /// Whether those that are called after known paths are looked for.
+        /// Whether to search for thumbnails of known paths.
         public var isLookedForByName: Bool
 
         public init(mountpoint: String, since: Int64?, isLookedForByName: Bool) {
@@ -130,19 +127,18 @@ public struct ThumbnailFolder: Sendable {
         }
     }
 
-    /// Takes away all that is of some mounts: links into them, and the thumbnails of their files that others made.
+    /// Deletes all traces of some mounts: links into them, and other programs' thumbnails of their files.
     ///
-    /// A user may have a hundred thousand thumbnails, so only names are read: of links where they lead, and of files
-    /// whether they are called after a known path. What was written while something was mounted is looked into as
-    /// well, since its file may be gone and its name forgotten.
+    /// A user may have 100,000 thumbnails, so this reads only link targets and file names and compares them with known
+    /// paths. Files written while a mount existed are also opened, because the path may be forgotten.
     ///
-    /// - Parameter paths: calls what it is given with every known path below the mountpoints.
-    /// - Throws: as `withdraw`, and where a folder cannot be read.
+    /// - Parameter paths: Calls its argument with every known path below the mountpoints.
+    /// - Throws: The errors of `withdraw`, and errors of reading a folder.
     public func sweep(
         _ traces: [Traces], paths: ((_ path: [UInt8]) -> Void) -> Void
     ) throws(SystemError) {
         let mountLinks = traces.map { MountLink(mountpoint: $0.mountpoint) }
-        // With it all that lead through it lead nowhere.
+        // All links through it become dangling.
         for link in mountLinks where linkTarget(link.name, in: directory) != nil {
             try remove(link.name, in: directory)
         }
@@ -171,7 +167,7 @@ public struct ThumbnailFolder: Sendable {
         }
     }
 
-    /// Removes what shows by itself whose it is. Answers the names of the files that are left.
+    /// Deletes entries that identify themselves. Returns the names of the remaining files.
     private func sweep(
         _ folder: OpenFile, of traces: [Traces], through mountLinks: [MountLink]
     ) throws(SystemError) -> Set<ThumbnailName> {
@@ -190,8 +186,8 @@ public struct ThumbnailFolder: Sendable {
         return present
     }
 
-    /// Where mounts are, or were, whose previews are offered here.
-    /// - Throws: where the folder cannot be read.
+    /// Returns the mountpoints, current or former, with links in the cache.
+    /// - Throws: An error if the folder cannot be read.
     public func mountpoints() throws(SystemError) -> [String] {
         try FolderEntry.all(in: directory).compactMap { entry in
             guard entry.mayBeLink, let target = linkTarget(entry.name, in: directory) else { return nil }
@@ -199,7 +195,7 @@ public struct ThumbnailFolder: Sendable {
         }
     }
 
-    /// Whether a file was written while something was mounted, of a file in it.
+    /// Returns whether a file is a thumbnail of a mount's file, written while it was mounted.
     private func isWritten(
         _ name: String, in folder: OpenFile, by traces: [Traces]
     ) throws(SystemError) -> Bool {
@@ -220,7 +216,7 @@ public struct ThumbnailFolder: Sendable {
 
     // MARK: - Folders
 
-    /// Those that there are: of each size, and with the marks of each program that something failed.
+    /// Returns the existing folders: of each size, and of each program's failure marks.
     private func folders() throws(SystemError) -> [OpenFile] {
         var folders: [OpenFile] = []
         for size in ThumbnailSize.allCases { folders += Self.folder(size.folderName, in: directory) }
@@ -235,14 +231,14 @@ public struct ThumbnailFolder: Sendable {
         return folders
     }
 
-    /// None where it is missing, or a link.
+    /// Returns an empty array for missing folders and links.
     private static func folder(_ name: String, in directory: OpenFile) -> [OpenFile] {
         let folder = try? OpenFile(
             name, flags: O_RDONLY | chatfs_o_directory | chatfs_o_nofollow, in: directory)
         return folder.map { [$0] } ?? []
     }
 
-    /// Where a link leads; nil for what is none.
+    /// Returns the target of a link, or nil for other entries.
     private func linkTarget(_ name: String, in folder: OpenFile) -> String? {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
             guard let start = buffer.baseAddress else { return nil }

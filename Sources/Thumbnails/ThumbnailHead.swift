@@ -1,16 +1,15 @@
 import Base
 
-/// The URI that a thumbnail says it belongs to. Written by others: whatever the bytes are, nothing but no answer comes
-/// of them.
+/// Reads the URI from another program's thumbnail. Handles any bytes.
 enum ThumbnailHead {
-    /// Programs write their texts in front of the pixels.
+    /// Programs write texts before the pixels.
     static let length = 16 << 10
 
     private static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
     private static let keyword = Array("Thumb::URI".utf8) + [0]
 
-    /// The value of its text `Thumb::URI` (tEXt), nil when there is none in these first bytes of the file. KDE packs
-    /// long texts (zTXt), which are not read.
+    /// Returns the value of the text `Thumb::URI` (tEXt), or nil if it is not in these first bytes. Does not read KDE's
+    /// compressed texts (zTXt).
     static func uri(_ bytes: [UInt8]) -> [UInt8]? {
         guard bytes.starts(with: signature) else { return nil }
         var rest = bytes[signature.count...]

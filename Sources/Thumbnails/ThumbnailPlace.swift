@@ -1,6 +1,6 @@
-/// A thumbnail of a file of the mount: which file, how large, and for whom.
+/// A thumbnail of a file of the mount: the file, the size and the URI spelling.
 public struct ThumbnailPlace: Hashable, Sendable {
-    /// Tells the file from the others of the mount.
+    /// Identifies the file within the mount.
     public var entry: UInt64
     public var size: ThumbnailSize
     public var spelling: FileURI
@@ -16,7 +16,7 @@ public struct ThumbnailPlace: Hashable, Sendable {
 
     public var fileName: String { String(entry) + (spelling == .glib ? Self.ending : Self.qtEnding) }
 
-    /// What lies in the folder of a size under this name.
+    /// Parses a name in the folder of a size.
     public init?(fileName: String, size: ThumbnailSize) {
         let spelling: FileURI = fileName.hasSuffix(Self.qtEnding) ? .qt : .glib
         let ending = spelling == .glib ? Self.ending : Self.qtEnding
@@ -24,7 +24,7 @@ public struct ThumbnailPlace: Hashable, Sendable {
             return nil
         }
         self.init(entry: entry, size: size, spelling: spelling)
-        // One name each.
+        // Accept only the canonical name.
         guard self.fileName == fileName else { return nil }
     }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Thumbnails
 
-@Suite("Previews are offered on a thread of their own")
+@Suite("Offering thumbnails")
 struct DesktopThumbnailsTests {
     private let files: TemporaryFolder
     private let desktop: DesktopThumbnails
@@ -26,7 +26,7 @@ struct DesktopThumbnailsTests {
         }
     }
 
-    @Test("many of them, but what is not there when its turn comes; then what is gone goes")
+    @Test("existing entries are linked and later withdrawn")
     func inTurn() async throws {
         await offer(0..<1_000)
         #expect(try files.names(in: "thumbnails/normal").count == 500)
@@ -46,7 +46,7 @@ struct DesktopThumbnailsTests {
         #expect(try files.names(in: "thumbnails/normal").isEmpty)
     }
 
-    @Test("after the end of a mount, and where they cannot be made, none are, and nobody waits")
+    @Test("stopping and errors end offering without waits")
     func stopped() async throws {
         try files.write([], to: "thumbnails/normal")
         await offer(0..<1_000)

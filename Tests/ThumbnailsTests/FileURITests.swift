@@ -2,11 +2,11 @@ import Testing
 
 @testable import Thumbnails
 
-@Suite("The URI of a file, by which its thumbnail is found")
+@Suite("File URIs")
 struct FileURITests {
-    /// What g_filename_to_uri of GLib 2.74 and QUrl::fromLocalFile(…).toEncoded() of Qt 5.15 answer.
+    /// Results of g_filename_to_uri (GLib 2.74) and QUrl::fromLocalFile(…).toEncoded() (Qt 5.15).
     @Test(
-        "is written as GLib and Qt write it",
+        "URIs match GLib and Qt",
         arguments: [
             ("/a b/c.jpg", "file:///a%20b/c.jpg", nil),
             ("/100%/%41?#.jpg", "file:///100%25/%2541%3F%23.jpg", nil),
@@ -23,14 +23,14 @@ struct FileURITests {
         #expect(spellings.dropFirst().map(\.text) == (qt.map { [$0] } ?? []))
     }
 
-    @Test("of a name that is no UTF-8 is written byte by byte, and not at all for Qt, which cannot open it")
+    @Test("other names than UTF-8 have no Qt spelling")
     func invalid() {
         let spellings = FileURI.spellings(of: Array("/a;".utf8) + [0xFF, 0xC3])
         #expect(spellings.map(\.text) == ["file:///a%3B%FF%C3"])
     }
 
     /// The example of the Thumbnail Managing Standard.
-    @Test("makes the name that the standard says")
+    @Test("thumbnail names match the standard")
     func name() {
         let name = ThumbnailName(uri: "file:///home/jens/photos/me.png")
         #expect(name.fileName == "c6ee772d9e49320e97ec29a7eb5b1697.png")
@@ -40,7 +40,7 @@ struct FileURITests {
         }
     }
 
-    @Test("what lies in the mount has one name each")
+    @Test("thumbnail places have one name each")
     func places() throws {
         for size in ThumbnailSize.allCases {
             for spelling in FileURI.allCases {

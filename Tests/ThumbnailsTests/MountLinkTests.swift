@@ -3,10 +3,10 @@ import Testing
 
 @testable import Thumbnails
 
-@Suite("The one link into a mount through which all of its previews lead")
+@Suite("Mount links")
 struct MountLinkTests {
     @Test(
-        "is called after its mount, and says which it is",
+        "a mount link is named after its mount",
         arguments: ["/mnt", "/home/ann/Chats", "/", "/a b/ü", "/a/.chatfs/thumbnails"])
     func names(mountpoint: String) throws {
         let link = MountLink(mountpoint: mountpoint)
@@ -16,7 +16,7 @@ struct MountLinkTests {
         #expect(MountLink(mountpoint: mountpoint + "/").name != link.name)
     }
 
-    @Test("what is called otherwise, or leads elsewhere, is none of ours")
+    @Test("other names and targets are foreign links")
     func strangers() {
         let link = MountLink(mountpoint: "/mnt")
         for (name, target) in [
@@ -29,7 +29,7 @@ struct MountLinkTests {
     }
 
     @Test(
-        "a link to a preview leads through it, in each size and spelling, and is short however long the mount's path is"
+        "thumbnail links lead through it and are short"
     )
     func previews() {
         let link = MountLink(mountpoint: "/" + String(repeating: "long", count: 60))

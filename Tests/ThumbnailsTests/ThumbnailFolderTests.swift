@@ -22,7 +22,7 @@ struct ThumbnailFolderTests {
         .init(path: Array(path.utf8), number: number)
     }
 
-    /// Path of what stands for a file of the mount.
+    /// The path of the thumbnail of a mount's file.
     private func path(
         _ path: String, in folder: String = "normal", at mountpoint: String = mountpoint,
         spelling: FileURI = .glib
@@ -43,7 +43,7 @@ struct ThumbnailFolderTests {
         return lstat(path, &status) == 0
     }
 
-    /// A thumbnail as a program writes it, of some file.
+    /// A thumbnail of a file, as other programs write it.
     private func png(of path: String) -> [UInt8] {
         let text = Array("Thumb::URI".utf8) + [0] + Array(FileURI.glib.text(of: Array(path.utf8)).utf8)
         let count = UInt32(text.count)
@@ -67,7 +67,7 @@ struct ThumbnailFolderTests {
         }
     }
 
-    @Test("gets links in every size, in folders for the user alone")
+    @Test("offer links every size in private folders")
     func offering() throws {
         try folder.offer([entry("bob/a b.jpg", 1034), entry("bob/c;.jpg", 1035)])
         for size in ThumbnailSize.allCases {
@@ -89,9 +89,9 @@ struct ThumbnailFolderTests {
         }
     }
 
-    /// Of 60 bytes and more a link takes a block of its own on ext4.
+    /// From 60 bytes on, a link takes its own block on ext4.
     @Test(
-        "gets short links, wherever the mount is",
+        "links are short for any mountpoint",
         arguments: ["/a", "/home/" + String(repeating: "long/", count: 200)])
     func short(mountpoint: String) {
         let link = MountLink(mountpoint: mountpoint)
@@ -104,13 +104,13 @@ struct ThumbnailFolderTests {
         #expect(MountLink(name: link.name + "0", target: link.target) == nil)
     }
 
-    @Test("what stands for the same file already gives way, a link of others does not")
+    @Test("offer replaces thumbnails but not foreign links")
     func replacing() throws {
         try write(png(of: "\(Self.mountpoint)/bob/a.jpg"), at: path("bob/a.jpg"))
         try write([], at: path("other"))
         try check("link") { symlink("/somewhere/else.png", path("bob/b.jpg")) }
         try folder.offer([entry("bob/a.jpg", 1), entry("bob/b.jpg", 2)])
-        // Once more, and with another number.
+        // Again, with another number.
         try folder.offer([entry("bob/a.jpg", 1)])
         #expect(target(path("bob/a.jpg"))?.hasSuffix("/128/1.png") == true)
         try folder.offer([entry("bob/a.jpg", 3)])
@@ -119,7 +119,7 @@ struct ThumbnailFolderTests {
         #expect(isThere(path("other")))
     }
 
-    @Test("loses all of a file that is gone: links, what thumbnailers made, and their marks")
+    @Test("withdraw deletes links, thumbnails and failure marks")
     func withdrawing() throws {
         try folder.offer([entry("bob/a[1].jpg", 1), entry("bob/b.jpg", 2)])
         try write(png(of: "x"), at: path("bob/c.jpg", in: "large"))
@@ -133,7 +133,7 @@ struct ThumbnailFolderTests {
         #expect(isThere(path("bob/d.jpg")))
     }
 
-    @Test("loses the marks of a file that is here now, and nothing else of it")
+    @Test("removeFailures deletes only failure marks")
     func retrying() throws {
         try folder.removeFailures([Array("bob/a;.jpg".utf8)])
         try folder.offer([entry("bob/a;.jpg", 1)])
@@ -148,7 +148,7 @@ struct ThumbnailFolderTests {
         #expect(try files.names(in: ".cache/thumbnails/normal").count == 2)
     }
 
-    @Test("is swept of links into the mount, whatever they are called, and of nothing else")
+    @Test("sweep deletes all links into the mount")
     func sweepingLinks() throws {
         try folder.offer([entry("bob/a.jpg", 1)])
         let stale = files.path(".cache/thumbnails/normal/stale")
@@ -166,7 +166,7 @@ struct ThumbnailFolderTests {
         #expect(try folder.mountpoints().isEmpty)
     }
 
-    @Test("is swept of what thumbnailers made of known files, marks included, without a look at the others")
+    @Test("sweep deletes thumbnails of known paths")
     func sweepingByName() throws {
         let ours = [
             path("bob/a.jpg"), path("bob/b;.jpg", in: "x-large", spelling: .qt),
@@ -182,7 +182,7 @@ struct ThumbnailFolderTests {
         for file in others { #expect(isThere(file), "\(file)") }
     }
 
-    @Test("is swept of what was written meanwhile of files whose names are forgotten")
+    @Test("sweep deletes recent thumbnails by content")
     func sweepingByContent() throws {
         let now = Int64(time(nil))
         let ours = files.path(".cache/thumbnails/normal/any.png")
@@ -198,7 +198,7 @@ struct ThumbnailFolderTests {
         for (_, file) in others { #expect(isThere(file), "\(file)") }
     }
 
-    @Test("links below it are never followed, nor is what is no file opened")
+    @Test("links and special files are not followed")
     func hostileCache() throws {
         let outside = try files.makeFolder("outside")
         let name = ThumbnailName(uri: FileURI.glib.text(of: Array("\(Self.mountpoint)/bob/a.jpg".utf8)))
@@ -216,7 +216,7 @@ struct ThumbnailFolderTests {
         #expect(try files.names(in: ".cache/thumbnails/large").count == 3)
     }
 
-    @Test("may be a link of the user's, and is not somebody else's")
+    @Test("the folder may be a link but must be the user's")
     func whose() throws {
         let real = try files.makeFolder("real")
         try check("link") { symlink(real, files.path("link")) }
@@ -234,7 +234,7 @@ struct ThumbnailFolderTests {
         }
     }
 
-    @Test("bytes of others that are no thumbnail, or end early, belong to nobody")
+    @Test("invalid thumbnails are left alone")
     func damagedHeads() {
         let whole = png(of: "/mnt/Chats/bob/a.jpg")
         #expect(

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Thumbnails
 
-@Suite("The URI that a thumbnail of others says it belongs to")
+@Suite("URIs in foreign thumbnails")
 struct ThumbnailHeadTests {
     private static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
 
-    /// A chunk of a PNG; nobody checks its sum.
+    /// A chunk of a PNG without a valid checksum.
     private static func chunk(_ kind: String, _ data: [UInt8], length: UInt32? = nil) -> [UInt8] {
         let length = length ?? UInt32(data.count)
         return [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: length >> $0) } + Array(kind.utf8) + data + [
@@ -25,7 +25,7 @@ struct ThumbnailHeadTests {
         ThumbnailHead.uri(signature + parts.joined()).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test("is the first text of that name before the pixels, whatever stands around it")
+    @Test("the first text before the pixels counts")
     func found() {
         #expect(
             Self.uri(Self.header, Self.text("Thumb::URI", "file:///a"), Self.chunk("IDAT", [1]))
@@ -38,7 +38,7 @@ struct ThumbnailHeadTests {
         #expect(Self.uri(Self.text("Thumb::URI", "")) == "")
     }
 
-    @Test("behind the pixels, under another name, or in another kind of chunk it is none")
+    @Test("other chunks and later texts are ignored")
     func none() {
         let text = Self.text("Thumb::URI", "file:///a")
         #expect(Self.uri(Self.header, Self.chunk("IDAT", [1]), text) == nil)
@@ -53,20 +53,20 @@ struct ThumbnailHeadTests {
         #expect(ThumbnailHead.uri(Array("GIF89a..".utf8) + text) == nil)
     }
 
-    @Test("a length that goes beyond the bytes, by one or by all that fits, ends the search")
+    @Test("lengths beyond the end stop the search")
     func lengths() {
         let text = Self.text("Thumb::URI", "x")
         #expect(Self.uri(Self.chunk("abcd", [1, 2]), text) == "x")
         for length in [UInt32(3), 2 + UInt32(text.count) + 1, .max, 0x8000_0000] {
             #expect(Self.uri(Self.chunk("abcd", [1, 2], length: length), text) == nil, "\(length)")
         }
-        // Cut off anywhere within the text it is not there; at its end it is.
+        // It is missing if truncated inside the text, and present at its end.
         let whole = Self.signature + text
         for count in whole.indices { #expect(ThumbnailHead.uri(Array(whole[..<count])) == nil) }
         #expect(ThumbnailHead.uri(whole) == Array("x".utf8))
     }
 
-    @Test("whatever the bytes are, there is an answer")
+    @Test("any bytes are handled")
     func random() {
         var random = SeededGenerator(state: 4)
         let whole =
