@@ -6,8 +6,8 @@ import Glibc
 /// XChaCha20-Poly1305 over single records: HChaCha20 from libsodium, the rest from OpenSSL, which is twice as fast.
 /// Without AES instructions it takes a quarter of the time of AES-256-GCM.
 ///
-/// Its nonce is long enough to be random. It never repeats, whatever happens to processes, copies and restored files.
-/// One thread at a time.
+/// Its nonce is long enough to be random, so it never repeats after kills, copies and restored files. One thread at a
+/// time.
 public final class RecordCipher {
     public static let nonceLength = 24
     static let tagLength = 16

@@ -103,7 +103,7 @@ public struct X448Key: Sendable {
         var key: OpaquePointer?
         let isLoaded = rawValue.withUnsafeBytes { secret in
             publicKey.rawValue.withUnsafeBytes { open in
-                // OpenSSL only reads what the parameters point to.
+                // OpenSSL only reads the parameters' memory.
                 var halves = [
                     Self.parameter(secretName, secret), Self.parameter(openName, open),
                     OSSL_PARAM_construct_end(),
