@@ -64,7 +64,8 @@ final class FileOpener: Sendable {
             }
         case .messageLog(let chat):
             guard !writes else { return .refused(.notPermitted) }
-            callers.whenSeen(by: thread) { [user] in user.notify(.openedLog(chat)) }
+            let opening = ItemOpening(flags: flags, name: node.name, folder: node.folder, size: 0)
+            callers.whenSeen(by: thread, opening) { [user] in user.notify(.openedLog(chat)) }
             return .done(handles.add(node, MessageLogSource(chat, in: core)))
         case .marker:
             guard !writes else { return .refused(.notPermitted) }

@@ -62,7 +62,9 @@ enum ReadCommand {
                     // Without notifications nothing is counted, and nothing can be marked.
                     _ = try? client.ask(ProgramRequest(.markRead, chat: chat.reference.description))
                     guard follows, !stop.isRequested, !Terminal.hasLostItsReader else { return }
-                    while try !log.hasGrown(), !stop.isRequested, !Terminal.hasLostItsReader { usleep(500_000) }
+                    while try !log.hasGrown(), !stop.isRequested, !Terminal.hasLostItsReader {
+                        usleep(500_000)
+                    }
                 }
             }
         }

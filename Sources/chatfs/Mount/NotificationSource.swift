@@ -100,7 +100,8 @@ struct NotificationSource: Sendable {
     private func file(_ item: ChatItem) -> NotifiedFile? {
         guard let file = item.file else { return nil }
         return NotifiedFile(
-            .item(item.id), in: item.chat, named: name(of: item.chat), name: lister.knownName(of: item.id) ?? file.name,
+            .item(item.id), in: item.chat, named: name(of: item.chat),
+            name: lister.knownName(of: item.id) ?? file.name,
             sender: item.direction == .received ? item.chat.told(sender: item.sender) : "",
             caption: item.content.text, kind: Self.kind(of: item.content), hasPreview: item.hasPreview)
     }
