@@ -23,7 +23,7 @@ public struct Configuration: Sendable {
         public var name: String
         /// Absolute.
         public var mountpoint: String
-        /// Values of options by their names. A flag has the value "".
+        /// Values of options by their names. A flag that is true has the value "", one that is false has none.
         public var options: [String: [String]]
         public var chats: [Chat]
         public var line: Int
@@ -53,8 +53,8 @@ public struct Configuration: Sendable {
     /// - Parameter path: absolute.
     public func mount(at path: String) -> Mount? { mounts.first { $0.mountpoint == path } }
 
-    /// The options of a mount: its own, and those of every mount that it does not have.
+    /// The options of a mount: its own, and those of every mount that it does not have. None is without a value.
     public func options(of mount: Mount?) -> [String: [String]] {
-        common.merging(mount?.options ?? [:]) { _, own in own }
+        common.merging(mount?.options ?? [:]) { _, own in own }.filter { !$0.value.isEmpty }
     }
 }

@@ -88,15 +88,15 @@ public struct ConfigurationReader: Sendable {
         return result
     }
 
-    /// nil for a flag that is false, as if it was not given.
+    /// None for a flag that is false: it replaces one that is true for every mount.
     private func values(
         of option: Option, _ entry: TOMLValue.Entry, in place: String
-    ) throws(ConfigurationError) -> [String]? {
+    ) throws(ConfigurationError) -> [String] {
         guard let type = option.type else {
             guard case .boolean(let isSet) = entry.value.content else {
                 throw Self.wrong(entry.value.line, "\(place).\(entry.key) is true or false")
             }
-            return isSet ? [""] : nil
+            return isSet ? [""] : []
         }
         guard case .array(let elements) = entry.value.content else {
             return [try scalar(of: type, entry, in: place)]

@@ -26,7 +26,7 @@ enum ConfigurationAccess {
         #
         # [mounts.home]                # 'chatfs mount home'
         # mountpoint = "~/Chats"
-        # folders = "archive"
+        # previews = "none"
         #
         # [mounts.home.chats.Bob]      # a chat, by the name of its folder
         # mute = true

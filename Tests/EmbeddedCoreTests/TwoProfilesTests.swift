@@ -173,7 +173,7 @@ import Testing
         let chat = try await alice.chat(named: "bob")
         let error = await refusal { try await alice.send(message, to: chat) }
         #expect(error?.code == .file(.noRelay))
-        #expect(error?.sentence.contains("--relay") == true)
+        #expect(error?.sentence.contains("chatfs relay add") == true)
         #expect(access(message.source.path, F_OK) == 0)
         await alice.shutDown()
     }

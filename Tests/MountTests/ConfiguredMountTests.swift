@@ -6,6 +6,7 @@ import Testing
 @Suite("mounts of the configuration", .serialized)
 struct ConfiguredMountTests {
     private static func configure(_ mounts: CopyStage, _ text: String) throws -> [String: String] {
+        _ = try mounts.folder.makeFolder("config")
         _ = try mounts.folder.makeFolder("config/chatfs")
         try mounts.folder.write(Array(text.utf8), to: "config/chatfs/config.toml")
         return ["XDG_CONFIG_HOME": mounts.folder.path("config"), "HOME": mounts.folder.path("home")]
@@ -20,7 +21,7 @@ struct ConfiguredMountTests {
             [mount]
             cache-dir = "\(mounts.folder.path("cache"))"
             data = "\(mounts.folder.path("data"))"
-            delete = "me"
+            delete = "self"
             [mounts.ours]
             mountpoint = "\(mounts.folder.path("a"))"
             profile = "alice"

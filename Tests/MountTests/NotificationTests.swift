@@ -26,6 +26,13 @@ struct NotificationTests {
         }
     }
 
+    /// What mounts have noted as told, by profiles.
+    private static func told(_ mounts: TwoMounts) throws -> [[UInt8]] {
+        try mounts.folder.names(in: "data/profiles").sorted().map { profile in
+            (try? mounts.folder.read("data/profiles/\(profile)/notifications")) ?? []
+        }
+    }
+
     @Test("a file that arrives is told once, with who, what and its caption, without what the caption hides")
     func arrival() async throws {
         let desktop = try await NotificationDesktop.start()
@@ -332,8 +339,10 @@ struct NotificationTests {
                     """, mounts.path("bob/alice"),
                 ]))
         try await watch.line("that it watches")
+        let told = try Self.told(mounts)
         try mounts.write([1], to: "alice/bob/seen.txt")
         try await mounts.waitForFile("bob/alice/seen.txt")
+        try await wait(until: "it counts as told") { try Self.told(mounts) != told }
         #expect(mkdir(mounts.path("bob/folder"), 0o700) == -1)
         try await desktop.waitForOne("the refusal") { $0.body.contains("A folder here is a chat") }
         watch.send(SIGKILL)

@@ -84,7 +84,7 @@ struct ReadErrnoTests {
         try mounts.write(TwoMounts.bytes(600_000), to: "carol/bob/film.bin")
         try await wait(until: "it says what is missing") {
             try ExtendedAttribute.text("user.chatfs.error", of: mounts.path("carol/bob/film.bin"))?
-                .contains("--relay") == true
+                .contains("chatfs relay add") == true
         }
         #expect(try mounts.state("carol/bob/film.bin") == "queued")
         #expect(try await mounts.leave("carol") == .code(0))

@@ -93,6 +93,8 @@ struct VerifyTests {
             salvaged.ending == .code(1) && salvaged.errors.contains("The tag is wrong"), "\(salvaged.errors)")
         let (out, whole) = (try mounts.read("out.bin"), Self.bytes)
         #expect(out.count == whole.count && zip(out, whole).count { $0 != $1 } < 10)
+        // A mount would give its key to commands.
+        #expect(try await mounts.leave("bob") == .code(0))
         let locked = try await ChatFSProcess.run(
             salvage + [set, mounts.path("other.bin")], environment: ["CREDENTIALS_DIRECTORY": nil])
         #expect(locked.errors.contains("could not be unlocked"), "\(locked.errors)")

@@ -9,20 +9,11 @@ enum ConfigCommand {
     static let command = Command(
         "config", "Check, show or edit the configuration.",
         discussion: """
-            The file is ${XDG_CONFIG_HOME:-~/.config}/chatfs/config.toml. It has the options of 'chatfs mount' by their \
-            long names:
-
-                [mount]                  # of every mount
-                previews = "none"
-
-                [mounts.home]            # 'chatfs mount home'
-                mountpoint = "~/Chats"
-                relay = ["xftp://…@relay.example.org"]
-                folders = "archive"
-
-                [mounts.home.chats.Bob]  # of a chat, by the name of its folder
-                mute = true
-                keep = "all"
+            The file is ${XDG_CONFIG_HOME:-~/.config}/chatfs/config.toml, in TOML. Its table [mount] has options of every \
+            mount, by their long names without the dashes. [mounts.NAME] has those of the mount NAME, and its folder as \
+            mountpoint = "FOLDER"; 'chatfs mount NAME' mounts it. [mounts.NAME.chats.CHAT] has rules of a chat, by the name of \
+            its folder: mute = true, keep = "all" (never, media), and the options of 'chatfs keep set'. 'chatfs config edit' \
+            begins a new file with an example.
 
             The options of a mount replace those of every mount, and those of the command line replace both. A change \
             takes effect at the next mount.

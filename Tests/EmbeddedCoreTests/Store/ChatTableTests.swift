@@ -194,7 +194,7 @@ struct ChatTableTests {
             try [true, true, false, false, true].map { try tables.chats.setTakenOver($0, of: zoe) }
         }
         #expect(isNews == [true, false, true, false, true])
-        #expect(try chat(zoe).receivingProblem?.hasPrefix("Nothing comes") == true)
+        #expect(try chat(zoe).receivingProblem?.hasPrefix("No longer receiving") == true)
         try stage.change { try $0.chats.end(zoe, .left) }
         #expect(try chat(zoe).sendingProblem == nil && chat(zoe).receivingProblem == nil)
         #expect(try stage.change { try $0.chats.keys(of: 999) } == nil)
