@@ -57,11 +57,11 @@ struct BusFrameTests {
 
     @Test("notices round-trip and reject other bytes")
     func notices() {
-        for notice in [SystemNotice.metered(false), .metered(true), .sleeping, .awake] {
+        for notice in [SystemNotice.metered(false), .metered(true), .sleeping, .awake, .sessionLocked] {
             #expect(SystemNotice(encoded: notice.encoded) == notice)
             #expect(SystemNotice(encoded: notice.encoded + [0]) == nil || notice == .metered(false))
         }
-        for bytes in [[], [0], [0, 2], [1, 0], [2, 0], [3], [0, 0, 0]] as [[UInt8]] {
+        for bytes in [[], [0], [0, 2], [1, 0], [2, 0], [3, 0], [4], [0, 0, 0]] as [[UInt8]] {
             #expect(SystemNotice(encoded: bytes) == nil)
         }
     }

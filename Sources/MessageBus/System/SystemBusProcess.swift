@@ -82,11 +82,9 @@ struct SystemConversation: BusConversation {
             return ownerChanged(library.arguments(of: message))
         }
         if library.isSignal(message, Self.properties, "PropertiesChanged") {
-            if let loginService, library.sender(message) == loginService {
-                askLockedHint()
-            } else {
-                askMetered()
-            }
+            // One program may own both names.
+            if let loginService, library.sender(message) == loginService { askLockedHint() }
+            askMetered()
             return true
         }
         if library.isSignal(message, Self.session, "Lock") {
