@@ -139,22 +139,26 @@ public final class SystemWatch: Sendable {
         _ child: BusChild, _ wakeUp: WakeUp, _ watch: () -> SystemWatch?
     ) -> Bool {
         while true {
+            // Before anything is looked at: a later request ends the next wait.
+            wakeUp.clear()
+            do {
+                guard let watch = watch(), !watch.state.withLock({ $0.isStopped }) else { return false }
+                guard watch.exchange(child) else {
+                    watch.take(nil)
+                    return true
+                }
+            }
+            // Nothing waits in the buffer of the child now, not even behind its first frame.
             var requests = [
                 pollfd(fd: child.output.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
             ]
             poll(&requests, milliseconds: -1)
-            guard let watch = watch(), !watch.state.withLock({ $0.isStopped }) else { return false }
-            guard watch.exchange(child) else {
-                watch.take(nil)
-                return true
-            }
         }
     }
 
     /// Returns false if the process has ended.
     private func exchange(_ child: BusChild) -> Bool {
-        wakeUp.clear()
         let isReady = state.withLock { state in
             defer { state.isReady = false }
             return state.isReady
