@@ -9,6 +9,11 @@ import Testing
 struct TurnTests {
     private typealias Queue = TurnQueue<String, Int, String>
 
+    private static func begin(_ queue: inout Queue) throws -> Queue.Turn {
+        let turn = queue.begin()
+        return try #require(turn)
+    }
+
     private static func all(_ queue: inout Queue) -> [String] {
         var taken: [String] = []
         while let next = queue.next() { taken.append(next) }
@@ -50,6 +55,46 @@ struct TurnTests {
         #expect(queue.next() == "1.1" && queue.next() == "2.1")
         queue.append("2.2", of: 2, in: "a")
         #expect(queue.next() == "1.2" && queue.next() == "2.2")
+    }
+
+    @Test("a member whose turns cost little comes more often")
+    func cheapTurns() throws {
+        var queue = Queue()
+        for member in 1...100 { for _ in 0..<3 { queue.append("heavy", of: member, in: "a") } }
+        for _ in 0..<100 { queue.end(try Self.begin(&queue), cost: 500) }
+        for _ in 0..<20 {
+            let heavy = try Self.begin(&queue)
+            #expect(heavy.element == "heavy")
+            queue.end(heavy, cost: 500)
+            // It had a turn in this round already, and its absence earned nothing.
+            queue.append("light", of: 0, in: "a")
+            let light = try Self.begin(&queue)
+            #expect(light.element == "light")
+            queue.end(light, cost: 5)
+        }
+    }
+
+    @Test("a member that leaves does not lose its costs")
+    func leaving() throws {
+        var queue = Queue()
+        queue.append("heavy", of: 1, in: "a")
+        let heavy = try Self.begin(&queue)
+        for _ in 0..<10 { queue.append("other", of: 2, in: "a") }
+        queue.end(heavy, cost: 5)
+        queue.append("heavy", of: 1, in: "a")
+        let order = Self.all(&queue)
+        #expect(order.count == 11 && order.prefix(5).allSatisfy { $0 == "other" })
+    }
+
+    @Test("turns that overlap are charged to their members")
+    func overlapping() throws {
+        var queue = Queue()
+        for name in ["one", "two", "three"] { queue.append(name, of: name.count * 10 + 1, in: name) }
+        let turns = try (0..<3).map { _ in try Self.begin(&queue) }
+        #expect(queue.next() == nil)
+        for (cost, turn) in zip([UInt64(3), 2, 1], turns) { queue.end(turn, cost: cost) }
+        for turn in turns { queue.append(turn.element, of: turn.member, in: turn.group) }
+        #expect(Self.all(&queue) == ["three", "two", "one"])
     }
 
     @Test("a group with many members has no more turns than one with few")

@@ -1,19 +1,23 @@
 import Base
 
-/// Lets so many threads at once do something, and those that wait in turns of their members and groups (`TurnQueue`): a member
-/// with much to do delays no other by more than one turn each. For threads of our own only, since it blocks.
+/// Admits a limited number of threads at once. Waiting threads enter in turns of their groups and members (`TurnQueue`),
+/// charged by the time that each spends inside: a member with much to do delays a member with little by the rest of
+/// one turn. It blocks, so only our own threads may use it.
 public final class FairSemaphore<Group: Hashable & Sendable>: Sendable {
-    /// One who comes again and again, from one thread at a time.
+    /// A user of the semaphore, on one thread at a time.
     public final class Member: Sendable {
         fileprivate let group: Group
-        fileprivate let isCalled = Monitor(false)
+        fileprivate let called = Monitor<Turn?>(nil)
 
         public init(of group: Group) { self.group = group }
     }
 
+    fileprivate typealias Queue = TurnQueue<Group, ObjectIdentifier, Member>
+    fileprivate typealias Turn = Queue.Turn
+
     private struct State {
         var free: Int
-        var waiting = TurnQueue<Group, ObjectIdentifier, Member>()
+        var waiting = Queue()
     }
 
     private let state: Lock<State>
@@ -22,17 +26,19 @@ public final class FairSemaphore<Group: Hashable & Sendable>: Sendable {
     public init(count: Int) { state = Lock(State(free: count)) }
 
     /// Runs `body` in this member's turn. Not recursive.
-    /// - Throws: what `body` throws.
+    /// - Throws: the errors of `body`.
     public func withTurn<Result, Failure: Error>(
         of member: Member, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        enter(member)
-        defer { leave() }
+        let turn = enter(member)
+        let begin = ContinuousClock.now
+        defer { leave(turn, after: begin.duration(to: .now)) }
         return try body()
     }
 
-    private func enter(_ member: Member) {
-        let mayGoOn = state.withLock { state in
+    /// Returns the turn of a member that had to wait. Others are not charged: their turn delayed no thread.
+    private func enter(_ member: Member) -> Turn? {
+        let mayEnter = state.withLock { state in
             guard state.free == 0 else {
                 state.free -= 1
                 return true
@@ -40,20 +46,22 @@ public final class FairSemaphore<Group: Hashable & Sendable>: Sendable {
             state.waiting.append(member, of: ObjectIdentifier(member), in: member.group)
             return false
         }
-        guard !mayGoOn else { return }
-        member.isCalled.wait { isCalled in
-            defer { isCalled = false }
-            return isCalled ? true : nil
-        }
+        guard !mayEnter else { return nil }
+        return member.called.wait { called in called.take() }
     }
 
-    private func leave() {
-        let next = state.withLock { state in
-            let next = state.waiting.next()
+    private func leave(_ turn: Turn?, after time: Duration) {
+        let next: Turn? = state.withLock { state in
+            let (seconds, attoseconds) = time.components
+            if let turn {
+                state.waiting.end(
+                    turn, cost: UInt64(max(0, seconds * 1_000_000_000 + attoseconds / 1_000_000_000)))
+            }
+            let next = state.waiting.begin()
             if next == nil { state.free += 1 }
             return next
         }
-        next?.isCalled.change { $0 = true }
+        next?.element.called.change { $0 = next }
     }
 
     /// Members that wait. For tests.

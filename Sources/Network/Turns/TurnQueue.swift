@@ -1,18 +1,18 @@
-/// Elements of many members of many groups, taken out in turns: a group after the other, and within a group a member after
-/// the other, each one element at a time. The elements of one member keep their order.
+/// Elements of many members of many groups, taken out in turns. The group that used least is next, and within it the
+/// member that used least (`VirtualTimes`). The elements of one member keep their order.
 ///
-/// A member that had nothing waiting comes before those that always have something, once (flow queueing as in RFC 8290): after
-/// that it stands behind all others that wait, so no member gains by having little at a time. The same holds for groups.
+/// A member that had nothing waiting comes before those that always have something. A member whose turns cost little
+/// comes more often, so that a light user does not wait for a round of heavy ones.
 public struct TurnQueue<Group: Hashable & Sendable, Member: Hashable & Sendable, Element: Sendable>: Sendable
 {
-    private struct Members: Sendable {
-        var turns = Turns<Member>()
-        var elements: [Member: ElementQueue<Element>] = [:]
-        var count = 0
+    /// An element whose turn has begun.
+    public struct Turn: Sendable {
+        public let element: Element
+        let group: Group
+        let member: Member
     }
 
-    private var turns = Turns<Group>()
-    private var groups: [Group: Members] = [:]
+    private var groups = VirtualTimes<Group, VirtualTimes<Member, ElementQueue<Element>>>()
     /// Elements that wait.
     public private(set) var count = 0
 
@@ -21,63 +21,32 @@ public struct TurnQueue<Group: Hashable & Sendable, Member: Hashable & Sendable,
     public var isEmpty: Bool { count == 0 }
 
     public mutating func append(_ element: Element, of member: Member, in group: Group) {
-        turns.insert(group)
-        groups[group, default: Members()].turns.insert(member)
-        groups[group, default: Members()].elements[member, default: ElementQueue()].append(element)
-        groups[group]?.count += 1
+        groups.add(for: group, initial: VirtualTimes()) { members in
+            members.add(for: member, initial: ElementQueue()) { $0.append(element) }
+        }
         count += 1
     }
 
-    /// Takes the element whose turn it is; nil when none waits.
+    /// Takes the next element, or returns nil if none waits. Every turn costs the same.
     public mutating func next() -> Element? {
-        while let group = turns.next() {
-            guard var members = groups.removeValue(forKey: group), members.count > 0 else {
-                turns.leave(group)
-                continue
-            }
-            let element = Self.next(&members)
-            groups[group] = members
-            if element != nil { count -= 1 }
-            return element
-        }
-        return nil
+        guard let turn = begin() else { return nil }
+        end(turn, cost: 1)
+        return turn.element
     }
 
-    private static func next(_ members: inout Members) -> Element? {
-        while let member = members.turns.next() {
-            guard let element = members.elements[member]?.popFirst() else {
-                members.elements[member] = nil
-                members.turns.leave(member)
-                continue
-            }
-            members.count -= 1
-            return element
-        }
-        return nil
-    }
-}
-
-/// Whose turn it is. Newcomers come first, and then stand behind all others.
-private struct Turns<Key: Hashable & Sendable>: Sendable {
-    private var newcomers = ElementQueue<Key>()
-    private var others = ElementQueue<Key>()
-    private var present: Set<Key> = []
-
-    mutating func insert(_ key: Key) {
-        if present.insert(key).inserted { newcomers.append(key) }
+    /// Begins the turn of the next element, or returns nil if none waits. `end` must follow.
+    public mutating func begin() -> Turn? {
+        let taken = groups.begin { members in members.begin { $0.popFirst() } }
+        guard let (group, (member, element)) = taken else { return nil }
+        count -= 1
+        return Turn(element: element, group: group, member: member)
     }
 
-    /// The next one, which goes to the end. It stays until `leave`.
-    mutating func next() -> Key? {
-        guard let key = newcomers.popFirst() ?? others.popFirst() else { return nil }
-        others.append(key)
-        return key
-    }
-
-    /// The one that `next` gave last has nothing and is forgotten.
-    mutating func leave(_ key: Key) {
-        others.removeLast()
-        present.remove(key)
+    /// Ends a turn.
+    ///
+    /// - Parameter cost: in a unit that all turns share.
+    public mutating func end(_ turn: Turn, cost: UInt64) {
+        groups.end(turn.group, cost: cost) { $0.end(turn.member, cost: cost) }
     }
 }
 
@@ -103,6 +72,4 @@ private struct ElementQueue<Element: Sendable>: Sendable {
         }
         return elements[start]
     }
-
-    mutating func removeLast() { elements.removeLast() }
 }
