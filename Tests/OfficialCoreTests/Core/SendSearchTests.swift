@@ -67,12 +67,15 @@ struct SendSearchTests {
         }
     }
 
-    private func search(_ chat: Chat, newest: Int64, searches: Int = 1) async -> Result<Int64?, ChatError> {
+    private func search(
+        _ chat: Chat, newest: Int64, searches: Int = 1, over transport: ScriptedTransport? = nil
+    ) async -> Result<Int64?, ChatError> {
         var settings = OfficialCoreSettings(
             ownership: .attached, filesFolder: "/f", temporaryFolder: "/t", folder: "/k")
         settings.pageSize = 5
         settings.searchesForLostSend = Array(repeating: .zero, count: searches)
-        let connection = CoreConnection(ScriptedTransport { chat.answer($0) }, HeldCommands())
+        let connection = CoreConnection(
+            transport ?? ScriptedTransport { chat.answer($0) }, HeldCommands())
         _ = connection.setConnected(true)
         let send = BegunSend(folder: "message-1", run: "x", item: nil, newest: ItemID(newest))
         do throws(ChatError) {
@@ -123,6 +126,21 @@ struct SendSearchTests {
             try await search(
                 Chat(messages + [Message(id: 15, isSent: true, folder: "message-1")]), newest: 10
             ).get() == 15)
+    }
+
+    @Test("a connection lost during the search repeats it")
+    func lostConnection() async throws {
+        let chat = Chat([Message(id: 11, isSent: true, folder: "message-1")])
+        let present = Lock<ScriptedTransport?>(nil, rank: .collection)
+        let transport = ScriptedTransport { text in
+            if text.hasPrefix("/_get chat"), let lost = present.withLock({ $0.take() }) {
+                lost.disconnect()
+                lost.connect()
+            }
+            return chat.answer(text)
+        }
+        present.withLock { $0 = transport }
+        #expect(try await search(chat, newest: 10, over: transport).get() == 11)
     }
 
     @Test("a page of what was there before ends the search; the beginning of the chat does too")

@@ -21,22 +21,12 @@ struct SendSearch: Sendable {
     func item(
         of send: BegunSend, in chat: ChatReference, mayBeUnderWay: Bool
     ) async throws(ChatError) -> APIItem? {
-        do throws(ChatError) {
-            try await connection.waitUntilConnected(timeout: settings.lostConnectionTimeout)
-        } catch {
-            throw Self.undecided(error)
-        }
         var bound = send.newest
         let begin = ContinuousClock.now
         for moment in mayBeUnderWay ? settings.searchesForLostSend : [.zero] {
             try? await Task.sleep(until: begin + moment, clock: .continuous)
-            let outcome: Outcome
-            do throws(OfficialCoreError) {
-                outcome = try await search(for: send.folder, in: APIChatReference(chat), after: &bound)
-            } catch {
-                throw Self.undecided(error)
-            }
-            switch outcome {
+            switch try await searchWhenConnected(for: send.folder, in: APIChatReference(chat), after: &bound)
+            {
             case .found(let item): return item
             case .absent: continue
             case .undecided: throw Self.unsure
@@ -50,6 +40,32 @@ struct SendSearch: Sendable {
         case absent
         /// Not all of what may be the message could be looked at.
         case undecided
+    }
+
+    /// Repeats a search that a lost connection ended, until `lostConnectionTimeout` has passed. A lost request fails
+    /// before the connection counts as lost, so the first search can meet the old connection.
+    ///
+    /// - Throws: `.sendingUndecided` if the core cannot be asked.
+    private func searchWhenConnected(
+        for folder: String, in chat: APIChatReference, after bound: inout ItemID
+    ) async throws(ChatError) -> Outcome {
+        let end = ContinuousClock.now + settings.lostConnectionTimeout
+        while true {
+            do throws(ChatError) {
+                try await connection.waitUntilConnected(timeout: end - ContinuousClock.now)
+            } catch {
+                throw Self.undecided(error)
+            }
+            do throws(OfficialCoreError) {
+                return try await search(for: folder, in: chat, after: &bound)
+            } catch {
+                let isLost = error.code == .disconnected || error.code == .broken
+                guard isLost, ContinuousClock.now < end, !Task.isCancelled else {
+                    throw Self.undecided(error)
+                }
+            }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
     }
 
     /// One search through everything newer than `bound`, which becomes the newest that was seen.
