@@ -8,7 +8,7 @@ import Testing
 @testable import EmbeddedCore
 @testable import Verification
 
-/// What docs/security.md says of it, "What is not noticed".
+/// Shows what "Rollback" in docs/security/keys.md says.
 @Suite struct RolledBackPageTests {
     private static let page = 4096
 

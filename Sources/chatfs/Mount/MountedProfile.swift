@@ -51,8 +51,8 @@ final class MountedProfile: Sendable {
     ) async throws -> MountedProfile {
         if settings.hydration.cacheMode == .plain {
             Log("mount").warning(
-                "--cache plain: what is read lies decrypted on the disk until the mount ends, and nothing would "
-                    + "notice a change of it there; see docs/security.md")
+                "--cache plain: files that are read lie decrypted on the disk until the mount ends, and ChatFS does "
+                    + "not detect changes there; see docs/security/threat-model.md")
         }
         let mountpoint: Mountpoint
         do throws(FuseError) {
