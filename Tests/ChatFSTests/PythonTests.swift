@@ -5,8 +5,8 @@ import Testing
 @Suite("Tests in Python")
 struct PythonTests {
     @Test(
-        "those of file managers' extensions and of contrib/test pass",
-        arguments: ["file-managers", "test-parts"])
+        "those of file managers' extensions, contrib/test and contrib/prose pass",
+        arguments: ["file-managers", "test-parts", "prose-parts"])
     func unitTests(part: String) async throws {
         let tests = LayeringTests.root + "/contrib/\(part)/tests"
         let outcome = try await Shell.run(
