@@ -1,46 +1,46 @@
 import Base
 
-/// What can go wrong with a messaging server, a queue or a link.
+/// An error of a messaging server, a queue or a link.
 public typealias SMPError = CodedError<SMPErrorCode>
 
-/// By what the caller does about it.
+/// The kinds of errors, by the caller's reaction.
 public enum SMPErrorCode: Hashable, Sendable {
-    /// A link, an address or its data that make no sense.
+    /// A malformed link, address or link data.
     case malformedLink
-    /// A link of a kind or version that this program does not open.
+    /// A link of a kind or version that this program does not support.
     case unsupportedLink
-    /// What a link leads to is not what was promised when it was made.
+    /// The data of a link does not match the link.
     case wrongLinkData
-    /// The server does not prove to be the one that the address names.
+    /// The server's identity is not the one in the address.
     case wrongIdentity
-    /// The server speaks only versions that this program does not.
+    /// No version of the server is supported here.
     case unsupportedVersion
-    /// Bytes that the protocol does not know at this place; of a connection: it has to be closed.
+    /// Bytes that violate the protocol. If they came from a connection, close it.
     case malformed
-    /// A box that was not made with these keys, or was changed on its way.
+    /// A box for other keys, or changed in transit.
     case notAuthentic
-    /// More than fits into a block, a message or a link.
+    /// More data than fits into a block, a message or a link.
     case tooLong
-    /// The server refused, with its own word.
+    /// A refusal of the server, with its error.
     case server(ServerError)
-    /// There is no connection, and none could be made: nothing was asked.
+    /// No connection could be made; nothing was sent.
     case unreachable
-    /// The server is inside this machine or its network, and the user did not choose it; or whoever named it has named too
-    /// many: nothing was asked.
+    /// The server is in this machine's own network and was not chosen by the user, or its peer named too many servers.
+    /// Nothing was sent.
     case notAllowed
-    /// No answer in time. What was asked may have happened.
+    /// No answer in time. The server may have performed the request.
     case timedOut
-    /// The connection ended before the answer. What was asked may have happened.
+    /// The connection ended before the answer. The server may have performed the request.
     case disconnected
 }
 
 extension SMPError {
-    static let malformed = SMPError(.malformed, "The messaging server sent something that makes no sense.")
+    static let malformed = SMPError(.malformed, "The messaging server sent invalid data.")
     static let notAuthentic = SMPError(
         .notAuthentic, "A message was damaged on its way, or is not for this profile.")
     static let malformedLink = SMPError(
         .malformedLink, "This is no SimpleX link, or it was cut off when it was copied.")
 
-    /// A refusal, in a sentence.
+    /// Wraps a refusal in a sentence.
     public init(_ error: ServerError) { self.init(.server(error), error.sentence) }
 }

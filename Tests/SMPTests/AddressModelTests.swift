@@ -4,7 +4,7 @@ import Testing
 
 @testable import SMP
 
-/// Addresses of servers and queues: what is written is read as the same, as text and as bytes, whatever it is.
+/// Addresses of servers and queues survive a round trip, as text and as bytes.
 @Suite("Addresses of every form")
 struct AddressModelTests {
     private static func host(_ generator: inout SeededGenerator) -> String {
@@ -36,7 +36,7 @@ struct AddressModelTests {
                 password: password))
     }
 
-    @Test("a server's address has one form as text and one as bytes, and its password is in neither")
+    @Test("addresses have one form without their password")
     func servers() throws {
         var generator = SeededGenerator(state: 41)
         for _ in 0..<2000 {
@@ -45,7 +45,7 @@ struct AddressModelTests {
             #expect(full == server && full.password == server.password)
             #expect(full.textWithPassword == server.textWithPassword)
             let shown = try #require(ServerAddress(server.text))
-            #expect(shown == server && shown.password == nil, "who it is does not depend on its password")
+            #expect(shown == server && shown.password == nil, "equality ignores the password")
             #expect(shown.hashValue == server.hashValue)
             for text in ["\(server)", String(reflecting: server), server.text] {
                 #expect(!text.contains(":\(server.password ?? "\u{0}")@"))
@@ -60,7 +60,7 @@ struct AddressModelTests {
         }
     }
 
-    @Test("a port that is not written is 5223, and the same server as with it")
+    @Test("port 5223 may be omitted")
     func ports() throws {
         let (with, without) = (try Known.server(port: 5223), try Known.server(port: nil))
         #expect(with == without && with.hashValue == without.hashValue && with.text != without.text)
@@ -68,7 +68,7 @@ struct AddressModelTests {
         #expect(ServerAddress(fingerprint: Known.fingerprint, hosts: ["a"], port: 0) == nil)
     }
 
-    @Test("what bytes say of a server is held against the same limits as what text says")
+    @Test("both forms have the same limits")
     func limits() {
         func bytes(_ hosts: [String], port: String = "", fingerprint: [UInt8] = Known.fingerprint) -> [UInt8]
         {
@@ -98,7 +98,7 @@ struct AddressModelTests {
         for count in 0..<whole.count { #expect(read(Array(whole.prefix(count))) == nil) }
     }
 
-    @Test("a queue is read as it was offered, in links and in bytes, in every version and mode")
+    @Test("offered queues survive a round trip in every version")
     func queues() throws {
         var generator = SeededGenerator(state: 42)
         for round in 0..<600 {
@@ -127,7 +127,7 @@ struct AddressModelTests {
         }
     }
 
-    @Test("an id has 1 to 255 bytes, and the key of a queue is one for agreements")
+    @Test("ids have 1 to 255 bytes, and keys are for agreements")
     func queueLimits() throws {
         let (server, key) = (try Known.server(), try Known.agreement(1).publicKey)
         func queue(_ count: Int, _ key: [UInt8]) -> QueueAddress? {
@@ -141,7 +141,7 @@ struct AddressModelTests {
         ] {
             #expect(queue(24, wrong) == nil)
         }
-        // Of versions that nobody here speaks there is no queue to answer in.
+        // Queues without a supported version cannot be used for replies.
         for version in [UInt16(0), 5, .max] {
             var bytes: [UInt8] = []
             bytes.append(ReplyQueue(version: version, address: try #require(queue(24, key))))
@@ -150,7 +150,7 @@ struct AddressModelTests {
         }
     }
 
-    @Test("a mode that is missing, or of older writers, is read; what follows a queue is not taken for one")
+    @Test("missing and older modes are read")
     func modes() throws {
         let address = try Known.queue(mode: .contact).address
         var bytes: [UInt8] = []

@@ -5,13 +5,13 @@ import Testing
 @testable import Cryptography
 @testable import SMP
 
-/// The boxes around messages: what fits, who can open them, and that their length tells nothing.
+/// The boxes around messages: their capacity, their readers, and their constant length.
 @Suite("Boxes of messages and blocks")
 struct BodyTests {
     private static let secret = WipedBytes([UInt8](repeating: 1, count: 32))
     private static let other = WipedBytes([UInt8](repeating: 2, count: 32))
 
-    @Test("a delivered message is as long as every other, up to the longest that fits")
+    @Test("delivered messages have equal lengths")
     func delivered() throws {
         // 8 bytes of time, flags, a space, 2 bytes of length.
         let longest = DeliveredBody.size - 2 - 8 - 1 - 1
@@ -38,7 +38,7 @@ struct BodyTests {
         #expect(DeliveredBody(decoding: body.encoded) == body)
     }
 
-    @Test("that a queue was full is told with the time up to which", arguments: [0, 1, Int64.max, Int64.min])
+    @Test("QUOTA carries its time", arguments: [0, 1, Int64.max, Int64.min])
     func quota(seconds: Int64) throws {
         let quota = DeliveredBody.quota(received: seconds)
         let box = try #require(quota.sealed(messageID: Known.messageID, secret: Self.secret))
@@ -50,7 +50,7 @@ struct BodyTests {
         }
     }
 
-    @Test("what is in a good box and makes no sense is malformed, not damaged")
+    @Test("nonsense in a valid box is malformed, not damaged")
     func nonsense() throws {
         for plain in [[], [1, 2, 3], [UInt8](repeating: 0, count: 8), [UInt8](repeating: 1, count: 20)] {
             let box = try #require(
@@ -74,7 +74,7 @@ struct BodyTests {
             sealing: content, version: 4, senderKey: senderKey, secret: secret, nonce: Known.correlationID)
     }
 
-    @Test("first messages and later ones have a length each, whatever is in them")
+    @Test("first and later messages have one length each")
     func queueMessages() throws {
         let key = try Known.agreement(8).publicKey
         let authorizing = try Known.signing(7).publicKey
@@ -96,7 +96,7 @@ struct BodyTests {
         }
     }
 
-    @Test("an envelope fits up to the last byte of its padding")
+    @Test("an envelope may fill all the padding")
     func longestEnvelope() throws {
         let key = try Known.agreement(8).publicKey
         for (senderKey, size) in [(nil, 16_000), (key, 15_904)] as [([UInt8]?, Int)] {
@@ -110,7 +110,7 @@ struct BodyTests {
         }
     }
 
-    @Test("a body that is cut, of another key, or without room for a tag is malformed")
+    @Test("truncated bodies are malformed")
     func malformedBodies() throws {
         let message = try Self.sealed(
             QueueMessage.Content(envelope: [1]), senderKey: Known.agreement(8).publicKey)
@@ -123,7 +123,7 @@ struct BodyTests {
         var other = bytes
         other[2] = UInt8(ascii: "2")
         expect(.malformed) { try QueueMessage(decoding: other) }
-        // In a good box: no mark, another mark, a key that is none.
+        // In a valid box: no mark, another mark, an invalid key.
         for plain in [[], Array("X".utf8), Array("K".utf8), Array("K\u{3}abc".utf8)] {
             let box = try #require(
                 MessageBox.seal(plain, paddedTo: 16_000, key: Self.secret, nonce: Known.correlationID))
@@ -133,7 +133,7 @@ struct BodyTests {
         }
     }
 
-    @Test("a cipher of blocks takes what fits, has one length, and goes only forwards")
+    @Test("block ciphers have one length and only move forward")
     func blocks() throws {
         var (client, server) = (
             BlockCipher(secret: Self.secret, sessionID: Known.sessionID, side: .client),
@@ -148,9 +148,9 @@ struct BodyTests {
             #expect(answer != block, "each direction has its keys")
             #expect(try client.open(answer) == content)
         }
-        // The same content is never the same block twice.
+        // Equal content never gives equal blocks.
         #expect(client.seal([1]) != client.seal([1]))
-        // What one sends it cannot open itself, and another session cannot either.
+        // Neither the sender nor another session can open a block.
         let block = server.seal([1])
         var itself = server
         expect(.notAuthentic) { try itself.open(block) }
@@ -159,7 +159,7 @@ struct BodyTests {
         expect(.notAuthentic) { try elsewhere.open(block) }
     }
 
-    @Test("a block holds as many transmissions as it has room for, and never more than 255")
+    @Test("a block holds at most 255 transmissions")
     func batches() throws {
         #expect(Batch.count([[UInt8]]()) == 0)
         #expect(Batch.count(Array(repeating: [UInt8](), count: 1000)) == 255)
@@ -184,7 +184,7 @@ struct BodyTests {
         }
     }
 
-    @Test("a transmission of a service is refused, and one of an earlier version has no place for it")
+    @Test("signatures of services are refused")
     func services() {
         let transmission = Transmission(
             authorization: [1, 2], correlationID: Known.correlationID, entityID: Known.senderID,
@@ -197,11 +197,11 @@ struct BodyTests {
         var service = late
         service[3] = UInt8(ascii: "1")
         #expect(Transmission(decoding: service, version: 16) == nil)
-        // Where nobody authorises there is none in any version.
+        // Without authorisation, no version has one.
         var unsigned = transmission
         unsigned.authorization = []
         #expect(unsigned.encoded(version: 15) == unsigned.encoded(version: 17))
-        // The authorisation covers all but itself, and the session that is not sent.
+        // The authorisation covers everything else and the session id, which is not sent.
         #expect(unsigned.signedBytes(sessionID: [1]) == transmission.signedBytes(sessionID: [1]))
         #expect(transmission.signedBytes(sessionID: [1]) != transmission.signedBytes(sessionID: [2]))
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SMP
 
-/// The published commands: encoded, authorised, in their block, and read again.
+/// Encodes, authorises and decodes the published commands.
 @Suite struct CommandVectorTests {
     struct Sample: Sendable, CustomTestStringConvertible {
         let name: String
@@ -68,12 +68,12 @@ import Testing
         ]
     }
 
-    @Test func everyPublishedCommandIsAmongThem() throws {
+    @Test func everyPublishedCommandIsTested() throws {
         let names = try VectorValue.file("commands").members.keys.filter { $0 != "how" }
         #expect(Set(try Self.samples().map(\.name)) == Set(names))
     }
 
-    @Test(arguments: try samples()) func aCommandIsThePublishedOne(sample: Sample) throws {
+    @Test(arguments: try samples()) func commandsMatchTheVectors(sample: Sample) throws {
         let vector = try VectorValue.file("commands")[sample.name]
         let body = sample.command.encoded(version: sample.version)
         #expect(try body == vector["command"].bytes)

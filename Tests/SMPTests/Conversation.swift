@@ -5,16 +5,16 @@ import Testing
 @testable import Cryptography
 @testable import SMP
 
-/// Both machines of one connection, with nothing between them.
+/// Both sessions of one connection.
 struct Conversation {
     var client: ClientSession
     var server: ServerSession
-    /// What the client knows of the session, for what it does beside its requests.
+    /// The client's session keys, for tests that bypass its requests.
     let keys: SessionKeys
 
     static let start = Duration.seconds(1000)
 
-    /// - Parameter versions: those that the server offers.
+    /// - Parameter versions: The versions of the server.
     init(versions: ClosedRange<UInt16> = SMPVersion.servers, seed: UInt64 = 1) throws {
         let random = SeededBytes(seed)
         let serverKey = AgreementKey.generate(random: random)
@@ -27,7 +27,7 @@ struct Conversation {
             hello: agreed.hello, sessionID: Known.sessionID, fingerprint: Known.fingerprint, key: serverKey)
     }
 
-    /// What a server says first, with a certificate that vouches for its key.
+    /// Returns a server's hello with a certificate that signs its key.
     static func hello(
         key: [UInt8], versions: ClosedRange<UInt16> = SMPVersion.servers, sessionID: [UInt8] = Known.sessionID
     ) throws -> ServerHello {
@@ -45,14 +45,14 @@ struct Conversation {
             sessionID: hello.sessionID, certificates: hello.certificates, fingerprint: Known.fingerprint)
     }
 
-    /// A certificate as far as it is looked at: its key.
+    /// The part of a certificate that is read: its key.
     private static func certificate(_ key: SigningKey) -> [UInt8] {
         let field = DERReader.encode(0x30, [])
         let fields = DERReader.encode(0x02, [1]) + field + field + field + field + key.publicKey
         return DERReader.encode(0x30, DERReader.encode(0x30, fields) + field + DERReader.encode(0x03, [0]))
     }
 
-    /// All that the client has to send, as the server receives it.
+    /// Returns the client's pending transmissions as the server receives them.
     mutating func received() throws -> [ServerSession.Received] {
         var all: [ServerSession.Received] = []
         while let block = client.takeBlock() {
@@ -61,7 +61,7 @@ struct Conversation {
         return all
     }
 
-    /// What the client makes of all that the server has to say.
+    /// Returns the client's events for the server's pending blocks.
     mutating func events(at now: Duration = start) -> [ClientEvent] {
         var events: [ClientEvent] = []
         while let block = server.takeBlock() { events += client.receive(block, now: now) }
@@ -70,7 +70,7 @@ struct Conversation {
 }
 
 extension Command {
-    /// One of each kind, with every optional part there once and missing once.
+    /// One command of each kind, with and without each optional part.
     static func all() throws -> [Command] {
         let (signing, agreement) = (try Known.signing(5).publicKey, try Known.agreement(6).publicKey)
         let box = try Known.agreement(1).publicKey
@@ -104,7 +104,7 @@ extension Command {
 }
 
 extension Answer {
-    /// One of each kind that a server of this program gives.
+    /// One answer of each kind that a relay of this program sends.
     static func all() throws -> [Answer] {
         let box = try Known.agreement(4).publicKey
         func ids(_ mode: QueueMode?, _ link: [UInt8]?) -> Answer {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SMP
 
-/// Bytes from outside: nothing traps, what is read has one form, and limits hold.
+/// Decoders of outside bytes never trap, have one form per value, and respect limits.
 @Suite struct DecoderTests {
     @Test(arguments: [
         "AUTH", "BLOCK", "SESSION", "QUOTA", "NO_MSG", "LARGE_MSG", "EXPIRED", "CRYPTO", "SERVICE",
@@ -13,7 +13,7 @@ import Testing
         "CMD UNKNOWN", "CMD SYNTAX", "CMD PROHIBITED", "CMD NO_AUTH", "CMD HAS_AUTH", "CMD NO_ENTITY",
         "BLOCKED reason=spam", "PROXY NO_SESSION", "PROXY BROKER TIMEOUT",
     ])
-    func everyErrorWordIsKnown(word: String) {
+    func everyErrorIsKnown(word: String) {
         let error = ServerError(Array(word.utf8))
         #expect(error.text == word)
         if case .other = error { Issue.record("\(word) is not known") }
@@ -21,7 +21,7 @@ import Testing
         #expect(!SMPError(error).sentence.isEmpty)
     }
 
-    @Test func wordsFromOutsideArePrintable() {
+    @Test func outsideErrorsArePrintable() {
         #expect(ServerError(Array("BLOCKED a\u{1b}[2Jb".utf8)) == .blocked(reason: "a?[2Jb"))
         #expect(ServerError(Array("LATER x\u{7}".utf8)) == .other("LATER x?"))
         #expect(ServerError([UInt8](repeating: 65, count: 9999)).text.utf8.count == 200)
@@ -30,7 +30,7 @@ import Testing
         #expect(Answer(decoding: [], version: 17) == .unknown(word: ""))
     }
 
-    @Test func answersWithMoreOrLessThanTheyShouldHaveAreRefused() throws {
+    @Test func answersOfWrongLengthAreRefused() throws {
         let ids = Answer.QueueIDs(
             recipientID: Known.recipientID, senderID: Known.senderID,
             boxKey: try Known.agreement(4).publicKey,
@@ -129,7 +129,7 @@ import Testing
 }
 
 extension SeededGenerator {
-    /// The bytes with a few of them changed, removed, repeated or added.
+    /// Returns the bytes with some changes, removals, repetitions or additions.
     mutating func mutated(_ original: [UInt8]) -> [UInt8] {
         var bytes = original
         for _ in 0..<Int.random(in: 1...4, using: &self) {

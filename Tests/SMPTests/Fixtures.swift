@@ -5,7 +5,7 @@ import Testing
 
 @testable import SMP
 
-/// The keys of the published vectors: one byte repeated.
+/// The keys of the published vectors: one repeated byte.
 enum Known {
     static func agreement(_ byte: UInt8) throws -> AgreementKey {
         try AgreementKey(rawValue: [UInt8](repeating: byte, count: 32))

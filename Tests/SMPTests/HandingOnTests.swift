@@ -5,7 +5,7 @@ import Testing
 @testable import Cryptography
 @testable import SMP
 
-@Suite("Requests that one server hands on to another")
+@Suite("Forwarded requests")
 struct HandingOnTests {
     private static func carried() throws -> [Command] {
         try Command.all().filter { ProxiedSession.carries($0) }
@@ -13,7 +13,7 @@ struct HandingOnTests {
 
     private static func sender() throws -> CommandKey { .signing(try Known.signing(7)) }
 
-    @Test("go there and back, and the server between them reads nothing", arguments: SMPVersion.servers)
+    @Test("pass the proxy unread in both directions", arguments: SMPVersion.servers)
     func thereAndBack(version: UInt16) throws {
         let way = try Way(versions: version...version)
         for command in try Self.carried() {
@@ -38,13 +38,13 @@ struct HandingOnTests {
                 let box = try #require(try way.forwarded(sealed, to: handed, of: wrapped))
                 #expect(try way.session.open(box, of: wrapped) == given)
             }
-            // Of one length, whatever is in it.
+            // The same length for any content.
             guard case .forward(_, _, let box) = wrapped.outer.command else { continue }
             #expect(box.count == 16_226 + MessageBox.tagLength)
         }
     }
 
-    @Test("a command that is not a sender's is prohibited, and one that makes no sense is none")
+    @Test("other commands are prohibited, and malformed ones are refused")
     func prohibited() throws {
         let way = try Way()
         for command in try Command.all() where !ProxiedSession.carries(command) {
@@ -55,7 +55,7 @@ struct HandingOnTests {
         }
     }
 
-    @Test("an answer to something else, or that answers nothing that was asked, is refused by the client")
+    @Test("the client refuses answers to other requests")
     func wrongAnswers() throws {
         let way = try Way()
         let wrapped = try way.session.wrap(
@@ -69,14 +69,14 @@ struct HandingOnTests {
             default: expect(.malformed) { try way.session.open(box, of: wrapped) }
             }
         }
-        // Of another request that the same client has under way.
+        // The answer to another pending request of the client.
         let other = try way.session.wrap(ClientRequest(.openContact, of: Known.senderID), random: way.random)
         let otherHanded = try way.handedOn(other)
         let otherArrived = try way.opened(otherHanded)
         let otherBox = try #require(
             try way.forwarded(otherArrived.sealed(.error(.quota)), to: otherHanded, of: other))
         expect(.notAuthentic) { try way.session.open(otherBox, of: wrapped) }
-        // The proxy cannot give one for the other either.
+        // The proxy cannot exchange them either.
         guard case .handedOn(let sealed) = otherArrived.sealed(.error(.quota)) else { return }
         #expect(handing(way, sealed, to: handed, of: wrapped) == nil)
     }
@@ -87,7 +87,7 @@ struct HandingOnTests {
         way.handing.answer(box, to: request, correlationID: wrapped.outer.correlationID ?? [])
     }
 
-    @Test("a bit that was changed anywhere on the way is noticed by who opens it next")
+    @Test("the next receiver detects any changed bit")
     func damage() throws {
         let way = try Way()
         let wrapped = try way.session.wrap(
@@ -120,7 +120,7 @@ struct HandingOnTests {
                 try HandedOn(outer, correlationID: nonce, other.authority)
             }
         }
-        // The client is told the same of the box that it gets.
+        // The client gets the same error for its box.
         guard case .forwarded(var inner)? = handing(way, back, to: handed, of: wrapped) else { return }
         inner[100] ^= 1
         expect(.notAuthentic) { try way.session.open(inner, of: wrapped) }
@@ -129,7 +129,7 @@ struct HandingOnTests {
         }
     }
 
-    /// What the proxy could send if it were no proxy of ours.
+    /// A hostile proxy's request.
     private func forged(
         _ way: Way, correlationID: [UInt8] = Known.correlationID, version: UInt16 = 17, key: [UInt8]? = nil,
         box: [UInt8]
@@ -140,7 +140,7 @@ struct HandingOnTests {
         return try way.opened(request)
     }
 
-    @Test("what is in the outer box is checked before any of it is used")
+    @Test("the outer box is verified before its use")
     func outerBox() throws {
         let way = try Way()
         for correlationID in [[], [UInt8](repeating: 1, count: 23), [UInt8](repeating: 1, count: 25)] {
@@ -154,7 +154,7 @@ struct HandingOnTests {
         #expect(throws: ServerError.command(.syntax)) {
             try forged(way, key: Known.signing(1).publicKey, box: [])
         }
-        // A key of small order, and a box of nobody.
+        // A key of small order, and a box for no key.
         let zero = KeyForm.x25519Public.encode([UInt8](repeating: 0, count: 32))
         #expect(throws: ServerError.cryptography) { try forged(way, key: zero, box: [1]) }
         #expect(throws: ServerError.cryptography) {
@@ -162,7 +162,7 @@ struct HandingOnTests {
         }
     }
 
-    @Test("the client's box holds one transmission, no more and no less")
+    @Test("the client's box holds exactly one transmission")
     func innerBox() throws {
         let way = try Way()
         let key = try Known.agreement(8)
@@ -190,7 +190,7 @@ struct HandingOnTests {
         #expect(try arrive(Batch.encode([nonsense])).received.command == .failure(.command(.syntax)))
     }
 
-    @Test("what is too long for a proxy is said so, and what fits goes")
+    @Test("requests too long for a proxy have an error")
     func lengths() throws {
         let way = try Way()
         func wrap(_ count: Int) throws -> ProxiedSession.Request {
@@ -199,7 +199,7 @@ struct HandingOnTests {
                     .send(flags: [], body: [UInt8](repeating: 1, count: count)), of: Known.senderID,
                     key: try Self.sender()), random: way.random)
         }
-        // Found by halving: the longest that goes.
+        // Finds the maximum length by bisection.
         var (good, bad) = (15_000, 17_000)
         _ = try wrap(good)
         expect(.tooLong) { try wrap(bad) }
@@ -216,7 +216,7 @@ struct HandingOnTests {
         expect(.tooLong) { try wrap(70_000) }
     }
 
-    @Test("an answer that does not fit is an error for the server that hands on")
+    @Test("the proxy gets an error for an oversized answer")
     func longAnswer() throws {
         let way = try Way()
         let wrapped = try way.session.wrap(
@@ -226,7 +226,7 @@ struct HandingOnTests {
         #expect(arrived.sealed(.link(senderID: Known.senderID, data: data)) == .error(.block))
     }
 
-    @Test("two requests of one command look nothing alike, and tell nothing of who asks")
+    @Test("equal requests are unlinkable and hide the client")
     func unlinkable() throws {
         let way = try Way()
         let request = ClientRequest(.send(flags: [], body: [1]), of: Known.senderID)
@@ -241,7 +241,7 @@ struct HandingOnTests {
         #expect(firstKey != secondKey && first != second)
     }
 
-    @Test("a client that was not a server has no secret to hand anything on with")
+    @Test("an ordinary client has no forwarding secret")
     func noSecret() throws {
         let way = try Way()
         var authority = way.authority

@@ -7,7 +7,7 @@ import Testing
 
 /// The hellos.
 @Suite struct HandshakeTests {
-    /// A certificate as far as it is looked at: its key.
+    /// The part of a certificate that is read: its key.
     private func certificate(_ key: SigningKey) -> [UInt8] {
         let field = DERReader.encode(0x30, [])
         let fields = DERReader.encode(0x02, [1]) + field + field + field + field + key.publicKey
@@ -39,7 +39,7 @@ import Testing
             block: #require(sample.hello.block()), peer: sample.peer, key: Known.agreement(3))
     }
 
-    @Test func bothSidesSpeakTheHighestVersionWithOneKey() throws {
+    @Test func bothSidesUseTheHighestVersionAndOneKey() throws {
         let (keys, hello) = try agree(sample())
         #expect(keys.version == 17)
         let published = try VectorValue.file("transport")["client_hello_v17_block"]
@@ -53,12 +53,12 @@ import Testing
         #expect(try agree(sample(versions: 15...15)).keys.version == 15)
     }
 
-    @Test func serversOfOtherVersionsAreToldSo() throws {
+    @Test func unsupportedVersionsHaveAnError() throws {
         expect(.unsupportedVersion) { try agree(sample(versions: 6...14)) }
         expect(.unsupportedVersion) { try agree(sample(versions: 18...20)) }
     }
 
-    @Test func whoIsNotTheServerOfTheAddressIsRefused() throws {
+    @Test func serversOfOtherIdentitiesAreRefused() throws {
         var wrong = try sample()
         wrong.peer.sessionID[0] ^= 1
         expect(.wrongIdentity) { try agree(wrong) }
@@ -78,7 +78,7 @@ import Testing
         expect(.wrongIdentity) { try agree(wrong) }
     }
 
-    @Test func helloBlocksHaveOneFormAndMayGrow() throws {
+    @Test func helloBlocksHaveOneFormAndIgnoreNewFields() throws {
         let sample = try sample()
         let block = try #require(sample.hello.block())
         let message = try #require(Padding.unpad(block))

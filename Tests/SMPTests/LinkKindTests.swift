@@ -3,7 +3,7 @@ import Testing
 
 @testable import SMP
 
-@Suite("What a link is for, by its text alone")
+@Suite("The purpose of a link, read from its text")
 struct LinkKindTests {
     private static let key = [UInt8](repeating: 7, count: 32)
 
@@ -14,7 +14,7 @@ struct LinkKindTests {
                 key: key))
     }
 
-    @Test("short links say it by their letter")
+    @Test("the letter of a short link tells its kind")
     func shortLinks() throws {
         let kinds: [(ShortLink.Kind, LinkKind)] = [
             (.invitation, .invitation), (.contact, .address), (.group, .group),
@@ -32,7 +32,7 @@ struct LinkKindTests {
         }
     }
 
-    @Test("full links of groups are told from those of people by what their application wrote")
+    @Test("application data distinguishes full links of groups")
     func fullLinks() throws {
         func contact(_ data: String?) throws -> String {
             try #require(ConnectionRequest(kind: .contact, queues: [Known.queue(mode: .contact)], data: data))
@@ -48,13 +48,13 @@ struct LinkKindTests {
     }
 
     @Test(
-        "what is no link, or of a later version, is said",
+        "malformed and later links have different errors",
         arguments: ["", "hello", "https://simplex.chat/", "simplex:/a#"])
     func noLink(text: String) {
         expect(.malformedLink) { try LinkKind(link: text) }
     }
 
-    @Test("versions that nobody here knows are told from damage")
+    @Test("unsupported versions are not called damage")
     func versions() throws {
         let request = try #require(
             ConnectionRequest(kind: .contact, queues: [Known.queue(mode: .contact)], data: nil))
@@ -62,7 +62,7 @@ struct LinkKindTests {
         expect(.malformedLink) { try LinkKind(link: String(request.link.dropLast(60))) }
     }
 
-    @Test("a short link whose parts do not fit its kind cannot be made")
+    @Test("a short link needs the parts of its kind")
     func impossible() throws {
         let server = try Known.server()
         for kind in ShortLink.Kind.allCases {
@@ -83,7 +83,7 @@ struct LinkKindTests {
                 == nil)
     }
 
-    @Test("every short link is read as it was written, by people and by clients")
+    @Test("short links survive a round trip in both forms")
     func roundTrip() throws {
         var generator = SeededGenerator(state: 43)
         for _ in 0..<500 {
@@ -102,7 +102,7 @@ struct LinkKindTests {
         }
     }
 
-    @Test("a server that everybody knows is named by its host, unless another stands there")
+    @Test("links name preset servers by host, and impostors in full")
     func presets() throws {
         let (host, text) = PresetServers.fingerprints[0]
         let preset = try #require(PresetServers.address(host: host))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SMP
 
-/// Links of both kinds, and what short ones lead to.
+/// Links of both kinds and the data of short links.
 @Suite struct LinkTests {
     private static let userData = Array(
         #"{"profile":{"displayName":"alice","fullName":""},"business":false}"#.utf8)
@@ -22,7 +22,7 @@ import Testing
         )
     }
 
-    @Test(arguments: ["invitation", "contact"]) func whatAShortLinkLeadsToIsThePublishedOne(name: String)
+    @Test(arguments: ["invitation", "contact"]) func linkDataMatchesThePublishedVectors(name: String)
         throws
     {
         let vector = try VectorValue.file("short_links")[name]
@@ -46,7 +46,7 @@ import Testing
         for text in [link.link, link.webLink] { #expect(try ShortLink(link: text) == link) }
     }
 
-    @Test func whatTheOwnerHasNotPutThereIsRefused() throws {
+    @Test func dataOfOthersThanTheOwnerIsRefused() throws {
         let (data, kind, _) = try sample("contact")
         let senderID = Command.senderID(of: Known.correlationID)
         let (root, other) = (try Known.signing(10), try Known.signing(11))
@@ -55,7 +55,7 @@ import Testing
         let link = try #require(ShortLink(kind: kind, server: Known.server(), key: key))
         #expect(try LinkData(opening: blobs, link: link, senderID: senderID) == data)
 
-        // By somebody who has the link, and so its key, but is not its owner.
+        // Made with the key of the link by another person than its owner.
         let dataKey = LinkKeys(kind: kind, key: key).dataKey
         var forged: [UInt8] = []
         forged.append(byteString: other.sign(data.user))
@@ -73,7 +73,7 @@ import Testing
             try LinkData(
                 opening: LinkBlobs(fixed: blobs.fixed, user: others.user), link: link, senderID: senderID)
         }
-        // To another queue, or at another server.
+        // For another queue, or another server.
         expect(.wrongLinkData) { try LinkData(opening: blobs, link: link, senderID: Known.senderID) }
         let elsewhere = try #require(
             ShortLink(kind: kind, server: Known.server(hosts: ["elsewhere.example"]), key: key))
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func aShortLinkIsReadInAllItsForms() throws {
+    @Test func shortLinksAreReadInEveryForm() throws {
         let key = [UInt8](repeating: 7, count: 32)
         let text = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc"
         let id = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"
@@ -153,7 +153,7 @@ import Testing
         #expect(PresetServers.address(host: "example.org") == nil)
     }
 
-    @Test func aFullLinkIsReadInAllItsForms() throws {
+    @Test func fullLinksAreReadInEveryForm() throws {
         let kemKey = [UInt8](repeating: 3, count: 1158)
         let request = try #require(
             ConnectionRequest(
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    @Test func addressesThatAreNoneAreRefused() throws {
+    @Test func malformedAddressesAreRefused() throws {
         let fingerprint = "ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8="
         for text in [
             "smp://\(fingerprint)@host", "smp://\(fingerprint):secret@host:1",

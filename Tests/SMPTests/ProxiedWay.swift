@@ -4,12 +4,12 @@ import Testing
 
 @testable import SMP
 
-/// A client, a server that hands on, and the server that is meant, each with nothing but what the others give it.
+/// A client, a proxy and the target server, each with only the transmissions of the others.
 struct Way {
-    /// The session of the two servers, as each of them has it.
+    /// The session of the two servers at each end.
     let handing: HandingOn
     let authority: SessionAuthority
-    /// The client's, with the far server.
+    /// The client's session with the target server.
     let session: ProxiedSession
     let random: SeededBytes
 
@@ -27,7 +27,7 @@ struct Way {
         session = try ProxiedSession(handing.server)
     }
 
-    /// What the server that hands on asks for a request of its client.
+    /// Returns the proxy's request for one of its client.
     func handedOn(_ wrapped: ProxiedSession.Request) throws -> ClientRequest {
         guard case .forward(let version, let key, let box) = wrapped.outer.command else {
             throw WaitedInVain("it was wrapped as something else")
@@ -38,7 +38,7 @@ struct Way {
             version: version, key: key, box: box, correlationID: correlationID, random: random)
     }
 
-    /// What the far server makes of that.
+    /// Returns the target server's reading of it.
     func opened(_ request: ClientRequest) throws -> HandedOn {
         guard case .handOn(let box) = request.command else {
             throw WaitedInVain("it was handed on as something else")
@@ -46,7 +46,7 @@ struct Way {
         return try HandedOn(box, correlationID: #require(request.correlationID), authority)
     }
 
-    /// What the client's proxy answers it.
+    /// Returns the proxy's answer to the client.
     func forwarded(
         _ answer: Answer, to request: ClientRequest, of wrapped: ProxiedSession.Request
     ) throws -> [UInt8]? {

@@ -11,7 +11,7 @@ struct ProxyTests {
             sessionID: Known.sessionID, versions: 8...16, certificates: [[1, 2], [3]], signedKey: [4, 5])
     }
 
-    @Test("commands and answers are read as they were written")
+    @Test("commands and answers survive a round trip")
     func forms() throws {
         let commands: [Command] = [
             .openProxy(to: try Known.server(), password: nil),
@@ -29,7 +29,7 @@ struct ProxyTests {
         }
     }
 
-    @Test("what is cut off or too long at its end is none")
+    @Test("truncated and extended bytes are refused")
     func cutOff() throws {
         let whole = Answer.proxyOpened(try Self.proxied()).encoded(version: 17)
         for count in 5..<whole.count {
@@ -42,7 +42,7 @@ struct ProxyTests {
         }
     }
 
-    @Test("only what senders say is carried")
+    @Test("only commands of senders are forwarded")
     func carried() throws {
         let key = try Known.signing(1).publicKey
         for command in [
@@ -54,7 +54,7 @@ struct ProxyTests {
         }
     }
 
-    @Test("a server whose key nobody vouches for, or of other versions, is not asked")
+    @Test("servers with unsigned keys or other versions are refused")
     func refusals() throws {
         expect(.wrongIdentity) { try ProxiedSession(Self.proxied()) }
         var old = try Self.proxied()

@@ -6,10 +6,10 @@ import Testing
 
 @testable import SMP
 
-/// Two real connections with the official program, replayed from what was recorded: every message through the server's
-/// box, the box of the queue and the ratchet, to the text that was written.
+/// Replays two recorded connections with the official program: each message passes the server's box, the queue's box
+/// and the ratchet.
 @Suite struct RecordedConversationTests {
-    /// What is in the box of a queue, as far as it is needed here: the layer above will read it.
+    /// The parts of an envelope that this test needs. The agent layer reads the rest.
     private struct Envelope {
         let letter: Character
         var parameters: AgreementParameters?
@@ -41,7 +41,7 @@ import Testing
         func bytes(_ count: Int) -> [UInt8] { keys.withLock { $0.removeFirst() } }
     }
 
-    @Test(arguments: ["we_join", "we_invite"]) func everyMessageIsRead(name: String) throws {
+    @Test(arguments: ["we_join", "we_invite"]) func recordedMessagesAreDecrypted(name: String) throws {
         let vector = try VectorValue.file("recorded")[name]
         let tools = RatchetTools(
             random: RecordedKeys(try vector["ratchet_dh_privates"].list.map { try $0.bytes }))
@@ -84,7 +84,7 @@ import Testing
             if let parameters = envelope.parameters {
                 ratchet = try Ratchet.inviting(ours, joiner: parameters, settings: .init(), tools: tools)
             }
-            // Through what would be stored, at every step.
+            // Through the stored form at each step.
             var stored = try Ratchet(decoding: #require(ratchet).encoded)
             let text = try stored.decrypt(envelope.message, tools: tools)
             #expect(throws: RatchetError.self) { try stored.decrypt(envelope.message, tools: tools) }
@@ -99,7 +99,7 @@ import Testing
         #expect(lastID > 4)
     }
 
-    /// `I` and what an inviter says, or `D`, where the joiner wants its answers, and what it says.
+    /// `I` and the inviter's information, or `D`, the reply queue and the joiner's information.
     private func check(confirmation text: [UInt8], _ recorded: VectorValue) throws {
         if let whole = try? recorded["inner_hex"] {
             #expect(try text == whole.bytes)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SMP
 
-/// What a server's refusals mean: a wrong one here makes a client try for ever, or give up a message that could be sent.
+/// The meaning of a server's errors. A wrong one makes a client retry for ever or drop a message.
 @Suite struct ServerErrorTests {
     private static let all: [(error: ServerError, text: String, isTemporary: Bool)] =
         [
@@ -16,14 +16,14 @@ import Testing
             (.proxy("NO_SESSION"), "PROXY NO_SESSION", true), (.other("LATER 1"), "LATER 1", false),
         ] + ServerError.Command.allCases.map { (.command($0), "CMD \($0.rawValue)", false) }
 
-    @Test(arguments: all.indices) func aWordIsReadAsItIsWrittenAndTriedAgainOrNot(row: Int) {
+    @Test(arguments: all.indices) func errorsSurviveARoundTripAndTellWhetherToRetry(row: Int) {
         let (error, text, isTemporary) = Self.all[row]
         #expect(error.text == text && ServerError(Array(text.utf8)) == error)
         #expect(error.isTemporary == isTemporary)
         #expect(SMPError(error).code == .server(error))
     }
 
-    @Test func peopleAreToldWhatItMeans() {
+    @Test func errorsHaveASentence() {
         let sentences: [(ServerError, String)] = [
             (.authorization, "The messaging server does not know this queue, or not this key."),
             (.quota, "The contact's queue is full; it takes more when the contact has been online."),
@@ -36,7 +36,7 @@ import Testing
         for (error, sentence) in sentences { #expect(SMPError(error).sentence == sentence) }
     }
 
-    @Test func aWordWithTooMuchBehindItIsAnother() {
+    @Test func extraParametersMakeAnUnknownError() {
         #expect(ServerError(Array("AUTH x".utf8)) == .other("AUTH x"))
         #expect(ServerError(Array("CMD DANCING".utf8)) == .other("CMD DANCING"))
         #expect(ServerError(Array("CMD".utf8)) == .other("CMD") && ServerError([]) == .other(""))

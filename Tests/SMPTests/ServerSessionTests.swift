@@ -5,10 +5,10 @@ import Testing
 @testable import Cryptography
 @testable import SMP
 
-/// The server's machine of one connection, with the client's on the other side.
+/// The server's session with a client's session on the other side.
 @Suite("A server's side of a connection")
 struct ServerSessionTests {
-    @Test("every command comes out as it went in, in every version", arguments: SMPVersion.servers)
+    @Test("commands survive a round trip in every version", arguments: SMPVersion.servers)
     func commands(version: UInt16) throws {
         var conversation = try Conversation(versions: version...version)
         #expect(conversation.server.version == version && conversation.client.version == version)
@@ -24,7 +24,7 @@ struct ServerSessionTests {
         }
     }
 
-    @Test("every answer reaches whoever asked, and the rest is told by itself", arguments: SMPVersion.servers)
+    @Test("answers reach their requests, and others become events", arguments: SMPVersion.servers)
     func answers(version: UInt16) throws {
         var conversation = try Conversation(versions: version...version)
         for answer in try Answer.all() {
@@ -53,7 +53,7 @@ struct ServerSessionTests {
         }
     }
 
-    @Test("a hello that is none, or for another server, ends the connection without a word")
+    @Test("a wrong hello ends the connection silently")
     func hellos() throws {
         let key = try Known.agreement(4)
         func read(_ block: [UInt8]) throws -> ServerSession {
@@ -80,7 +80,7 @@ struct ServerSessionTests {
         expect(.wrongIdentity) { try read(block(other)) }
         other.identity = []
         expect(.malformed) { try read(block(other)) }
-        // A key of small order makes the secret known to everybody; one of another kind makes none.
+        // A key of small order makes the secret public; one of another kind makes none.
         other = client
         other.key = KeyForm.x25519Public.encode([UInt8](repeating: 0, count: 32))
         expect(.malformed) { try read(block(other)) }
@@ -88,7 +88,7 @@ struct ServerSessionTests {
         expect(.malformed) { try read(block(other)) }
     }
 
-    @Test("blocks are encrypted for clients, and are not for servers that hand something on")
+    @Test("blocks are encrypted for clients, not for proxies")
     func proxies() throws {
         let key = try Known.agreement(4)
         let hello = ClientHello(
@@ -111,28 +111,28 @@ struct ServerSessionTests {
                 == Transmission(correlationID: Known.correlationID, entityID: [], body: Array("PONG".utf8)))
         expect(.malformed) { try server.receive(Array(plain.dropLast())) }
         expect(.malformed) { try server.receive([UInt8](repeating: 0xff, count: plain.count)) }
-        // To a client's machine they mean nothing.
+        // A client's session cannot read them.
         var conversation = try Conversation()
         expect(.notAuthentic) { try conversation.server.receive(plain) }
     }
 
-    @Test("what is no transmission has its place, and those beside it are read")
+    @Test("malformed transmissions do not hide their neighbours")
     func damagedTransmission() throws {
         var conversation = try Conversation()
         let ping = Transmission(
             correlationID: Known.correlationID, entityID: [1], body: Command.ping.encoded(version: 17)
         ).encoded(version: 17)
-        // An authorisation that is longer than all of it; one of a service.
+        // An authorisation longer than the transmission; one of a service.
         let content = Batch.encode([ping, [255, 1, 2], ping, [1, 7, UInt8(ascii: "1"), 0, 0], []])
         var blocks = conversation.keys.blocks
         let received = try conversation.server.receive(blocks.seal(content))
         #expect(received.map { $0 == nil } == [false, true, false, true, true])
         #expect(received[2]?.transmission.entityID == [1])
-        // The next block is another one.
+        // The next block is a different one.
         expect(.malformed) { try conversation.server.receive(blocks.seal([3, 0, 0])) }
     }
 
-    @Test("a block that came before, out of its order, or was changed, is refused")
+    @Test("repeated, reordered and changed blocks are refused")
     func replays() throws {
         var conversation = try Conversation()
         var blocks = conversation.keys.blocks
@@ -155,7 +155,7 @@ struct ServerSessionTests {
     }
 
     @Test(
-        "a server says why something is no command",
+        "the error names the fault of a command",
         arguments: [
             ("", .unknown), ("DANCE", .unknown), ("ping", .unknown), ("PINGX", .unknown), ("PING ", .syntax),
             ("SUB x", .syntax), ("KEY", .syntax), ("KEY \u{1}x", .syntax), ("SEND x", .syntax),
@@ -174,7 +174,7 @@ struct ServerSessionTests {
         #expect(received.map { $0?.command } == [.failure(.command(reason))])
     }
 
-    @Test("answers leave in order, in as few blocks as hold them")
+    @Test("answers leave in order in as few blocks as possible")
     func order() throws {
         var conversation = try Conversation()
         #expect(conversation.server.takeBlock() == nil)
@@ -195,11 +195,11 @@ struct ServerSessionTests {
             entities += transmissions.compactMap { Transmission(decoding: $0, version: 17)?.entityID }
         }
         #expect(entities == expected)
-        // Six long ones, each with what is before it.
+        // Six long ones, each after its predecessors.
         #expect((6...12).contains(blocks))
     }
 
-    @Test("an answer that no block holds becomes an error, and all behind it still leaves")
+    @Test("an oversized answer becomes an error")
     func tooLong() throws {
         var conversation = try Conversation()
         let id = [UInt8](repeating: 3, count: 200)
@@ -210,7 +210,7 @@ struct ServerSessionTests {
         #expect(conversation.events() == [.complaint(.internalError), .ended(recipientID: id)])
     }
 
-    @Test("only the owner of a key, in this session, has authorised a command")
+    @Test("only the key's owner authorises commands in a session")
     func authority() throws {
         let conversation = try Conversation()
         let authority = conversation.server.authority
@@ -239,7 +239,7 @@ struct ServerSessionTests {
                 correlationID: Known.correlationID, serverKey: conversation.keys.serverKey)
             #expect(!authority.isAuthorized(transmission, by: key.publicKey))
         }
-        // A key of small order authorises nothing, whatever is said.
+        // A key of small order authorises nothing.
         let zero = KeyForm.x25519Public.encode([UInt8](repeating: 0, count: 32))
         let transmission = Transmission(
             authorization: [UInt8](repeating: 0, count: 80), correlationID: Known.correlationID, entityID: [],
@@ -247,7 +247,7 @@ struct ServerSessionTests {
         #expect(!authority.isAuthorized(transmission, by: zero))
     }
 
-    @Test("whatever bytes a client sends, its server reads them to their end")
+    @Test("a server survives arbitrary bytes")
     func mutations() throws {
         var generator = SeededGenerator(state: 31)
         let conversation = try Conversation()

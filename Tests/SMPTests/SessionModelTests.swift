@@ -5,8 +5,8 @@ import Testing
 @testable import Cryptography
 @testable import SMP
 
-/// Requests, answers, refusals, silence and time in any order, compared with what a table of requests says.
-@Suite("A connection on which anything may happen")
+/// Compares requests, answers, refusals, silence and time in random order with a table of requests.
+@Suite("A connection under random events")
 struct SessionModelTests {
     private struct Model {
         struct Request {
@@ -15,19 +15,19 @@ struct SessionModelTests {
             let entityID: [UInt8]
         }
 
-        /// Under way, by id.
+        /// Pending requests by id.
         var open: [ClientRequest.ID: Request] = [:]
-        /// Each id that had its end.
+        /// The ids of completed requests.
         var ended: Set<ClientRequest.ID> = []
         var isClosed = false
 
         mutating func end(_ id: ClientRequest.ID) {
-            #expect(open.removeValue(forKey: id) != nil, "an answer to what was not asked")
+            #expect(open.removeValue(forKey: id) != nil, "an answer without a request")
             #expect(ended.insert(id).inserted, "a second answer")
         }
     }
 
-    /// What a server may say to a command, and whether that answers it.
+    /// Returns an answer of a server and whether it completes the command.
     private static func answers(_ command: Command) -> [(Answer, isFitting: Bool)] {
         switch command {
         case .subscribe: [(.subscribed, true), (.ok, true), (.error(.authorization), true), (.pong, false)]
@@ -47,7 +47,7 @@ struct SessionModelTests {
     }
 
     @Test(
-        "every request ends once, at the latest at its deadline or with the connection",
+        "every request ends once, at its deadline at the latest",
         arguments: 1...12 as ClosedRange<UInt64>)
     func everyRequestEndsOnce(seed: UInt64) throws {
         var generator = SeededGenerator(state: seed)
@@ -115,7 +115,7 @@ struct SessionModelTests {
         }
     }
 
-    /// When there is something to do is never later than the first deadline.
+    /// The next deadline is never later than the first request's.
     private static func check(_ client: ClientSession, _ model: Model, _ now: Duration) {
         guard !model.isClosed else { return #expect(client.nextDeadline == nil) }
         guard let first = model.open.values.map(\.deadline).min() else { return }
@@ -123,7 +123,7 @@ struct SessionModelTests {
         #expect(next.map { $0 <= first } == true)
     }
 
-    @Test("each command takes the answers to it, and an error; every other one is none")
+    @Test("each command accepts only its own answers and errors")
     func fitting() throws {
         let answers = try Answer.all() + [.subscribed, .unknown(word: "LATER")]
         for command in try Command.all() {
@@ -149,7 +149,7 @@ struct SessionModelTests {
     }
 
     @Test(
-        "three unanswered requests and a quarter of an hour of silence end a connection, a word between keeps it"
+        "three lost answers and 15 silent minutes end a connection"
     )
     func silence() throws {
         var conversation = try Conversation()
@@ -165,7 +165,7 @@ struct SessionModelTests {
         #expect(conversation.client.nextDeadline == start + .seconds(900))
         #expect(conversation.client.advance(to: start + .seconds(899)).isEmpty)
         var kept = conversation
-        // Anything that it says.
+        // Any transmission.
         kept.server.submit(.deleted, correlationID: [], entityID: [1])
         #expect(kept.events(at: start + .seconds(899)) == [.deleted(recipientID: [1])])
         #expect(kept.client.advance(to: start + .seconds(5000)).isEmpty && kept.client.nextDeadline == nil)
@@ -173,7 +173,7 @@ struct SessionModelTests {
         #expect(conversation.client.nextDeadline == nil)
     }
 
-    @Test("two that never had an answer end nothing, however long it is")
+    @Test("two unanswered requests never end a connection")
     func twoAreNotEnough() throws {
         var conversation = try Conversation()
         for second in [0, 10] {
@@ -185,7 +185,7 @@ struct SessionModelTests {
         #expect(conversation.client.advance(to: Conversation.start + .seconds(100_000)).isEmpty)
     }
 
-    @Test("an id that the caller chose is used, and one of another request never twice")
+    @Test("a caller's id is used, and never twice")
     func correlationIDs() throws {
         var conversation = try Conversation()
         let chosen = Known.correlationID

@@ -5,12 +5,12 @@ import Testing
 
 @testable import SMP
 
-/// A server's side of a connection, as small as tests need it.
+/// A minimal server's side of a connection.
 struct ScriptedServer {
     var blocks: BlockCipher
     let version: UInt16
 
-    /// The requests in a block.
+    /// Returns the requests of a block.
     mutating func read(_ block: [UInt8]) throws -> [(transmission: Transmission, command: Command)] {
         let content = try blocks.open(block)
         return try #require(Batch.decode(content)).map { bytes in
@@ -19,7 +19,7 @@ struct ScriptedServer {
         }
     }
 
-    /// The one request in a block.
+    /// Returns the only request of a block.
     mutating func only(_ block: [UInt8]) throws -> (transmission: Transmission, command: Command) {
         let requests = try read(block)
         try #require(requests.count == 1)
@@ -46,7 +46,7 @@ extension ClientSession {
     }
 }
 
-/// The machine of one connection.
+/// The client's session.
 @Suite struct SessionTests {
     private let start = Duration.seconds(1000)
 
@@ -64,7 +64,7 @@ extension ClientSession {
         get throws { .signing(try Known.signing(5)) }
     }
 
-    @Test func answersFindTheirRequestsInAnyOrder() throws {
+    @Test func answersMayComeInAnyOrder() throws {
         var (session, server) = try connected()
         let queue = Command.NewQueue(
             recipientKey: try recipient.publicKey, boxKey: try Known.agreement(1).publicKey, mode: .messaging)
@@ -97,7 +97,7 @@ extension ClientSession {
             ])
     }
 
-    @Test func aMessageStandsForTheAnswerToWhatWasAcknowledged() throws {
+    @Test func aMessageAnswersAnAcknowledgement() throws {
         var (session, server) = try connected()
         let subscribe = try session.submit(
             ClientRequest(.subscribe, of: Known.recipientID, key: recipient), now: start)
@@ -108,7 +108,7 @@ extension ClientSession {
         let message = Answer.message(id: Known.messageID, body: [1, 2, 3])
         let delivered = ClientEvent.delivered(
             recipientID: Known.recipientID, messageID: Known.messageID, body: [1, 2, 3])
-        // Unasked, before the answer; then in place of both answers.
+        // Unsolicited before the answer, then in place of both answers.
         let block = server.block(
             ([], Known.recipientID, message),
             (requests[0].transmission.correlationID, Known.recipientID, message),
@@ -120,7 +120,7 @@ extension ClientSession {
             ])
     }
 
-    @Test func whatAServerSaysByItselfIsTold() throws {
+    @Test func unsolicitedTransmissionsBecomeEvents() throws {
         var (session, server) = try connected()
         let block = server.block(
             ([], Known.recipientID, .end), ([], Known.senderID, .deleted), ([], [], .error(.block)),
@@ -132,7 +132,7 @@ extension ClientSession {
             ])
     }
 
-    @Test func anAnswerToSomethingElseFailsItsRequestAlone() throws {
+    @Test func aWrongAnswerFailsOnlyItsRequest() throws {
         var (session, server) = try connected()
         let ping = try session.submit(ClientRequest(.ping), now: start)
         let delete = try session.submit(
@@ -151,7 +151,7 @@ extension ClientSession {
         _ = try session.submit(ClientRequest(.ping), now: start)
     }
 
-    @Test func requestsGoInAsFewBlocksAsHoldThem() throws {
+    @Test func requestsFillAsFewBlocksAsPossible() throws {
         var (session, server) = try connected()
         for _ in 0..<300 {
             _ = try session.submit(
@@ -174,7 +174,7 @@ extension ClientSession {
         #expect(session.takeBlock() == nil)
     }
 
-    @Test func aBlockThatCannotBeOpenedEndsTheConnection() throws {
+    @Test func anUndecryptableBlockEndsTheConnection() throws {
         var (session, server) = try connected()
         let first = try session.submit(ClientRequest(.ping), now: start)
         let second = try session.submit(ClientRequest(.ping), now: start)
@@ -191,7 +191,7 @@ extension ClientSession {
     }
 
     @Test(arguments: [[], [0], [1], [1, 0, 9], [2, 0, 0], [1, 0, 1, 5]] as [[UInt8]])
-    func contentThatMakesNoSenseEndsTheConnection(content: [UInt8]) throws {
+    func malformedContentEndsTheConnection(content: [UInt8]) throws {
         var (session, server) = try connected()
         #expect(session.receive(server.blocks.seal(content), now: start) == [.closed(.malformed)])
     }
@@ -201,7 +201,7 @@ extension ClientSession {
         #expect(session.receive([1, 2, 3], now: start) == [.closed(.malformed)])
     }
 
-    @Test func whatHasNoAnswerInTimeFailsAndALateAnswerIsNobodys() throws {
+    @Test func overdueRequestsFailAndLateAnswersAreDropped() throws {
         var (session, server) = try connected()
         let slow = try session.submit(ClientRequest(.ping, timeout: .seconds(30)), now: start)
         let quick = try session.submit(
@@ -212,7 +212,7 @@ extension ClientSession {
         #expect(session.advance(to: start + .seconds(9)).isEmpty)
         #expect(session.advance(to: start + .seconds(10)) == [.failed(quick, .timedOut)])
         #expect(session.nextDeadline == start + .seconds(30))
-        // The message in it is not lost.
+        // Its message is not lost.
         let late = server.block(
             (
                 requests[1].transmission.correlationID, Known.recipientID,
@@ -226,7 +226,7 @@ extension ClientSession {
         #expect(session.nextDeadline == nil, "without a subscription nothing has to be kept alive")
     }
 
-    @Test func aSilentServerIsAskedAndThenGivenUp() throws {
+    @Test func aSilentServerIsPingedAndThenDropped() throws {
         var (session, server) = try connected()
         _ = try session.submit(ClientRequest(.subscribe, of: Known.recipientID, key: recipient), now: start)
         let request = try server.only(session.nextBlock())
@@ -245,7 +245,7 @@ extension ClientSession {
         #expect(pings == 3)
     }
 
-    @Test func aServerThatAnswersIsKept() throws {
+    @Test func anAnsweringServerIsKept() throws {
         var (session, server) = try connected()
         _ = try session.submit(ClientRequest(.subscribe, of: Known.recipientID, key: recipient), now: start)
         var request = try server.only(session.nextBlock())
@@ -262,7 +262,7 @@ extension ClientSession {
         }
     }
 
-    @Test(arguments: [UInt16(15), 16, 17]) func everyVersionIsSpoken(version: UInt16) throws {
+    @Test(arguments: [UInt16(15), 16, 17]) func everyVersionWorks(version: UInt16) throws {
         var (session, server) = try connected(version: version)
         let queue = Command.NewQueue(
             recipientKey: try recipient.publicKey, boxKey: try Known.agreement(1).publicKey,

@@ -5,9 +5,9 @@ import Testing
 
 @testable import SMP
 
-/// Values that an independent implementation made, which talked with the official programs.
+/// Values of an independent implementation that works with the official programs.
 @Suite struct VectorTests {
-    @Test func keysAndServersHaveThePublishedForms() throws {
+    @Test func keysAndServersMatchTheVectors() throws {
         let vector = try VectorValue.file("encoding")
         #expect(try Known.agreement(1).publicKey == vector["spki"]["x25519_01"]["spki"].bytes)
         #expect(try Known.x448(1).spki == vector["spki"]["x448_01"]["spki"].bytes)
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func theFieldsOfTheProtocolsHaveThePublishedForms() throws {
+    @Test func fieldsMatchTheVectors() throws {
         let vector = try VectorValue.file("encoding")
         var bytes: [UInt8] = []
         bytes.append(optional: [UInt8]?.none) { $0.append(byteString: $1) }
@@ -52,7 +52,7 @@ import Testing
         #expect(try Padding.unpad(vector["pad_hello_16"].bytes) == Array("hello".utf8))
     }
 
-    @Test func queuesHaveThePublishedForms() throws {
+    @Test func queuesMatchTheVectors() throws {
         let vector = try VectorValue.file("encoding")
         let messaging = try Known.queue()
         let contact = try Known.queue(
@@ -79,7 +79,7 @@ import Testing
         #expect(reader.replyQueue() == reply && reader.remaining == 0)
     }
 
-    @Test func fullLinksHaveThePublishedForms() throws {
+    @Test func fullLinksMatchTheVectors() throws {
         let vector = try VectorValue.file("encoding")
         let invitation = try #require(
             ConnectionRequest(kind: .invitation(Known.offer()), queues: [Known.queue()]))
@@ -91,7 +91,7 @@ import Testing
         #expect(try ConnectionRequest(link: vector["contact"].text) == contact)
     }
 
-    @Test func blocksAreEncryptedByThePublishedChains() throws {
+    @Test func blockKeysMatchTheVectors() throws {
         let vector = try VectorValue.file("transport")
         let secret = try Known.agreement(3).wipedSecret(with: Known.agreement(4).publicKey)
         #expect(try secret.bytes == vector["dh"].bytes)
@@ -114,7 +114,7 @@ import Testing
         expect(.notAuthentic) { try server.open(block) }
     }
 
-    @Test func theClientsHelloIsThePublishedOne() throws {
+    @Test func clientHelloMatchesTheVectors() throws {
         let vector = try VectorValue.file("transport")
         let hello = ClientHello(
             version: 17, identity: Known.fingerprint, key: try Known.agreement(3).publicKey)
@@ -124,7 +124,7 @@ import Testing
         #expect(ClientHello(decoding: hello.encoded) == hello)
     }
 
-    @Test func messagesOfTheServerAreThePublishedOnes() throws {
+    @Test func serverMessagesMatchTheVectors() throws {
         let vector = try VectorValue.file("message_body")
         let secret = try Known.agreement(1).wipedSecret(with: Known.agreement(4).publicKey)
         #expect(try secret.bytes == vector["secret"].bytes)
@@ -145,7 +145,7 @@ import Testing
             read == .message(received: 1_700_000_000, flags: Array("T".utf8), body: Array("hello".utf8)))
     }
 
-    @Test func boxesBetweenTheEndsOfAQueueAreThePublishedOnes() throws {
+    @Test func queueBoxesMatchTheVectors() throws {
         let vector = try VectorValue.file("queue_layer")
         let sender = try Known.agreement(8)
         let secret = try sender.wipedSecret(with: Known.agreement(9).publicKey)

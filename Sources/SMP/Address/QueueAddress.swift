@@ -1,11 +1,11 @@
 import Base
 import Cryptography
 
-/// What a queue is for.
+/// The purpose of a queue.
 public enum QueueMode: Hashable, Sendable {
-    /// One sender, who may secure it with a key of its own.
+    /// One sender, which may secure the queue with its own key.
     case messaging
-    /// Anybody sends, and nobody can secure it: a contact address. Also where a queue says nothing of its mode.
+    /// Any number of senders, and no securing: a contact address. Also the mode of queues that state none.
     case contact
 
     var letter: UInt8 { UInt8(ascii: self == .messaging ? "M" : "C") }
@@ -19,8 +19,7 @@ public enum QueueMode: Hashable, Sendable {
     }
 }
 
-/// Where a queue is, for its sender: the server, the sender's id, and the key of the recipient with which messages are
-/// boxed.
+/// The sender's view of a queue: the server, the sender's id, and the recipient's key for the box around messages.
 public struct QueueAddress: Hashable, Sendable {
     public var server: ServerAddress
     /// 1 to 255 bytes, in practice 24.
@@ -29,7 +28,7 @@ public struct QueueAddress: Hashable, Sendable {
     public var key: [UInt8]
     public var mode: QueueMode
 
-    /// nil when the id or the key is none.
+    /// Returns nil for an invalid id or key.
     public init?(server: ServerAddress, senderID: [UInt8], key: [UInt8], mode: QueueMode) {
         guard (1...255).contains(senderID.count), PublicKeys.isAgreement(key) else { return nil }
         self.server = server
@@ -39,12 +38,12 @@ public struct QueueAddress: Hashable, Sendable {
     }
 }
 
-/// A queue as it is offered, in links and when it moves: with all versions that its owner knows.
+/// A queue with all versions of its owner, as offered in links and moves.
 public struct OfferedQueue: Hashable, Sendable {
     public var versions: ClosedRange<UInt16>
     public var address: QueueAddress
 
-    /// From this lowest version on the mode is written as such; older readers look for whether the sender may secure it.
+    /// The lowest version that writes the mode. Older readers use the flag that the sender may secure the queue.
     fileprivate static let withModes: UInt16 = 4
 
     public init(versions: ClosedRange<UInt16> = SMPVersion.queues, address: QueueAddress) {
@@ -59,7 +58,7 @@ public struct OfferedQueue: Hashable, Sendable {
             + "&dh=\(PercentEncoding.encode(Base64URL.encode(address.key)))&\(mode)\(forOldReaders)"
     }
 
-    /// Reads the text form, or nil when it is none.
+    /// Reads the text form. Returns nil if it is malformed.
     public init?(_ text: some StringProtocol) {
         guard text.utf8.count <= 4096,
             let parts = LinkParts(String(text)), let slash = parts.place.lastIndex(of: "/"),
@@ -81,7 +80,7 @@ public struct OfferedQueue: Hashable, Sendable {
     }
 }
 
-/// A queue as it is used, which is said in the version that both sides have agreed on.
+/// A queue in the version that both sides agreed on.
 public struct ReplyQueue: Hashable, Sendable {
     public var version: UInt16
     public var address: QueueAddress
@@ -93,13 +92,13 @@ public struct ReplyQueue: Hashable, Sendable {
 }
 
 extension ByteReader {
-    /// A queue as it is offered, with all versions of its owner.
+    /// An offered queue with all versions of its owner.
     public mutating func offeredQueue() -> OfferedQueue? {
         guard let versions = versions(), let address = queueAddress() else { return nil }
         return OfferedQueue(versions: versions, address: address)
     }
 
-    /// A queue that a joiner wants its answers in, or that has moved.
+    /// The reply queue of a joiner, or a queue after a move.
     public mutating func replyQueue() -> ReplyQueue? {
         guard let version = integer(UInt16.self), SMPVersion.queues.contains(version),
             let address = queueAddress()
@@ -114,7 +113,7 @@ extension ByteReader {
         return QueueAddress(server: server, senderID: senderID, key: key, mode: queueMode())
     }
 
-    /// The mode behind a queue, which may be missing: nothing that follows a queue begins with one of its letters.
+    /// Reads the optional mode after a queue. No field that follows a queue begins with one of its letters.
     private mutating func queueMode() -> QueueMode {
         var ahead = self
         let mode: QueueMode

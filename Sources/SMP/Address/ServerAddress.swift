@@ -1,17 +1,17 @@
 import Base
 
-/// Address of a messaging server: `smp://<fingerprint>[:<password>]@host[,host2…][:port]`.
+/// The address of a messaging server: `smp://<fingerprint>[:<password>]@host[,host2…][:port]`.
 ///
-/// Two addresses are equal when fingerprint, hosts and port are; the password is no part of who a server is. It is in
-/// no address of a queue and in no link.
+/// Two addresses are equal if fingerprint, hosts and port are. The password is not part of the identity, and appears in
+/// no queue address and no link.
 public struct ServerAddress: Sendable {
     /// SHA-256 of the DER of the server's identity certificate, 32 bytes.
     public let fingerprint: [UInt8]
-    /// Needed to create queues where the server asks for one. A secret.
+    /// The password for creating queues, if the server requires one. Secret.
     public let password: String?
-    /// Names or addresses of the same server, 1 to 8; IPv6 without brackets.
+    /// 1 to 8 names or addresses of the server; IPv6 without brackets.
     public let hosts: [String]
-    /// As written; nil stands for 5223.
+    /// The written port, or nil for 5223.
     public let writtenPort: UInt16?
 
     public static let defaultPort: UInt16 = 5223
@@ -21,7 +21,7 @@ public struct ServerAddress: Sendable {
     private static let longestHost = 253
     private static let scheme = "smp://"
 
-    /// nil when the fingerprint is none, or a host cannot be one.
+    /// Returns nil for an invalid fingerprint or host.
     public init?(fingerprint: [UInt8], hosts: [String], port: UInt16? = nil, password: String? = nil) {
         guard fingerprint.count == 32, (1...Self.maxHosts).contains(hosts.count),
             hosts.allSatisfy(Self.isHost),
@@ -37,7 +37,7 @@ public struct ServerAddress: Sendable {
         self.password = password
     }
 
-    /// Reads the text form, or nil when it is none.
+    /// Reads the text form. Returns nil if it is malformed.
     public init?(_ text: some StringProtocol) {
         guard text.utf8.count <= 2560, text.hasPrefix(Self.scheme) else { return nil }
         let rest = text.dropFirst(Self.scheme.count)
@@ -62,7 +62,7 @@ public struct ServerAddress: Sendable {
         return hosts(place).map { ($0, port) }
     }
 
-    /// 1 to 65535 in digits.
+    /// Reads a port from 1 to 65535.
     static func port(_ text: some StringProtocol) -> UInt16? {
         guard text.utf8.allSatisfy({ (48...57).contains($0) }), let port = UInt16(text), port > 0 else {
             return nil
@@ -70,7 +70,7 @@ public struct ServerAddress: Sendable {
         return port
     }
 
-    /// Names between commas, IPv6 in brackets.
+    /// Reads names separated by commas, with IPv6 in brackets.
     static func hosts(_ text: some StringProtocol) -> [String]? {
         var hosts: [String] = []
         for host in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -82,7 +82,7 @@ public struct ServerAddress: Sendable {
         return hosts
     }
 
-    /// A name of letters, digits, `.`, `-` and `_`, or an IPv6 address.
+    /// Checks for a name of letters, digits, `.`, `-` and `_`, or an IPv6 address.
     private static func isHost(_ text: String) -> Bool {
         guard !text.isEmpty, text.utf8.count <= longestHost else { return false }
         if text.contains(":") {
@@ -105,7 +105,7 @@ public struct ServerAddress: Sendable {
     /// The address without the password: fit for links, logs and screens.
     public var text: String { "\(Self.scheme)\(Base64URL.encode(fingerprint))@\(place)" }
 
-    /// The address as it was given, for the user's own configuration. A secret where a password is.
+    /// The full address for the user's own configuration. Secret if it has a password.
     public var textWithPassword: String {
         guard let password else { return text }
         return "\(Self.scheme)\(Base64URL.encode(fingerprint)):\(password)@\(place)"
@@ -121,7 +121,7 @@ public struct ServerAddress: Sendable {
         hosts.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
     }
 
-    /// Whether both are one server, as far as links can tell, which name fewer hosts than addresses.
+    /// Returns whether both may be the same server. Links name fewer hosts than addresses do.
     func isSame(as other: ServerAddress) -> Bool {
         fingerprint == other.fingerprint && hosts[0].lowercased() == other.hosts[0].lowercased()
             && port == other.port
@@ -146,7 +146,7 @@ extension ServerAddress: CustomStringConvertible, CustomReflectable {
 }
 
 extension ByteReader {
-    /// Hosts, port and fingerprint.
+    /// Fingerprint, hosts and port in binary form.
     public mutating func serverAddress() -> ServerAddress? {
         guard let hosts = byteStrings(), let port = byteString(), let fingerprint = byteString() else {
             return nil

@@ -1,17 +1,17 @@
 import Base
 
-/// What is asked of a server on one connection.
+/// A command to a server on one connection.
 public struct ClientRequest: Sendable {
     public var command: Command
-    /// The recipient's, sender's or link's id; empty where a command is about none.
+    /// The id of the recipient, sender or link, or empty if the command has none.
     public var entityID: [UInt8]
-    /// nil where a command is not authorised.
+    /// Nil for a command without authorisation.
     public var key: CommandKey?
-    /// How long to wait for the answer: 10 s while somebody watches, 30 s otherwise.
+    /// The timeout for the answer: 10 s if a user waits, otherwise 30 s.
     public var timeout: Duration
-    /// 24 random bytes that no other request has. Only a command that is made of it brings its own (`Command.senderID`).
+    /// 24 unique random bytes. Only a command that derives an id from it brings its own (`Command.senderID`).
     public var correlationID: [UInt8]?
-    /// Who named the server; nil: the user. What one peer causes is limited.
+    /// The peer that named the server, or nil for the user. Connections caused by one peer are limited.
     public var peer: String?
 
     public static let interactiveTimeout = Duration.seconds(10)
@@ -30,25 +30,25 @@ public struct ClientRequest: Sendable {
         self.peer = peer
     }
 
-    /// Which request of its connection an event is about.
+    /// The number of a request on its connection.
     public struct ID: Hashable, Sendable {
         let number: UInt64
     }
 }
 
-/// What a connection tells of.
+/// An event of a connection.
 public enum ClientEvent: Sendable, Equatable {
-    /// One for each request that did not fail. A refusal is an answer too.
+    /// Sent once for each answered request. A refusal is an answer too.
     case answered(ClientRequest.ID, Answer)
-    /// No answer: it came in no time, made no sense, or the connection ended. What was asked may have happened.
+    /// The request has no answer: timeout, malformed answer or lost connection. The server may have performed it.
     case failed(ClientRequest.ID, SMPErrorCode)
-    /// A message of a queue that was subscribed to. It comes again until it is acknowledged.
+    /// A message of a subscribed queue. The server repeats it until it is acknowledged.
     case delivered(recipientID: [UInt8], messageID: [UInt8], body: [UInt8])
-    /// Another connection has subscribed: not to be fought for.
+    /// Another connection subscribed to the queue. Do not subscribe again.
     case ended(recipientID: [UInt8])
     case deleted(recipientID: [UInt8])
-    /// The server refused something and does not say what.
+    /// The server refused an unidentified command.
     case complaint(ServerError)
-    /// Nothing more comes, and nothing can be asked: the connection is to be closed. Always the last one.
+    /// The connection is closed. Always the last event.
     case closed(SMPErrorCode)
 }

@@ -1,26 +1,24 @@
 import Base
 import Cryptography
 
-/// One connection to a server from its hellos on, as a machine without input and output: requests and blocks go in,
-/// blocks and events come out. Any number of requests may be under way; answers come in any order.
+/// The client's side of one connection after the hellos, without input and output: requests and blocks go in, blocks
+/// and events come out. Any number of requests may be pending; answers come in any order.
 ///
-/// It is open until `closed` was among its events, and answers nothing after that. Time is that of a clock that never
-/// goes back.
+/// The session is open until it returns `closed`, and silent afterwards. Times come from a monotonic clock.
 public struct ClientSession: Sendable {
     private struct Pending {
         let id: ClientRequest.ID
         let command: Command
         let entityID: [UInt8]
         let deadline: Duration
-        /// false of a ping of our own, which nobody waits for.
+        /// False for the session's own ping.
         let isAsked: Bool
     }
 
-    /// After so long without a word from a server that is to deliver something, it is asked whether it is there; and
-    /// again after a while.
+    /// The silence of a subscribed server after which the session sends a ping, and the interval of further pings.
     static let silenceBeforePing = Duration.seconds(600)
     static let silenceBetweenPings = Duration.seconds(150)
-    /// After so long, and so many requests without an answer, it is not.
+    /// The silence and the number of unanswered requests after which the connection is lost.
     static let silenceBeforeEnd = Duration.seconds(900)
     static let unansweredBeforeEnd = 3
 
@@ -30,11 +28,11 @@ public struct ClientSession: Sendable {
     private var isOpen = true
     private var lastID: UInt64 = 0
     private var pending: [[UInt8]: Pending] = [:]
-    /// Encoded, in the order in which they were asked.
+    /// Encoded requests in their order.
     private var waiting: [[UInt8]] = []
     private var lastReceived: Duration
     private var lastPing: Duration?
-    /// Requests in a row that had no answer in time.
+    /// The number of consecutive requests without an answer in time.
     private var unanswered = 0
     private var isSubscribed = false
 
@@ -47,8 +45,8 @@ public struct ClientSession: Sendable {
 
     public var version: UInt16 { keys.version }
 
-    /// Puts a request into the next block.
-    /// - Throws: `.disconnected` when the connection is closed, `.tooLong`.
+    /// Adds a request to the next block.
+    /// - Throws: `.disconnected` if the connection is closed, `.tooLong`.
     public mutating func submit(_ request: ClientRequest, now: Duration) throws(SMPError) -> ClientRequest.ID
     {
         guard isOpen else {
@@ -73,7 +71,7 @@ public struct ClientSession: Sendable {
         }
         let encoded = transmission.encoded(version: keys.version)
         guard Batch.count([encoded]) == 1 else {
-            throw SMPError(.tooLong, "This is too long to be sent to a messaging server.")
+            throw SMPError(.tooLong, "The request is too long for a messaging server.")
         }
         lastID += 1
         let id = ClientRequest.ID(number: lastID)
@@ -84,8 +82,7 @@ public struct ClientSession: Sendable {
         return id
     }
 
-    /// The next block that is to be sent, with as many requests as it holds; nil when there is none. What it gives must
-    /// be sent, in order.
+    /// Returns the next block to send, with as many requests as fit, or nil if there is none. Send the blocks in order.
     public mutating func takeBlock() -> [UInt8]? {
         guard isOpen else { return nil }
         let count = Batch.count(waiting)
@@ -94,7 +91,7 @@ public struct ClientSession: Sendable {
         return blocks.seal(Batch.encode(Array(waiting[..<count])))
     }
 
-    /// Takes a block of the server.
+    /// Reads a block of the server.
     public mutating func receive(_ block: [UInt8], now: Duration) -> [ClientEvent] {
         guard isOpen else { return [] }
         let transmissions: [[UInt8]]
@@ -123,7 +120,7 @@ public struct ClientSession: Sendable {
         guard let answer else { return request.map { failed($0, .malformed) } ?? [] }
         guard let request else { return unasked(answer, of: transmission.entityID) }
         if case .message(let id, let body) = answer {
-            // The next message instead of OK; older servers answer a subscription so too.
+            // The next message in place of OK. Older servers answer SUB in this way too.
             guard transmission.entityID == request.entityID, let first = request.command.answerBeforeMessage
             else {
                 return failed(request, .malformed)
@@ -136,7 +133,7 @@ public struct ClientSession: Sendable {
         return answered(request, fitting)
     }
 
-    /// What a server says by itself, or too late.
+    /// Returns the event of an unsolicited or late transmission.
     private func unasked(_ answer: Answer, of entityID: [UInt8]) -> [ClientEvent] {
         switch answer {
         case .message(let id, let body): [.delivered(recipientID: entityID, messageID: id, body: body)]
@@ -162,7 +159,7 @@ public struct ClientSession: Sendable {
         request.isAsked ? [.failed(request.id, code)] : []
     }
 
-    /// When `advance` has something to do; nil: never.
+    /// The time for the next call of `advance`, or nil for none.
     public var nextDeadline: Duration? {
         guard isOpen else { return nil }
         let first = pending.values.map(\.deadline).min()
@@ -177,7 +174,7 @@ public struct ClientSession: Sendable {
         unanswered >= Self.unansweredBeforeEnd ? lastReceived + Self.silenceBeforeEnd : nil
     }
 
-    /// Lets time pass: what was not answered fails, and a silent server is asked. Blocks may be there to be sent.
+    /// Fails overdue requests and pings a silent server. May add blocks to send.
     public mutating func advance(to now: Duration) -> [ClientEvent] {
         guard isOpen else { return [] }
         let late = pending.filter { $0.value.deadline <= now }
@@ -187,14 +184,14 @@ public struct ClientSession: Sendable {
         if let end, end <= now { return events + close(.timedOut) }
         if isSubscribed, nextPing <= now {
             lastPing = now
-            // It fits into a block, and needs no key.
+            // A ping fits into a block and needs no key.
             _ = try? submit(
                 ClientRequest(.ping, timeout: ClientRequest.backgroundTimeout), isAsked: false, now: now)
         }
         return events
     }
 
-    /// The connection has ended, or is given up.
+    /// Ends the session because its connection was lost or abandoned.
     public mutating func disconnect() -> [ClientEvent] { isOpen ? close(.disconnected) : [] }
 
     private mutating func close(_ code: SMPErrorCode) -> [ClientEvent] {
@@ -207,7 +204,7 @@ public struct ClientSession: Sendable {
 }
 
 extension Command {
-    /// What a message stands for that comes in the place of an answer.
+    /// The answer that a message stands for.
     fileprivate var answerBeforeMessage: Answer? {
         switch self {
         case .acknowledge: .ok
@@ -216,7 +213,7 @@ extension Command {
         }
     }
 
-    /// The answer, if it is one to this command.
+    /// Returns the answer if it can belong to this command.
     func fitting(_ answer: Answer) -> Answer? {
         if case .error = answer { return answer }
         switch (self, answer) {

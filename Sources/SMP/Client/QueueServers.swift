@@ -1,43 +1,42 @@
 import Base
 
-/// The messaging servers of one profile, whoever speaks with them.
+/// The messaging servers of one profile.
 ///
-/// There is one connection to each server, made when something is asked and none is there, and shared by all who ask.
-/// One that was subscribed to queues and broke off is made again by itself, as one that was to be and could not be
-/// made; `connected` tells of it, and nothing is subscribed then: who listens asks for its queues again.
+/// Each server has at most one connection, which requests share. It opens with the first request. A lost connection
+/// with subscriptions is reopened, and so is one whose first subscription failed. `connected` reports that; the
+/// listener then subscribes to its queues again.
 ///
 /// Safe to use from any thread and task; nothing here blocks.
 public protocol QueueServers: Sendable {
-    /// Asks one server. A refusal (`Answer.error`) is an answer.
-    /// - Throws: where there is none: `.unreachable`, `.notAllowed`, `.wrongIdentity`, `.unsupportedVersion`, `.tooLong` when nothing was
-    ///   asked; `.timedOut`, `.disconnected`, `.malformed` when it may have happened all the same. Of a server that is
-    ///   asked through another one also `.notAuthentic`, and `.server` with the refusal of that one.
+    /// Sends a request to a server. A refusal (`Answer.error`) is an answer.
+    /// - Throws: `.unreachable`, `.notAllowed`, `.wrongIdentity`, `.unsupportedVersion` or `.tooLong` if nothing was
+    ///   sent; `.timedOut`, `.disconnected` or `.malformed` if the server may have performed the request. Behind a
+    ///   proxy also `.notAuthentic`, and `.server` with the proxy's refusal.
     func ask(_ request: ClientRequest, of server: ServerAddress) async throws(SMPError) -> Answer
 
-    /// Asks one server several things at once, as many in a block as fit: subscriptions above all. Answers stand in
-    /// the order of the requests.
+    /// Sends several requests to one server in as few blocks as possible, mainly subscriptions. Returns answers in the
+    /// order of the requests.
     func ask(_ requests: [ClientRequest], of server: ServerAddress) async -> [Result<Answer, SMPError>]
 
-    /// What servers say by themselves, for one listener; asked for by a second one, it divides between them.
+    /// The unsolicited transmissions of servers, for one listener. A second listener would take events from the first.
     ///
-    /// A listener may ask and wait for answers before it takes the next event. Memory is bounded however slow it is:
-    /// of each queue there is one message that was not acknowledged, and of all together so many that what comes
-    /// beyond is left with its server, and fetched again when the listener has caught up. So the same message may
-    /// come twice, and messages of one queue never overtake each other.
+    /// A listener may send requests and wait for answers before it takes the next event. Memory is bounded: each queue
+    /// has one unacknowledged message. Messages beyond a total limit stay on the server until the listener has caught
+    /// up. A message may therefore come twice, but messages of one queue stay in order.
     var events: AsyncStream<QueueServerEvent> { get }
 }
 
-/// What a server says by itself.
+/// An unsolicited transmission or a change of a connection.
 public enum QueueServerEvent: Sendable, Hashable {
-    /// A message in the server's box (`DeliveredBody`), which is delivered again after each subscription until it is
-    /// acknowledged. `body` has at most 16 KiB.
+    /// A message in the server's box (`DeliveredBody`), at most 16 KiB. The server repeats it after each subscription
+    /// until it is acknowledged.
     case delivered(ServerAddress, recipientID: [UInt8], messageID: [UInt8], body: [UInt8])
-    /// Another connection has subscribed to this queue: not to be fought for.
+    /// Another connection subscribed to this queue. Do not subscribe again.
     case ended(ServerAddress, recipientID: [UInt8])
     /// Another connection has deleted this queue.
     case deleted(ServerAddress, recipientID: [UInt8])
-    /// The connection is there again, after `disconnected` or after subscribing failed, and nothing is subscribed.
+    /// The connection is open again after `disconnected` or a failed subscription. Nothing is subscribed.
     case connected(ServerAddress)
-    /// A connection with subscriptions is gone, and they with it. What it delivered comes again.
+    /// A connection was lost with its subscriptions. Unacknowledged messages come again.
     case disconnected(ServerAddress)
 }

@@ -1,12 +1,12 @@
 import Base
 import Cryptography
 
-/// What a link offers: where to send to, in which versions, and of an invitation the keys for the first agreement.
+/// The offer of a full link: queues, supported versions and, for an invitation, the keys of the first agreement.
 public struct ConnectionRequest: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
-        /// For one person.
+        /// An invitation for one person.
         case invitation(EncryptionOffer)
-        /// A contact address, or a group: for everybody.
+        /// A contact address or a group, for any number of people.
         case contact
     }
 
@@ -15,7 +15,7 @@ public struct ConnectionRequest: Hashable, Sendable {
         public var versions: ClosedRange<UInt16>
         public var first: X448PublicKey
         public var second: X448PublicKey
-        /// Of sntrup761, 1158 bytes, where the KEM is proposed.
+        /// The sntrup761 key, 1158 bytes, if the KEM is proposed.
         public var kemKey: [UInt8]?
 
         public static let kemKeyLength = 1158
@@ -32,15 +32,15 @@ public struct ConnectionRequest: Hashable, Sendable {
 
     public var kind: Kind
     public var agentVersions: ClosedRange<UInt16>
-    /// 1 to 8, of which the first is used.
+    /// 1 to 8 queues. The first one is used.
     public var queues: [OfferedQueue]
-    /// JSON of the application, of links to groups.
+    /// JSON of the application in links to groups.
     public var data: String?
 
     static let maxQueues = 8
     private static let longest = 32_768
 
-    /// nil when there are no queues, or too many.
+    /// Returns nil for no queues or too many.
     public init?(
         kind: Kind, agentVersions: ClosedRange<UInt16> = SMPVersion.agents, queues: [OfferedQueue],
         data: String? = nil
@@ -53,7 +53,7 @@ public struct ConnectionRequest: Hashable, Sendable {
     }
 }
 
-/// A secret until it is used.
+/// Secret until it is used.
 extension ConnectionRequest: CustomStringConvertible, CustomReflectable {
     public var description: String { "ConnectionRequest(…)" }
     public var customMirror: Mirror { Mirror(self, children: []) }
@@ -62,9 +62,9 @@ extension ConnectionRequest: CustomStringConvertible, CustomReflectable {
 // MARK: - Full links
 
 extension ConnectionRequest {
-    /// The link between clients: `simplex:/invitation#/?…`.
+    /// Returns the link between clients: `simplex:/invitation#/?…`.
     public var link: String { "simplex:/\(path)" }
-    /// The same for people: a web page explains it to who has no client.
+    /// Returns the link for people. Its web page explains it to readers without a client.
     public var webLink: String { "https://simplex.chat/\(path)" }
 
     private var path: String {
@@ -80,7 +80,7 @@ extension ConnectionRequest {
     }
 
     /// Reads a full link.
-    /// - Throws: `.malformedLink`; `.unsupportedLink` where its versions are none of ours.
+    /// - Throws: `.malformedLink`; `.unsupportedLink` if no version is supported here.
     public init(link text: some StringProtocol) throws(SMPError) {
         guard text.utf8.count <= Self.longest, let parts = LinkParts(String(text)), parts.path.isEmpty,
             let word = Self.word(of: parts.place),
@@ -117,7 +117,7 @@ extension ConnectionRequest {
         return place[place.index(after: slash)...]
     }
 
-    /// Whether something in it can be used by this program.
+    /// Checks that this program supports one of the versions.
     func checkVersions() throws(SMPError) {
         guard agentVersions.overlaps(SMPVersion.agents), queues[0].versions.overlaps(SMPVersion.queues) else {
             throw SMPError(.unsupportedLink, "The link is of a version of SimpleX that ChatFS does not know.")
@@ -126,7 +126,7 @@ extension ConnectionRequest {
 }
 
 extension ConnectionRequest.EncryptionOffer {
-    /// Written without escapes: the whole of it is escaped in its link.
+    /// Unescaped: the link escapes it as a whole.
     var text: String {
         let keys = "\(Base64URL.encode(first.spki)),\(Base64URL.encode(second.spki))"
         let kem = kemKey.map { "&kem_key=\(Base64URL.encode($0))" } ?? ""

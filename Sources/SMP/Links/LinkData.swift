@@ -1,13 +1,13 @@
 import Base
 import Cryptography
 
-/// What a short link leads to.
+/// The decrypted data of a short link.
 public struct LinkData: Hashable, Sendable {
     public var request: ConnectionRequest
-    /// JSON of the application: a profile, and a message.
+    /// JSON of the application: a profile and a message.
     public var userData: [UInt8]
 
-    /// What is written before either part, and the longest part.
+    /// The header of each part, and the maximum length of a part in bytes.
     private static let fixedSize = 2008
     private static let userSize = 13_784
     private static let signatureLength = 64
@@ -17,8 +17,8 @@ public struct LinkData: Hashable, Sendable {
         self.userData = userData
     }
 
-    /// What never changes of it, of which the link is made.
-    /// - Parameter root: of this link; it must be kept to change the rest of it later.
+    /// Returns the fixed part, from which the link is derived.
+    /// - Parameter root: The link's signing key. Its owner keeps it to change the user part later.
     func fixed(root: SigningKey) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(request.agentVersions)
@@ -32,7 +32,7 @@ public struct LinkData: Hashable, Sendable {
             bytes.append(UInt8(ascii: "C"))
             bytes.append(request.agentVersions)
             bytes.append(bool: true)
-            // No other owners, and no relays.
+            // No other owners and no relays.
             bytes += [0, 0]
         } else {
             bytes.append(UInt8(ascii: "I"))
@@ -47,9 +47,9 @@ public struct LinkData: Hashable, Sendable {
         return bytes
     }
 
-    /// Both parts as they lie on the server, and the link's key.
+    /// Returns both parts as stored on the server, and the link's key.
     /// - Parameters:
-    ///   - kind: fits to the request.
+    ///   - kind: The kind that fits the request.
     ///   - nonces: 24 random bytes for each part.
     /// - Throws: `.tooLong`.
     public func sealed(
@@ -79,10 +79,9 @@ public struct LinkData: Hashable, Sendable {
     private static let tooLong = SMPError(
         .tooLong, "The profile is too large for a link; a smaller picture helps.")
 
-    /// Opens what a server gave for a link, and checks all of it: that it is what the link was made of, by one owner, and
-    /// leads where the link does.
-    /// - Throws: `.wrongLinkData` when it does not; `.unsupportedLink` for what this program cannot read, or whose versions
-    ///   are none of ours.
+    /// Decrypts and verifies the data of a link: it matches the link's hash, has one owner, and names the server of the
+    /// link.
+    /// - Throws: `.wrongLinkData` if it does not; `.unsupportedLink` for an unknown format or version.
     public init(opening blobs: LinkBlobs, link: ShortLink, senderID: [UInt8]) throws(SMPError) {
         let key = LinkKeys(kind: link.kind, key: link.key).dataKey
         let fixed = try Self.open(blobs.fixed, key: key)
@@ -93,7 +92,7 @@ public struct LinkData: Hashable, Sendable {
         else {
             throw SMPError(
                 .unsupportedLink,
-                "What the link leads to is of a kind that ChatFS does not know, or malformed.")
+                "The data of the link is malformed, or of a kind that ChatFS does not know.")
         }
         let isContact = request.kind == .contact
         let address = request.queues[0].address
@@ -106,7 +105,7 @@ public struct LinkData: Hashable, Sendable {
     }
 
     private static let wrong = SMPError(
-        .wrongLinkData, "What the messaging server gave for this link is not what its owner has put there.")
+        .wrongLinkData, "The messaging server's data for this link was not made by the link's owner.")
 
     private static func open(
         _ blob: [UInt8], key: WipedBytes
@@ -121,7 +120,7 @@ public struct LinkData: Hashable, Sendable {
         return (signature, reader.rest())
     }
 
-    /// What follows is for later versions.
+    /// Fields of later versions follow.
     static func readFixed(_ bytes: [UInt8]) -> (root: VerifyingKey, request: ConnectionRequest)? {
         var reader = ByteReader(bytes)
         guard reader.versions() != nil, let root = reader.byteString().flatMap({ VerifyingKey(spki: $0) }),
@@ -130,7 +129,7 @@ public struct LinkData: Hashable, Sendable {
         return (root, request)
     }
 
-    /// The same here. nil too of links with other owners or with relays, which were made by later versions.
+    /// Reads the fixed part. Returns nil also for links with other owners or relays, which later versions make.
     static func readUser(_ bytes: [UInt8], kind: ConnectionRequest.Kind) -> [UInt8]? {
         var reader = ByteReader(bytes)
         let isContact = kind == .contact

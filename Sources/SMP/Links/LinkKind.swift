@@ -1,14 +1,14 @@
-/// What a link is for, as far as its text says so: nobody is asked.
+/// The purpose of a link, read from its text without a connection.
 public enum LinkKind: Hashable, Sendable {
-    /// For one person.
+    /// An invitation for one person.
     case invitation
-    /// Somebody's address, or a group where a full link leads to one.
+    /// A person's address, or a group whose full link looks like one.
     case address
-    /// Into a group.
+    /// A group.
     case group
 
-    /// - Throws: `malformedLink` for what is none; `unsupportedLink` for one that leads to what this program does not
-    ///   join, or is of versions that it does not know.
+    /// - Throws: `malformedLink` for other texts; `unsupportedLink` for kinds and versions that this program cannot
+    ///   join.
     public init(link text: some StringProtocol) throws(SMPError) {
         if let short = try? ShortLink(link: text) {
             switch short.kind {
@@ -17,7 +17,8 @@ public enum LinkKind: Hashable, Sendable {
             case .group: self = .group
             case .channel:
                 throw .unsupported("The link leads to a channel, and ChatFS does not join channels.")
-            case .relay: throw .unsupported("This is the link of a relay for channels, not of somebody.")
+            case .relay:
+                throw .unsupported("The link leads to a relay for channels, not to a person or a group.")
             }
             return
         }

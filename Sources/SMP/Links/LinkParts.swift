@@ -1,10 +1,10 @@
 import Base
 
-/// A link taken apart: what stands before `#`, what between that and `?`, and the parameters behind it.
+/// The parts of a link: the place before `#`, the path up to `?`, and the parameters after it.
 struct LinkParts {
-    /// Without a `/` at its end.
+    /// Without a trailing `/`.
     let place: Substring
-    /// Without a `/` at its begin.
+    /// Without a leading `/`.
     let path: Substring
     private let parameters: [String: String]
 
@@ -26,7 +26,7 @@ struct LinkParts {
         self.parameters = parameters
     }
 
-    /// The first of each name counts.
+    /// Returns the first value of a name.
     static func parameters(_ query: some StringProtocol) -> [String: String]? {
         var parameters: [String: String] = [:]
         for parameter in query.split(separator: "&", omittingEmptySubsequences: true) {

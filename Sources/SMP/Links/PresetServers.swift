@@ -1,12 +1,12 @@
 import Base
 
-/// The servers that every SimpleX client knows, which short links name by their host alone. Nothing is sent to them
-/// because they stand here.
+/// The servers known to every SimpleX client. Short links name them by host alone. ChatFS connects to none of them
+/// because of this list.
 public enum PresetServers {
-    /// nil of any other host.
+    /// Returns nil for any other host.
     static func address(host: String) -> ServerAddress? { known[host.lowercased()] }
 
-    /// Those of a domain that take new queues: for a user who has chosen them.
+    /// Returns the servers of a domain that accept new queues, for a user who chose that domain.
     public static func forNewQueues(domain: String) -> [ServerAddress] {
         fingerprints.compactMap { host, _ in
             host.hasSuffix("." + domain) && !onlyForLinks.contains(host) ? known[host] : nil
@@ -17,7 +17,7 @@ public enum PresetServers {
         "smp4.simplex.im", "smp5.simplex.im", "smp6.simplex.im", "smp7.simplex.im",
     ]
 
-    /// Among them those that take no new queues any more: links to them are still met.
+    /// Includes servers without new queues, because existing links name them.
     private static let known: [String: ServerAddress] = {
         var known: [String: ServerAddress] = [:]
         for (host, fingerprint) in fingerprints {

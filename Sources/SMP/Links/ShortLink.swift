@@ -1,11 +1,11 @@
 import Base
 import Cryptography
 
-/// A short link: where what it leads to lies on a server, and the key to it. Its text is a secret until it is used, and
-/// of addresses for as long as they are there.
+/// A short link: the place of its data on a server, and the key to it. Its text is secret until the invitation is used,
+/// and for an address as long as it exists.
 public struct ShortLink: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable, CaseIterable {
-        /// For one person.
+        /// An invitation for one person.
         case invitation = "i"
         case contact = "a"
         case group = "g"
@@ -15,7 +15,7 @@ public struct ShortLink: Hashable, Sendable {
 
     public var kind: Kind
     public var server: ServerAddress
-    /// 24 bytes: given by the server for an invitation, made from the key for all others.
+    /// 24 bytes. The server chooses it for an invitation; for other links it is derived from the key.
     public var id: [UInt8]
     /// 32 bytes.
     public var key: [UInt8]
@@ -25,8 +25,8 @@ public struct ShortLink: Hashable, Sendable {
     private static let longest = 2048
     private static let scheme = "simplex:"
 
-    /// nil when a length is wrong.
-    /// - Parameter id: of an invitation; of all others it follows from the key.
+    /// Returns nil for a wrong length.
+    /// - Parameter id: The id of an invitation. Other links derive it from the key.
     public init?(kind: Kind, server: ServerAddress, id: [UInt8]? = nil, key: [UInt8]) {
         guard key.count == Self.keyLength, (kind == .invitation) == (id != nil),
             id.map({ $0.count == Self.idLength }) ?? true
@@ -45,7 +45,7 @@ public struct ShortLink: Hashable, Sendable {
     private func path(isWeb: Bool) -> String {
         var parameters: [String] = []
         let isPreset = PresetServers.address(host: server.hosts[0])?.isSame(as: server) == true
-        // The servers that every client knows are named by their host alone.
+        // Preset servers are named by host alone.
         if !(isWeb && isPreset) {
             let hosts = isWeb ? Array(server.hosts.dropFirst()) : server.hosts
             if !hosts.isEmpty {
@@ -63,7 +63,7 @@ public struct ShortLink: Hashable, Sendable {
         String(Base64URL.encode(bytes).prefix { $0 != "=" })
     }
 
-    /// Reads a short link, in both forms.
+    /// Reads a short link in either form.
     /// - Throws: `.malformedLink`.
     public init(link text: some StringProtocol) throws(SMPError) {
         guard text.utf8.count <= Self.longest, let parts = LinkParts(String(text)),
@@ -82,7 +82,7 @@ public struct ShortLink: Hashable, Sendable {
         self = link
     }
 
-    /// The host of a web link, and the letter of the kind.
+    /// Returns the host of a web link and the letter of its kind.
     private static func place(_ place: Substring) -> (webHost: Substring?, kind: Substring)? {
         if place.hasPrefix("\(scheme)/") { return (nil, place.dropFirst(scheme.count + 1)) }
         guard place.hasPrefix("https://") else { return nil }
@@ -102,7 +102,7 @@ public struct ShortLink: Hashable, Sendable {
         }
         guard let first = hosts.first else { return nil }
         guard let fingerprint = parts["c"] else {
-            // Only the servers that every client knows can do without.
+            // Only preset servers may lack a fingerprint.
             return PresetServers.address(host: first)
         }
         guard let bytes = Base64URL.decode(fingerprint) else { return nil }
@@ -120,11 +120,11 @@ extension ShortLink: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// What follows from the key of a short link.
+/// The values derived from the key of a short link.
 struct LinkKeys {
-    /// Empty for an invitation, of which the server chooses it.
+    /// Empty for an invitation, because the server chooses its id.
     let id: [UInt8]
-    /// Opens what the link leads to.
+    /// Decrypts the data of the link.
     let dataKey: WipedBytes
 
     init(kind: ShortLink.Kind, key: [UInt8]) {

@@ -1,10 +1,10 @@
 import Base
 import Cryptography
 
-/// Hands requests of clients on to a server, over a session with it: what a server does for `ProxiedSession` of its
-/// clients. It can read neither the requests nor the answers.
+/// The proxy's side of `ProxiedSession`: forwards requests of clients to a server over one session (PFWD to RFWD). The
+/// proxy can read neither requests nor answers.
 public struct HandingOn: Sendable {
-    /// What clients are told of the server.
+    /// The description of the server for clients.
     public let server: ProxiedServer
     private let secret: WipedBytes
 
@@ -15,7 +15,7 @@ public struct HandingOn: Sendable {
         self.secret = secret
     }
 
-    /// The request to the server for one of a client.
+    /// Wraps a client's request (PFWD) into one to the server (RFWD).
     /// - Parameter correlationID: of the client's request, 24 bytes.
     public func request(
         version: UInt16, key: [UInt8], box: [UInt8], correlationID: [UInt8],
@@ -32,10 +32,10 @@ public struct HandingOn: Sendable {
             timeout: ClientRequest.backgroundTimeout, correlationID: nonce)
     }
 
-    /// What the client is answered; nil when it is no answer to its request.
+    /// Unwraps the server's answer (RRES) for the client (PRES). Returns nil if it does not belong to the request.
     /// - Parameters:
-    ///   - box: of the server's answer.
-    ///   - request: what `request` gave.
+    ///   - box: The box of RRES.
+    ///   - request: The result of `request`.
     public func answer(_ box: [UInt8], to request: ClientRequest, correlationID: [UInt8]) -> Answer? {
         guard let nonce = request.correlationID,
             let bytes = MessageBox.open(box, key: secret, nonce: Array(nonce.reversed()))
@@ -46,9 +46,9 @@ public struct HandingOn: Sendable {
     }
 }
 
-/// A request that another server hands on, as its server opens it.
+/// A forwarded request (RFWD) at its server.
 public struct HandedOn: Sendable {
-    /// What the client asked.
+    /// The client's transmission.
     public let received: ServerSession.Received
     private let secret: WipedBytes
     private let clientSecret: WipedBytes
@@ -56,13 +56,13 @@ public struct HandedOn: Sendable {
     private let clientNonce: [UInt8]
     private let version: UInt16
 
-    /// What both boxes of client and server are padded to.
+    /// The padded length of both boxes of client and server in bytes.
     static let size = 16_226
 
     /// - Parameters:
-    ///   - box: of the other server's request, with its correlation id.
-    ///   - authority: of the session with that.
-    /// - Throws: what the other server is told.
+    ///   - box: The box of RFWD, with its correlation id.
+    ///   - authority: The authority of the session with the proxy.
+    /// - Throws: The error to answer the proxy.
     public init(_ box: [UInt8], correlationID: [UInt8], _ authority: SessionAuthority) throws(ServerError) {
         guard let secret = authority.secret, correlationID.count == Transmission.correlationLength,
             let bytes = MessageBox.open(box, key: secret, nonce: correlationID)
@@ -86,7 +86,7 @@ public struct HandedOn: Sendable {
         self.version = version
     }
 
-    /// Nothing but what senders ask is handed on.
+    /// Only commands of senders may be forwarded.
     private static func command(_ transmission: Transmission, _ version: UInt16) -> Result<
         Command, ServerError
     > {
@@ -96,7 +96,7 @@ public struct HandedOn: Sendable {
         return ProxiedSession.carries(command) ? .success(command) : .failure(.command(.prohibited))
     }
 
-    /// The answer to the other server, of which only the client can read what is in it.
+    /// Returns RRES for the proxy. Only the client can read its content.
     public func sealed(_ answer: Answer) -> Answer {
         let reply = Transmission(
             correlationID: received.transmission.correlationID, entityID: received.transmission.entityID,

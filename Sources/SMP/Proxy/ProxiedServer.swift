@@ -1,10 +1,10 @@
 import Base
 
-/// What a proxy says of the server that it has connected to: the hello of that, as the proxy had it.
+/// PKEY: the hello of a server, as its proxy received it.
 public struct ProxiedServer: Hashable, Sendable {
-    /// Of the proxy's session with it.
+    /// The id of the proxy's session with the server.
     public var sessionID: [UInt8]
-    /// Those that the proxy lets through.
+    /// The versions that the proxy permits.
     public var versions: ClosedRange<UInt16>
     /// DER, leaf first.
     public var certificates: [[UInt8]]

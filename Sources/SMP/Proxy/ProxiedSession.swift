@@ -1,17 +1,18 @@
 import Base
 import Cryptography
 
-/// Asks a server through another one, which sees who asks but not what, and hides from the server who it is.
+/// A session with a server through a proxy. The proxy sees the client but not the requests; the server sees only the
+/// proxy.
 public struct ProxiedSession: Sendable {
     private let sessionID: [UInt8]
     private let version: UInt16
     private let serverKey: [UInt8]
 
-    /// What both boxes are padded to.
+    /// The padded length of both boxes in bytes.
     private static let size = 16_226
 
-    /// - Parameter server: of which the caller has checked that the certificates lead to the fingerprint that is meant.
-    /// - Throws: `.unsupportedVersion`; `.wrongIdentity` when the certificates do not vouch for its key.
+    /// - Parameter server: Its certificates must lead to the expected fingerprint; the caller checks that.
+    /// - Throws: `.unsupportedVersion`; `.wrongIdentity` if the certificates did not sign its key.
     public init(_ server: ProxiedServer) throws(SMPError) {
         guard let version = SMPVersion.agreed(server.versions, SMPVersion.servers) else {
             throw SMPError(
@@ -27,7 +28,7 @@ public struct ProxiedSession: Sendable {
         serverKey = key
     }
 
-    /// Whether a proxy hands such a command on.
+    /// Returns whether a proxy forwards such a command.
     public static func carries(_ command: Command) -> Bool {
         switch command {
         case .secureAsSender, .send, .openInvitation, .openContact: true
@@ -35,9 +36,9 @@ public struct ProxiedSession: Sendable {
         }
     }
 
-    /// A request on its way through a proxy.
+    /// A request to the server through the proxy.
     public struct Request: Sendable {
-        /// What the proxy is asked.
+        /// PFWD, the command to the proxy.
         public let outer: ClientRequest
         fileprivate let inner: ClientRequest
         fileprivate let secret: WipedBytes
@@ -45,8 +46,8 @@ public struct ProxiedSession: Sendable {
         fileprivate let version: UInt16
     }
 
-    /// Wraps a request for the server into one for the proxy.
-    /// - Throws: `.tooLong`; `.wrongIdentity` where the server's key is of no use.
+    /// Wraps a request to the server into one to the proxy.
+    /// - Throws: `.tooLong`; `.wrongIdentity` if the server's key is unusable.
     public func wrap(
         _ request: ClientRequest, random: any RandomSource = SystemRandomSource()
     ) throws(SMPError) -> Request {
@@ -70,15 +71,15 @@ public struct ProxiedSession: Sendable {
         guard encoded.count <= Self.size,
             let box = MessageBox.seal(
                 Batch.encode([encoded]), paddedTo: Self.size, key: secret, nonce: nonce)
-        else { throw SMPError(.tooLong, "This is too long to be sent through a proxy.") }
+        else { throw SMPError(.tooLong, "The request is too long for a proxy.") }
         let outer = ClientRequest(
             .forward(version: version, key: key.publicKey, box: box), of: sessionID,
             timeout: request.timeout * 2, correlationID: nonce)
         return Request(outer: outer, inner: request, secret: secret, nonce: nonce, version: version)
     }
 
-    /// What the server answered.
-    /// - Parameter box: of the proxy's answer.
+    /// Decrypts the server's answer.
+    /// - Parameter box: The box of the proxy's answer, PRES.
     /// - Throws: `.notAuthentic`, `.malformed`.
     public func open(_ box: [UInt8], of request: Request) throws(SMPError) -> Answer {
         guard

@@ -1,20 +1,20 @@
 import Base
 import Cryptography
 
-/// What a server delivers, once its own box around it is open. `received` is in seconds since 1970, by the server's clock.
+/// The decrypted body of MSG. `received` is in seconds since 1970 by the server's clock.
 public enum DeliveredBody: Hashable, Sendable {
-    /// What the sender sent.
+    /// A message of the sender.
     case message(received: Int64, flags: [UInt8], body: [UInt8])
-    /// The queue was full: the sender may go on when everything up to here was acknowledged.
+    /// The queue was full. The sender may continue after all messages up to here were acknowledged.
     case quota(received: Int64)
 
-    /// What the box around each message is padded to.
+    /// The padded length of the box's content in bytes.
     static let size = 16_106
 
     /// Opens the box of a message.
     /// - Parameters:
     ///   - messageID: 24 bytes, the box's nonce.
-    ///   - secret: of the recipient's box key and that of the server (`Answer.QueueIDs.boxKey`).
+    ///   - secret: The agreement of the recipient's box key with the server's (`Answer.QueueIDs.boxKey`).
     /// - Throws: `.notAuthentic`, `.malformed`.
     public init(opening box: [UInt8], messageID: [UInt8], secret: WipedBytes) throws(SMPError) {
         guard let plain = MessageBox.openPadded(box, key: secret, nonce: messageID) else {
@@ -24,7 +24,7 @@ public enum DeliveredBody: Hashable, Sendable {
         self = body
     }
 
-    /// The box, as a server makes it; nil when the body does not fit.
+    /// Returns the box of a server, or nil if the body does not fit.
     public func sealed(messageID: [UInt8], secret: WipedBytes) -> [UInt8]? {
         MessageBox.seal(encoded, paddedTo: Self.size, key: secret, nonce: messageID)
     }

@@ -1,25 +1,25 @@
 import Base
 import Cryptography
 
-/// What goes from the sender of a queue to its recipient, in a box that the server cannot open: the body of SEND.
+/// The body of SEND: an envelope from the sender of a queue to its recipient, in a box that the server cannot open.
 public struct QueueMessage: Hashable, Sendable {
-    /// That both sides agreed on.
+    /// The version agreed on by both sides.
     public var version: UInt16
-    /// The sender's key for this queue, in its first message: SubjectPublicKeyInfo of X25519.
+    /// The sender's key for this queue as SubjectPublicKeyInfo of X25519. Only the first message has one.
     public var senderKey: [UInt8]?
     /// 24 bytes.
     public var nonce: [UInt8]
     public var box: [UInt8]
 
-    /// What first messages and later ones are padded to.
+    /// The padded lengths of first and later messages in bytes.
     private static let firstSize = 15_904
     private static let laterSize = 16_000
 
-    /// What is in the box.
+    /// The content of the box.
     public struct Content: Hashable, Sendable {
-        /// The key with which the recipient is to secure the queue, where the sender could not do it itself.
+        /// The key with which the recipient secures the queue, if the sender could not do so itself.
         public var authorizationKey: [UInt8]?
-        /// What it is about, for the layer above.
+        /// The encoded envelope of the agent protocol.
         public var envelope: [UInt8]
 
         public init(authorizationKey: [UInt8]? = nil, envelope: [UInt8]) {
@@ -48,8 +48,8 @@ public struct QueueMessage: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - senderKey: with the first message alone.
-    ///   - secret: of the sender's key for this queue and the key in its address.
+    ///   - senderKey: Only for the first message.
+    ///   - secret: The agreement of the sender's key with the key in the queue's address.
     ///   - nonce: 24 random bytes.
     /// - Throws: `.tooLong`.
     public init(
@@ -57,7 +57,7 @@ public struct QueueMessage: Hashable, Sendable {
     ) throws(SMPError) {
         let size = senderKey == nil ? Self.laterSize : Self.firstSize
         guard let box = MessageBox.seal(content.encoded, paddedTo: size, key: secret, nonce: nonce) else {
-            throw SMPError(.tooLong, "The message is too long to be sent as one.")
+            throw SMPError(.tooLong, "The message is too long for one message of a queue.")
         }
         self.version = version
         self.senderKey = senderKey
@@ -86,7 +86,7 @@ public struct QueueMessage: Hashable, Sendable {
         return bytes + nonce + box
     }
 
-    /// - Parameter secret: of the queue's key and the sender's: of this message's, or of the first one's.
+    /// - Parameter secret: The agreement of the queue's key with the sender's key of this message or of the first one.
     /// - Throws: `.notAuthentic`, `.malformed`.
     public func open(secret: WipedBytes) throws(SMPError) -> Content {
         guard let plain = MessageBox.openPadded(box, key: secret, nonce: nonce) else { throw .notAuthentic }

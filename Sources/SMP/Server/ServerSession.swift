@@ -1,16 +1,17 @@
 import Base
 import Cryptography
 
-/// What authorises the commands of one connection, as its server knows it.
+/// The values of one connection with which its server verifies commands.
 public struct SessionAuthority: Sendable {
     public let sessionID: [UInt8]
-    /// The server's key of this session.
+    /// The server's session key.
     let key: AgreementKey
-    /// Of both sides of the session; nil where nobody hands anything on.
+    /// The agreement of both session keys, or nil if the client does not forward requests.
     var secret: WipedBytes?
 
-    /// Whether the owner of a key has authorised a command, in this session. Costs as much time whatever is wrong.
-    /// - Parameter key: SubjectPublicKeyInfo, for signatures or for agreements.
+    /// Returns whether the owner of a key authorised a command in this session. Takes the same time for every cause of
+    /// a failure.
+    /// - Parameter key: SubjectPublicKeyInfo, for signatures or agreements.
     public func isAuthorized(_ transmission: Transmission, by key: [UInt8]) -> Bool {
         let bytes = transmission.signedBytes(sessionID: sessionID)
         if let verifying = VerifyingKey(spki: key) {
@@ -24,13 +25,13 @@ public struct SessionAuthority: Sendable {
     }
 }
 
-/// One client's connection from its hello on, as a machine without input and output: blocks go in and commands come
-/// out, answers go in and blocks come out.
+/// The server's side of one connection after the hello, without input and output: blocks go in and commands come out,
+/// answers go in and blocks come out.
 public struct ServerSession: Sendable {
-    /// What a client said.
+    /// A transmission of the client.
     public struct Received: Sendable {
         public let transmission: Transmission
-        /// The command, or why it is none.
+        /// The command, or the error to answer.
         public let command: Result<Command, ServerError>
 
         public init(_ transmission: Transmission, _ command: Result<Command, ServerError>) {
@@ -41,18 +42,18 @@ public struct ServerSession: Sendable {
 
     public let version: UInt16
     public let authority: SessionAuthority
-    /// nil of a client that is a server: what it hands on is in boxes anyway.
+    /// Nil if the client is a server: forwarded requests are in boxes already.
     private var blocks: BlockCipher?
-    /// Encoded answers, in the order in which they were given.
+    /// Encoded answers in their order.
     private var waiting: [[UInt8]] = []
 
-    /// Reads the client's only block without encryption. When it throws, the connection is to be closed without a word.
+    /// Reads the client's hello, its only block without encryption. If it throws, close the connection without an
+    /// answer.
     /// - Parameters:
-    ///   - sessionID: the channel binding.
-    ///   - fingerprint: of the server's identity certificate.
-    ///   - key: made for this connection; its public half was in the server's hello.
-    /// - Throws: `.malformed`, also for a version that is not spoken here; `.wrongIdentity` when the client takes the
-    ///   server for another one.
+    ///   - sessionID: The channel binding.
+    ///   - fingerprint: The fingerprint of the server's identity certificate.
+    ///   - key: The connection's session key. The server's hello contained its public half.
+    /// - Throws: `.malformed`, also for an unsupported version; `.wrongIdentity` if the client expects another server.
     public init(
         hello block: [UInt8], sessionID: [UInt8], fingerprint: [UInt8], key: AgreementKey
     ) throws(SMPError) {
@@ -60,7 +61,7 @@ public struct ServerSession: Sendable {
             let hello = ClientHello(decoding: message)
         else { throw .malformed }
         guard constantTimeEqual(hello.identity, fingerprint) else {
-            throw SMPError(.wrongIdentity, "A client takes this relay for another one.")
+            throw SMPError(.wrongIdentity, "A client expects another relay.")
         }
         let secret: WipedBytes
         do throws(CryptographyError) {
@@ -70,12 +71,11 @@ public struct ServerSession: Sendable {
         }
         version = hello.version
         authority = SessionAuthority(sessionID: sessionID, key: key, secret: secret)
-        // What servers hand on is in boxes of its own.
+        // Forwarded requests are in boxes already.
         blocks = hello.isProxy ? nil : BlockCipher(secret: secret, sessionID: sessionID, side: .server)
     }
 
-    /// What is in the next block; nil in the place of what is no transmission. When it throws, the connection is to be
-    /// closed.
+    /// Reads the next block. An element is nil if it is no transmission. If it throws, close the connection.
     /// - Throws: `.malformed`, `.notAuthentic`.
     public mutating func receive(_ block: [UInt8]) throws(SMPError) -> [Received?] {
         guard let transmissions = Batch.decode(try open(block)) else { throw .malformed }
@@ -86,10 +86,10 @@ public struct ServerSession: Sendable {
         }
     }
 
-    /// Gives the client an answer, or tells it something: `correlationID` is empty then.
+    /// Queues an answer, or a notice if `correlationID` is empty.
     public mutating func submit(_ answer: Answer, correlationID: [UInt8], entityID: [UInt8]) {
         let encoded = encode(answer, correlationID, entityID)
-        // Clients choose the length of their ids: one too many would never leave, and all behind it neither.
+        // Clients choose the length of their ids. A longer one would block its answer and all later ones.
         let fits = Batch.count(CollectionOfOne(encoded)) == 1
         waiting.append(fits ? encoded : encode(.error(.internalError), correlationID, entityID))
     }
@@ -106,8 +106,7 @@ public struct ServerSession: Sendable {
         ).encoded(version: version)
     }
 
-    /// The next block that is to be sent, with as many answers as it holds; nil when there is none. What it gives must
-    /// be sent, in order.
+    /// Returns the next block to send, with as many answers as fit, or nil if there is none. Send the blocks in order.
     public mutating func takeBlock() -> [UInt8]? {
         let count = Batch.count(waiting)
         guard count > 0 else { return nil }
@@ -119,11 +118,11 @@ public struct ServerSession: Sendable {
 }
 
 extension Command {
-    /// Words of ordinary clients, of which this program does not know what they want: notifications, services, keys of
-    /// several recipients.
+    /// Commands of ordinary clients that this program does not implement: notifications, services, keys of several
+    /// recipients.
     private static let otherWords: Set<String> = ["NKEY", "NDEL", "NSUB", "NSUBS", "SUBS", "GET", "RKEY"]
 
-    /// The command, or what a server says of what is none.
+    /// Reads the command, or returns the server's error for it.
     fileprivate static func read(_ bytes: [UInt8], version: UInt16) -> Result<Command, ServerError> {
         if let command = Command(decoding: bytes, version: version) { return .success(command) }
         let word = String(decoding: bytes.prefix { $0 != UInt8(ascii: " ") }.prefix(8), as: UTF8.self)

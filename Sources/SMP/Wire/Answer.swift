@@ -1,6 +1,6 @@
 import Base
 
-/// What a server says, asked or not, at versions 15 to 17.
+/// A transmission of a server at versions 15 to 17, solicited or not.
 public enum Answer: Hashable, Sendable {
     /// IDS
     case created(QueueIDs)
@@ -19,17 +19,17 @@ public enum Answer: Hashable, Sendable {
     /// DELD: another connection has deleted this queue.
     case deleted
     case pong
-    /// PKEY: there is a way to another server now.
+    /// PKEY: the proxy's session with another server.
     case proxyOpened(ProxiedServer)
-    /// PRES: what that server answered, which this one cannot read.
+    /// PRES: the other server's answer, which the proxy cannot read.
     case forwarded(box: [UInt8])
-    /// RRES: the answer to what was handed on, in a box of both servers.
+    /// RRES: the answer to a forwarded request, in a box of both servers.
     case handedOn(box: [UInt8])
     case error(ServerError)
-    /// A word of a later version, which is no reason to disconnect.
+    /// An answer of a later version. It does not end the connection.
     case unknown(word: String)
 
-    /// What a new queue is called.
+    /// The ids and key of a new queue.
     public struct QueueIDs: Hashable, Sendable {
         /// 24 bytes, as all ids.
         public var recipientID: [UInt8]
@@ -60,7 +60,7 @@ public enum Answer: Hashable, Sendable {
             bytes.append(byteString: ids.boxKey)
             bytes.append(optional: ids.mode) { $0.append($1.letter) }
             bytes.append(optional: ids.linkID) { $0.append(byteString: $1) }
-            // Of no service, and without notifications.
+            // Without a service and without notifications.
             if version >= SMPVersion.withServices { bytes.append(UInt8(ascii: "0")) }
             if version >= SMPVersion.withNotifications { bytes.append(UInt8(ascii: "0")) }
         case .subscribed: bytes = Array((version >= SMPVersion.withServices ? "SOK 0" : "OK").utf8)
@@ -88,7 +88,7 @@ public enum Answer: Hashable, Sendable {
         return bytes
     }
 
-    /// Reads an answer; nil when a word that is known has other parameters than it should.
+    /// Reads an answer. Returns nil if a known answer has invalid parameters.
     public init?(decoding bytes: [UInt8], version: UInt16) {
         let word = bytes.prefix { $0 != UInt8(ascii: " ") }
         var reader = ByteReader(Array(bytes.dropFirst(word.count + 1)))
@@ -132,12 +132,12 @@ extension ByteReader {
             recipientID: recipientID, senderID: senderID, boxKey: boxKey, mode: mode, linkID: linkID)
     }
 
-    /// Of which service the queue is: of none, as nobody here is one; another is not looked at.
+    /// Skips the service of the queue. No client here belongs to one.
     fileprivate mutating func service() -> Void? {
         optionalByteString().map { _ in () }
     }
 
-    /// Notifications were not asked for.
+    /// Notifications were not requested.
     private mutating func noNotifications() -> Bool {
         byte() == UInt8(ascii: "0")
     }

@@ -1,8 +1,8 @@
 import Base
 import Cryptography
 
-/// Encrypts the blocks of one connection, each with a key of its own. In both directions they must come in order; after
-/// one that cannot be opened the connection is of no use.
+/// Encrypts the blocks of one connection, each with its own key. Blocks must come in order in both directions. After a
+/// failure the connection is unusable.
 public struct BlockCipher: Sendable {
     public enum Side: Sendable {
         case client
@@ -13,8 +13,8 @@ public struct BlockCipher: Sendable {
     private(set) var receiving: WipedBytes
 
     /// - Parameters:
-    ///   - secret: of the agreement of both session keys, 32 bytes.
-    ///   - sessionID: the channel binding.
+    ///   - secret: The agreement of both session keys, 32 bytes.
+    ///   - sessionID: The channel binding.
     public init(secret: WipedBytes, sessionID: [UInt8], side: Side) {
         let derived = HKDF.derive(
             from: secret, salt: WipedBytes(sessionID), info: "SimpleXSbChainInit", count: 64)
@@ -22,7 +22,7 @@ public struct BlockCipher: Sendable {
         (sending, receiving) = side == .client ? (fromClient, fromServer) : (fromServer, fromClient)
     }
 
-    /// A block of 16,384 bytes.
+    /// Returns a block of 16,384 bytes.
     /// - Parameter content: at most `TransportBlock.capacity` bytes.
     public mutating func seal(_ content: [UInt8]) -> [UInt8] {
         let step = Self.step(&sending)
@@ -33,7 +33,7 @@ public struct BlockCipher: Sendable {
         return block
     }
 
-    /// What is in the next block.
+    /// Decrypts the next block.
     /// - Throws: `.malformed` for bytes of another length, `.notAuthentic`.
     public mutating func open(_ block: [UInt8]) throws(SMPError) -> [UInt8] {
         guard block.count == TransportBlock.size else { throw .malformed }

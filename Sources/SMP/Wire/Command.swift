@@ -1,47 +1,46 @@
 import Base
 import Cryptography
 
-/// What a client asks of a server, at versions 15 to 17. Ids are opaque bytes, keys SubjectPublicKeyInfo DER.
+/// A command of a client at versions 15 to 17. Ids are opaque bytes, keys are SubjectPublicKeyInfo in DER.
 public enum Command: Hashable, Sendable {
     case create(NewQueue)
     case subscribe
-    /// The recipient secures the queue with its sender's key.
+    /// KEY: the recipient secures the queue with its sender's key.
     case secure(senderKey: [UInt8])
     case acknowledge(messageID: [UInt8])
-    /// No more messages may be sent.
+    /// OFF: the queue accepts no more messages.
     case suspend
     case delete
     case queueInformation
     case setLink(id: [UInt8], data: LinkBlobs)
     case deleteLink
-    /// The sender secures the queue with its own key.
+    /// SKEY: the sender secures the queue with its own key.
     case secureAsSender(key: [UInt8])
     case send(flags: [UInt8], body: [UInt8])
-    /// Opens a link for one person, who secures its queue by that.
+    /// LKEY: opens a link for one person and secures its queue.
     case openInvitation(key: [UInt8])
-    /// Opens a link that is for everybody.
+    /// LGET: opens a link for any number of people.
     case openContact
     case ping
-    /// PRXY: has this server connect to another, to hand on what is asked of that. Where one is asked for with a password,
-    /// which is a secret.
+    /// PRXY: connects the proxy to another server. The password, if required, is secret.
     case openProxy(to: ServerAddress, password: [UInt8]?)
-    /// PFWD: something for the server of such a session, which this one cannot read (`ProxiedSession`).
+    /// PFWD: a request for the server of such a session, which the proxy cannot read (`ProxiedSession`).
     case forward(version: UInt16, key: [UInt8], box: [UInt8])
-    /// RFWD: what one server hands on to another, in a box of both (`HandedOn`).
+    /// RFWD: a forwarded request of a proxy, in a box of both servers (`HandedOn`).
     case handOn(box: [UInt8])
 
-    /// What a new queue is to be.
+    /// The parameters of a new queue.
     public struct NewQueue: Hashable, Sendable {
-        /// Authorises what the recipient asks.
+        /// The key that authorises the recipient's commands.
         public var recipientKey: [UInt8]
-        /// Of X25519, for the box around each message between server and recipient.
+        /// The X25519 key for the box between server and recipient.
         public var boxKey: [UInt8]
-        /// Where the server asks for one. A secret.
+        /// The password for creating queues, if required. Secret.
         public var password: [UInt8]?
-        /// Whether messages are delivered to this connection from now on.
+        /// Whether the server delivers messages to this connection from now on.
         public var subscribes: Bool
         public var mode: QueueMode?
-        /// Data of a short link; only together with a mode.
+        /// Data of a short link. Requires a mode.
         public var link: NewLink?
 
         public init(
@@ -57,9 +56,9 @@ public enum Command: Hashable, Sendable {
         }
     }
 
-    /// A short link that is made together with its queue.
+    /// A short link created with its queue.
     public struct NewLink: Hashable, Sendable {
-        /// Chosen by the client, for contact queues only: for others the server chooses.
+        /// Chosen by the client for contact queues. For others the server chooses.
         public var id: [UInt8]?
         /// `Command.senderID(of:)` of this command's correlation id.
         public var senderID: [UInt8]
@@ -72,15 +71,15 @@ public enum Command: Hashable, Sendable {
         }
     }
 
-    /// The sender's id of a queue that is made with a link.
+    /// Returns the sender's id of a queue that is created with a link.
     public static func senderID(of correlationID: [UInt8]) -> [UInt8] {
         Array(SHA3.hash384(correlationID).prefix(24))
     }
 }
 
-/// The two encrypted parts of what a short link leads to.
+/// The two encrypted parts of a short link's data.
 public struct LinkBlobs: Hashable, Sendable {
-    /// Never changes: the link is made of it.
+    /// The fixed part, from which the link is derived.
     public var fixed: [UInt8]
     public var user: [UInt8]
 
@@ -132,10 +131,10 @@ extension Command {
         return bytes
     }
 
-    /// Reads a command, or nil when it is none of these, or malformed.
+    /// Reads a command. Returns nil for an unknown or malformed one.
     public init?(decoding bytes: [UInt8], version: UInt16) {
         let word = bytes.prefix { $0 != UInt8(ascii: " ") }
-        // Between a word and its parameters is one space; those without have none.
+        // One space separates a command from its parameters; a command without parameters has none.
         let hasParameters = word.count < bytes.count
         var reader = ByteReader(Array(bytes.dropFirst(word.count + 1)))
         let read: Command?

@@ -1,13 +1,13 @@
 import Cryptography
 
-/// With what a command is authorised.
+/// The key that authorises a command.
 public enum CommandKey: Sendable {
-    /// A signature, which proves to everybody who sent the command.
+    /// A signature, verifiable by every reader.
     case signing(SigningKey)
-    /// Authenticated by an agreement with the server, which proves it to the server alone.
+    /// An authenticator from an agreement with the server, verifiable by that server alone.
     case agreement(AgreementKey)
 
-    /// SubjectPublicKeyInfo, as the server gets it.
+    /// SubjectPublicKeyInfo for the server.
     public var publicKey: [UInt8] {
         switch self {
         case .signing(let key): key.publicKey
@@ -17,8 +17,8 @@ public enum CommandKey: Sendable {
 
     /// - Parameters:
     ///   - bytes: `Transmission.signedBytes`.
-    ///   - correlationID: 24 bytes, which no other command has.
-    ///   - serverKey: of the session.
+    ///   - correlationID: 24 unique bytes.
+    ///   - serverKey: The server's session key.
     func authorization(of bytes: [UInt8], correlationID: [UInt8], serverKey: [UInt8]) throws(SMPError)
         -> [UInt8]
     {

@@ -1,12 +1,12 @@
 import Base
 import Cryptography
 
-/// The server's first block, not encrypted beyond TLS.
+/// The server's first block, protected by TLS alone.
 public struct ServerHello: Hashable, Sendable {
     public var versions: ClosedRange<UInt16>
-    /// The TLS channel binding as the server sees it.
+    /// The TLS channel binding of the server.
     public var sessionID: [UInt8]
-    /// Its certificates, DER, leaf first.
+    /// The server's certificates as DER, leaf first.
     public var certificates: [[UInt8]]
     /// An X25519 key signed by the leaf: see `SignedKey`.
     public var signedKey: [UInt8]
@@ -20,7 +20,7 @@ public struct ServerHello: Hashable, Sendable {
         self.signedKey = signedKey
     }
 
-    /// The block, or nil when the certificates do not fit into one.
+    /// Returns the block, or nil if the certificates do not fit.
     public func block() -> [UInt8]? {
         guard sessionID.count <= 255, certificates.count <= 255,
             (certificates + [signedKey]).allSatisfy({ $0.count < TransportBlock.size })
@@ -33,7 +33,7 @@ public struct ServerHello: Hashable, Sendable {
         return Padding.pad(bytes, to: TransportBlock.size)
     }
 
-    /// Reads the unpadded block, or nil. What follows the signed key is for later versions and not looked at.
+    /// Reads the unpadded block. Returns nil if it is malformed. Ignores fields of later versions after the signed key.
     public init?(decoding message: [UInt8]) {
         var reader = ByteReader(message)
         guard let versions = reader.versions(), let sessionID = reader.byteString(),
@@ -43,14 +43,14 @@ public struct ServerHello: Hashable, Sendable {
     }
 }
 
-/// The client's answer: the version, whom it takes the server for, and its half of the key for the blocks.
+/// The client's first block: the version, the expected server, and the client's session key.
 public struct ClientHello: Hashable, Sendable {
     public var version: UInt16
-    /// Fingerprint of the server's identity certificate, 32 bytes.
+    /// The fingerprint of the server's identity certificate, 32 bytes.
     public var identity: [UInt8]
     /// SubjectPublicKeyInfo of an X25519 key.
     public var key: [UInt8]
-    /// The client is a server that hands on: then blocks are not encrypted beyond TLS.
+    /// Whether the client is a forwarding server. Its blocks have no encryption beyond TLS.
     public var isProxy: Bool
 
     public init(version: UInt16, identity: [UInt8], key: [UInt8], isProxy: Bool = false) {
@@ -72,7 +72,7 @@ public struct ClientHello: Hashable, Sendable {
         return bytes
     }
 
-    /// Reads the unpadded block, or nil. Later fields are not looked at.
+    /// Reads the unpadded block. Returns nil if it is malformed. Ignores later fields.
     public init?(decoding message: [UInt8]) {
         var reader = ByteReader(message)
         guard let version = reader.integer(UInt16.self), SMPVersion.servers.contains(version),

@@ -1,8 +1,8 @@
 import Base
 
-/// The versions of the protocols that this program speaks.
+/// The supported versions of the protocols.
 public enum SMPVersion {
-    /// With servers: from 15 on there are short links; at 16 the field for services came, at 17 that for notifications.
+    /// Client and server. Version 15 has short links, 16 adds a field for services, 17 one for notifications.
     public static let servers: ClosedRange<UInt16> = 15...17
     static let withServices: UInt16 = 16
     static let withNotifications: UInt16 = 17
@@ -11,7 +11,7 @@ public enum SMPVersion {
     /// Between the two sides of a connection.
     public static let agents: ClosedRange<UInt16> = 2...7
 
-    /// The highest version that both have, or nil.
+    /// Returns the highest common version, or nil.
     public static func agreed(_ left: ClosedRange<UInt16>, _ right: ClosedRange<UInt16>) -> UInt16? {
         left.overlaps(right) ? min(left.upperBound, right.upperBound) : nil
     }
@@ -25,12 +25,12 @@ extension ByteReader {
         return lowest...highest
     }
 
-    /// A SubjectPublicKeyInfo of an X25519 key.
+    /// Checks for a SubjectPublicKeyInfo of an X25519 key.
     mutating func agreementKey() -> [UInt8]? {
         byteString().flatMap { PublicKeys.isAgreement($0) ? $0 : nil }
     }
 
-    /// A SubjectPublicKeyInfo of a key that authorises commands.
+    /// Checks for a SubjectPublicKeyInfo of a key that authorises commands.
     public mutating func authorizationKey() -> [UInt8]? {
         byteString().flatMap { PublicKeys.isAuthorization($0) ? $0 : nil }
     }
@@ -44,7 +44,7 @@ extension [UInt8] {
 }
 
 extension ClosedRange<UInt16> {
-    /// `2-7`, or `7` where both ends are the same.
+    /// `2-7`, or `7` for a single version.
     var text: String { lowerBound == upperBound ? "\(lowerBound)" : "\(lowerBound)-\(upperBound)" }
 
     init?(text: some StringProtocol) {

@@ -1,15 +1,15 @@
 import Base
 
-/// A server's word for what it refuses.
+/// ERR: the error of a server.
 public enum ServerError: Error, Hashable {
-    /// The key is wrong, there is no such queue (any more), or it takes no messages: the server does not say which.
+    /// AUTH: a wrong key, a missing queue, or a queue without new messages. The server does not distinguish these.
     case authorization
     case block
     case session
     case command(Command)
-    /// The queue is full until its recipient has taken everything out of it.
+    /// QUOTA: the queue is full until its recipient has taken all its messages.
     case quota
-    /// What was acknowledged is not what is being delivered.
+    /// NO_MSG: the acknowledged message is not the delivered one.
     case noMessage
     case largeMessage
     case blocked(reason: String)
@@ -18,12 +18,12 @@ public enum ServerError: Error, Hashable {
     case service
     case store
     case internalError
-    /// What a proxy says of itself or of the server behind it.
+    /// PROXY: an error of a proxy or of the server behind it.
     case proxy(String)
-    /// A word of a later version.
+    /// An error of a later version.
     case other(String)
 
-    /// What was wrong with a command.
+    /// CMD: the fault of a command.
     public enum Command: String, Hashable, Sendable, CaseIterable {
         case unknown = "UNKNOWN"
         case syntax = "SYNTAX"
@@ -41,7 +41,7 @@ public enum ServerError: Error, Hashable {
     ]
     private static let longest = 200
 
-    /// The protocol's word.
+    /// The error on the wire.
     public var text: String {
         switch self {
         case .command(let command): "CMD \(command.rawValue)"
@@ -53,9 +53,9 @@ public enum ServerError: Error, Hashable {
         }
     }
 
-    /// Reads what stands behind `ERR `, whatever it is.
+    /// Reads the bytes after `ERR `.
     public init(_ bytes: [UInt8]) {
-        // From outside and shown to people: nothing but short printable ASCII.
+        // Shown to users, so only short printable ASCII.
         let printable = bytes.prefix(Self.longest).map { (32..<127).contains($0) ? $0 : UInt8(ascii: "?") }
         let text = String(decoding: printable, as: UTF8.self)
         let (word, detail) = text.splitAtSpace()
@@ -68,14 +68,14 @@ public enum ServerError: Error, Hashable {
         } else if word == "PROXY" {
             self = .proxy(detail)
         } else if word == "STORE" {
-            // What the server says of its own disk is for its operator.
+            // The server's disk details are for its operator only.
             self = .store
         } else {
             self = .other(text)
         }
     }
 
-    /// Whether the same may succeed later, without anybody changing anything.
+    /// Whether the same request may succeed later without a change.
     public var isTemporary: Bool {
         switch self {
         case .session, .quota, .store, .internalError, .proxy: true

@@ -1,13 +1,13 @@
 import Base
 import Cryptography
 
-/// What TLS knows of a server once it has shaken hands, which the server's hello is compared with.
+/// The TLS values of a server, for comparison with its hello.
 public struct TLSPeer: Hashable, Sendable {
     /// The channel binding: the client's own Finished message.
     public var sessionID: [UInt8]
-    /// DER, leaf first; verified to lead to the fingerprint of the address.
+    /// DER, leaf first, already verified against the fingerprint in the address.
     public var certificates: [[UInt8]]
-    /// Of the identity certificate, 32 bytes.
+    /// The fingerprint of the identity certificate, 32 bytes.
     public var fingerprint: [UInt8]
 
     public init(sessionID: [UInt8], certificates: [[UInt8]], fingerprint: [UInt8]) {
@@ -17,20 +17,20 @@ public struct TLSPeer: Hashable, Sendable {
     }
 }
 
-/// What both sides know after the two hellos.
+/// The values that both sides share after the hellos.
 public struct SessionKeys: Sendable {
     public let version: UInt16
     public let sessionID: [UInt8]
-    /// The server's key of this session, with which commands are authenticated.
+    /// The server's session key, which authenticates commands.
     public let serverKey: [UInt8]
     let blocks: BlockCipher
-    /// For a server that hands something on.
+    /// The agreement of both session keys, for a server that forwards requests.
     public var handing: HandingOn?
 
     /// Reads the server's first block and answers it.
-    /// - Parameter key: made for this connection.
-    /// - Throws: `.malformed`, `.unsupportedVersion`; `.wrongIdentity` where the hello is not that of
-    ///   `peer`, or the key in it is not signed or of no use.
+    /// - Parameter key: The session key of this connection.
+    /// - Throws: `.malformed`, `.unsupportedVersion`; `.wrongIdentity` if the hello does not belong to `peer`, or its
+    ///   key is unsigned or unusable.
     public static func agree(
         block: [UInt8], peer: TLSPeer, key: AgreementKey
     ) throws(SMPError) -> (keys: SessionKeys, hello: [UInt8]) {
@@ -65,7 +65,7 @@ public struct SessionKeys: Sendable {
 }
 
 extension SignedKey {
-    /// The key of a session, if the first of these certificates vouches for it.
+    /// Returns the key of a session if the first certificate signed it.
     static func key(_ der: [UInt8], signedByLeafOf certificates: [[UInt8]]) -> [UInt8]? {
         guard let leaf = certificates.first.flatMap(publicKey(ofCertificate:)),
             let verifying = VerifyingKey(spki: leaf), let signed = SignedKey(der),

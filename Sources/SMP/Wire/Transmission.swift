@@ -1,13 +1,13 @@
 import Base
 import Cryptography
 
-/// One command or answer: who authorises it, which one it is, and what it is about.
+/// One command or answer with its authorisation, correlation id and entity id.
 public struct Transmission: Hashable, Sendable {
     /// 64 bytes of Ed25519, 80 of an authenticator, or empty. Answers have none.
     public var authorization: [UInt8]
-    /// 24 bytes; empty for what a server says unasked.
+    /// 24 bytes, or empty for unsolicited transmissions.
     public var correlationID: [UInt8]
-    /// A recipient's, sender's or link's id, or empty.
+    /// The id of a recipient, sender or link, or empty.
     public var entityID: [UInt8]
     /// An encoded command or answer.
     public var body: [UInt8]
@@ -21,7 +21,8 @@ public struct Transmission: Hashable, Sendable {
         self.body = body
     }
 
-    /// What an authorisation covers: it is good in one session alone, although the session's id is not sent.
+    /// The bytes that an authorisation covers. They include the session id, which is not sent, so an authorisation
+    /// holds in one session only.
     public func signedBytes(sessionID: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(byteString: sessionID)
@@ -38,13 +39,13 @@ public struct Transmission: Hashable, Sendable {
     public func encoded(version: UInt16) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(byteString: authorization)
-        // No signature of a service. It is not covered by the authorisation.
+        // No signature of a service. The authorisation does not cover it.
         if version >= SMPVersion.withServices, !authorization.isEmpty { bytes.append(UInt8(ascii: "0")) }
         append(to: &bytes)
         return bytes
     }
 
-    /// nil when it is none. A signature of a service is refused: nobody here is one.
+    /// Returns nil for malformed bytes and for a signature of a service, which no client here is.
     public init?(decoding bytes: [UInt8], version: UInt16) {
         var reader = ByteReader(bytes)
         guard let authorization = reader.byteString() else { return nil }
@@ -58,24 +59,24 @@ public struct Transmission: Hashable, Sendable {
     }
 }
 
-/// Several transmissions in one block.
+/// The transmissions of one block.
 public enum Batch {
-    /// The content of a block.
-    /// - Parameter transmissions: encoded, 1 to 255, `fits` together.
+    /// Returns the content of a block.
+    /// - Parameter transmissions: 1 to 255 encoded transmissions; see `fits`.
     public static func encode(_ transmissions: [[UInt8]]) -> [UInt8] {
         var content: [UInt8] = []
         content.append(list: transmissions) { $0.append(large: $1) }
         return content
     }
 
-    /// The transmissions in a block, encoded; nil when its content is malformed.
+    /// Returns the encoded transmissions of a block, or nil if the content is malformed.
     public static func decode(_ content: [UInt8]) -> [[UInt8]]? {
         var reader = ByteReader(content)
         guard let transmissions = reader.list({ $0.large() }), reader.remaining == 0 else { return nil }
         return transmissions
     }
 
-    /// So many transmissions from the front go into the next block; 0 when the first is too long for any.
+    /// Returns how many of the first transmissions fit into the next block, 0 if the first is too long for any.
     static func count(_ transmissions: some Sequence<[UInt8]>) -> Int {
         var (capacity, count) = (TransportBlock.capacity - 1, 0)
         for transmission in transmissions {

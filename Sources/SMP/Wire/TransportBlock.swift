@@ -1,12 +1,12 @@
 import Base
 import Cryptography
 
-/// Every exchange with a server, in both directions.
+/// The unit of every exchange with a server, in both directions.
 public enum TransportBlock {
-    /// Bytes on the wire.
+    /// The length of a block in bytes.
     public static let size = 16_384
-    /// What an encrypted block holds, padded.
+    /// The padded content of an encrypted block in bytes.
     static let encryptedContent = size - MessageBox.tagLength
-    /// Longest content of a block: transmissions with their count and lengths.
+    /// The maximum content of a block: transmissions with their count and lengths.
     public static let capacity = encryptedContent - Padding.prefix
 }
