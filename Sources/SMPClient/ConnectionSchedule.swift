@@ -1,31 +1,42 @@
 import Base
 
-/// When the connection to one server is tried next: a machine without input and output. Time is that of a clock that
-/// never goes back.
+/// The times of connection attempts to one server, without input and output. Times come from a monotonic clock.
 ///
 /// | from | on | to |
 /// |---|---|---|
-/// | ready | connected | ready; the connection is what counts now |
-/// | ready, waiting | failed, or ended young | waiting, twice as long as the last time |
+///
+///  ready
+///  connected
+///  ready, and the connection decides
+///
+///
+///  ready, waiting
+///  failed, or ended early
+///  waiting, twice as long as before
+///
 /// | waiting | time, the network changed | ready |
-/// | any | ended after a good while | waiting, for the first delay |
+///
+///  any
+///  ended after a longer time
+///  waiting, for the first delay
+///
 struct ConnectionSchedule {
     private let retry: RetryPolicy
     private var failures = 0
     private var failedAt = Duration.zero
-    /// Until when nobody who listens has it tried again.
+    /// The end of the delay for listeners.
     private var rest = Duration.zero
     private var connectedAt: Duration?
     private var wasGood = false
 
-    /// A connection that lasted so long was a good one.
+    /// The duration after which a connection counts as stable.
     static let goodAge = Duration.seconds(30)
 
     init(_ retry: RetryPolicy) { self.retry = retry }
 
     mutating func connected(now: Duration) { connectedAt = now }
 
-    /// The connection could not be made, or has ended.
+    /// Notes a failed or ended connection.
     mutating func failed(now: Duration) {
         wasGood = connectedAt.map { now - $0 >= Self.goodAge } ?? wasGood
         if connectedAt != nil, wasGood { failures = 0 }
@@ -35,16 +46,16 @@ struct ConnectionSchedule {
         rest = retry.delay(beforeTry: failures + 1) ?? retry.maxDelay
     }
 
-    /// What did not work may work now.
+    /// Ends the delay, because the cause of failures may be gone.
     mutating func networkChanged() {
         failures = 0
         rest = .zero
     }
 
-    /// When to try, at the earliest.
-    /// - Parameter isAsked: somebody waits for an answer, and not only for messages.
+    /// Returns the time of the next attempt.
+    /// - Parameter isAsked: Whether a request waits, not only a subscription.
     func nextTry(isAsked: Bool) -> Duration {
-        // A connection that was good has broken off once: most likely it can be made again.
+        // A stable connection ended once, so a new one will probably work.
         guard failures > (isAsked && wasGood ? 1 : 0) else { return .zero }
         return failedAt + (isAsked ? min(rest, retry.first) : rest)
     }

@@ -2,24 +2,24 @@ import Base
 import Network
 import SMP
 
-/// How one profile reaches messaging servers.
+/// The connection settings of one profile.
 public struct ConnectionSettings: Sendable {
-    /// Through which names and addresses go too; nil: directly. Its isolation keeps profiles apart.
+    /// The proxy for connections and name lookups, or nil for direct ones. Its isolation separates profiles.
     public var proxy: SOCKSProxy?
-    /// Whether what is sent goes through servers of one's own.
+    /// The rules for sending through proxies of SMP.
     public var routing: PrivateRouting
-    /// For the name, TCP, the proxy, TLS and the server's hello together, for each host of a server.
+    /// The time limit for lookup, TCP, proxy, TLS and hello together, for each host of a server.
     public var connectTimeout: Duration
-    /// A connection without subscriptions of which nothing is asked for so long is closed.
+    /// The idle time after which a connection without subscriptions is closed.
     public var idleTimeout: Duration
-    /// How long a server has for a word after the network has changed.
+    /// The time limit for a transmission of the server after a network change.
     public var probeTimeout: Duration
-    /// Delays after failures: the next try for who listens, and at once when somebody asks something after `first`.
+    /// The delays after failures. They bound retries for listeners; a request retries after `first`.
     public var retry: RetryPolicy
     public var random: any RandomSource
-    /// Which servers may be reached that others named. Those of one's own queues may.
+    /// The policy for servers that others named. Servers of the profile's own queues are permitted.
     public var policy: OutboundPolicy
-    /// Told of a server that the policy refused, on the server's thread: it must not wait for any connection.
+    /// Called with a server that the policy refused, on the server's thread. Must not wait for a connection.
     public var refused: @Sendable (ServerAddress) -> Void = { _ in }
 
     public init(
@@ -32,7 +32,7 @@ public struct ConnectionSettings: Sendable {
         self.policy = policy
         self.proxy = proxy
         self.routing = routing
-        // A way through Tor takes longer to build.
+        // A circuit of Tor takes longer to build.
         self.connectTimeout = connectTimeout ?? .seconds(proxy == nil ? 15 : 45)
         self.idleTimeout = idleTimeout
         self.probeTimeout = probeTimeout
@@ -40,7 +40,7 @@ public struct ConnectionSettings: Sendable {
         self.random = random
     }
 
-    /// Where to look for a server, best first: its hidden service where a proxy may know it, and never without one.
+    /// Returns the hosts to try, best first: the hidden service first with a proxy, and never without one.
     func hosts(of hosts: [String]) -> [String] {
         let hidden = hosts.filter { Endpoint.isOnion($0) }
         let others = hosts.filter { !Endpoint.isOnion($0) }

@@ -5,15 +5,15 @@ import Network
 import Posix
 import SMP
 
-/// The thread of one server's connection: makes it when it is needed, serves it, and makes it again.
+/// The thread of one server's connection. Connects on demand, serves the connection, and reconnects.
 struct ConnectionThread {
     private let connection: ServerConnection
     private var schedule: ConnectionSchedule
-    /// Asked, and not yet given to a connection.
+    /// Requests that no connection has taken yet.
     private var entries: [ServerConnection.Entry] = []
-    /// Somebody has subscribed, and waits to hear of this server.
+    /// The listener has subscribed to this server.
     private var isWanted = false
-    /// Who listens was told, by an event or by failed requests, that there is no connection.
+    /// The listener knows from an event or failed requests that there is no connection.
     private var owesConnected = false
     private var isStopping = false
     private var isSuspended = false
@@ -27,7 +27,7 @@ struct ConnectionThread {
         schedule = ConnectionSchedule(connection.settings.retry)
     }
 
-    /// Returns when nobody wants anything of this server any more.
+    /// Runs until the server has neither requests nor subscriptions.
     mutating func run() {
         while true {
             takeWork()
@@ -48,7 +48,7 @@ struct ConnectionThread {
         for entry in entries + rest { entry.answer(.failure(ServerConnection.closed)) }
     }
 
-    /// Whoever waits for an answer gets none; who waits for messages hears when there is a connection.
+    /// Fails pending requests. Listeners get an event once there is a connection.
     private mutating func fail(_ error: SMPError) {
         if entries.contains(where: { $0.request.subscribes }) { (isWanted, owesConnected) = (true, true) }
         for entry in entries { entry.answer(.failure(error)) }
@@ -63,7 +63,7 @@ struct ConnectionThread {
         if work.networkChanged { schedule.networkChanged() }
     }
 
-    /// - Parameter duration: nil: until there is something new.
+    /// - Parameter duration: The time limit, or nil to wait for a change.
     private func wait(_ duration: Duration?) {
         var milliseconds: Int64 = -1
         if let (seconds, rest) = duration?.components {
@@ -82,7 +82,7 @@ struct ConnectionThread {
             schedule.failed(now: now)
             takeWork()
             if !isStopping, !isSuspended { connection.outages.failed(connection.server, error.sentence) }
-            // Nothing was asked, and nobody is to wait for better times.
+            // There are no requests and no subscriptions to retry for.
             fail(isStopping ? ServerConnection.closed : error)
             return Log("smp").debug("\(connection.server.text): \(sentenceWithCauses(of: error))")
         }

@@ -4,13 +4,13 @@ import Network
 import Posix
 import SMP
 
-/// A connection from its hellos to its end, on its thread: moves blocks between the socket and the session, gives
-/// answers to who asked, and events to the mailbox.
+/// A connection from its hellos to its end, on its own thread. Moves blocks between socket and session, answers to
+/// requesters, and events to the mailbox.
 struct EstablishedConnection {
-    /// How it ended.
+    /// The reason for the end.
     struct End {
         var wasSubscribed = false
-        /// Closed because nobody needed it.
+        /// Closed because it was idle.
         var isIdle = false
         var isStopping = false
         var isSuspended = false
@@ -19,9 +19,9 @@ struct EstablishedConnection {
 
     private struct Pending {
         let request: ClientRequest
-        /// nil of what nobody waits for.
+        /// Nil for a request without a requester.
         let answer: (@Sendable (Result<Answer, SMPError>) -> Void)?
-        /// Asks only whether the server is there.
+        /// A ping.
         var isProbe = false
     }
 
@@ -36,14 +36,14 @@ struct EstablishedConnection {
 
     private var now: Duration { start.duration(to: .now) }
 
-    /// Subscriptions that are repeated at once for messages that were left with the server.
+    /// The number of subscriptions repeated at once for messages left on the server.
     private static let heldAtOnce = 32
-    /// Blocks read before the other direction is served.
+    /// The number of blocks read before the other direction is served.
     private static let blocksAtOnce = 32
 
-    // MARK: Making it
+    // MARK: Connecting
 
-    /// Connects to the first host that answers, and shakes hands. Blocks.
+    /// Connects to the first host that answers and performs the handshakes. Blocks.
     static func make(
         _ connection: ServerConnection, start: ContinuousClock.Instant
     ) throws(SMPError) -> EstablishedConnection {
@@ -99,14 +99,14 @@ struct EstablishedConnection {
             if let block = try stream.receive() { return block }
             let left = ContinuousClock.now.duration(to: end)
             guard left > .zero else {
-                throw NetworkError(.timeout, "The server did not say who it is in time.")
+                throw NetworkError(.timeout, "The server did not finish the handshake in time.")
             }
             guard !connection.isStopping else { throw ServerConnection.closed }
             stream.wait(atMost: left)
         }
     }
 
-    /// What was not reached was not asked.
+    /// Maps errors of connecting: nothing was sent.
     private static func unreachable(_ error: any Error) -> SMPError {
         if let error = error as? SMPError {
             switch error.code {
@@ -134,9 +134,9 @@ struct EstablishedConnection {
         session = ClientSession(keys: keys, now: lastUse, random: connection.settings.random)
     }
 
-    // MARK: Serving it
+    // MARK: Serving
 
-    /// Returns when it is over. Whatever was asked has its answer then, or is answered as not known.
+    /// Serves until the connection ends. All pending requests then have an answer or an error.
     mutating func serve(_ entries: [ServerConnection.Entry]) -> End {
         var end = End()
         submit(entries)
@@ -182,7 +182,7 @@ struct EstablishedConnection {
         }
     }
 
-    /// The network is another one: a connection of the one before may be dead without a word, and stay so for long.
+    /// Checks the connection after a network change, which may have broken it silently.
     private mutating func probe() {
         guard !pending.values.contains(where: \.isProbe) else { return }
         let request = ClientRequest(.ping, timeout: connection.settings.probeTimeout)
@@ -190,7 +190,7 @@ struct EstablishedConnection {
         pending[id] = Pending(request: request, answer: nil, isProbe: true)
     }
 
-    /// Subscribes once more to queues of which a message was left with the server.
+    /// Subscribes again to queues with messages left on the server.
     private mutating func fetchHeld() {
         guard subscriptions.hasHeld, connection.mailbox.hasRoom(for: connection.server) else { return }
         for request in subscriptions.takeHeld(atMost: Self.heldAtOnce) { submit(request, nil) }
@@ -200,7 +200,7 @@ struct EstablishedConnection {
         while try stream.flush(), let block = session.takeBlock() { try stream.send(block) }
     }
 
-    /// True when there is nothing more to read for now.
+    /// Returns true if there is nothing more to read for now.
     private mutating func receive() throws -> Bool {
         for _ in 0..<Self.blocksAtOnce {
             guard let block = try stream.receive() else { return true }
@@ -219,12 +219,12 @@ struct EstablishedConnection {
     }
 
     private var untilNext: Duration? {
-        // Blocks that lie in the session wait for the socket.
+        // Blocks stay in the session until the socket accepts more.
         let idle = subscriptions.isEmpty ? lastUse + connection.settings.idleTimeout : nil
         return [session.nextDeadline, idle].compactMap(\.self).min().map { max($0 - now, .milliseconds(1)) }
     }
 
-    // MARK: What comes
+    // MARK: Receiving
 
     private mutating func handle(_ events: [ClientEvent]) {
         for event in events {
@@ -247,7 +247,7 @@ struct EstablishedConnection {
                 if subscriptions.remove(id) {
                     connection.mailbox.tell(.deleted(connection.server, recipientID: id))
                 }
-            case .complaint(let error): Log("smp").debug("A server complains: \(error.text)")
+            case .complaint(let error): Log("smp").debug("unidentified error from a server: \(error.text)")
             case .closed(let code): closed = code
             }
         }
@@ -264,13 +264,13 @@ struct EstablishedConnection {
         switch code {
         case .timedOut: SMPError(code, "The messaging server did not answer in time.")
         case .disconnected: SMPError(code, "The connection to the messaging server broke off.")
-        default: SMPError(code, "The messaging server answered something that makes no sense.")
+        default: SMPError(code, "The messaging server sent an invalid answer.")
         }
     }
 }
 
 extension String {
-    /// For a sentence that becomes the end of another.
+    /// Returns a sentence as the end of another one.
     fileprivate var lowercasedFirst: String {
         // "The server …" → "server …"
         hasPrefix("The ") ? String(dropFirst(4)) : self

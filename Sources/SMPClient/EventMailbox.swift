@@ -1,12 +1,12 @@
 import Base
 import SMP
 
-/// What servers send unasked, until the listener takes it. Bounded: a fixed number of messages per server; of other
-/// events, only those that still apply.
+/// Unsolicited transmissions until the listener takes them. Bounded: a fixed number of messages per server, and only
+/// those other events that still apply.
 final class EventMailbox: Sendable {
     fileprivate struct State {
         var events: [QueueServerEvent] = []
-        /// Messages among them, by server.
+        /// The number of messages by server.
         var messages: [ServerAddress: Int] = [:]
         /// Servers that were refused capacity.
         var starved: Set<ServerAddress> = []
@@ -16,15 +16,15 @@ final class EventMailbox: Sendable {
     }
 
     private let state = Lock(State())
-    /// Messages of 16 KiB that may wait, for each server.
+    /// The maximum number of waiting messages per server, each up to 16 KiB.
     private let capacity: Int
 
     init(capacity: Int) { self.capacity = capacity }
 
-    /// Messages that wait.
+    /// The number of waiting messages.
     var messageCount: Int { state.withLock { $0.messages.values.reduce(0, +) } }
 
-    /// Takes a message; false when it does not fit.
+    /// Adds a message. Returns false without capacity.
     func deliver(_ event: QueueServerEvent, of server: ServerAddress) -> Bool {
         let taken = state.withLock { state -> (Bool, CheckedContinuation<QueueServerEvent?, Never>?) in
             if !state.waiters.isEmpty { return (true, state.waiters.removeFirst().continuation) }
@@ -40,7 +40,7 @@ final class EventMailbox: Sendable {
         return taken.0
     }
 
-    /// Takes whatever is no message.
+    /// Adds another event.
     func tell(_ event: QueueServerEvent) {
         let waiter = state.withLock { state -> CheckedContinuation<QueueServerEvent?, Never>? in
             if !state.waiters.isEmpty { return state.waiters.removeFirst().continuation }
@@ -50,7 +50,7 @@ final class EventMailbox: Sendable {
         waiter?.resume(returning: event)
     }
 
-    /// A connection is gone: what it delivered and nobody has taken comes again, and cannot be acknowledged any more.
+    /// Removes the undelivered messages of a lost connection. They come again and can no longer be acknowledged.
     func disconnected(_ server: ServerAddress) {
         state.withLock { state in
             state.events.removeAll { $0.isOutdated(byTheEndOf: server) }
@@ -60,7 +60,7 @@ final class EventMailbox: Sendable {
         tell(.disconnected(server))
     }
 
-    /// Whether a server that was refused capacity has some now; the next refusal counts anew.
+    /// Returns whether a server that was refused capacity has some now. The next refusal counts anew.
     func hasRoom(for server: ServerAddress) -> Bool {
         state.withLock { state in
             guard state.messages[server, default: 0] <= capacity / 2 else { return false }
@@ -69,8 +69,8 @@ final class EventMailbox: Sendable {
         }
     }
 
-    /// The next event and the server, if it was refused capacity and has some now; nil at the end, or when the task is
-    /// cancelled.
+    /// Returns the next event, and its server if that was refused capacity and has some now. Returns nil at the end, or
+    /// if the task is cancelled.
     func next() async -> (event: QueueServerEvent, starved: ServerAddress?)? {
         let number = state.withLock { state in
             state.lastNumber += 1
@@ -106,7 +106,7 @@ final class EventMailbox: Sendable {
         }
     }
 
-    /// Nothing more comes.
+    /// Ends the mailbox.
     func finish() {
         let waiters = state.withLock { state in
             state.isFinished = true

@@ -3,8 +3,7 @@ import Network
 import Posix
 import SMP
 
-/// The connections of one profile to messaging servers: one for each server, made when it is asked something, each on
-/// a thread of its own.
+/// The connections of one profile to messaging servers: one for each server, opened on demand, each on its own thread.
 public final class QueueConnections: QueueServers {
     private struct State {
         var connections: [ServerAddress: ServerConnection] = [:]
@@ -19,7 +18,7 @@ public final class QueueConnections: QueueServers {
     private let serverOutages = ServerOutages()
     private let state = Lock(State())
 
-    /// Messages that may wait for the listener, for each server: 2 MiB.
+    /// The maximum number of messages per server that wait for the listener: 2 MiB.
     static let waitingMessages = 128
 
     public init(_ settings: ConnectionSettings) {
@@ -29,7 +28,7 @@ public final class QueueConnections: QueueServers {
         mailbox = EventMailbox(capacity: Self.waitingMessages)
     }
 
-    /// Whoever drops it without `close` has nothing to wait for.
+    /// Without `close`, the owner waits for nothing.
     deinit {
         for connection in state.withLock({ $0.connections.values }) { connection.end() }
         mailbox.finish()
@@ -56,8 +55,8 @@ public final class QueueConnections: QueueServers {
         }
     }
 
-    /// Why a server is not asked now that somebody else named: they have named too many, or its address says that it is
-    /// inside.
+    /// Returns the reason for refusing a server that a peer named: the peer named too many, or the server is in the own
+    /// network.
     private func refusal(of requests: [ClientRequest], to server: ServerAddress) -> SMPError? {
         let connection = state.withLock { $0.connections[server] }
         let isKnown = connection.map { $0.isOwn || $0.isEstablished } ?? false
@@ -72,7 +71,7 @@ public final class QueueConnections: QueueServers {
         else { return nil }
         return SMPError(
             .notAllowed,
-            "A peer has named many servers: this one is asked in \(delay.components.seconds + 1) seconds at the earliest."
+            "A peer named too many servers; the next attempt is possible in \(delay.components.seconds + 1) seconds."
         )
     }
 
@@ -98,7 +97,7 @@ public final class QueueConnections: QueueServers {
                 while true {
                     let connection = try self.connection(to: server)
                     if connection.ask(entries) { return }
-                    // It has ended just now, and is about to be gone.
+                    // It was retired just now and is about to be removed.
                     forget(connection)
                 }
             } catch {
@@ -107,7 +106,7 @@ public final class QueueConnections: QueueServers {
         }
     }
 
-    /// How requests of others are handed on to a server, over the connection that there is or is made now.
+    /// Returns the forwarding state of a server, after connecting if needed.
     /// - Throws: as `ask`.
     public func handing(to server: ServerAddress) async throws(SMPError) -> HandingOn {
         let connection = try connection(to: server)
@@ -119,7 +118,7 @@ public final class QueueConnections: QueueServers {
         return handing
     }
 
-    /// The same over the connection that there is; nil: there is none.
+    /// Returns the forwarding state of the current connection, or nil if there is none.
     public func currentHanding(to server: ServerAddress) async -> HandingOn? {
         state.withLock { $0.connections[server] }?.handing
     }
@@ -132,7 +131,7 @@ public final class QueueConnections: QueueServers {
         }
     }
 
-    /// Messages that were not taken by the listener.
+    /// The number of messages that the listener has not taken.
     var waitingMessages: Int { mailbox.messageCount }
 
     private func hasRoom(_ server: ServerAddress) {
@@ -162,16 +161,16 @@ public final class QueueConnections: QueueServers {
         }
     }
 
-    /// Servers to which no connection can be made at present, those that failed first in front.
+    /// The unreachable servers, the earliest failure first.
     public var outages: [ServerOutage] { serverOutages.current }
 
-    /// Servers that something is asked of, or that messages are to come from.
+    /// The servers with requests or subscriptions.
     var serverCount: Int { state.withLock { $0.connections.count } }
 
-    // MARK: Its life
+    // MARK: Life cycle
 
-    /// Closes all connections, and makes none until `resume`: what is asked has no answer until then. Who has subscribed
-    /// is told as if the servers were gone, and again when they are there.
+    /// Closes all connections and opens none until `resume`; requests wait. Listeners get `disconnected`, and
+    /// `connected` after `resume`.
     public func suspend() {
         for connection in setSuspended(true) { connection.suspend() }
     }
@@ -187,9 +186,9 @@ public final class QueueConnections: QueueServers {
         }
     }
 
-    /// Looks after connections whenever the network is another one, and tells of it. To be called once.
+    /// Watches the network and checks connections after each change. Call once.
     public func followNetwork(_ changed: @escaping @Sendable () -> Void) {
-        // Where the system has no more of what that needs, what failed is tried again in its time.
+        // Without system resources for that, failed servers are retried at their usual times.
         let watch = try? NetworkWatch { [weak self] in
             self?.networkChanged()
             changed()
@@ -197,13 +196,13 @@ public final class QueueConnections: QueueServers {
         state.withLock { $0.watch = watch }
     }
 
-    /// The network is another one, or is there again: whoever waits to try again does so at once.
+    /// Notes a network change: waiting servers are retried at once.
     public func networkChanged() {
         for connection in state.withLock({ Array($0.connections.values) }) { connection.networkChanged() }
     }
 
-    /// Closes all connections, answers what is open with `disconnected`, ends the events, and returns when no thread is
-    /// left. Nothing can be asked any more.
+    /// Closes all connections, fails pending requests with `disconnected`, ends the events, and returns after all
+    /// threads have ended. Later requests fail.
     public func close() async {
         let connections = state.withLock { state in
             state.isClosed = true
@@ -216,7 +215,7 @@ public final class QueueConnections: QueueServers {
     }
 }
 
-/// Answers to several requests, until all are there.
+/// Collects the answers to several requests.
 private final class AwaitedAnswers: Sendable {
     private let state: Lock<(answers: [Result<Answer, SMPError>?], missing: Int)>
     private let whenComplete: @Sendable ([Result<Answer, SMPError>]) -> Void
@@ -226,7 +225,7 @@ private final class AwaitedAnswers: Sendable {
         self.whenComplete = whenComplete
     }
 
-    /// Each once.
+    /// Each is set once.
     func set(_ answer: Result<Answer, SMPError>, at index: Int) {
         let complete = state.withLock { state -> [Result<Answer, SMPError>]? in
             precondition(state.answers[index] == nil, "a request is answered once")

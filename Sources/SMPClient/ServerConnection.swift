@@ -2,10 +2,9 @@ import Base
 import Posix
 import SMP
 
-/// One server, as those see it who ask it: requests lie here until the connection's thread takes them, which is there
-/// as long as there is something to do.
+/// The queue of requests to one server. A thread for the connection takes them; it exists as long as there is work.
 final class ServerConnection: Sendable {
-    /// A request and who is to get its answer.
+    /// A request and the receiver of its answer.
     struct Entry: Sendable {
         let request: ClientRequest
         let answer: @Sendable (Result<Answer, SMPError>) -> Void
@@ -14,20 +13,20 @@ final class ServerConnection: Sendable {
     struct Work {
         var entries: [Entry] = []
         var isStopping = false
-        /// Nothing goes over the network until it is not.
+        /// While true, nothing is sent.
         var isSuspended = false
         var networkChanged = false
-        /// The listener has taken some of what was delivered.
+        /// The listener has taken delivered messages.
         var hasRoom = false
 
-        /// What stays when the rest was taken.
+        /// The state after the rest was taken.
         var lasting: Work { Work(isStopping: isStopping, isSuspended: isSuspended) }
     }
 
     private struct State {
         var work = Work()
         var hasThread = false
-        /// Nobody needed it, and another one takes its place.
+        /// The connection was idle and a new object replaces it.
         var isForgotten = false
         var waiting: [CheckedContinuation<Void, Never>] = []
         var handing: HandingOn?
@@ -39,7 +38,7 @@ final class ServerConnection: Sendable {
     let mailbox: EventMailbox
     /// Rung when there is work.
     let wakeUp: WakeUp
-    /// Rung once, at the end.
+    /// Rung once at the end.
     let stop: WakeUp
     private let state: Lock<State>
     let outages: ServerOutages
@@ -63,7 +62,8 @@ final class ServerConnection: Sendable {
 
     static let suspended = SMPError(.unreachable, "The connections to messaging servers are suspended.")
 
-    /// Any thread; never blocks. Every entry gets one answer, or false is returned: this one was forgotten.
+    /// Adds requests. Returns false if this object was retired; otherwise each entry gets one answer. Safe to use from
+    /// any thread; never blocks.
     func ask(_ entries: [Entry]) -> Bool {
         let (isRefused, isForgotten) = state.withLock { state in
             if state.isForgotten { return (false, true) }
@@ -81,7 +81,7 @@ final class ServerConnection: Sendable {
         return true
     }
 
-    /// Closes the connection, if there is one, and makes none before `resume`.
+    /// Closes the connection and opens none before `resume`.
     func suspend() { note { $0.isSuspended = true } }
 
     func resume() {
@@ -91,10 +91,10 @@ final class ServerConnection: Sendable {
         }
     }
 
-    /// The network is another one, or is there again.
+    /// Notes a network change.
     func networkChanged() { note { $0.networkChanged = true } }
 
-    /// The listener has taken some of what was delivered.
+    /// Notes that the listener has taken delivered messages.
     func hasRoom() { note { $0.hasRoom = true } }
 
     private func note(_ change: (inout Work) -> Void) {
@@ -102,13 +102,13 @@ final class ServerConnection: Sendable {
         wakeUp.notify()
     }
 
-    /// Has the connection closed, whatever is under way.
+    /// Closes the connection, even with pending requests.
     func end() {
         note { $0.isStopping = true }
         stop.notify()
     }
 
-    /// The same, and returns when its thread has ended.
+    /// Closes the connection and returns when its thread has ended.
     func close() async {
         end()
         await withCheckedContinuation { continuation in
@@ -138,19 +138,19 @@ final class ServerConnection: Sendable {
         }
     }
 
-    /// How something is handed on over the connection that there is now; nil: there is none.
+    /// Returns the forwarding state of the current connection, or nil if there is none.
     var handing: HandingOn? { state.withLock { $0.handing } }
 
-    // MARK: The thread
+    // MARK: Thread
 
     func become(_ handing: HandingOn?) { state.withLock { $0.handing = handing } }
 
     var isStopping: Bool { state.withLock { $0.work.isStopping } }
 
-    /// Whether there are queues of this profile.
+    /// Whether the server has queues of this profile.
     var isOwn: Bool { state.withLock { $0.isOwn } }
 
-    /// Whether there is a connection, as somebody is served over it.
+    /// Whether the connection is open.
     var isEstablished: Bool { state.withLock { $0.handing != nil } }
 
     func takeWork() -> Work {
@@ -160,8 +160,8 @@ final class ServerConnection: Sendable {
         }
     }
 
-    /// Ends the thread where nothing was asked meanwhile. The connection is not used again: who asks next gets another,
-    /// so that servers of long ago take nothing.
+    /// Ends the thread if no request came meanwhile. This object is then retired, and the next request uses a new one,
+    /// so unused servers need no resources.
     func leaveUnused() -> Bool {
         let isUnused = state.withLock { state in
             if state.work.entries.isEmpty { state.isForgotten = true }
@@ -173,7 +173,7 @@ final class ServerConnection: Sendable {
         return true
     }
 
-    /// Ends the thread, if `mayLeave` still thinks so of what has come meanwhile; answers that.
+    /// Ends the thread if `mayLeave` agrees about the new state. Returns whether it ended.
     func leave(_ mayLeave: (Work) -> Bool) -> Work? {
         let left = state.withLock { state -> (Work, [CheckedContinuation<Void, Never>])? in
             guard mayLeave(state.work) else { return nil }
@@ -190,7 +190,7 @@ final class ServerConnection: Sendable {
 }
 
 extension SMPError {
-    /// This machine has no descriptor, thread or memory for a connection: no server is to blame.
+    /// This machine lacks descriptors, threads or memory. The server is not at fault.
     static func exhausted(_ cause: some DescribedError) -> SMPError {
         SMPError(
             .unreachable,

@@ -1,16 +1,16 @@
 import Base
 import SMP
 
-/// A messaging server to which no connection can be made at present.
+/// A messaging server that is currently unreachable.
 public struct ServerOutage: Sendable, Hashable {
     public let server: ServerAddress
-    /// When the first attempt failed since there was a connection, by the wall clock.
+    /// The wall-clock time of the first failed attempt since the last connection.
     public let since: Timestamp
-    /// Why the last one did, a sentence.
+    /// The reason of the last failure, a sentence.
     public let problem: String
 }
 
-/// Which servers cannot be reached, from the first failed attempt to the next connection. Any thread.
+/// The unreachable servers, from the first failed attempt to the next connection. Safe to use from any thread.
 final class ServerOutages: Sendable {
     private struct Outage {
         var since: Timestamp
@@ -21,7 +21,7 @@ final class ServerOutages: Sendable {
     private let state = Lock([ServerAddress: Outage]())
     private let clock: any WallClock
 
-    /// Nobody has wanted anything of a server for so long: it is left out.
+    /// The time without requests after which a server is left out.
     private static let memory = Duration.seconds(3600)
 
     init(clock: any WallClock = SystemWallClock()) { self.clock = clock }
@@ -36,7 +36,7 @@ final class ServerOutages: Sendable {
 
     func connected(_ server: ServerAddress) { state.withLock { $0[server] = nil } }
 
-    /// Those that are left, by their names.
+    /// The unreachable servers by name.
     var current: [ServerOutage] {
         let limit = ContinuousClock.now - Self.memory
         let outages = state.withLock { state in

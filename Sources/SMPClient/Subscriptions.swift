@@ -1,13 +1,13 @@
 import SMP
 
-/// The queues that one connection delivers, and those of them of which a message was left with the server.
+/// The subscribed queues of one connection, and the queues with messages left on the server.
 struct Subscriptions {
     private var keys: [[UInt8]: CommandKey] = [:]
     private var held: Set<[UInt8]> = []
 
     var isEmpty: Bool { keys.isEmpty }
 
-    /// A request is on its way: from now on messages may come.
+    /// Adds the queue of a request. Messages may come from now on.
     mutating func asked(_ request: ClientRequest) {
         guard case .subscribe = request.command, let key = request.key else { return }
         keys[request.entityID] = key
@@ -24,19 +24,19 @@ struct Subscriptions {
 
     func contains(_ recipientID: [UInt8]) -> Bool { keys[recipientID] != nil }
 
-    /// Answers whether it was there.
+    /// Removes a queue. Returns whether it was subscribed.
     @discardableResult
     mutating func remove(_ recipientID: [UInt8]) -> Bool {
         held.remove(recipientID)
         return keys.removeValue(forKey: recipientID) != nil
     }
 
-    /// There was no capacity for a message; the server gives it again to who subscribes again.
+    /// Notes a message without capacity. The server repeats it after the next subscription.
     mutating func hold(_ recipientID: [UInt8]) { held.insert(recipientID) }
 
     var hasHeld: Bool { !held.isEmpty }
 
-    /// Requests that bring some of those messages.
+    /// Returns requests that bring some of those messages.
     mutating func takeHeld(atMost count: Int) -> [ClientRequest] {
         let some = held.prefix(count)
         held.subtract(some)
@@ -49,7 +49,7 @@ struct Subscriptions {
 }
 
 extension ClientRequest {
-    /// Whether who asks wants to hear of messages from then on.
+    /// Whether the command subscribes to messages.
     var subscribes: Bool {
         switch command {
         case .subscribe: true

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SMPClient
 
-@Suite("Servers that others named")
+@Suite("Servers named by others")
 struct AdmissionTests {
     private let place: Place
 
@@ -28,7 +28,7 @@ struct AdmissionTests {
     }
 
     @Test(
-        "a server inside the own network is not connected to, by whatever name",
+        "servers in the own network are refused under every name",
         arguments: ["127.0.0.1", "localhost", "127.1", "2130706433"])
     func refused(host: String) async throws {
         let told = Lock<[ServerAddress]>([])
@@ -41,7 +41,7 @@ struct AdmissionTests {
         await place.relay.stop()
     }
 
-    @Test("one that the user chose is, also when they choose it later")
+    @Test("the user's servers are permitted, also later choices")
     func chosen() async throws {
         let chosen = Lock<Set<ServerPlace>>([])
         let bob = Self.person(OutboundPolicy { place in chosen.withLock { $0.contains(place) } })
@@ -55,7 +55,7 @@ struct AdmissionTests {
         await place.relay.stop()
     }
 
-    @Test("that of a queue of one's own is, and what goes to others there uses the same connection")
+    @Test("servers of own queues are permitted and shared")
     func own() async throws {
         let bob = Self.person(.strangers())
         let queue = try await bob.makeQueue(place.server)
@@ -64,7 +64,7 @@ struct AdmissionTests {
         await place.relay.stop()
     }
 
-    @Test("a proxy is not asked for a server whose address says that it is inside")
+    @Test("a proxy is not asked for internal addresses")
     func proxied() async throws {
         var settings = ConnectionSettings.forTests
         settings.policy = .strangers()
@@ -74,7 +74,7 @@ struct AdmissionTests {
         await place.relay.stop()
     }
 
-    @Test("a server of one's own is not asked to hand on into the own network")
+    @Test("SMP proxies are not asked for internal addresses")
     func routed() async throws {
         let far = try Place()
         var settings = ConnectionSettings.forTests
@@ -87,12 +87,12 @@ struct AdmissionTests {
         await far.relay.stop()
     }
 
-    @Test("what one peer names beyond its share waits, and others do not")
+    @Test("a peer's excess attempts wait without delaying others")
     func budget() async throws {
         let bob = Self.person(.strangers())
         var codes: [SMPErrorCode: Int] = [:]
         for number in 0..<40 {
-            // A name that leads nowhere: nothing of this test leaves the machine.
+            // A name that resolves nowhere, so the test stays on this machine.
             let server = try #require(
                 ServerAddress(
                     fingerprint: [UInt8](repeating: 1, count: 32), hosts: ["h\(number).invalid"], port: 1))

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Two people and a relay")
 struct ConversationTests {
-    @Test("what one sends the other receives, in order, once acknowledged never again")
+    @Test("messages arrive in order until acknowledged")
     func messages() async throws {
         let place = try Place()
         let (alice, bob) = (Person(), Person())
@@ -35,7 +35,7 @@ struct ConversationTests {
         await place.relay.stop()
     }
 
-    @Test("an unacknowledged message comes again, byte for byte, also after the relay was started anew")
+    @Test("unacknowledged messages repeat, also after a restart")
     func redelivery() async throws {
         let place = try Place()
         let (alice, bob) = (Person(), Person())
@@ -52,7 +52,7 @@ struct ConversationTests {
         await place.relay.stop()
     }
 
-    @Test("who subscribes takes the queue over; the other is told, and can acknowledge nothing any more")
+    @Test("a new subscriber takes the queue over")
     func takeover() async throws {
         let place = try Place()
         let (alice, tablet, bob) = (Person(), Person(), Person())
@@ -78,7 +78,7 @@ struct ConversationTests {
         await place.relay.stop()
     }
 
-    @Test("135 subscriptions go in one request, answered in their order, the unknown one refused")
+    @Test("135 subscriptions are answered in order")
     func batches() async throws {
         let place = try Place()
         let alice = Person()
@@ -96,7 +96,7 @@ struct ConversationTests {
         await place.relay.stop()
     }
 
-    @Test("a full queue refuses until everything was fetched, and says so to its recipient")
+    @Test("a full queue refuses messages and tells its recipient")
     func quota() async throws {
         let place = try Place { $0.limits.messages = 3 }
         let (alice, bob) = (Person(), Person())
@@ -119,7 +119,7 @@ struct ConversationTests {
         await place.relay.stop()
     }
 
-    @Test("a listener that takes nothing costs a bounded number of messages, and misses none in the end")
+    @Test("a slow listener has bounded memory and misses nothing")
     func slowListener() async throws {
         let place = try Place()
         let (alice, bob) = (QueueConnections(.forTests), Person())

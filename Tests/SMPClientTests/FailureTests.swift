@@ -9,7 +9,7 @@ import Testing
 @testable import SMP
 @testable import SMPClient
 
-@Suite("Servers that are not there, are others, or say nothing")
+@Suite("Unreachable, wrong and silent servers")
 struct FailureTests {
     private static func address(_ place: Place, fingerprint: [UInt8]? = nil, port: UInt16? = nil) throws
         -> ServerAddress
@@ -20,7 +20,7 @@ struct FailureTests {
                 port: port ?? place.server.port))
     }
 
-    @Test("a server of another fingerprint is refused before anything is asked of it")
+    @Test("a wrong fingerprint is refused before any request")
     func wrongFingerprint() async throws {
         let place = try Place()
         let other = try Self.address(place, fingerprint: [UInt8](repeating: 1, count: 32))
@@ -29,8 +29,8 @@ struct FailureTests {
         await place.relay.stop()
     }
 
-    @Test("where nobody listens every request fails at once, and nothing was asked")
-    func nobody() async throws {
+    @Test("without a server every request fails at once")
+    func noServer() async throws {
         let place = try Place()
         let port = try #require(LoopbackPort.unused())
         let server = try Self.address(place, port: port)
@@ -40,7 +40,7 @@ struct FailureTests {
         await place.relay.stop()
     }
 
-    @Test("who subscribed hears when the server is there again, and messages of meanwhile come")
+    @Test("a returned server reports itself and delivers missed messages")
     func comesBack() async throws {
         let place = try Place()
         let (alice, bob) = (Person(), Person())
@@ -58,28 +58,28 @@ struct FailureTests {
         await place.relay.stop()
     }
 
-    @Test("a server of versions that nobody here speaks is told apart from one that is not there")
+    @Test("unsupported versions are not called unreachable")
     func wrongVersion() async throws {
         let server = try FakeServer { hello in hello.versions = 6...9 }
         await expect(.unsupportedVersion) { try await Person().ask(.ping, server.address) }
         await server.stop()
     }
 
-    @Test("a server that shows another session than that of TLS is refused")
+    @Test("a wrong session id is refused")
     func otherSession() async throws {
         let server = try FakeServer { hello in hello.sessionID = [UInt8](repeating: 1, count: 32) }
         await expect(.wrongIdentity) { try await Person().ask(.ping, server.address) }
         await server.stop()
     }
 
-    @Test("a block of garbage ends the connection; what was asked may have happened")
+    @Test("garbage ends the connection with an unknown outcome")
     func garbage() async throws {
         let server = try FakeServer(answersWith: [UInt8](repeating: 7, count: TransportBlock.size))
         await expect(.disconnected) { try await Person().ask(.ping, server.address) }
         await server.stop()
     }
 
-    @Test("a server that says nothing: no hello, no answer; both end in time")
+    @Test("missing hellos and answers time out")
     func stalled() async throws {
         let silent = try FakeServer(isSilent: true)
         var settings = ConnectionSettings.forTests
@@ -97,7 +97,7 @@ struct FailureTests {
         await mute.stop()
     }
 
-    @Test("closing answers what is under way, and everything later")
+    @Test("closing fails pending and later requests")
     func closing() async throws {
         let mute = try FakeServer()
         let person = Person()
@@ -111,7 +111,7 @@ struct FailureTests {
         await mute.stop()
     }
 
-    @Test("when the network changes, a listener does not wait for the next try")
+    @Test("a network change retries at once for listeners")
     func networkChanged() async throws {
         let place = try Place()
         var settings = ConnectionSettings.forTests
@@ -127,7 +127,7 @@ struct FailureTests {
         await place.relay.stop()
     }
 
-    @Test("a connection that nobody needs is closed, one with subscriptions is not")
+    @Test("idle connections without subscriptions are closed")
     func idle() async throws {
         let place = try Place()
         var settings = ConnectionSettings.forTests
@@ -143,11 +143,11 @@ struct FailureTests {
     }
 }
 
-@Suite("When a connection is tried again")
+@Suite("Times of connection attempts")
 struct ScheduleTests {
     private static let retry = RetryPolicy(first: .seconds(2), maxDelay: .seconds(180), tries: .max)
 
-    @Test("listeners wait twice as long each time, who asks two seconds at most")
+    @Test("delays double for listeners and end early for requests")
     func delays() {
         var schedule = ConnectionSchedule(Self.retry)
         #expect(schedule.nextTry(isAsked: false) == .zero)
@@ -161,7 +161,7 @@ struct ScheduleTests {
         }
     }
 
-    @Test("another network is tried at once, and a good connection that broke off by who asks")
+    @Test("network changes and stable connections shorten the delay")
     func resets() {
         var schedule = ConnectionSchedule(Self.retry)
         for _ in 0..<5 { schedule.failed(now: .seconds(10)) }
@@ -171,7 +171,7 @@ struct ScheduleTests {
         schedule.failed(now: .seconds(60))
         #expect(schedule.nextTry(isAsked: true) == .zero)
         #expect(schedule.nextTry(isAsked: false) > .seconds(60))
-        // One that ends at once again and again is no good one.
+        // A connection that ends early repeatedly is not stable.
         for _ in 0..<3 {
             schedule.connected(now: .seconds(70))
             schedule.failed(now: .seconds(70))
@@ -180,9 +180,9 @@ struct ScheduleTests {
     }
 }
 
-@Suite("Where a server is looked for")
+@Suite("The hosts of a server to try")
 struct HostTests {
-    @Test("hidden services only through a proxy, and there first")
+    @Test("hidden services are tried only through a proxy, first")
     func hosts() {
         let both = ["smp.example.org", "abc.onion"]
         #expect(ConnectionSettings(policy: .everything).hosts(of: both) == ["smp.example.org"])
@@ -195,7 +195,7 @@ struct HostTests {
     }
 
     @Test(
-        "a hidden service is one in every spelling, and its name goes to no name server",
+        "no spelling of a hidden service reaches a name server",
         arguments: ["abc.onion.", "ABC.ONION", "Abc.Onion", "aBc.OnIoN."])
     func spellings(hidden: String) async throws {
         let hosts = ["smp.example.org", hidden]
@@ -215,7 +215,7 @@ struct HostTests {
         await person.connections.close()
     }
 
-    @Test("what this machine has run out of is not said of the server")
+    @Test("exhausted local resources are not the server's fault")
     func exhausted() {
         let cause = NetworkError(.exhausted, "Could not make a socket: Too many open files.")
         let error = SMPError.exhausted(cause)

@@ -5,16 +5,16 @@ import TestSupport
 
 @testable import SMP
 
-/// A server that shakes hands as it is told, and says to every block the same, or nothing.
+/// A server with a configurable hello that gives every block the same answer, or none.
 final class FakeServer: Sendable {
     let address: ServerAddress
     private let server: BlockServer
     private let heard: Lock<Int>
 
     /// - Parameters:
-    ///   - isSilent: says nothing at all, not even hello.
-    ///   - answersWith: a block.
-    ///   - change: what is wrong with its hello.
+    ///   - isSilent: Whether it sends nothing, not even a hello.
+    ///   - answersWith: The answer to each block.
+    ///   - change: The fault of its hello.
     init(
         isSilent: Bool = false, answersWith: [UInt8]? = nil,
         _ change: @escaping @Sendable (inout ServerHello) -> Void = { _ in }
@@ -35,7 +35,7 @@ final class FakeServer: Sendable {
                     continue
                 }
                 count += 1
-                // The first is the client's hello.
+                // The first block is the client's hello.
                 if count > 1 {
                     heard.withLock { $0 += 1 }
                     if let answersWith { try stream.send(answersWith) }
@@ -63,7 +63,7 @@ final class FakeServer: Sendable {
         return hello.block() ?? []
     }
 
-    /// Blocks of requests that came.
+    /// The received request blocks.
     var blocks: Int { heard.withLock { $0 } }
 
     func stop() async { await server.stop() }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SMPClient
 
-@Suite("Our relay hands on what its clients send to others")
+@Suite("Our relay forwards its clients' requests")
 struct HandingOnTests {
     private static func handing(_ change: @escaping @Sendable (inout MessageRelaySettings) -> Void = { _ in })
         throws -> Place
@@ -26,7 +26,7 @@ struct HandingOnTests {
     }
 
     @Test(
-        "a queue is secured and written to, links are opened, refusals come back; the other relay sees one client"
+        "forwards commands, links and refusals as one client"
     )
     func handedOn() async throws {
         let (mine, far) = (try Self.handing(), try Place())
@@ -63,7 +63,7 @@ struct HandingOnTests {
         await far.relay.stop()
     }
 
-    @Test("a way that ended with the other relay, or with one's own, is found again")
+    @Test("lost proxy sessions are opened again")
     func lost() async throws {
         let (mine, far) = (try Self.handing(), try Place())
         let (alice, bob) = (Person(), Self.sender(over: mine.server))
@@ -79,7 +79,7 @@ struct HandingOnTests {
         await far.relay.stop()
     }
 
-    @Test("to addresses inside one's own network nothing is handed on, and no connection is made")
+    @Test("never forwards into its own network")
     func inside() async throws {
         let (mine, far) = (try Self.handing { $0.handsOn = .to(.strangers()) }, try Place())
         let (alice, bob) = (Person(), Self.sender(over: mine.server))
@@ -92,7 +92,7 @@ struct HandingOnTests {
         await far.relay.stop()
     }
 
-    @Test("where queues need a password, so does this")
+    @Test("forwarding needs the password for queues")
     func password() async throws {
         let (mine, far) = (try Self.handing { $0.password = "word" }, try Place())
         let alice = Person()
@@ -115,7 +115,7 @@ struct HandingOnTests {
         await far.relay.stop()
     }
 
-    @Test("another relay than its address names is not handed anything")
+    @Test("never forwards to a relay with a wrong identity")
     func wrongRelay() async throws {
         let (mine, far) = (try Self.handing(), try Place())
         let other = try #require(

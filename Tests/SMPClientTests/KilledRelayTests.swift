@@ -7,7 +7,7 @@ import Testing
 
 @testable import SMPClient
 
-/// The relay as people run it: a process that can be killed.
+/// Runs the relay as users do: as a process that can be killed.
 @Suite("A relay that is killed")
 struct KilledRelayTests {
     private func start(_ folder: TemporaryFolder) async throws -> (
@@ -23,14 +23,14 @@ struct KilledRelayTests {
         return (process, server)
     }
 
-    @Test("in the midst of 1,000 messages: each that was acknowledged is delivered, in order")
+    @Test("delivers every acknowledged message of 1,000 in order")
     func acknowledgedMessagesSurvive() async throws {
         let folder = try TemporaryFolder()
         let (first, server) = try await start(folder)
         let (alice, bob) = (Person(), Person())
         var queues: [Queue] = []
         for _ in 0..<10 { queues.append(try await alice.makeQueue(server, subscribes: false)) }
-        // A hundred to each queue, all under way at once.
+        // A hundred pending messages for each queue.
         let requests = (0..<1000).map { number in
             ClientRequest(
                 .text("\(number / 10)"), of: queues[number % 10].ids.senderID, timeout: .seconds(60))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SMPClient
 
-@Suite("What waits for the listener")
+@Suite("Events that wait for the listener")
 struct MailboxTests {
     private static let server = ServerAddress(
         fingerprint: [UInt8](repeating: 1, count: 32), hosts: ["one.invalid"])
@@ -17,7 +17,7 @@ struct MailboxTests {
         .delivered(server, recipientID: [number], messageID: [number], body: [])
     }
 
-    @Test("so many messages of each server, and room again when half of them were taken")
+    @Test("capacity is limited per server and returns after half was taken")
     func capacity() async throws {
         let (server, other) = (try #require(Self.server), try #require(Self.other))
         let mailbox = EventMailbox(capacity: 4)
@@ -31,11 +31,11 @@ struct MailboxTests {
         #expect(second?.event == Self.message(1, server))
         #expect(second?.starved == server)
         #expect(mailbox.hasRoom(for: server))
-        // Told once: what was put off is fetched now.
+        // Reported once: the message left on the server is fetched now.
         #expect(await mailbox.next()?.starved == nil)
     }
 
-    @Test("the end of a connection takes along what it delivered, and what is not true any more")
+    @Test("a lost connection removes its messages and outdated events")
     func outdated() async throws {
         let (server, other) = (try #require(Self.server), try #require(Self.other))
         let mailbox = EventMailbox(capacity: 4)
@@ -56,7 +56,7 @@ struct MailboxTests {
             ])
     }
 
-    @Test("a listener that is cancelled goes, and takes nothing along")
+    @Test("a cancelled listener loses no event")
     func cancelled() async throws {
         let server = try #require(Self.server)
         let mailbox = EventMailbox(capacity: 4)
@@ -68,10 +68,10 @@ struct MailboxTests {
     }
 }
 
-@Suite("What a connection is subscribed to")
+@Suite("The subscriptions of a connection")
 struct SubscriptionTests {
     @Test(
-        "from the request on, until it is refused, deleted or taken over; what was put off is asked for again"
+        "subscriptions last until refusal, deletion or takeover"
     )
     func life() {
         var subscriptions = Subscriptions()

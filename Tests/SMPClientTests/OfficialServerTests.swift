@@ -16,7 +16,7 @@ struct OfficialServerTests {
         return (relay, try #require(ServerAddress(relay.address)))
     }
 
-    @Test("messages arrive, come again until they are acknowledged, and the queue is taken over and deleted")
+    @Test("messages repeat until acknowledged, and queues move")
     func conversation() async throws {
         let (relay, server) = try await Self.start()
         let (alice, tablet, bob) = (Person(), Person(), Person())
@@ -51,7 +51,7 @@ struct OfficialServerTests {
         try await relay.stop()
     }
 
-    @Test("135 subscriptions at once; after the server was stopped and started they come back")
+    @Test("135 subscriptions survive a server restart")
     func batchesAndRestart() async throws {
         let (relay, server) = try await Self.start()
         let (alice, bob) = (Person(), Person())
@@ -72,13 +72,13 @@ struct OfficialServerTests {
         try await relay.stop()
     }
 
-    @Test("a full queue refuses, tells its recipient, and takes messages again when all were fetched")
+    @Test("a full queue refuses messages until it is empty")
     func quota() async throws {
         let (relay, server) = try await Self.start()
         let (alice, bob) = (Person(), Person())
         let queue = try await alice.makeQueue(server)
-        // One after the other: of several messages in one block that server keeps the last first. Real ones fill a
-        // block each.
+        // One at a time: of several messages in one block that server stores the last first. Real messages fill a block
+        // each.
         for number in 0..<130 {
             let answer = try await bob.ask(.text("\(number)"), of: queue.ids.senderID, server)
             #expect(answer == (number < 128 ? .ok : .error(.quota)))
@@ -93,7 +93,7 @@ struct OfficialServerTests {
         try await relay.stop()
     }
 
-    @Test("what is sent to a server of somebody else goes through one's own, and arrives")
+    @Test("messages for other servers arrive through a proxy")
     func privateRouting() async throws {
         let (mine, proxy) = try await Self.start()
         let (theirs, server) = try await Self.start()
@@ -110,7 +110,7 @@ struct OfficialServerTests {
         #expect(try await alice.message(of: queue).body.text == "from nowhere")
         #expect(
             try await bob.ask(.text("unsigned"), of: queue.ids.senderID, server) == .error(.authorization))
-        // The way is lost with the server, and found again.
+        // The proxy session is lost with the server and opened again.
         try await theirs.stop()
         try await theirs.start()
         try await wait(until: "it is reached again") {
@@ -120,7 +120,7 @@ struct OfficialServerTests {
         try await theirs.stop()
     }
 
-    @Test("our relay hands on to the official one, and the official one to ours")
+    @Test("our relay and the official one forward to each other")
     func handedOnBothWays() async throws {
         let (relay, official) = try await Self.start()
         let ours = try Place { $0.handsOn = .to(.everything) }
@@ -144,7 +144,7 @@ struct OfficialServerTests {
         try await relay.stop()
     }
 
-    @Test("a server of another fingerprint is refused")
+    @Test("a wrong fingerprint is refused")
     func wrongFingerprint() async throws {
         let (relay, server) = try await Self.start()
         let other = try #require(

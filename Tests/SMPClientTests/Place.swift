@@ -8,7 +8,7 @@ import Testing
 
 @testable import SMPClient
 
-/// A relay on loopback with a folder of its own, which can be stopped and started again.
+/// A relay on loopback with its own folder, which can be stopped and restarted.
 final class Place: Sendable {
     let folder: TemporaryFolder
     let identity: ServerIdentity
@@ -34,11 +34,11 @@ final class Place: Sendable {
     var relay: MessageRelay { running.withLock { $0 } }
     var server: ServerAddress { relay.address }
 
-    /// At the same port as before.
+    /// Restarts on the same port.
     func restart() async throws {
         await relay.stop()
         let next = try Self.start(folder, identity, change)
-        // The last one goes when the mutex is no longer held: it has mutexes of its own.
+        // Releases the last reference outside the mutex, because the relay has its own mutexes.
         let last = running.withLock { relay in
             defer { relay = next }
             return relay
@@ -47,7 +47,7 @@ final class Place: Sendable {
     }
 }
 
-/// Somebody with connections, a recipient or a sender.
+/// A recipient or sender with connections.
 final class Person: Sendable {
     let connections: QueueConnections
     private let listener: Lock<Task<Void, Never>?>
@@ -65,10 +65,10 @@ final class Person: Sendable {
 
     deinit { listener.withLock { $0?.cancel() } }
 
-    /// What was heard so far.
+    /// The received events.
     var events: [QueueServerEvent] { heard.withLock { $0 } }
 
-    /// The next event that fits; it is heard no more.
+    /// Returns and removes the next matching event.
     func event(_ what: String, _ fits: @Sendable (QueueServerEvent) -> Bool) async throws -> QueueServerEvent
     {
         try await wait(for: what) {
@@ -76,7 +76,7 @@ final class Person: Sendable {
         }
     }
 
-    /// The next message of a queue, opened.
+    /// Returns the next decrypted message of a queue.
     func message(of queue: Queue) async throws -> (id: [UInt8], body: DeliveredBody) {
         let event = try await event("a message") { event in
             if case .delivered(_, queue.ids.recipientID, _, _) = event { return true }
@@ -96,7 +96,7 @@ final class Person: Sendable {
             of: server)
     }
 
-    /// A queue, subscribed to.
+    /// A queue with a subscription.
     func makeQueue(
         _ server: ServerAddress, mode: QueueMode? = .messaging, subscribes: Bool = true
     ) async throws -> Queue {
@@ -121,7 +121,7 @@ struct Queue: Sendable {
 }
 
 extension ConnectionSettings {
-    /// Patient where tests share two cores, and quick to try again.
+    /// Long limits for tests that share two cores, and short retry delays.
     static let forTests = ConnectionSettings(
         policy: .everything, connectTimeout: .seconds(60),
         retry: RetryPolicy(first: .milliseconds(50), maxDelay: .milliseconds(400), tries: .max))

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Private routing")
 struct RoutingTests {
-    /// A server that answers what a proxy carries to it, and says whom it heard.
+    /// A server that answers requests from a proxy and records its clients.
     private final class Far: Sendable {
         let identity: ServerIdentity
         let address: ServerAddress
@@ -30,7 +30,7 @@ struct RoutingTests {
                     signature: try identity.sign(SignedKey.bytesToSign(for: key.publicKey))))
         }
 
-        /// The other half of what a client seals.
+        /// Seals the server's half of an exchange.
         func answer(_ command: Command, to request: ClientRequest, with answer: Answer) throws -> [UInt8] {
             guard case .forward(let version, let key, let box) = request.command else {
                 throw WaitedInVain("a forwarded request")
@@ -64,13 +64,13 @@ struct RoutingTests {
             isProtected: isProtected, random: SystemRandomSource())
     }
 
-    /// Who was asked what, by the words of the commands.
+    /// The commands that each server received.
     private final class Heard: Sendable {
         let list = Lock<[String]>([])
         var all: [String] { list.withLock { $0 } }
     }
 
-    @Test("what is sent to an unknown server goes through one's own, by one way, made with its password")
+    @Test("unknown servers are reached through one proxy session")
     func through() async throws {
         let (far, router, heard) = (try Far(), try Self.router(), Heard())
         for _ in 0..<2 {
@@ -100,7 +100,7 @@ struct RoutingTests {
         #expect(heard.all == ["open", "forward", "forward"])
     }
 
-    @Test("a way that was lost is made once more; a server that is another one is not asked")
+    @Test("lost sessions reopen once, wrong servers get no request")
     func lostAndWrong() async throws {
         let (far, other, router, heard) = (try Far(), try Far(), try Self.router(), Heard())
         let request = ClientRequest(.openContact, of: [1, 2, 3])
@@ -130,7 +130,7 @@ struct RoutingTests {
         await expect(.wrongIdentity) { try wrong.get() }
     }
 
-    @Test("when a proxy is not reached any more the next request goes by another one")
+    @Test("the next request uses another proxy after a failure")
     func proxyAway() async throws {
         let far = try Far()
         let proxies = try (1...2).map { number in
@@ -162,7 +162,7 @@ struct RoutingTests {
         #expect(asked.withLock { $0 } == [first, other, other, other])
     }
 
-    @Test("a proxy that changes an answer is found out, and the request is not repeated")
+    @Test("changed answers are detected without a repeat")
     func changedAnswer() async throws {
         let (far, router) = (try Far(), try Self.router(fallback: .direct))
         let answer = await router.ask(ClientRequest(.text("a"), of: [1]), of: far.address) {
@@ -181,7 +181,7 @@ struct RoutingTests {
     }
 
     @Test(
-        "where no proxy gets there, a server is asked directly as far as that is allowed",
+        "without a proxy the fallback rule decides",
         arguments: [
             (PrivateRouting.Fallback.none, true, false), (.whenProtected, false, false),
             (.whenProtected, true, true), (.direct, false, true),
@@ -198,7 +198,7 @@ struct RoutingTests {
         }
     }
 
-    @Test("only what proxies carry is routed, and to servers of one's own only where that is wanted")
+    @Test("only forwardable commands are routed, as the mode says")
     func modes() async throws {
         let (far, mine) = (try Far().address, try #require(Self.proxy))
         let (send, subscribe) = (ClientRequest(.text("a")), ClientRequest(.subscribe))
@@ -211,7 +211,7 @@ struct RoutingTests {
     }
 
     @Test(
-        "a relay of ours that is to hand nothing on says so: who needs that is told, and not reached directly"
+        "a relay without forwarding gives its clients an error"
     )
     func ourRelay() async throws {
         let (mine, far) = (try Place(), try Place())

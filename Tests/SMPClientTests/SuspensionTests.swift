@@ -6,14 +6,14 @@ import Testing
 @testable import SMP
 @testable import SMPClient
 
-@Suite("Connections that rest, change their network, or are not needed any more")
+@Suite("Suspended, moved and idle connections")
 struct SuspensionTests {
     @Test(
-        "suspended, nothing is connected and nothing asked; resumed, who listens hears at once and gets what came"
+        "suspension stops connections; resuming delivers at once"
     )
     func suspended() async throws {
         let place = try Place()
-        // Who would wait for the next try after a failure would wait for an hour.
+        // A listener in a retry delay would wait for an hour.
         var settings = ConnectionSettings.forTests
         settings.retry = RetryPolicy(first: .seconds(3600), maxDelay: .seconds(3600), tries: .max)
         let (alice, bob) = (Person(settings), Person())
@@ -33,7 +33,7 @@ struct SuspensionTests {
         await place.relay.stop()
     }
 
-    @Test("a server that was never asked before is not asked while connections are suspended either")
+    @Test("a new server is not contacted during suspension")
     func neverAsked() async throws {
         let place = try Place()
         let alice = Person()
@@ -46,7 +46,7 @@ struct SuspensionTests {
         await place.relay.stop()
     }
 
-    @Test("after a change of the network a connection that is dead without a word is given up and made again")
+    @Test("a network change replaces a silently dead connection")
     func deadAfterChange() async throws {
         let server = try FakeServer()
         var settings = ConnectionSettings.forTests
@@ -55,14 +55,14 @@ struct SuspensionTests {
         let asked = Task { try await alice.ask(.ping, server.address) }
         try await wait(until: "it was asked") { server.blocks == 1 }
         alice.connections.networkChanged()
-        // Long before the minute that the request has.
+        // Long before the request's limit of a minute.
         await expect(.disconnected) { try await asked.value }
         #expect(server.blocks == 2)
         await alice.connections.close()
         await server.stop()
     }
 
-    @Test("after a change of the network a connection that lives is kept")
+    @Test("a network change keeps a live connection")
     func aliveAfterChange() async throws {
         let place = try Place()
         let (alice, bob) = (Person(), Person())
@@ -82,7 +82,7 @@ struct SuspensionTests {
     }
 
     @Test(
-        "a server that nothing is asked of any more takes no thread and no descriptors, and can be asked again"
+        "an idle server uses no thread or descriptor"
     )
     func forgotten() async throws {
         let place = try Place()
@@ -93,7 +93,7 @@ struct SuspensionTests {
             #expect(try await alice.ask(.ping, place.server) == .pong)
             try await wait(until: "it is forgotten") { alice.connections.serverCount == 0 }
         }
-        // Many who ask while it is about to be forgotten have their answers.
+        // Concurrent requests during retirement get their answers.
         await withTaskGroup(of: Int.self) { group in
             for _ in 0..<8 { group.addTask { await Self.answers(to: alice, place.server) } }
             #expect(await group.reduce(0, +) == 160)

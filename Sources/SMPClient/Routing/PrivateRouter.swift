@@ -2,7 +2,7 @@ import Base
 import Network
 import SMP
 
-/// Carries requests to servers through others, and knows which of those is the way to which server.
+/// Sends requests through proxies, and remembers the proxy session of each server.
 final class PrivateRouter: Sendable {
     typealias Asking = @Sendable (ClientRequest, ServerAddress) async -> Result<Answer, SMPError>
 
@@ -16,19 +16,19 @@ final class PrivateRouter: Sendable {
     private let random: any RandomSource
     private let ways = Lock<[ServerAddress: Way]>([:])
 
-    /// - Parameter isProtected: the address of this machine is hidden anyway.
+    /// - Parameter isProtected: Whether a SOCKS proxy hides this machine's address.
     init(_ settings: PrivateRouting, isProtected: Bool, random: any RandomSource) {
         self.settings = settings
         self.isProtected = isProtected
         self.random = random
     }
 
-    /// Asks a server through a proxy, or directly where that may be and no proxy gets there.
-    /// - Parameter ask: asks one server directly.
+    /// Sends a request through a proxy, or directly if that is permitted and no proxy reaches the server.
+    /// - Parameter ask: Sends a request directly.
     func ask(
         _ request: ClientRequest, of server: ServerAddress, _ ask: Asking
     ) async -> Result<Answer, SMPError> {
-        // A way that was known may have ended with the proxy's connection; a new one is made once.
+        // A known session may have ended with the proxy's connection. Opens a new one once.
         for isKnown in [true, false] {
             let way: Way
             do throws(SMPError) {
@@ -41,7 +41,7 @@ final class PrivateRouter: Sendable {
             case .answered(let answer): return answer
             case .lost: forget(way, to: server)
             case .failed(let error):
-                // Not asked again now, since nobody knows what became of it; the next request may go another way.
+                // Not repeated: the server may have performed the request. The next one may use another proxy.
                 forget(way, to: server)
                 return .failure(error)
             }
@@ -52,9 +52,9 @@ final class PrivateRouter: Sendable {
 
     private enum Outcome {
         case answered(Result<Answer, SMPError>)
-        /// The proxy has no connection to the server any more, and has handed nothing on.
+        /// The proxy lost its connection to the server and forwarded nothing.
         case lost
-        /// The proxy was not reached, or did not answer as one does.
+        /// The proxy was unreachable or sent an invalid answer.
         case failed(SMPError)
     }
 
@@ -65,7 +65,7 @@ final class PrivateRouter: Sendable {
             case .forwarded(let box): return .answered(.success(try way.session.open(box, of: wrapped)))
             case .error(.proxy(Self.noSession)): return .lost
             case .error(let error): return .answered(.failure(SMPError(error)))
-            default: throw SMPError(.malformed, "A proxy answered something that makes no sense.")
+            default: throw SMPError(.malformed, "A proxy sent an invalid answer.")
             }
         } catch {
             return .failed(error)
@@ -80,7 +80,7 @@ final class PrivateRouter: Sendable {
 
     private static let noSession = "NO_SESSION"
 
-    /// The way to a server: the one that is known, or through the first proxy that makes one. Throws where none does.
+    /// Returns the known session, or one from the first proxy that opens it.
     private func way(
         to server: ServerAddress, mayBeKnown: Bool, _ ask: Asking
     ) async throws(SMPError) -> Way {
@@ -118,7 +118,7 @@ final class PrivateRouter: Sendable {
             throw SMPError(
                 .unreachable, "No way leads to the messaging server through another one.",
                 cause: SMPError(error))
-        default: throw SMPError(.malformed, "A proxy answered something that makes no sense.")
+        default: throw SMPError(.malformed, "A proxy sent an invalid answer.")
         }
     }
 }

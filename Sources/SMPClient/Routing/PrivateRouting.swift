@@ -1,7 +1,6 @@
 import SMP
 
-/// Whether what is sent goes through a server of one's own, so that the peer's server does not see the address of this
-/// machine.
+/// When messages go through a proxy, so that the peer's server does not see this machine's address.
 public struct PrivateRouting: Sendable {
     public enum Mode: Sendable {
         case never
@@ -10,19 +9,19 @@ public struct PrivateRouting: Sendable {
         case always
     }
 
-    /// What happens when no proxy can reach a server.
+    /// The behaviour if no proxy reaches a server.
     public enum Fallback: Sendable {
-        /// It is not reached.
+        /// The request fails.
         case none
-        /// It is asked directly where a SOCKS proxy hides the address.
+        /// The request goes directly if a SOCKS proxy hides this machine's address.
         case whenProtected
-        /// It is asked directly.
+        /// The request goes directly.
         case direct
     }
 
     public var mode: Mode
     public var fallback: Fallback
-    /// Those that the user has configured, with their passwords: they are asked directly, and carry what goes to others.
+    /// The user's servers with their passwords. They are proxies for other servers, and are asked directly themselves.
     public var servers: [ServerAddress]
 
     public init(
