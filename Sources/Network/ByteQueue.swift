@@ -1,5 +1,4 @@
-/// Bytes on their way through one thread: appended at the end, taken from the front, in one piece of
-/// memory that is kept. Not for sharing between threads.
+/// A queue of bytes in one reusable piece of memory. Not for sharing between threads.
 final class ByteQueue {
     // The memory is private to this class: every index is checked against `capacity` here.
     private var memory: UnsafeMutableRawBufferPointer
@@ -12,7 +11,7 @@ final class ByteQueue {
 
     var count: Int { end - start }
     var isEmpty: Bool { start == end }
-    /// What can be appended without asking for more memory.
+    /// The bytes that can be appended without more memory.
     var freeCapacity: Int { memory.count - end }
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[start..<end]) }
 
@@ -21,20 +20,20 @@ final class ByteQueue {
         end = 0
     }
 
-    /// Drops the first `count` bytes.
+    /// Removes the first `count` bytes.
     func removeFirst(_ count: Int) {
         start += min(count, self.count)
         if start == end { removeAll() }
     }
 
-    /// Appends, asking for more memory when there is too little.
+    /// Appends bytes, allocating memory if necessary.
     func append(_ bytes: UnsafeRawBufferPointer) {
         reserve(bytes.count)
         UnsafeMutableRawBufferPointer(rebasing: memory[end...]).copyMemory(from: bytes)
         end += bytes.count
     }
 
-    /// Appends `count` bytes that `fill` writes in place; it answers how many it wrote.
+    /// Appends up to `count` bytes that `fill` writes in place; `fill` returns their number.
     func append<Failure: Error>(
         upTo count: Int, fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
     ) throws(Failure) -> Int {

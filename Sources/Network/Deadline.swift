@@ -1,4 +1,4 @@
-/// A point in time by which something must have happened, on the clock that never jumps.
+/// A point in time on a monotonic clock by which an event must have happened.
 struct Deadline: Sendable, Comparable {
     private let instant: ContinuousClock.Instant
 
@@ -7,7 +7,7 @@ struct Deadline: Sendable, Comparable {
 
     var hasPassed: Bool { ContinuousClock.now >= instant }
 
-    /// What poll(2) is to wait at most: rounded up, so that a wake-up is never before the deadline.
+    /// The timeout for poll(2), rounded up, so that a wake-up is never early.
     var milliseconds: Int32 {
         let left = ContinuousClock.now.duration(to: instant)
         guard left > .zero else { return 0 }
@@ -15,7 +15,7 @@ struct Deadline: Sendable, Comparable {
         return Int32(clamping: whole &+ 1)
     }
 
-    /// The deadline of one of `count` attempts that share the time until this one.
+    /// Returns the deadline of one of `count` attempts that share the remaining time.
     func share(of count: Int) -> Deadline {
         let now = ContinuousClock.now
         return Deadline(now.advanced(by: now.duration(to: instant) / max(count, 1)))

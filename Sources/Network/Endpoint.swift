@@ -1,4 +1,4 @@
-/// Where a server listens: a host name or a numeric address, and a TCP port.
+/// A host name or numeric address, and a TCP port.
 public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     /// A DNS name, an IPv4 address, or an IPv6 address without brackets.
     public let host: String
@@ -9,8 +9,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
-    /// `127.0.0.1:0`, `relay.example:443` or `[::1]:5223`; nil for anything else. The port is
-    /// required.
+    /// Reads `127.0.0.1:0`, `relay.example:443` or `[::1]:5223`. Returns nil for other texts. The port is required.
     public init?(_ text: String) {
         guard let colon = text.lastIndex(of: ":") else { return nil }
         let digits = text[text.index(after: colon)...]
@@ -20,7 +19,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         var host = text[..<colon]
         let isInBrackets = host.hasPrefix("[") && host.hasSuffix("]")
         if isInBrackets { host = host.dropFirst().dropLast() }
-        // Only an IPv6 address has colons, and only it stands in brackets.
+        // Only an IPv6 address has colons, and only it has brackets.
         guard !host.isEmpty, isInBrackets == host.contains(":"), !host.contains("["), !host.contains("]"),
             host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f })
         else { return nil }
@@ -32,14 +31,14 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Endpoint {
-    /// Whether a host is a hidden service of Tor: only a proxy leads there, and no name server is ever asked for it
-    /// (RFC 7686). As in every name, capitals and a dot at the end make no difference.
+    /// Returns whether a host is a hidden service of Tor, reachable only through a proxy and never looked up (RFC
+    /// 7686). Ignores case and a trailing dot, as in every name.
     public static func isOnion(_ host: some StringProtocol) -> Bool {
         let name = withoutFinalDots(host).lowercased()
         return name == "onion" || name.hasSuffix(".onion")
     }
 
-    /// A name as those who compare its end take it.
+    /// Returns a name for comparisons of its end.
     static func withoutFinalDots(_ host: some StringProtocol) -> String {
         var name = String(host)
         while name.hasSuffix(".") { name.removeLast() }

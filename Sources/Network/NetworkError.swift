@@ -1,18 +1,18 @@
 import Base
 import Glibc
 
-/// A connection that could not be made, broke, or answered what it must not.
+/// A failed, broken or misbehaving connection.
 public typealias NetworkError = CodedError<NetworkErrorCode>
 
-/// By what the caller can do: the first group may be tried again, the second will not get better.
+/// The kinds of errors, by the caller's reaction: the first group may be retried, the second is permanent.
 public enum NetworkErrorCode: Hashable, Sendable {
     /// The host has no address.
     case nameNotFound
-    /// Nobody listens, or the network does not lead there.
+    /// No server listens, or the network does not lead there.
     case unreachable
     /// A deadline passed: connecting, handshake, or a request.
     case timeout
-    /// The connection ended while something was under way, or was closed before.
+    /// The connection ended during an operation, or was closed before.
     case closed
     /// The caller's task was cancelled; the connection is closed.
     case cancelled
@@ -21,23 +21,23 @@ public enum NetworkErrorCode: Hashable, Sendable {
 
     /// TLS failed: no common algorithm, a truncated or altered stream.
     case handshake
-    /// The peer's certificates are not those of the address.
+    /// The peer's certificates do not match the address.
     case identity
-    /// The peer broke HTTP/2, or went over a limit.
+    /// The peer violated HTTP/2 or a limit.
     case protocolViolation
-    /// The body source or sink of the caller threw; see `cause`.
+    /// The caller's body source or sink threw; see `cause`.
     case body
-    /// A certificate, key or address that cannot be used.
+    /// An unusable certificate, key or address.
     case configuration
-    /// The host leads to addresses alone that may not be reached (`OutboundPolicy`).
+    /// The host has no permitted address (`OutboundPolicy`).
     case notAllowed
 }
 
 extension NetworkError {
-    /// What the kernel says when this machine has no descriptor or memory: it says nothing of any peer.
+    /// The kernel's codes for exhausted local resources, which are no peer's fault.
     static let exhaustedNumbers: Set<Int32> = [EMFILE, ENFILE, ENOBUFS, ENOMEM]
 
-    /// Whether the same request on a new connection may succeed without anybody doing anything.
+    /// Whether the same request on a new connection may succeed without a change.
     public var isTemporary: Bool {
         switch code {
         case .nameNotFound, .unreachable, .timeout, .closed, .exhausted: true

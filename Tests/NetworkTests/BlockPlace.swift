@@ -6,7 +6,7 @@ import Testing
 
 @testable import Network
 
-/// A server of blocks of 1,000 bytes, which does with each connection what a test says.
+/// A server of blocks of 1,000 bytes with a given behaviour.
 struct BlockPlace {
     static let size = 1000
 
@@ -25,7 +25,7 @@ struct BlockPlace {
         fingerprint = identity.fingerprint
     }
 
-    /// A connection to it. Blocks.
+    /// Connects to it. Blocks.
     func connect(
         protocols: [String] = ["blocks/1"], fingerprint: [UInt8]? = nil,
         mayReach: (@Sendable ([UInt8]) -> Bool)? = nil, timeout: Duration = .seconds(60), stop: WakeUp? = nil,
@@ -43,7 +43,7 @@ struct BlockPlace {
 }
 
 extension BlockStream {
-    /// The next block; throws when there is none for a long time.
+    /// Returns the next block; throws after a long time.
     func next() throws -> [UInt8] {
         let end = ContinuousClock.now + .seconds(60)
         while true {
@@ -53,7 +53,7 @@ extension BlockStream {
         }
     }
 
-    /// How it ends; throws when it does not.
+    /// Returns the error of its end; throws if it does not end.
     func end() throws -> NetworkErrorCode {
         while true {
             do throws(NetworkError) {
@@ -65,7 +65,7 @@ extension BlockStream {
     }
 }
 
-/// Gives back each block until its client goes.
+/// Echoes each block until its client goes.
 @Sendable func echo(_ connection: BlockServer.Connection) throws {
     while !connection.isStopping {
         if let block = try connection.stream.receive() {

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Network
 
-@Suite("Servers of connections that carry blocks")
+@Suite("Servers of connections with blocks")
 struct BlockServerTests {
-    @Test("a server that throws ends its own connection and no other")
+    @Test("an error ends only its connection")
     func throwing() async throws {
         struct Failed: Error {}
         let place = try BlockPlace { connection in
@@ -27,7 +27,7 @@ struct BlockServerTests {
         await place.server.stop()
     }
 
-    @Test("a client of another protocol, or one that takes the server for another, gets nothing")
+    @Test("wrong protocols and identities are refused")
     func strangers() async throws {
         let served = Lock(0)
         let place = try BlockPlace { connection in
@@ -39,7 +39,7 @@ struct BlockServerTests {
         #expect(
             await failure { try place.connect(fingerprint: [UInt8](repeating: 1, count: 32)) } == .identity)
         try await wait(until: "both are gone") { place.server.connectionCount == 0 }
-        // Of two that are offered one is enough.
+        // One of two offered protocols is enough.
         let stream = try place.connect(protocols: ["other/1", "blocks/1"])
         try stream.send(BlockPlace.block(5))
         #expect(try stream.next() == BlockPlace.block(5))
@@ -48,7 +48,7 @@ struct BlockServerTests {
         await place.server.stop()
     }
 
-    @Test("no more connections are served at once than there may be")
+    @Test("connections have a limit")
     func limit() async throws {
         let place = try BlockPlace(connections: 2, serve: echo)
         let streams = [try place.connect(), try place.connect()]
@@ -66,7 +66,7 @@ struct BlockServerTests {
         await place.server.stop()
     }
 
-    @Test("who says nothing at all is turned away when the handshake takes too long")
+    @Test("a silent client ends with the handshake's limit")
     func silentClient() async throws {
         let place = try BlockPlace(handshake: .milliseconds(50), serve: echo)
         let socket = try RawPeer.connectedSocket(to: place.server.endpoint)
@@ -78,7 +78,7 @@ struct BlockServerTests {
         await place.server.stop()
     }
 
-    @Test("stopping ends what is under way, and returns when no thread is left")
+    @Test("stopping ends connections and waits for threads")
     func stopping() async throws {
         let (begun, ended) = (Lock(0), Lock(0))
         let place = try BlockPlace { connection in
@@ -88,19 +88,19 @@ struct BlockServerTests {
         }
         let streams = try (0..<3).map { _ in try place.connect() }
         try await wait(until: "all are served") { begun.withLock { $0 } == 3 }
-        // One is in the middle of its handshake.
+        // One is in its handshake.
         let socket = try RawPeer.connectedSocket(to: place.server.endpoint)
         await place.server.stop()
         #expect(place.server.connectionCount == 0)
         #expect(ended.withLock { $0 } == 3)
         for stream in streams { #expect(try stream.end() == .closed) }
         #expect(await failure { try place.connect() } != nil)
-        // A second time there is nothing left to do.
+        // A second stop has no effect.
         await place.server.stop()
         _ = socket
     }
 
-    @Test("a port that is taken is an error of who wants it, and so is an address of another machine")
+    @Test("used ports and foreign addresses are errors")
     func listening() async throws {
         let place = try BlockPlace(serve: echo)
         let identity = try NewServerIdentity.make(.ed25519, hostName: "localhost").identity

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Network
 
-@Suite("Connections that carry blocks")
+@Suite("Connections with blocks")
 struct BlockStreamTests {
-    @Test("blocks come whole and in order, both sides know one binding")
+    @Test("blocks arrive in order with one channel binding")
     func order() async throws {
         let bindings = Lock<[[UInt8]]>([])
         let place = try BlockPlace { connection in
@@ -26,7 +26,7 @@ struct BlockStreamTests {
         await place.server.stop()
     }
 
-    @Test("what a server says before it closes is heard, and then that it has closed")
+    @Test("blocks before the end arrive before the error")
     func goodbye() async throws {
         let place = try BlockPlace { connection in
             for byte in [UInt8(1), 2, 3] { try connection.stream.send(BlockPlace.block(byte)) }
@@ -34,19 +34,19 @@ struct BlockStreamTests {
         let stream = try place.connect()
         for byte in [UInt8(1), 2, 3] { #expect(try stream.next() == BlockPlace.block(byte)) }
         #expect(try stream.end() == .closed)
-        // And so each time that it is asked.
+        // The same at each further call.
         #expect(try stream.end() == .closed)
         await place.server.stop()
     }
 
-    @Test("a wait ends when its event is rung, again and again, and the event is silent then")
+    @Test("ringing the event ends a wait and clears the event")
     func wakingUp() async throws {
         let place = try BlockPlace(serve: echo)
         let wakeUp = try WakeUp()
         let stream = try place.connect(wakeUp: wakeUp)
         for _ in 0..<3 {
             wakeUp.notify()
-            // For ever, if it were not rung.
+            // Without limit, if it were not rung.
             stream.wait(receives: false, atMost: nil)
         }
         var requests = [pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)]
@@ -56,7 +56,7 @@ struct BlockStreamTests {
         await place.server.stop()
     }
 
-    @Test("a peer that resets the connection is noticed by who only waits")
+    @Test("a waiting thread notices a reset")
     func reset() async throws {
         let mayEnd = Lock(false)
         let place = try BlockPlace { connection in
@@ -66,7 +66,7 @@ struct BlockStreamTests {
             throw NetworkError(.closed, "The test wanted it so.")
         }
         let stream = try place.connect()
-        // Bytes that nobody reads make a reset of the server's closing.
+        // Unread bytes make the server's close a reset.
         for _ in 0..<20 { try stream.send(BlockPlace.block(1)) }
         mayEnd.withLock { $0 = true }
         try await wait(until: "the connection is found to be over") {
@@ -76,7 +76,7 @@ struct BlockStreamTests {
         await place.server.stop()
     }
 
-    @Test("what a slow reader has not taken is kept, and leaves when it reads")
+    @Test("unread blocks wait for a slow reader")
     func slowReader() async throws {
         let reads = Lock(false)
         let received = Lock(0)
@@ -111,7 +111,7 @@ struct BlockStreamTests {
         await place.server.stop()
     }
 
-    @Test("an address that may not be reached is not, and the numbers are those of the host")
+    @Test("forbidden addresses are never connected to")
     func mayReach() async throws {
         let place = try BlockPlace(serve: echo)
         let asked = Lock<[[UInt8]]>([])
@@ -129,7 +129,7 @@ struct BlockStreamTests {
         await place.server.stop()
     }
 
-    @Test("connecting is given up when it is told so, and when time is up")
+    @Test("connecting ends when cancelled and at its deadline")
     func givingUp() async throws {
         func connect(timeout: Duration, stop: WakeUp) throws -> BlockStream {
             try BlockStream.connect(

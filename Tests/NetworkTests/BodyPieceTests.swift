@@ -4,10 +4,10 @@ import Testing
 
 @testable import Network
 
-/// Bodies that are put together, and what a peer may send for nothing.
+/// Concatenated bodies, and limits for frames without payload.
 @Suite("Bodies in pieces")
 struct BodyPieceTests {
-    /// Gives at most three bytes at once, whatever it is asked for.
+    /// Returns at most three bytes at once.
     private final class Trickle: BodySource {
         private let bytes: [UInt8]
         private let position = Lock(0)
@@ -26,7 +26,7 @@ struct BodyPieceTests {
         }
     }
 
-    /// All of a body, asked for in pieces of any size.
+    /// Reads all of a body in pieces of any size.
     private static func all(of body: some BodySource, _ generator: inout SeededGenerator) throws -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count < body.length {
@@ -38,7 +38,7 @@ struct BodyPieceTests {
         return bytes
     }
 
-    @Test("one after another is as one, wherever they are cut")
+    @Test("concatenated bodies read as one")
     func joined() throws {
         var generator = SeededGenerator(state: 61)
         for _ in 0..<300 {
@@ -58,7 +58,7 @@ struct BodyPieceTests {
         }
     }
 
-    @Test("what is collected is bounded, and what went over is not in it")
+    @Test("collected bodies have a limit")
     func collected() throws {
         func give(_ count: Int, to body: CollectedBody) throws {
             try [UInt8](repeating: 7, count: count).withUnsafeBytes { try body.receive($0) }
@@ -73,17 +73,17 @@ struct BodyPieceTests {
         try give(0, to: CollectedBody(limit: 0))
     }
 
-    @Test("four thousand frames for nothing are allowed, and each that carries something pays for four")
+    @Test("four thousand empty frames are allowed")
     func allowance() {
         var allowance = FrameAllowance()
         var taken = (0..<4002).map { _ in allowance.take(frameThatCarries: false) }
-        // Once more than it had is too many, until it carries something again.
+        // One more than allowed, until a frame has payload again.
         #expect(taken == Array(repeating: true, count: 4000) + [false, false])
         taken = [allowance.take(frameThatCarries: true), allowance.take(frameThatCarries: false)]
         #expect(taken == [true, true])
     }
 
-    @Test("nobody saves more than there was at the beginning", arguments: 0..<3)
+    @Test("credit never exceeds its start", arguments: 0..<3)
     func saved(kind: Int) {
         var allowance = FrameAllowance()
         for _ in 0..<10_000 {
@@ -96,7 +96,7 @@ struct BodyPieceTests {
         var left = 0
         while allowance.take(frameThatCarries: false) { left += 1 }
         #expect(left == 4000)
-        // What is sent allows an update for each KiB of it, and one more.
+        // Sent data permits an update for each KiB, and one more.
         allowance.replenish(1)
         allowance.take(bytesSent: 10 * 1024)
         left = 0
@@ -104,7 +104,7 @@ struct BodyPieceTests {
         #expect(left == 11)
     }
 
-    @Test("a socket's messages wait up to the limit together, and none is lost or mixed up")
+    @Test("queued messages share a limit and keep their order")
     func waitingMessages() async throws {
         let state = WebSocketState(try .init(), limit: 100)
         #expect(state.isOpen)
@@ -114,7 +114,7 @@ struct BodyPieceTests {
         #expect(state.take().messages.map(\.count) == [60, 40, 0])
         try state.send([UInt8](repeating: 1, count: 100))
         #expect(throws: NetworkError.self) { try state.send([UInt8](repeating: 1, count: 101)) }
-        // What was given before the end still leaves, and nothing after it.
+        // Messages before the end still leave, and none after it.
         state.close()
         #expect(!state.isOpen && state.isClosing)
         let closed = #expect(throws: NetworkError.self) { try state.send([]) }
@@ -126,7 +126,7 @@ struct BodyPieceTests {
         #expect(throws: NetworkError.self) { try ended.send([1]) }
     }
 
-    @Test("whoever sends at once, each message is there once")
+    @Test("concurrent senders lose and repeat no message")
     func sendersAtOnce() async throws {
         let state = WebSocketState(try .init(), limit: 1 << 20)
         await withTaskGroup(of: Void.self) { group in

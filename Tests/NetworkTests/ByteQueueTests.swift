@@ -3,13 +3,13 @@ import Testing
 
 @testable import Network
 
-@Suite("Bytes on their way through a thread")
+@Suite("Queues of bytes")
 struct ByteQueueTests {
     private static func append(_ bytes: [UInt8], to queue: ByteQueue) {
         bytes.withUnsafeBytes { queue.append($0) }
     }
 
-    @Test("whatever is appended and taken, it is what an array would hold")
+    @Test("a queue behaves as an array")
     func model() throws {
         for capacity in [1, 7, 64] {
             var generator = SeededGenerator(state: UInt64(capacity))
@@ -23,7 +23,7 @@ struct ByteQueueTests {
                     Self.append(bytes, to: queue)
                     model += bytes
                 case 4..<6:
-                    // Less is written than there was place for.
+                    // Fewer bytes are written than announced.
                     let written = Int.random(in: 0...count, using: &generator)
                     let answer = queue.append(upTo: count) { place in
                         #expect(place.count == count)
@@ -47,14 +47,14 @@ struct ByteQueueTests {
         }
     }
 
-    @Test("memory is kept, and asked for only when what is free is too little")
+    @Test("memory is reused and grows only when needed")
     func capacity() {
         let queue = ByteQueue(capacity: 10)
         #expect(queue.freeCapacity == 10)
         Self.append([1, 2, 3, 4, 5, 6, 7, 8], to: queue)
         queue.removeFirst(6)
         #expect(queue.freeCapacity == 2)
-        // What was taken makes place, without more memory.
+        // Removed bytes leave space without more memory.
         Self.append([9, 10, 11, 12, 13, 14, 15, 16], to: queue)
         #expect(queue.freeCapacity == 0 && Array(queue.bytes) == [7, 8, 9, 10, 11, 12, 13, 14, 15, 16])
         queue.removeFirst(10)
@@ -63,7 +63,7 @@ struct ByteQueueTests {
         #expect(queue.count == 11 && queue.freeCapacity == 9)
     }
 
-    @Test("an error while bytes are written adds none")
+    @Test("a failed write adds no bytes")
     func failed() {
         struct Broken: Error {}
         let queue = ByteQueue(capacity: 4)
@@ -72,13 +72,13 @@ struct ByteQueueTests {
         #expect(Array(queue.bytes) == [1])
     }
 
-    @Test("who says that more was written than there was place for is wrong")
+    @Test("an impossible count traps")
     func lies() async {
         await #expect(processExitsWith: .failure) { _ = ByteQueue(capacity: 4).append(upTo: 4) { _ in 5 } }
         await #expect(processExitsWith: .failure) { _ = ByteQueue(capacity: 4).append(upTo: 4) { _ in -1 } }
     }
 
-    @Test("bodies in memory, one after another, are given in pieces of any size")
+    @Test("concatenated bodies are read in any pieces")
     func bodies() throws {
         for size in 1...12 {
             let body = JoinedBody([
@@ -98,7 +98,7 @@ struct ByteQueueTests {
         #expect(JoinedBody([]).length == 0)
     }
 
-    @Test("an answer of just the limit is taken, one byte more fails")
+    @Test("answers above the limit fail")
     func collected() throws {
         let body = CollectedBody(limit: 5)
         func give(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes { try body.receive($0) } }
@@ -110,7 +110,7 @@ struct ByteQueueTests {
         #expect(body.bytes == [1, 2, 3, 4, 5])
     }
 
-    @Test("a wait until a deadline is never shorter than it, and never longer than poll(2) can wait")
+    @Test("waits fit their deadline and poll(2)")
     func deadlines() {
         #expect(Deadline(after: .zero).hasPassed && Deadline(after: .zero).milliseconds == 0)
         #expect(Deadline(after: .seconds(-5)).milliseconds == 0)
@@ -119,7 +119,7 @@ struct ByteQueueTests {
         #expect(Deadline(after: .seconds(10_000_000)).milliseconds == .max)
         #expect(Deadline(after: .nanoseconds(999_999_999_999)).milliseconds > 0)
         #expect(hour < Deadline(after: .seconds(7200)) && Deadline(after: .zero) < hour)
-        // Attempts share what is left; the last has all of it.
+        // Attempts share the remaining time; the last has all of it.
         let (half, whole) = (hour.share(of: 2), hour.share(of: 1))
         #expect(half.milliseconds < 1_800_002 && half.milliseconds > 1_700_000)
         #expect(half < hour && whole.milliseconds > 3_500_000)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Network
 
-/// Places as text, and as the kernel takes them.
+/// Endpoints as text and in the kernel's form.
 @Suite("Endpoints of every form")
 struct EndpointModelTests {
     private static func anything(_ generator: inout SeededGenerator) -> String {
@@ -15,7 +15,7 @@ struct EndpointModelTests {
             })
     }
 
-    @Test("what is read is printed as it was, whatever it is")
+    @Test("endpoints survive a round trip")
     func roundTrip() {
         var generator = SeededGenerator(state: 21)
         var read = 0
@@ -24,14 +24,14 @@ struct EndpointModelTests {
             guard let endpoint = Endpoint(text) else { continue }
             read += 1
             #expect(Endpoint(endpoint.description) == endpoint, "\(text)")
-            // A port of several spellings is one port.
+            // A port in several spellings.
             #expect(endpoint.host.isEmpty == false && !endpoint.host.contains("["))
             #expect(endpoint.host.contains(":") == endpoint.description.hasPrefix("["))
         }
         #expect(read > 400)
     }
 
-    @Test("a port with zeros before it is that port, one with a sign is none")
+    @Test("ports may have zeros but no sign")
     func ports() {
         #expect(Endpoint("a:00443") == Endpoint(host: "a", port: 443))
         for text in [
@@ -43,7 +43,7 @@ struct EndpointModelTests {
     }
 
     @Test(
-        "a numeric address has the bytes that it says",
+        "numeric addresses have their bytes",
         arguments: [
             ("192.0.2.7", AF_INET, [192, 0, 2, 7]), ("255.255.255.255", AF_INET, [255, 255, 255, 255]),
             ("::", AF_INET6, [UInt8](repeating: 0, count: 16)),
@@ -64,7 +64,7 @@ struct EndpointModelTests {
     }
 
     @Test(
-        "a name is no number: nobody is asked when only numbers will do",
+        "numeric lookups never ask a name server",
         arguments: ["localhost", "a.example", ""])
     func names(host: String) {
         #expect(throws: NetworkError.self) {
@@ -75,20 +75,20 @@ struct EndpointModelTests {
 
 @Suite("Deadlines")
 struct DeadlineTests {
-    @Test("one that has passed waits for nothing, one to come never ends early")
+    @Test("a deadline never ends early")
     func milliseconds() {
         for past in [Duration.zero, .seconds(-5), .nanoseconds(-1)] {
             let deadline = Deadline(after: past)
             #expect(deadline.hasPassed && deadline.milliseconds == 0)
         }
-        // Rounded up: a wait of so long ends at it or after it.
+        // Rounded up: such a wait ends at it or after it.
         let soon = Deadline(after: .microseconds(10_300))
         #expect((0...11).contains(soon.milliseconds))
         let far = Deadline(after: .seconds(86_400 * 365))
         #expect(!far.hasPassed && far.milliseconds == Int32.max, "poll(2) takes no more")
     }
 
-    @Test("attempts share what is left, and the last one has all of it")
+    @Test("attempts share the remaining time")
     func shares() {
         let whole = Deadline(after: .seconds(1000))
         for count in 1...5 {
@@ -98,7 +98,7 @@ struct DeadlineTests {
             #expect(share.milliseconds <= expected + 1 && share.milliseconds > expected - 60_000)
         }
         #expect(!(whole.share(of: 1) < whole) || whole.share(of: 1).milliseconds > 900_000)
-        // Of none, as of one: there is something to wait for.
+        // For no attempts as for one.
         #expect(whole.share(of: 0).milliseconds > 900_000)
         #expect(Deadline(after: .seconds(-1)).share(of: 3).hasPassed)
     }

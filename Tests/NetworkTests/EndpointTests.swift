@@ -1,7 +1,7 @@
 import Network
 import Testing
 
-/// Addresses as people and official cores write them.
+/// Addresses as written by users and official cores.
 @Suite struct EndpointTests {
     @Test(arguments: [
         ("127.0.0.1:0", "127.0.0.1", 0), ("relay.example:443", "relay.example", 443),
@@ -15,7 +15,7 @@ import Testing
 
     @Test(arguments: [
         "", ":", ":1", "host", "host:", "host:x", "host:65536", "::1:5", "a b:1", "host:-1", "[]:1",
-        // Brackets stand around an IPv6 address and nowhere else: what is printed must mean the same.
+        // Only IPv6 addresses have brackets.
         "[[[[]]:2", "[host]:1", "[127.0.0.1]:1", "[::1:1", "::1]:1", "h[o]st:1", "[[::1]]:1",
     ])
     func otherTextsAreNot(_ text: String) {

@@ -2,10 +2,8 @@ import Base
 import Network
 import Testing
 
-/// A server whose answers the tests choose by the first byte of the request.
-///
-/// `e` echoes, `n` gives as many bytes as the next eight say, `r` refuses at the first byte, `s`
-/// never answers, `c` answers how many bytes came, `x` fails.
+/// A server whose behaviour depends on the first byte of a request: `e` echoes, `r` refuses at the first byte, `s`
+/// never answers, and `x` fails. `n` returns as many bytes as the next eight say, `c` the number of received bytes.
 struct TalkingServer: HTTP2ServerHandler {
     let abandoned = Lock(0)
     let bindings = Lock<[[UInt8]]>([])
@@ -58,7 +56,7 @@ struct TalkingServer: HTTP2ServerHandler {
     }
 }
 
-/// A body of zeros that costs no memory.
+/// A body of zeros without memory.
 final class Zeros: BodySource {
     let length: Int
     init(length: Int) { self.length = length }
@@ -69,7 +67,7 @@ final class Zeros: BodySource {
     }
 }
 
-/// A body that is announced and whose source waits on its gate: the connection stays silent.
+/// An announced body whose source waits on its gate: the connection stays silent.
 final class Silence: BodySource {
     let length = 1
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
@@ -77,14 +75,14 @@ final class Silence: BodySource {
     }
 }
 
-/// Counts what arrives.
+/// Counts received bytes.
 final class CountingSink: BodySink {
     private let counted = Lock(0)
     var count: Int { counted.withLock { $0 } }
     func receive(_ bytes: UnsafeRawBufferPointer) { counted.withLock { $0 += bytes.count } }
 }
 
-/// A running server and how to reach it.
+/// A running server and its address.
 struct Place: Sendable {
     let handler: TalkingServer
     let server: HTTP2Server
@@ -114,7 +112,7 @@ struct Place: Sendable {
 }
 
 extension HTTP2Client {
-    /// The whole answer to a request in memory.
+    /// Returns the whole answer to a request.
     func ask(_ bytes: [UInt8], deadline: Duration = .seconds(60)) async throws -> [UInt8] {
         let answer = CollectedBody(limit: 64 << 20)
         try await send(BytesBody(bytes), to: answer, deadline: deadline)
@@ -122,7 +120,7 @@ extension HTTP2Client {
     }
 }
 
-/// The code with which `body` fails.
+/// Returns the error code of `body`.
 func failure<Result>(of body: () async throws -> Result) async -> NetworkErrorCode? {
     do {
         _ = try await body()
@@ -132,7 +130,7 @@ func failure<Result>(of body: () async throws -> Result) async -> NetworkErrorCo
     }
 }
 
-/// As the tests' server reads it.
+/// Reads as the tests' server does.
 func count(_ count: Int) -> [UInt8] {
     var bytes = [UInt8(ascii: "n")]
     bytes.append(bigEndian: UInt64(count))

@@ -3,12 +3,12 @@ import Testing
 
 @testable import Network
 
-/// What a peer's frames may cost, and what is made of headers that nobody should send. Bytes are carried by hand.
+/// Limits of a peer's frames, and malformed headers, without a network.
 @Suite("Limits of HTTP/2 frames")
 struct FrameLimitTests {
     private typealias Events = SessionTests.Events
 
-    /// What one side makes of bytes: nil, or the error that ends it.
+    /// Returns the error of a side that reads these bytes, or nil.
     private static func receive(
         _ bytes: [UInt8], role: HTTP2Session.Role = .server, each: Int? = nil
     ) throws -> (events: Events, error: NetworkError?) {
@@ -39,7 +39,7 @@ struct FrameLimitTests {
 
     private static let start = Frame.preface + Frame.settings
 
-    /// How many empty frames are taken before one is too many.
+    /// Returns the number of empty frames before an error.
     private static func left(of allowance: FrameAllowance) -> Int {
         var allowance = allowance
         var count = 0
@@ -47,7 +47,7 @@ struct FrameLimitTests {
         return count
     }
 
-    @Test("empty frames are counted, full ones give them back, and time does")
+    @Test("payload and time give credit for empty frames")
     func allowance() {
         var allowance = FrameAllowance()
         #expect(Self.left(of: allowance) == 4000)
@@ -57,12 +57,12 @@ struct FrameLimitTests {
         #expect(Self.left(of: allowance) == 1004)
         allowance.replenish(2)
         #expect(Self.left(of: allowance) == 1006)
-        // One for what was sent, and one for each KiB of it.
+        // One for sent data, and one for each KiB of it.
         allowance.take(bytesSent: 2047)
         #expect(Self.left(of: allowance) == 1008)
     }
 
-    @Test("nobody saves up more than the beginning")
+    @Test("credit never exceeds its start")
     func savings() {
         var allowance = FrameAllowance()
         allowance.replenish(1_000_000)
@@ -71,7 +71,7 @@ struct FrameLimitTests {
         #expect(Self.left(of: allowance) == 4000)
     }
 
-    @Test("a request cut anywhere, and its bytes one by one, are the same request")
+    @Test("requests in any pieces are the same")
     func cuts() throws {
         let bytes =
             Self.start + Frame.headers(stream: 1) + Frame.data(stream: 1, [1, 2]) + Frame.ping
@@ -87,7 +87,7 @@ struct FrameLimitTests {
         }
     }
 
-    @Test("headers of just the limit are taken, one byte more ends the connection")
+    @Test("headers above the limit end the connection")
     func headerLimit() throws {
         // Each of these fields counts 32 bytes more than its text.
         let pseudo = 3 * 32 + 7 + 4 + 7 + 5 + 5 + 1 + (10 + 1 + 32)
@@ -110,7 +110,7 @@ struct FrameLimitTests {
     }
 
     @Test(
-        "an answer has one of the numbers that there are",
+        "unknown status codes are refused",
         arguments: [
             ("200", true), ("599", true), ("404", true), ("099", false), ("600", false), ("1000", false),
             ("2x0", false), ("", false), ("-200", false), ("20", false),
@@ -122,7 +122,7 @@ struct FrameLimitTests {
         #expect(events.ended.isEmpty != exists, "\(error?.sentence ?? "taken")")
     }
 
-    @Test("an interim answer is no answer, and trailers are no second head")
+    @Test("interim answers and trailers are no answers")
     func interim() throws {
         final class Heads: HTTP2SessionEvents {
             var statuses: [Int?] = []
@@ -144,7 +144,7 @@ struct FrameLimitTests {
         #expect(heads.statuses == [200] && heads.ended == 1)
     }
 
-    @Test("a body that is shorter than announced, or fails, ends the connection with its own reason")
+    @Test("short and failing bodies end the connection")
     func brokenBodies() throws {
         struct Broken: Error, CustomStringConvertible { let description = "broken" }
         final class Short: BodySource {
@@ -167,7 +167,7 @@ struct FrameLimitTests {
         }
     }
 
-    @Test("what a listener throws ends the session with that error")
+    @Test("an error of a listener ends the session")
     func thrown() throws {
         final class Refusing: HTTP2SessionEvents {
             func headersArrived(stream: Int32, status: Int?) throws { throw NetworkError(.body, "No.") }
@@ -184,7 +184,7 @@ struct FrameLimitTests {
         #expect(error?.sentence == "No.")
     }
 
-    @Test("a server that is going away takes no new request, and says so of the one that was not begun")
+    @Test("GOAWAY refuses new and unstarted requests")
     func goingAway() throws {
         let (client, events) = try SessionTests.side(.client)
         defer { events.session = nil }

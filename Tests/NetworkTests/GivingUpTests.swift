@@ -20,7 +20,7 @@ import Testing
         let code = await task.value
         #expect(code == .cancelled)
         #expect(!client.isOpen)
-        // Nobody touches the sink any more.
+        // The sink is never used again.
         let received = sink.count
         try await wait(until: "the server has noticed") { place.server.connectionCount == 0 }
         #expect(sink.count == received)
@@ -41,7 +41,7 @@ import Testing
         await place.server.stop()
     }
 
-    @Test func cancellingWhileConnectingGivesUp() async throws {
+    @Test func cancellingStopsConnecting() async throws {
         let server = try RawServer.accepting { socket in
             try RawServer.hold(socket)
         }
@@ -85,7 +85,7 @@ import Testing
         await place.server.stop()
     }
 
-    /// A download that has begun and would take for ever. Its end is the code of its error.
+    /// A download that would never end. Its result is the code of its error.
     private func download(over client: HTTP2Client) async throws -> Task<NetworkErrorCode?, Never> {
         let sink = CountingSink()
         let task = Task {
@@ -168,7 +168,7 @@ import Testing
         await place.server.stop()
     }
 
-    @Test func closingFailsWhatIsUnderWay() async throws {
+    @Test func closingFailsPendingRequests() async throws {
         let place = try Place.open()
         let client = try await place.connect()
         let sink = CountingSink()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Network
 
-/// Names of Tor: whoever reads the questions to a name server must not learn who talks to a hidden service.
+/// Hidden services: a reader of name lookups must not learn that a client uses one.
 @Suite("Names of hidden services")
 struct HiddenServiceTests {
     private static let spellings = [
@@ -12,14 +12,14 @@ struct HiddenServiceTests {
         "ONION.",
     ]
 
-    @Test("are known in every spelling", arguments: spellings)
+    @Test("are recognised in every spelling", arguments: spellings)
     func known(host: String) {
         #expect(Endpoint.isOnion(host))
         #expect(Endpoint.isOnion(host[...]))
     }
 
     @Test(
-        "and nothing else is taken for one",
+        "other names are not hidden services",
         arguments: [
             "", ".", "onion.example", "abconion", "abc.onions", "abc.onion.example", "127.0.0.1", "::1",
             "abc.onion-",
@@ -29,7 +29,7 @@ struct HiddenServiceTests {
         #expect(!Endpoint.isOnion(host))
     }
 
-    @Test("no name server is asked for one", arguments: spellings)
+    @Test("are never looked up", arguments: spellings)
     func notLookedUp(host: String) throws {
         let stop = try WakeUp()
         let error = #expect(throws: NetworkError.self) {
@@ -42,7 +42,7 @@ struct HiddenServiceTests {
                 == "The host is a hidden service of Tor, which is reached through a proxy alone.")
     }
 
-    @Test("nor by whoever connects without a proxy")
+    @Test("are not looked up without a proxy")
     func connecting() async throws {
         let place = try Place.open()
         let error = await #expect(throws: NetworkError.self) {
@@ -54,7 +54,7 @@ struct HiddenServiceTests {
         await place.server.stop()
     }
 
-    @Test("a proxy gets them without the dot at their end, by which Tor would not know them")
+    @Test("a proxy gets them without a trailing dot")
     func throughProxy() {
         func asked(_ host: String) -> String? {
             SOCKSProxy.address(of: Endpoint(host: host, port: 1)).map {
@@ -62,7 +62,7 @@ struct HiddenServiceTests {
             }
         }
         #expect(asked("abc.onion.") == "abc.onion" && asked("ABC.onion") == "ABC.onion")
-        // Other names are what their owner wrote.
+        // Other names stay as written.
         #expect(asked("relay.example.") == "relay.example.")
     }
 }

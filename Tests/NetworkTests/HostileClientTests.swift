@@ -7,7 +7,7 @@ import Testing
 @testable import Network
 
 @Suite struct HostileClientTests {
-    /// After whatever a client did, the server serves the next one.
+    /// Checks that the server still serves the next client.
     private func stillServes(_ place: Place) async throws {
         let client = try await place.connect()
         let answer = try await client.ask(Array("ewell".utf8))
@@ -36,7 +36,7 @@ import Testing
     @Test func headersWithoutEndAreRefused() async throws {
         let place = try Place.open()
         let peer = try RawPeer.connect(to: place)
-        // A literal field of 100 bytes, again and again, in a chain of CONTINUATION frames.
+        // A literal field of 100 bytes, repeated in a chain of CONTINUATION frames.
         let field: [UInt8] =
             [0x00, 1, UInt8(ascii: "x"), 96] + [UInt8](repeating: UInt8(ascii: "y"), count: 96)
         let fields = [[UInt8]](repeating: field, count: 100).flatMap { $0 }
@@ -75,7 +75,7 @@ import Testing
         try await stillServes(place)
     }
 
-    @Test func aClientThatNeverShakesHandsIsSentAway() async throws {
+    @Test func aMissingHandshakeEndsTheConnection() async throws {
         var limits = HTTP2ServerLimits()
         limits.handshake = .milliseconds(200)
         let place = try Place.open(limits: limits)
@@ -87,7 +87,7 @@ import Testing
         try await stillServes(place)
     }
 
-    @Test func aBodyThatNeverEndsIsGivenUp() async throws {
+    @Test func anEndlessBodyEndsTheConnection() async throws {
         var limits = HTTP2ServerLimits()
         limits.request = .milliseconds(300)
         let place = try Place.open(limits: limits)
@@ -107,12 +107,12 @@ import Testing
         await place.server.stop()
     }
 
-    @Test func anAnswerThatNobodyTakesIsGivenUp() async throws {
+    @Test func anUnreadAnswerEndsTheConnection() async throws {
         var limits = HTTP2ServerLimits()
         limits.stall = .milliseconds(300)
         let place = try Place.open(limits: limits)
         let peer = try RawPeer.connect(to: place)
-        // 64 KiB of window, a body of 64 MiB, and nobody who gives credit.
+        // A window of 64 KiB, a body of 64 MiB, and no further credit.
         try peer.say(
             Frame.preface + Frame.settings + Frame.headers(stream: 1)
                 + Frame.data(stream: 1, ends: true, count(64 << 20)))
@@ -120,9 +120,9 @@ import Testing
         try await stillServes(place)
     }
 
-    /// An answer that is held back holds what it comes from, whatever else its connection is used for.
+    /// An unread answer holds resources despite other traffic on its connection.
     @Test(arguments: ["pings", "requests"])
-    func anAnswerThatNobodyTakesIsGivenUpThoughItsConnectionIsUsed(_ kind: String) async throws {
+    func anUnreadAnswerEndsAlsoABusyConnection(_ kind: String) async throws {
         var limits = HTTP2ServerLimits()
         limits.stall = .seconds(1)
         let place = try Place.open(limits: limits)
@@ -135,7 +135,7 @@ import Testing
             let more =
                 kind == "pings"
                 ? Frame.ping
-                // Answered with a body of 1 byte; the window of the connection is opened for it.
+                // Answered with a body of 1 byte; the connection's window is opened for it.
                 : Frame.headers(stream: 3 + 2 * number)
                     + Frame.data(stream: 3 + 2 * number, ends: true, [UInt8(ascii: "e")])
                     + Frame.make(8, [0, 0, 0, 1])
@@ -146,15 +146,15 @@ import Testing
         try await stillServes(place)
     }
 
-    /// Each asks TLS for an answer, which waits here when nobody reads it.
-    @Test func whoHasKeysUpdatedAndReadsNothingIsClosed() async throws {
+    /// Each key update needs an answer, which waits here if the client does not read.
+    @Test func keyUpdatesWithoutReadingEndTheConnection() async throws {
         let place = try Place.open()
         let updater = try KeyUpdater(to: place)
-        // An answer that fills the buffers of both kernels: as much credit as there can be.
+        // An answer that fills the buffers of both kernels, with the maximum credit.
         try updater.say(
             Frame.preface + Frame.make(4, [0, 4, 0x7F, 0xFF, 0xFF, 0xFF]) + Frame.headers(stream: 1)
                 + Frame.data(stream: 1, ends: true, count(1 << 30)) + Frame.make(8, [0x7F, 0, 0, 0]))
-        // Each is a record of 27 bytes, so this is less than a mebibyte, and so is what is said to it.
+        // Each is a record of 27 bytes, so both directions stay below a mebibyte.
         var hasEnded = false
         for _ in 0..<38_000 where !hasEnded {
             do { try updater.updateKeys() } catch { hasEnded = true }
@@ -194,7 +194,7 @@ import Testing
         try await stillServes(place)
     }
 
-    @Test func whoVanishesInMidUploadLeavesNothingBehind() async throws {
+    @Test func aVanishedUploadLeavesNothingBehind() async throws {
         let place = try Place.open()
         let peer = try RawPeer.connect(to: place)
         try peer.say(

@@ -6,7 +6,7 @@ import Testing
 @testable import Network
 
 @Suite struct HostileServerTests {
-    @Test func aServerThatAcceptsAndNeverAnswersEndsWithTheDeadline() async throws {
+    @Test func aSilentServerEndsWithTheDeadline() async throws {
         let server = try RawServer.accepting { socket in
             // Holds the connection until the client gives up.
             try RawServer.hold(socket)
@@ -15,7 +15,7 @@ import Testing
         #expect(code == .timeout)
     }
 
-    @Test func aServerThatNeverAnswersARequestEndsWithTheDeadline() async throws {
+    @Test func anUnansweredRequestEndsWithTheDeadline() async throws {
         let server = try RawServer.speakingTLS { peer in
             try peer.say(Frame.settings)
             while try peer.hear() != nil {}
@@ -28,9 +28,9 @@ import Testing
         #expect(later == .closed)
     }
 
-    @Test func nobodyListens() async throws {
+    @Test func aPortWithoutServerIsUnreachable() async throws {
         let server = try RawServer.accepting { _ in }
-        // Takes the only connection that is accepted; the port is free again after it.
+        // Uses up the port; it is free again afterwards.
         _ = await failure { try await server.connect(timeout: .seconds(5)) }
         let code = await failure { try await server.connect(timeout: .seconds(5)) }
         #expect(code == .unreachable || code == .closed)
@@ -86,7 +86,7 @@ import Testing
             try peer.say(Frame.settings)
             try peer.hearRequest()
             try peer.say(Frame.headers(stream: 1, fields: [0x88]) + Frame.data(stream: 1, [1, 2, 3]))
-            // Ends without END_STREAM, without a goodbye of TLS.
+            // Ends without END_STREAM and without close_notify.
             shutdown(peer.stream.socket.descriptor, Int32(SHUT_RDWR))
         }
         let client = try await server.connect()
@@ -97,11 +97,11 @@ import Testing
         #expect(code == .closed)
     }
 
-    @Test func anAnswerThatIsWholeCountsWhateverComesBehindIt() async throws {
+    @Test func aCompleteAnswerCountsDespiteLaterDamage() async throws {
         let server = try RawServer.speakingTLS { peer in
             try peer.say(Frame.settings)
             try peer.hearRequest()
-            // They leave together, so that one call of the socket brings answer and damage.
+            // They leave together, so one receive brings answer and damage.
             try peer.holdBack(true)
             try peer.say(
                 Frame.headers(stream: 1, fields: [0x88]) + Frame.data(stream: 1, ends: true, [1, 2, 3]))
@@ -131,7 +131,7 @@ import Testing
         let server = try RawServer.speakingTLS { peer in
             try peer.say(Frame.settings)
             try peer.hearRequest()
-            // A record of application data that the key does not fit.
+            // A record of application data with the wrong key.
             let record: [UInt8] = [0x17, 3, 3, 0, 64] + [UInt8](repeating: 9, count: 64)
             _ = record.withUnsafeBytes {
                 send(peer.stream.socket.descriptor, $0.baseAddress, $0.count, 0)

@@ -5,7 +5,7 @@ import Testing
 @testable import Network
 
 @Suite struct IdentityTests {
-    @Test func anotherRelayAtTheSameAddressIsNotTalkedTo() async throws {
+    @Test func aRelayWithAnotherIdentityIsRefused() async throws {
         let place = try Place.open()
         let code = await failure { try await place.connect(fingerprint: [UInt8](repeating: 1, count: 32)) }
         #expect(code == .identity)
@@ -50,7 +50,7 @@ import Testing
         let honest = try chain(2)
         let stranger = try chain(3)
         #expect(!isAccepted([stranger[0], honest[1]], honest[1].fingerprint))
-        // The identity of somebody else, shown under one's own authority.
+        // Another server's identity behind an own authority.
         #expect(!isAccepted([stranger[0], honest[1], stranger[1]], honest[1].fingerprint))
         #expect(!isAccepted([stranger[1], honest[1], stranger[2]], honest[1].fingerprint))
     }
@@ -95,7 +95,7 @@ import Testing
         #expect(code == .handshake)
     }
 
-    @Test func whatWasWrittenIsReadBack() throws {
+    @Test func identitiesSurviveARoundTrip() throws {
         for kind in CertificateKind.allCases {
             let made = try NewServerIdentity.make(kind, hostName: "relay.example")
             let read = try ServerIdentity(
@@ -104,7 +104,7 @@ import Testing
             #expect(read.fingerprint == made.identity.fingerprint)
             #expect(read.certificates == made.identity.certificates)
             #expect(read.kind == kind)
-            // Another leaf's key does not fit.
+            // The key of another leaf.
             let other = try NewServerIdentity.make(kind, hostName: "relay.example")
             #expect(
                 (try? ServerIdentity(
@@ -120,14 +120,14 @@ import Testing
     }
 }
 
-/// A P-256 certificate, as ordinary web servers have it, and TLS settings that offer it.
+/// A P-256 certificate of an ordinary web server, and TLS settings that offer it.
 struct ForeignCertificate {
     let der: [UInt8]
     let fingerprint: [UInt8]
     let context: Context
 
     final class Context: @unchecked Sendable {
-        // Safe: not changed after `make`.
+        // Safe: immutable after `make`.
         let pointer: OpaquePointer
         init(_ pointer: OpaquePointer) { self.pointer = pointer }
         deinit { SSL_CTX_free(pointer) }
@@ -155,7 +155,7 @@ struct ForeignCertificate {
     }
 }
 
-/// A small generator with a fixed seed: the same mutations in every run.
+/// A small generator with a fixed seed.
 struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

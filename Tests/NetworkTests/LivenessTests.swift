@@ -7,7 +7,7 @@ import Testing
         question: .seconds(10), silence: .seconds(20), end: .seconds(120))
     private let start = ContinuousClock.now
 
-    @Test func silentPeerIsAskedThenSilentThenGivenUp() {
+    @Test func aSilentPeerIsPingedThenReportedThenDropped() {
         var liveness = Liveness(limits: Self.limits, now: start)
         #expect(liveness.step(heard: 0, now: start + .seconds(9)) == .nothing)
         #expect(liveness.step(heard: 0, now: start + .seconds(10)) == .ask)
@@ -17,7 +17,7 @@ import Testing
         #expect(liveness.step(heard: 0, now: start + .seconds(120)) == .giveUp)
     }
 
-    @Test func whateverComesIsASignOfLife() {
+    @Test func everyByteIsASignOfLife() {
         var liveness = Liveness(limits: Self.limits, now: start)
         _ = liveness.step(heard: 0, now: start + .seconds(30))
         #expect(liveness.isSilent)
@@ -26,7 +26,7 @@ import Testing
         #expect(liveness.step(heard: 1, now: start + .seconds(41)) == .ask)
     }
 
-    @Test func sleepEndsWhenSomethingIsDue() {
+    @Test func sleepEndsAtTheNextStep() {
         var liveness = Liveness(limits: Self.limits, now: start)
         #expect(liveness.next(now: start + .seconds(4)) == .seconds(6))
         _ = liveness.step(heard: 0, now: start + .seconds(10))

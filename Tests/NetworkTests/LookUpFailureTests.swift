@@ -5,14 +5,14 @@ import Testing
 
 @testable import Network
 
-@Suite("Why a name has no address")
+@Suite("Failed name lookups")
 struct LookUpFailureTests {
     private static func failure(_ code: Int32, _ system: Int32 = 0) -> NetworkError {
         .lookUp(of: "relay.example", failed: code, systemCode: system)
     }
 
     @Test(
-        "what this machine has run out of is not said of the host",
+        "exhausted local resources are not the host's fault",
         arguments: [EMFILE, ENFILE, ENOBUFS, ENOMEM])
     func exhausted(system: Int32) {
         let error = Self.failure(EAI_SYSTEM, system)
@@ -22,7 +22,7 @@ struct LookUpFailureTests {
         #expect(Self.failure(EAI_MEMORY).code == .exhausted)
     }
 
-    @Test("what the name server says is said in its words, what the system says in those of the system")
+    @Test("errors keep the words of resolver or system")
     func words() {
         let unknown = Self.failure(EAI_NONAME)
         #expect(unknown.code == .nameNotFound && unknown.isTemporary)
@@ -30,14 +30,14 @@ struct LookUpFailureTests {
             unknown.sentence
                 == "No address was found for the host “relay.example”: \(String(cString: gai_strerror(EAI_NONAME)))."
         )
-        // An errno of something else that failed before is not looked at.
+        // An errno of an earlier failure is ignored.
         #expect(Self.failure(EAI_NONAME, EMFILE).code == .nameNotFound)
         let system = Self.failure(EAI_SYSTEM, EACCES)
         #expect(system.code == .nameNotFound)
         #expect(system.sentence.hasSuffix(": \(String(cString: strerror(EACCES)))."))
     }
 
-    @Test("a name that is none is found at no server")
+    @Test("an invalid name is not found")
     func noName() {
         let error = #expect(throws: NetworkError.self) {
             try SocketAddress.resolve(Endpoint(host: "relay example", port: 1), numericOnly: true)

@@ -4,7 +4,7 @@ import Testing
 @testable import Network
 
 @Suite struct MulticastTests {
-    /// A socket that is in a group on loopback, and its port.
+    /// A socket in a group on loopback, and its port.
     private static func member(of group: String) throws -> (descriptor: Int32, port: UInt16) {
         let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
         var address = sockaddr_in()
@@ -33,7 +33,7 @@ import Testing
         return (descriptor, port)
     }
 
-    @Test func packetsReachTheGroupFromTheAddressThatIsMeant() throws {
+    @Test func packetsReachTheGroupFromTheChosenAddress() throws {
         let member = try Self.member(of: "224.0.0.251")
         defer { close(member.descriptor) }
         let sender = try MulticastSender(from: "127.0.0.1", to: "224.0.0.251", port: member.port)

@@ -6,10 +6,10 @@ import Testing
 
 @testable import Network
 
-@Suite("Errors of the network, and places on it")
+@Suite("Network errors and endpoints")
 struct NetworkErrorTests {
     @Test(
-        "an errno becomes what the caller can do about it",
+        "each errno has the error for the caller",
         arguments: [
             (EMFILE, .exhausted), (ENFILE, .exhausted), (ENOBUFS, .exhausted), (ENOMEM, .exhausted),
             (ETIMEDOUT, .timeout), (ECONNRESET, .closed), (EPIPE, .closed), (ECONNREFUSED, .unreachable),
@@ -23,7 +23,7 @@ struct NetworkErrorTests {
         #expect(Socket.failure("listen", code: number, as: .configuration).code == .configuration)
     }
 
-    @Test("what may get better by itself is tried again, the rest is not")
+    @Test("only temporary errors are retried")
     func temporary() {
         let codes: [NetworkErrorCode: Bool] = [
             .nameNotFound: true, .unreachable: true, .timeout: true, .closed: true, .exhausted: true,
@@ -36,7 +36,7 @@ struct NetworkErrorTests {
     }
 
     @Test(
-        "only addresses of this machine are its own, and names never are",
+        "only loopback addresses are local",
         arguments: [
             ("127.0.0.1", true), ("127.255.255.254", true), ("::1", true), ("128.0.0.1", false),
             ("126.0.0.1", false), ("0.0.0.0", false), ("::", false), ("::2", false), ("fe80::1", false),
@@ -46,7 +46,7 @@ struct NetworkErrorTests {
         #expect(Endpoint(host: host, port: 1).isLoopback == isLoopback)
     }
 
-    @Test("who listens everywhere is reached by the machine's name")
+    @Test("a server on all addresses has the machine's name")
     func reachable() {
         #expect(Endpoint(host: "192.0.2.7", port: 1).reachableHost == "192.0.2.7")
         var name = [CChar](repeating: 0, count: 256)
@@ -55,7 +55,7 @@ struct NetworkErrorTests {
         for host in ["0.0.0.0", "::"] { #expect(Endpoint(host: host, port: 1).reachableHost == own) }
     }
 
-    @Test("a port is kept for the next time, and given up for another only when it is taken or asked for")
+    @Test("a port is kept until it is taken or changed")
     func keptPort() throws {
         let folder = try TemporaryFolder()
         let place = try PrivateFolder(folder.path("relay"), purpose: "relay")
@@ -73,14 +73,14 @@ struct NetworkErrorTests {
         }
         #expect(try listen(0) == 5001 && asked == [0] && kept.last == 5001)
         #expect(try listen(0) == 5001 && asked == [5001])
-        // Another is asked for, and kept from then on.
+        // Another port is requested, and kept from then on.
         #expect(try listen(7000) == 7000 && asked == [7000] && kept.last == 7000)
         #expect(try listen(0, taken: [7000]) == 5001 && asked == [7000, 0] && kept.last == 5001)
         #expect(throws: NetworkError.self) { try listen(0, taken: [5001, 0]) }
         #expect(kept.last == 5001)
     }
 
-    @Test("a port that was kept as 0 is another one at each start no longer, and 0 is not kept")
+    @Test("port 0 is never kept")
     func keptZero() throws {
         let folder = try TemporaryFolder()
         let kept = KeptPort(try PrivateFolder(folder.path("relay"), purpose: "relay"))
@@ -107,7 +107,7 @@ struct NetworkErrorTests {
     }
 
     @Test(
-        "what is no port is none",
+        "invalid ports are ignored",
         arguments: [
             "", "x", "65536", "-1", "\n5001", String(repeating: "1", count: 17), "5001x", "0", "0\n", "000",
             "+5001",
@@ -125,7 +125,7 @@ struct NetworkErrorTests {
         #expect(KeptPort(place).last == nil, "a link is not followed")
     }
 
-    @Test("a name that no proxy takes is refused here, the longest that it takes is not")
+    @Test("names too long for a proxy are refused")
     func longNames() {
         func address(_ count: Int) -> [UInt8]? {
             SOCKSProxy.address(of: Endpoint(host: String(repeating: "a", count: count), port: 1))
@@ -135,20 +135,20 @@ struct NetworkErrorTests {
         #expect(SOCKSProxy.address(of: Endpoint(host: "192.0.2.1", port: 9)) == [1, 192, 0, 2, 1])
     }
 
-    @Test("what a proxy answers is said, wherever it breaks off")
+    @Test("every truncated answer of a proxy has its error")
     func proxyAnswers() async throws {
         let success: [UInt8] = [5, 0, 5, 0, 0, 1, 127, 0, 0, 1, 0, 80]
-        // Each is all that the proxy says, from its choice of a method on.
+        // The complete output of the proxy, from its choice of a method on.
         var answers: [([UInt8], NetworkErrorCode, String)] = (0..<success.count).map {
             (Array(success.prefix($0)), .closed, "The SOCKS proxy closed the connection.")
         }
         let log = Array(success.dropFirst(2))
         answers += [
-            ([4, 0], .handshake, "What listens there is no SOCKS5 proxy."),
+            ([4, 0], .handshake, "The server at this address is not a SOCKS5 proxy."),
             ([5, 255], .handshake, "The SOCKS proxy wants a password; none can be given."),
             ([5, 2, 1, 1], .handshake, "The SOCKS proxy refused to serve without a password."),
             ([5, 2, 1], .closed, "The SOCKS proxy closed the connection."),
-            ([5, 0, 4, 0, 0, 1], .handshake, "The SOCKS proxy answered nonsense."),
+            ([5, 0, 4, 0, 0, 1], .handshake, "The SOCKS proxy sent an invalid answer."),
             ([5, 0, 5, 1, 0, 1], .unreachable, "The SOCKS proxy failed to reach the host."),
             ([5, 0, 5, 2, 0, 1], .handshake, "The SOCKS proxy does not allow this connection."),
             ([5, 0, 5, 3, 0, 1], .unreachable, "The SOCKS proxy cannot reach the host."),
@@ -157,14 +157,14 @@ struct NetworkErrorTests {
                 [5, 0, 5, 5, 0, 1], .unreachable, "The host refused the connection from the SOCKS proxy."
             ),
             ([5, 0, 5, 6, 0, 1], .timeout, "The SOCKS proxy could not reach the host in time."),
-            ([5, 0, 5, 0, 0, 2], .handshake, "The SOCKS proxy answered nonsense."),
+            ([5, 0, 5, 0, 0, 2], .handshake, "The SOCKS proxy sent an invalid answer."),
         ]
         for (answer, code, sentence) in answers {
             let error = try Self.negotiate(answer)
             #expect(
                 error?.code == code && error?.sentence == sentence, "\(answer): \(String(describing: error))")
         }
-        // Addresses of every kind, with and without a log-in, and nothing is read beyond them.
+        // Addresses of every kind, with and without credentials. No byte beyond them is read.
         for answer in [
             success, [5, 2, 1, 0] + log, [5, 0, 5, 0, 0, 4] + [UInt8](repeating: 1, count: 18),
             [5, 0, 5, 0, 0, 3, 0, 0, 80], [5, 0, 5, 0, 0, 3, 2, 104, 105, 0, 80],
@@ -173,15 +173,15 @@ struct NetworkErrorTests {
         }
     }
 
-    /// What the negotiation with a proxy that says this ends with; nil when it comes to its end.
-    /// - Parameter goesOn: whether something follows, which is left for the connection.
+    /// Returns the error of a negotiation with these answers, or nil on success.
+    /// - Parameter goesOn: Whether bytes for the connection follow.
     private static func negotiate(_ answer: [UInt8], goesOn: Bool = false) throws -> NetworkError? {
         var pair: [Int32] = [0, 0]
         try check("make sockets") {
             socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &pair)
         }
         let (socket, proxy) = (Socket(adopting: pair[0]), Socket(adopting: pair[1]))
-        // All that it ever says is there before it is asked: no answer depends on the question.
+        // All answers are there beforehand: none depends on the request.
         let said = answer + (goesOn ? [0xAB] : [])
         _ = said.withUnsafeBytes { send(proxy.descriptor, $0.baseAddress, $0.count, 0) }
         shutdown(proxy.descriptor, Int32(SHUT_WR))

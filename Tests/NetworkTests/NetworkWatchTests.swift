@@ -15,7 +15,7 @@ struct NetworkWatchTests {
         return bytes
     }
 
-    @Test("addresses and routes that come and go are changes, and nothing else is")
+    @Test("only addresses and routes are changes")
     func kinds() {
         for kind: UInt16 in [20, 21, 24, 25] {
             #expect(NetworkWatch.tellsOfChange(Self.message(kind, 24)[...]))
@@ -25,7 +25,7 @@ struct NetworkWatchTests {
         #expect(!NetworkWatch.tellsOfChange([]))
     }
 
-    @Test("lengths that lie end nothing but the reading")
+    @Test("wrong lengths only stop the reading")
     func lies() {
         for length: UInt32 in [0, 1, 15, 17, 1000, .max] {
             #expect(!NetworkWatch.tellsOfChange(Self.message(20, 0, length: length)[...]))
@@ -39,7 +39,7 @@ struct NetworkWatchTests {
         }
     }
 
-    @Test("it can be begun and ended by any user, and its thread ends with it")
+    @Test("every user can start and stop a watch")
     func life() async throws {
         let told = Lock(0)
         for _ in 0..<20 {

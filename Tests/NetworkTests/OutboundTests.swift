@@ -3,7 +3,7 @@ import Testing
 
 @testable import Network
 
-@Suite("Where connections lead that others name")
+@Suite("Connections to servers named by others")
 struct OutboundTests {
     private static func place(_ host: String, _ port: UInt16 = 5223) -> ServerPlace {
         ServerPlace(fingerprint: [UInt8](repeating: 1, count: 32), host: host, port: port)
@@ -22,7 +22,7 @@ struct OutboundTests {
     }
 
     @Test(
-        "addresses of an interface and of its network are inside, in every form",
+        "interfaces and their networks are internal in every form",
         arguments: [
             ("198.51.100.70", false), ("198.51.100.64", false), ("198.51.100.127", false),
             ("198.51.100.128", true), ("198.51.100.63", true), ("::ffff:198.51.100.70", false),
@@ -39,12 +39,12 @@ struct OutboundTests {
     func machine() {
         #expect(OwnNetwork.machine.contains([127, 0, 0, 1]))
         #expect(OwnNetwork.machine.contains([127, 9, 9, 9]), "the network of the loopback interface")
-        // One of these at most is this machine's.
+        // At most one of these is this machine's.
         let documentation: [[UInt8]] = [[192, 0, 2, 1], [198, 51, 100, 1], [203, 0, 113, 1]]
         #expect(documentation.contains { !OwnNetwork.machine.contains($0) })
     }
 
-    @Test("a prefix covers what begins with its bits, and no other family")
+    @Test("a prefix covers its addresses and no other family")
     func prefixes() {
         let prefix = AddressPrefix(octets: [10, 0, 0x80, 0], length: 17)
         #expect(prefix.contains([10, 0, 0x80, 1]) && prefix.contains([10, 0, 0xff, 255]))
@@ -53,7 +53,7 @@ struct OutboundTests {
         #expect(AddressPrefix(octets: [1, 2, 3, 4], length: 0).contains([9, 9, 9, 9]))
     }
 
-    @Test("what the user chose is chosen by all its places, and looked at once more before it is refused")
+    @Test("the user's choices need all places and are read again")
     func chosen() {
         let places = Lock<Set<ServerPlace>>([Self.place("a")])
         let policy = OutboundPolicy(
@@ -66,11 +66,11 @@ struct OutboundTests {
         #expect(OutboundPolicy.everything.isChosen([Self.place("c")]))
     }
 
-    // MARK: - The budget
+    // MARK: - Budget
 
     private typealias Budget = OutboundBudget<String>
 
-    @Test("one peer gets its burst, then one more after each interval, and others are not held up")
+    @Test("a peer gets its burst and then its interval")
     func burst() {
         var budget = Budget()
         let got = (0..<1250).count { budget.take([Self.place("h\($0)")], for: "host", now: .zero) == .zero }
@@ -81,7 +81,7 @@ struct OutboundTests {
         #expect(budget.take([Self.place("z")], for: "host", now: .seconds(6)) == .seconds(4))
     }
 
-    @Test("1,250 connections in 37 seconds become 31, and none is lost: each is made in time")
+    @Test("1,250 connections are spread and none is lost")
     func flood() {
         var limits = Budget.Limits()
         limits.serversPerHour = 2000
@@ -100,7 +100,7 @@ struct OutboundTests {
     }
 
     @Test(
-        "a server that was reached costs nothing, so the members of a large group on few servers do not wait")
+        "reached servers cost nothing")
     func reached() {
         var budget = Budget()
         for number in 0..<12 {
@@ -113,7 +113,7 @@ struct OutboundTests {
         #expect(free == 1000)
     }
 
-    @Test("whoever asks while a server is being connected to shares that; a later try costs again")
+    @Test("concurrent requests share one attempt")
     func shared() {
         var budget = Budget()
         for _ in 0..<100 { #expect(budget.take([Self.place("a")], for: "p", now: .zero) == .zero) }
@@ -126,7 +126,7 @@ struct OutboundTests {
         #expect(left < 12)
     }
 
-    @Test("all places of a server count, and so many servers within an hour")
+    @Test("each place counts, and servers per hour are limited")
     func places() {
         var budget = Budget()
         let server = (0..<8).map { Self.place("h\($0)") }
@@ -143,7 +143,7 @@ struct OutboundTests {
         #expect(budget.take([Self.place("y")], for: "p", now: .seconds(3600)) == .zero)
     }
 
-    @Test("many peers together have a limit of their own, and are forgotten")
+    @Test("all peers share a limit and are forgotten")
     func all() {
         var limits = Budget.Limits()
         limits.maxRemembered = 50
@@ -156,7 +156,7 @@ struct OutboundTests {
         #expect(budget.take([Self.place("z")], for: "peer", now: .seconds(2)) == .zero)
     }
 
-    @Test("what the user chose costs nobody anything")
+    @Test("the user's choices cost nothing")
     func free() {
         let policy = OutboundPolicy(chosen: [Self.place("own")])
         for _ in 0..<1000 { #expect(policy.delay(before: [Self.place("own")], for: "p") == nil) }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Network
 
-/// Connections whose other side disappears without a word.
+/// Connections whose peer vanishes.
 @Suite struct PeerWatchTests {
-    /// Seconds that a reader waits for bytes.
+    /// The seconds for which a reader waits for bytes.
     private static let timeout: Int32 = 30
 
     /// Options of linux/tcp.h.
@@ -17,7 +17,7 @@ import Testing
         static let userTimeout: Int32 = 18
     }
 
-    @Test func theKernelEndsAConnectionOnWhichNobodyAnswersInTimeForAnother() throws {
+    @Test func theKernelEndsADeadConnectionBeforeTheDeadline() throws {
         let (client, server) = try connected()
         for socket in [client, server] {
             #expect(try value(of: SO_KEEPALIVE, SOL_SOCKET, socket) == 1)
@@ -28,11 +28,11 @@ import Testing
         }
     }
 
-    @Test func aRequestThatNobodyAcknowledgesEndsInTimeForAnother() throws {
+    @Test func anUnacknowledgedRequestEndsBeforeTheDeadline() throws {
         let (client, server) = try connected()
         let milliseconds = try value(of: Option.userTimeout, Int32(IPPROTO_TCP), client)
         #expect(milliseconds > 0 && milliseconds <= Self.timeout * 1000 / 2)
-        // A client may take its time with what it is sent.
+        // A client may read slowly.
         #expect(try value(of: Option.userTimeout, Int32(IPPROTO_TCP), server) == 0)
     }
 

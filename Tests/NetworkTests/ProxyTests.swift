@@ -6,16 +6,16 @@ import Testing
 
 @testable import Network
 
-/// A SOCKS5 proxy that says what its script says and then connects, or not.
+/// A SOCKS5 proxy with scripted answers.
 private final class ScriptedProxy: Sendable {
     let endpoint: Endpoint
     private let listener: Int32
     private let asked = Lock<[[UInt8]]>([])
 
-    /// The requests that came, from the version on.
+    /// The received requests from the version on.
     var requests: [[UInt8]] { asked.withLock { $0 } }
 
-    /// `answer` is sent for each request; when it says success the bytes go to `target`.
+    /// Sends `answer` for each request, and connects to `target` after success.
     init(method: UInt8, answer: [UInt8], target: Endpoint) throws {
         let socket = try check("make a socket") { Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0) }
         let here = try SocketAddress.resolve(Endpoint(host: "127.0.0.1", port: 0), numericOnly: true)[0]
@@ -88,7 +88,7 @@ struct ProxyTests {
             timeout: .seconds(20), through: SOCKSProxy(proxy.endpoint))
     }
 
-    @Test("the proxy gets the host's name as it is: nobody looks it up here", arguments: [0, 2] as [UInt8])
+    @Test("the proxy gets the unresolved host name", arguments: [0, 2] as [UInt8])
     func name(method: UInt8) async throws {
         let place = try Place.open()
         let proxy = try ScriptedProxy(method: method, answer: Self.success, target: place.server.endpoint)
@@ -98,7 +98,7 @@ struct ProxyTests {
         await place.server.stop()
     }
 
-    @Test("numeric addresses go as numbers; a long answer is read to its end")
+    @Test("numeric addresses are sent as numbers")
     func numbers() async throws {
         let place = try Place.open()
         let answer: [UInt8] = [5, 0, 0, 3, 4] + Array("here".utf8) + [0, 1]
@@ -112,7 +112,7 @@ struct ProxyTests {
         await place.server.stop()
     }
 
-    @Test("a proxy that is not there is named, not the server behind it")
+    @Test("the error names the unreachable proxy")
     func away() async throws {
         let place = try Place.open()
         let proxy = SOCKSProxy(Endpoint(host: "127.0.0.1", port: 1))
@@ -127,7 +127,7 @@ struct ProxyTests {
     }
 
     @Test(
-        "a proxy that refuses, talks nonsense or hangs up is reported as what it is",
+        "each failure of a proxy has its error",
         arguments: [
             (0, [5, 4, 0, 1, 0, 0, 0, 0, 0, 0], .unreachable), (0, [5, 6, 0, 1, 0, 0, 0, 0, 0, 0], .timeout),
             (0, [5, 2, 0, 1, 0, 0, 0, 0, 0, 0], .handshake), (0, [4, 0, 0, 1], .handshake),

@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import Network
 
-/// A TLS connection that says and hears whatever bytes a test wants. Every wait has a bound.
+/// A TLS connection with scripted bytes. Every wait has a limit.
 final class RawPeer {
     let stream: TLSStream
     private let wakeUp: WakeUp
@@ -17,7 +17,7 @@ final class RawPeer {
         wakeUp = try WakeUp()
     }
 
-    /// Connects to a server of ours and finishes the TLS handshake.
+    /// Connects to a server and finishes the TLS handshake.
     static func connect(to place: Place, protocols: [String] = ["xftp/1"]) throws -> RawPeer {
         let settings = TLSClientSettings(
             identityFingerprint: place.fingerprint, applicationProtocols: protocols)
@@ -51,7 +51,7 @@ final class RawPeer {
         }
     }
 
-    /// What is said from now on leaves together, when this ends.
+    /// Collects output that leaves together when this ends.
     func holdBack(_ isHeld: Bool) throws {
         var value: Int32 = isHeld ? 1 : 0
         try check("hold a socket back") {
@@ -61,7 +61,7 @@ final class RawPeer {
         }
     }
 
-    /// The next bytes, or nil when the other side has closed properly.
+    /// Returns the next bytes, or nil after a proper close.
     func hear() throws -> [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: 16_384)
         let deadline = Deadline(after: Self.bound)
@@ -77,7 +77,7 @@ final class RawPeer {
         throw WaitedInVain("nothing was said")
     }
 
-    /// Hears until a client's request with a body of the one byte 1 has come on stream 1.
+    /// Reads until a client's request with the one-byte body 1 on stream 1.
     func hearRequest() throws {
         var heard: [UInt8] = []
         while !heard.suffix(10).elementsEqual([0, 0, 1, 0, 1, 0, 0, 0, 1, 1]) {
@@ -86,7 +86,7 @@ final class RawPeer {
         }
     }
 
-    /// True when the other side closes before the bound, properly or by breaking off.
+    /// Returns whether the other side closes within the limit, in any way.
     func hearsTheEnd() -> Bool {
         do {
             while try hear() != nil {}
@@ -99,7 +99,7 @@ final class RawPeer {
     }
 }
 
-/// A TLS client that says something, has the other side update its keys, and never reads.
+/// A TLS client that sends data, requests key updates, and never reads.
 final class KeyUpdater {
     private let socket: Socket
     private let context: TLSContext
@@ -147,12 +147,12 @@ final class KeyUpdater {
     }
 }
 
-/// A server that does with its one connection what a test wants.
+/// A server with a scripted behaviour for its one connection.
 struct RawServer {
     let endpoint: Endpoint
     let fingerprint: [UInt8]
 
-    /// `behave` runs on a thread of its own with the accepted socket.
+    /// Runs `behave` on its own thread with the accepted socket.
     static func accepting(_ behave: @escaping @Sendable (Socket) throws -> Void) throws -> RawServer {
         let local = Endpoint(host: "127.0.0.1", port: 0)
         let listener = try Socket.listen(
@@ -167,7 +167,7 @@ struct RawServer {
             fingerprint: [UInt8](repeating: 0, count: 32))
     }
 
-    /// With TLS; `behave` begins after the handshake.
+    /// With TLS; `behave` starts after the handshake.
     static func speakingTLS(_ behave: @escaping @Sendable (RawPeer) throws -> Void) throws -> RawServer {
         let identity = try NewServerIdentity.make(.ed25519, hostName: "localhost").identity
         let context = try TLSContext(server: TLSServerSettings(identity: identity))
@@ -179,7 +179,7 @@ struct RawServer {
         return RawServer(endpoint: server.endpoint, fingerprint: identity.fingerprint)
     }
 
-    /// Takes whatever comes and says nothing, until the other side closes.
+    /// Reads silently until the other side closes.
     static func hold(_ socket: Socket) throws {
         let deadline = Deadline(after: .seconds(20))
         var buffer = [UInt8](repeating: 0, count: 4096)
@@ -195,7 +195,7 @@ struct RawServer {
     }
 }
 
-/// HTTP/2 frames byte for byte (RFC 9113, 4.1).
+/// HTTP/2 frames as bytes (RFC 9113, 4.1).
 enum Frame {
     static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
@@ -211,7 +211,7 @@ enum Frame {
     static let settings = make(4)
     static let ping = make(6, [UInt8](repeating: 7, count: 8))
 
-    /// `:method POST`, `:scheme https`, `:path /` from the static table and an authority of one letter.
+    /// `:method POST`, `:scheme https` and `:path /` from the static table, and an authority of one letter.
     static let requestFields: [UInt8] = [0x83, 0x87, 0x84, 0x41, 0x01, UInt8(ascii: "h")]
 
     static func headers(stream: UInt32, ends: Bool = false, fields: [UInt8] = requestFields) -> [UInt8] {

@@ -31,7 +31,7 @@ import Testing
         await place.server.stop()
     }
 
-    @Test func manyRequestsRunAtOnceOnOneConnection() async throws {
+    @Test func requestsShareAConnection() async throws {
         let place = try Place.open()
         let client = try await place.connect()
         try await withThrowingTaskGroup(of: Void.self) { group in

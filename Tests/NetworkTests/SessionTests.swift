@@ -3,9 +3,9 @@ import Testing
 
 @testable import Network
 
-/// The state machine alone: two sessions, bytes carried by hand.
+/// Two sessions without a network.
 @Suite struct SessionTests {
-    /// Echoes what a server hears, keeps what a client hears.
+    /// Echoes on a server, collects on a client.
     final class Events: HTTP2SessionEvents {
         var session: HTTP2Session?
         var answers = false
@@ -34,7 +34,7 @@ import Testing
         return (session, events)
     }
 
-    /// What a session has to say now.
+    /// Returns a session's pending output.
     static func said(by session: HTTP2Session) throws -> [UInt8] {
         var bytes: [UInt8] = []
         let queue = ByteQueue(capacity: 100_000)
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func aRequestAndItsAnswerPassThroughTwoStateMachines() throws {
+    @Test func aRequestAndItsAnswerPassTwoSessions() throws {
         let (client, clientEvents) = try Self.side(.client)
         let (server, serverEvents) = try Self.side(.server)
         defer {
@@ -71,7 +71,7 @@ import Testing
         #expect(server.isGoingAway)
     }
 
-    @Test func bytesInAnyPortionsMeanTheSame() throws {
+    @Test func piecesOfAnySizeMeanTheSame() throws {
         let (client, clientEvents) = try Self.side(.client)
         let (server, serverEvents) = try Self.side(.server)
         defer {
@@ -115,11 +115,11 @@ import Testing
         #expect(refused > 0)
     }
 
-    @Test func aSourceIsOnlyAskedForWhatThePeerTakes() throws {
+    @Test func aSourceIsReadOnlyWithinTheWindow() throws {
         let (client, clientEvents) = try Self.side(.client)
         defer { clientEvents.session = nil }
         _ = try client.submitRequest(authority: "h", body: Zeros(length: 10 << 20))
-        // Without a word from the server: 64 KiB of window, frames of 16 KiB.
+        // Without input from the server: a window of 64 KiB, frames of 16 KiB.
         #expect(try Self.said(by: client).count < 66_000)
     }
 }

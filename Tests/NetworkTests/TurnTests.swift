@@ -5,7 +5,7 @@ import Testing
 
 @testable import Network
 
-@Suite("Turns of those who wait")
+@Suite("Turns of waiting members")
 struct TurnTests {
     private typealias Queue = TurnQueue<String, Int, String>
 
@@ -20,7 +20,7 @@ struct TurnTests {
         return taken
     }
 
-    @Test("a member's own elements keep their order")
+    @Test("elements of a member keep their order")
     func order() {
         var queue = Queue()
         for number in 0..<200 { queue.append("\(number)", of: 1, in: "a") }
@@ -29,7 +29,7 @@ struct TurnTests {
         #expect(queue.isEmpty && queue.next() == nil)
     }
 
-    @Test("a newcomer comes before members that always have something")
+    @Test("newcomers come before busy members")
     func newcomer() {
         var queue = Queue()
         for member in 1...3 {
@@ -40,12 +40,12 @@ struct TurnTests {
         queue.append("4.0", of: 4, in: "a")
         queue.append("4.1", of: 4, in: "a")
         #expect(queue.next() == "4.0")
-        // Once: then it stands behind all of them.
+        // Once: then it goes to the end.
         let rest = (0..<4).compactMap { _ in queue.next() }
         #expect(rest == ["2.1", "3.1", "1.2", "4.1"])
     }
 
-    @Test("a member that has little at a time gains nothing")
+    @Test("submitting one by one gains nothing")
     func littleAtATime() {
         var queue = Queue()
         for number in 0..<10 { queue.append("1.\(number)", of: 1, in: "a") }
@@ -57,7 +57,7 @@ struct TurnTests {
         #expect(queue.next() == "1.2" && queue.next() == "2.2")
     }
 
-    @Test("a member whose turns cost little comes more often")
+    @Test("cheap turns come more often")
     func cheapTurns() throws {
         var queue = Queue()
         for member in 1...100 { for _ in 0..<3 { queue.append("heavy", of: member, in: "a") } }
@@ -74,7 +74,7 @@ struct TurnTests {
         }
     }
 
-    @Test("a member that leaves does not lose its costs")
+    @Test("leaving does not cancel costs")
     func leaving() throws {
         var queue = Queue()
         queue.append("heavy", of: 1, in: "a")
@@ -86,7 +86,7 @@ struct TurnTests {
         #expect(order.count == 11 && order.prefix(5).allSatisfy { $0 == "other" })
     }
 
-    @Test("turns that overlap are charged to their members")
+    @Test("overlapping turns are charged to their members")
     func overlapping() throws {
         var queue = Queue()
         for name in ["one", "two", "three"] { queue.append(name, of: name.count * 10 + 1, in: name) }
@@ -97,7 +97,7 @@ struct TurnTests {
         #expect(Self.all(&queue) == ["three", "two", "one"])
     }
 
-    @Test("a group with many members has no more turns than one with few")
+    @Test("large groups get no more turns")
     func groups() {
         var queue = Queue()
         for member in 1...50 { for _ in 0..<4 { queue.append("many", of: member, in: "a") } }
@@ -107,7 +107,7 @@ struct TurnTests {
         #expect(Self.all(&queue).count == 190)
     }
 
-    @Test("any history gives every element once, and each member's in order", arguments: UInt64(1)...20)
+    @Test("every element comes once and in order", arguments: UInt64(1)...20)
     func model(seed: UInt64) {
         var random = SeededGenerator(state: seed)
         var queue = TurnQueue<Int, Int, (member: Int, number: Int)>()
@@ -132,7 +132,7 @@ struct TurnTests {
         #expect(taken == appended)
     }
 
-    @Test("a fair semaphore lets as many in as it has, and newcomers first")
+    @Test("a fair semaphore admits newcomers first")
     func semaphore() async throws {
         let semaphore = FairSemaphore<String>(count: 1)
         let (order, isHeld) = (Lock<[String]>([]), Monitor(true))
@@ -155,7 +155,7 @@ struct TurnTests {
         #expect(semaphore.waitingCount == 0)
     }
 
-    @Test("addresses of one customer are one, and those of others are not")
+    @Test("addresses of one customer count as one")
     func peers() {
         let network = [UInt8](0x20...0x27)
         #expect(

@@ -14,16 +14,16 @@ struct WebSocketConnectionTests {
         try await WebSocketClient.connect(to: endpoint, timeout: timeout, listener: listener)
     }
 
-    @Test("texts go both ways, long ones too, in their order")
+    @Test("texts arrive in order in both directions")
     func texts() async throws {
         let endpoint = try WebSocketPeer.serving { peer in
-            // Echoes until it hears a goodbye, and answers that.
+            // Echoes until a close frame, and answers that.
             while case let frame = try peer.hearFrame() {
                 try peer.say(WebSocketPeer.frame(frame.opcode, frame.payload))
                 if frame.opcode == 8 { return }
             }
         }
-        // Before the server waits for them.
+        // Sent before the server waits.
         let texts = [0, 1, 125, 126, 65_535, 65_536, 300_000].map { [UInt8](repeating: 0x61, count: $0) }
         let listener = HeardMessages()
         let client = try await connect(to: endpoint, listener)
@@ -38,7 +38,7 @@ struct WebSocketConnectionTests {
         #expect(listener.errors.count == 1, "the end is told once")
     }
 
-    @Test("what was handed over before the goodbye is sent")
+    @Test("queued messages leave before the close frame")
     func lastWords() async throws {
         let heard = Lock<[UInt8]>([])
         let endpoint = try WebSocketPeer.serving { peer in
@@ -55,8 +55,8 @@ struct WebSocketConnectionTests {
         #expect(heard.withLock { $0 } == Array(UInt8(0)..<100))
     }
 
-    @Test("to a server that reads nothing only so much is handed over, and what was is sent when it reads")
-    func nobodyReads() async throws {
+    @Test("a server that reads nothing has a bounded queue")
+    func unreadMessages() async throws {
         let mayRead = Lock(false)
         let heard = Lock(0)
         let endpoint = try WebSocketPeer.serving { peer in
@@ -80,7 +80,7 @@ struct WebSocketConnectionTests {
         }
         try await wait(until: "it is open") { isOpen.withLock { $0 } }
         let message = [UInt8](repeating: 0x61, count: limit / 4)
-        // What waits in the connection and before it is twice the limit; the kernels have some megabytes as well.
+        // Twice the limit waits in the connection and before it; the kernels hold some megabytes more.
         let tooMuch = 64 * limit / message.count
         let given = await ThreadPool.shared.run {
             var (given, refusals) = (0, 0)
@@ -98,7 +98,7 @@ struct WebSocketConnectionTests {
         }
         #expect(given >= 4 && given < tooMuch, "\(given) messages")
         mayRead.withLock { $0 = true }
-        // On a machine that is busy it may have taken so long that the system has given the peer up (`PeerWatch`).
+        // On a busy machine the kernel may have closed the connection (`PeerWatch`).
         try await wait(until: "all are heard") {
             heard.withLock { $0 } == given
                 || listener.errors.contains { $0.code == .timeout }
@@ -108,7 +108,7 @@ struct WebSocketConnectionTests {
         #expect(end == .closed || end == .timeout)
     }
 
-    @Test("a ping is answered with its own words, also between the parts of a message")
+    @Test("pings are answered with their payload")
     func pings() async throws {
         let answers = Lock<[[UInt8]]>([])
         let endpoint = try WebSocketPeer.serving { peer in
@@ -131,7 +131,7 @@ struct WebSocketConnectionTests {
     }
 
     @Test(
-        "a server that pings without end and reads nothing is not answered without end: the latest ping counts"
+        "only the latest ping of a flood is answered"
     )
     func endlessPings() async throws {
         let (count, many) = (100, 1000)
@@ -143,7 +143,7 @@ struct WebSocketConnectionTests {
             let pings = Array(repeatElement(ping, count: many).joined())
             for _ in 0..<count { try peer.say(pings) }
             try peer.say(WebSocketPeer.frame(9, Array("last".utf8)))
-            // More than all buffers of both systems hold was said, and nothing read until now.
+            // More than all kernel buffers hold was sent, and nothing was read until now.
             var heard = 0
             while case let frame = try peer.hearFrame() {
                 guard frame.opcode == 10 else { break }
@@ -164,7 +164,7 @@ struct WebSocketConnectionTests {
         withExtendedLifetime(client) {}
     }
 
-    @Test("of pings that come at once only the latest is answered, before the goodbye")
+    @Test("simultaneous pings get one answer before the close frame")
     func manyPings() async throws {
         let heard = Lock<[(UInt8, [UInt8])]>([])
         let endpoint = try WebSocketPeer.accepting { peer in
@@ -183,13 +183,13 @@ struct WebSocketConnectionTests {
         #expect(try await listener.end().code == .closed)
         try await wait(until: "the server has heard a goodbye") { heard.withLock { $0.last?.0 } == 8 }
         let pongs = heard.withLock { $0.filter { $0.0 == 10 }.map(\.1) }
-        // However the system cut the bytes up.
+        // In pieces of any size.
         #expect(pongs.last == [49] && pongs.count <= 50)
         #expect(listener.messages == [[7]])
         withExtendedLifetime(client) {}
     }
 
-    @Test("a server that says goodbye hears one, and what stands behind it is not heard")
+    @Test("a close frame is answered and ends the messages")
     func goodbye() async throws {
         let last = Lock<UInt8?>(nil)
         let endpoint = try WebSocketPeer.serving { peer in
@@ -208,7 +208,7 @@ struct WebSocketConnectionTests {
         withExtendedLifetime(client) {}
     }
 
-    @Test("what breaks the rules ends it with that reason; what came before, even at once with it, is heard")
+    @Test("violations end the connection after earlier messages")
     func violation() async throws {
         let endpoint = try WebSocketPeer.serving { peer in
             try peer.say(WebSocketPeer.frame(1, [1]) + WebSocketPeer.frame(2, [2]) + [0x83, 0])
@@ -221,7 +221,7 @@ struct WebSocketConnectionTests {
         #expect(throws: NetworkError.self) { try client.send([1]) }
     }
 
-    @Test("what comes at once with the answer to the handshake is heard")
+    @Test("messages may follow the handshake at once")
     func early() async throws {
         let endpoint = try WebSocketPeer.accepting { peer in
             let answer = WebSocketPeer.answer(to: try peer.hearKey())
@@ -236,7 +236,7 @@ struct WebSocketConnectionTests {
         withExtendedLifetime(client) {}
     }
 
-    @Test("a server that hangs up in the middle of its answer has not answered")
+    @Test("a truncated handshake is an error")
     func cutHandshake() async throws {
         let length = WebSocketPeer.answer(to: "").count
         for end in [0, 1, 12, length / 2, length - 1] {
@@ -251,7 +251,7 @@ struct WebSocketConnectionTests {
         }
     }
 
-    @Test("a server that hangs up in the middle of a message has not sent it")
+    @Test("a truncated message is not delivered")
     func cutMessage() async throws {
         let frame = WebSocketPeer.frame(1, [UInt8](repeating: 7, count: 200))
         for end in [1, 2, 3, 4, 100, frame.count - 1, frame.count] {
@@ -267,7 +267,7 @@ struct WebSocketConnectionTests {
         }
     }
 
-    @Test("an answer to another key is none")
+    @Test("an answer to another key is refused")
     func wrongKey() async throws {
         let endpoint = try WebSocketPeer.accepting { peer in
             _ = try peer.hearKey()
@@ -280,7 +280,7 @@ struct WebSocketConnectionTests {
         #expect(error?.code == .handshake)
     }
 
-    @Test("a server that never answers is given up, at its time or when nobody waits any more")
+    @Test("connecting ends at its deadline or with its task")
     func silence() async throws {
         let silent = try WebSocketPeer.accepting { try $0.hearTheEnd() }
         let error = await #expect(throws: NetworkError.self) {
@@ -293,7 +293,7 @@ struct WebSocketConnectionTests {
         #expect(await waiting.value == .cancelled)
     }
 
-    @Test("more than the longest message does not wait for a server that takes nothing")
+    @Test("no more than the longest message may wait")
     func waiting() throws {
         let state = WebSocketState(try WakeUp())
         let half = [UInt8](repeating: 1, count: WebSocketLimits.messageLength / 2)
@@ -310,7 +310,7 @@ struct WebSocketConnectionTests {
         #expect(messages == [[2]] && isClosing)
     }
 
-    @Test("letting go of it closes it")
+    @Test("releasing the client closes the connection")
     func letGo() async throws {
         let endpoint = try WebSocketPeer.serving { peer in
             while try peer.hearFrame().opcode != 8 {}

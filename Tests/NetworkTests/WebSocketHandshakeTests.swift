@@ -2,7 +2,7 @@ import Testing
 
 @testable import Network
 
-/// The answer with which a WebSocket begins.
+/// The answer of the WebSocket handshake.
 @Suite struct WebSocketHandshakeTests {
     private let handshake = WebSocketHandshake(random: [UInt8](repeating: 7, count: 16))
 
@@ -22,13 +22,13 @@ import Testing
         Result { () throws(NetworkError) in try handshake.check(Array(bytes)) }
     }
 
-    @Test func endsWhereTheHeaderDoes() throws {
+    @Test func theAnswerEndsWithItsHeader() throws {
         let answer = answer("HTTP/1.1 101 Switching Protocols")
         #expect(try handshake.check(answer + [0x81, 1, 0x61]) == answer.count)
         for count in 0..<answer.count { #expect(try handshake.check(Array(answer.prefix(count))) == nil) }
     }
 
-    /// Whatever is refused is refused however it comes: what the first bytes decide is not taken back.
+    /// Bad answers are refused in pieces of any size.
     @Test(arguments: [
         "HTTP/1.2 101 Switching Protocols", "HTTP/1.0 101 Yes", "HTTP/1.1  101 Yes", "HTTP/1.1 1012 Yes",
         "HTTP/1.1 400 Bad Request", "220 mail ESMTP",
@@ -38,7 +38,7 @@ import Testing
         #expect(throws: NetworkError.self) { try end(answer).get() }
     }
 
-    @Test func isNotLongerThanAnyNeeds() {
+    @Test func longAnswersAreRefused() {
         let long = "X: " + String(repeating: "a", count: WebSocketHandshake.maxAnswerLength) + "\r\n"
         #expect(throws: NetworkError.self) {
             try end(answer("HTTP/1.1 101 Switching Protocols", more: long)).get()

@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import Network
 
-/// The server's end of a WebSocket that says whatever bytes a test wants. Every wait has a bound.
+/// The server's end of a WebSocket with scripted bytes. Every wait has a limit.
 final class WebSocketPeer {
     private let socket: Socket
     private let wakeUp: WakeUp
@@ -18,7 +18,7 @@ final class WebSocketPeer {
         wakeUp = try WakeUp()
     }
 
-    /// A server whose one connection does this after a proper handshake.
+    /// Creates a server with this behaviour after a proper handshake.
     static func serving(_ behave: @escaping @Sendable (WebSocketPeer) throws -> Void) throws -> Endpoint {
         try accepting { peer in
             try peer.say(answer(to: peer.hearKey()))
@@ -26,12 +26,12 @@ final class WebSocketPeer {
         }
     }
 
-    /// A server whose one connection does this from its first byte on.
+    /// Creates a server with this behaviour from the first byte.
     static func accepting(_ behave: @escaping @Sendable (WebSocketPeer) throws -> Void) throws -> Endpoint {
         try RawServer.accepting { try behave(WebSocketPeer($0)) }.endpoint
     }
 
-    /// The key of the request, when it has come to its end.
+    /// Returns the key of the complete request.
     func hearKey() throws -> String {
         while !heard.suffix(4).elementsEqual("\r\n\r\n".utf8) { try hear() }
         defer { heard = [] }
@@ -56,9 +56,9 @@ final class WebSocketPeer {
             """.utf8)
     }
 
-    /// A frame of a server: not masked.
+    /// Returns a server's frame, unmasked.
     static func frame(_ opcode: UInt8, _ payload: [UInt8] = [], isFinal: Bool = true) -> [UInt8] {
-        // What a client writes, without the mark and the mask.
+        // The payload of a client's frame, unmasked.
         let masked = WebSocketFrame.masked(opcode, payload, mask: [0, 0, 0, 0])
         let length = masked.count - payload.count - 4
         var frame = Array(masked.prefix(length)) + payload
@@ -67,7 +67,7 @@ final class WebSocketPeer {
         return frame
     }
 
-    /// What it does not read the system keeps for it up to some KiB, and the rest waits with the client.
+    /// The kernel keeps some KiB of unread bytes, and the rest waits with the client.
     func keepLittle() {
         var size: Int32 = 16_384
         setsockopt(socket.descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
@@ -105,7 +105,7 @@ final class WebSocketPeer {
         throw WaitedInVain("nothing was said")
     }
 
-    /// The client's next frame, unmasked.
+    /// Returns the client's next frame, unmasked.
     func hearFrame() throws -> (opcode: UInt8, payload: [UInt8]) {
         while true {
             if let (frame, length) = Self.frame(in: heard) {
@@ -116,7 +116,7 @@ final class WebSocketPeer {
         }
     }
 
-    /// The same without its payload, which takes a while to unmask.
+    /// The same without its payload, which takes time to unmask.
     func skipFrame() throws -> UInt8 {
         while true {
             if let (opcode, _, _, length) = Self.parts(of: heard) {
@@ -127,7 +127,7 @@ final class WebSocketPeer {
         }
     }
 
-    /// A masked frame at the beginning of bytes, and how long it is; nil while it is not complete.
+    /// Returns a masked frame at the start of bytes and its length, or nil if it is incomplete.
     static func frame(in bytes: [UInt8]) -> (frame: (opcode: UInt8, payload: [UInt8]), length: Int)? {
         guard let (opcode, mask, payload, length) = parts(of: bytes) else { return nil }
         return ((opcode, payload.enumerated().map { $1 ^ mask[$0 & 3] }), length)
@@ -158,7 +158,7 @@ final class WebSocketPeer {
     func hangUp() { shutdown(socket.descriptor, Int32(SHUT_RDWR)) }
 }
 
-/// Keeps what a client hears.
+/// Records a client's messages.
 final class HeardMessages: WebSocketListener {
     private let state = Lock((messages: [[UInt8]](), errors: [NetworkError]()))
 
@@ -168,7 +168,7 @@ final class HeardMessages: WebSocketListener {
     func received(_ message: [UInt8]) { state.withLock { $0.messages.append(message) } }
     func ended(_ error: NetworkError) { state.withLock { $0.errors.append(error) } }
 
-    /// Why it ended, when it has.
+    /// The reason for the end, if it has ended.
     func end() async throws -> NetworkError {
         try await wait(for: "the end") { errors.first }
     }

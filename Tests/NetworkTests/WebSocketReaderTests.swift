@@ -8,7 +8,7 @@ import Testing
 struct WebSocketReaderTests {
     typealias Message = WebSocketReader.Message
 
-    /// What is read of bytes that come in these pieces, and the error that ends it.
+    /// Returns the messages of these pieces, and the final error.
     private static func read(
         _ pieces: [[UInt8]], limit: Int = 1000
     ) -> (messages: [Message], error: NetworkError?) {
@@ -30,7 +30,7 @@ struct WebSocketReaderTests {
         WebSocketPeer.frame(opcode, Array(text.utf8), isFinal: isFinal)
     }
 
-    /// A conversation with one of each kind: whole, in fragments with a ping between, empty, binary, goodbye.
+    /// One of each kind: whole, fragmented with a ping between, empty, binary, close.
     private static let conversation =
         frame(1, "one") + frame(1, "tw", isFinal: false) + frame(9, "ping") + frame(0, "o", isFinal: false)
         + frame(0, "") + frame(2, String(repeating: "x", count: 300)) + frame(1, "") + frame(10, "pong")
@@ -40,7 +40,7 @@ struct WebSocketReaderTests {
         .data([UInt8](repeating: UInt8(ascii: "x"), count: 300)), .data([]), .pong, .close,
     ]
 
-    @Test("cut anywhere it means the same")
+    @Test("pieces of any size mean the same")
     func cuts() {
         let bytes = Self.conversation
         for cut in 0...bytes.count {
@@ -55,7 +55,7 @@ struct WebSocketReaderTests {
         }
     }
 
-    @Test("of what was cut off only whole messages are heard")
+    @Test("only complete messages of truncated input count")
     func cutOff() {
         let bytes = Self.conversation
         var last = 0
@@ -68,7 +68,7 @@ struct WebSocketReaderTests {
     }
 
     @Test(
-        "lengths of one, two and eight bytes, at the ends of each",
+        "every form of a length works at its ends",
         arguments: [0, 1, 125, 126, 127, 65_535, 65_536, 70_000])
     func lengths(length: Int) {
         let payload = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7) }
@@ -79,14 +79,14 @@ struct WebSocketReaderTests {
         let masked = WebSocketFrame.masked(1, payload, mask: mask)
         let (own, count) = WebSocketPeer.frame(in: masked) ?? ((0, []), 0)
         #expect(own.opcode == 1 && own.payload == payload && count == masked.count)
-        // Masked: nothing of it is seen on the wire, but where the mask is zero.
+        // Masked: the payload is visible only if the mask is zero.
         if length >= 3 {
             #expect(
                 masked.suffix(length).prefix(3).elementsEqual(zip(payload, mask).map { $0 ^ $1 }.prefix(3)))
         }
     }
 
-    @Test("a message of just the limit is one, one byte more ends the connection, in one frame or in many")
+    @Test("a message above the limit ends the connection")
     func limits() {
         let text = { String(repeating: "a", count: $0) }
         for parts in [[10], [9, 1], [0, 10], [1, 1, 8], [10, 0]] {
@@ -98,12 +98,12 @@ struct WebSocketReaderTests {
             #expect(messages.isEmpty && error?.code == .protocolViolation)
             #expect(error?.sentence == "The server sent a message of more than 9 bytes.")
         }
-        // The limit is of a message, not of all that comes.
+        // The limit is per message.
         let many = (0..<20).flatMap { _ in Self.frame(1, text(10)) }
         #expect(Self.read([many], limit: 10).messages.count == 20)
     }
 
-    @Test("a length that no memory has is refused by its header alone")
+    @Test("a huge length is refused by its header")
     func absurdLengths() {
         for length in [UInt64.max, 1 << 63, 1 << 32, 1001] {
             var header: [UInt8] = [0x82, 127]
@@ -116,7 +116,7 @@ struct WebSocketReaderTests {
     }
 
     @Test(
-        "what a server may not send ends the connection, and is said",
+        "each violation ends the connection with its error",
         arguments: [
             ([0x81, 0x80, 0, 0, 0, 0], "a masked frame from a server"),
             ([0xC1, 0], "an extension that was not agreed on"),
@@ -140,13 +140,13 @@ struct WebSocketReaderTests {
         }
     }
 
-    @Test("a control frame of 125 bytes is taken")
+    @Test("a control frame may have 125 bytes")
     func longestControl() {
         let text = String(repeating: "p", count: 125)
         #expect(Self.read([Self.frame(9, text)]).messages == [.ping(Array(text.utf8))])
     }
 
-    @Test("any mixture of frames in any pieces is read as it was written")
+    @Test("random frames in random pieces survive a round trip")
     func model() {
         var generator = SeededGenerator(state: 5)
         for _ in 0..<200 {

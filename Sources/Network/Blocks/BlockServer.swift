@@ -1,16 +1,15 @@
 import Base
 import Posix
 
-/// Accepts TLS 1.3 connections that carry blocks of one size, each on a thread of its own.
+/// Accepts TLS 1.3 connections with blocks of one size, each on its own thread.
 public final class BlockServer: Sendable {
-    /// One connection, as its thread has it.
+    /// One connection, as seen by its thread.
     public struct Connection {
         public let stream: BlockStream
         public let peer: PeerAddress
-        /// Its turns among the others, of which TLS had the first.
+        /// The connection's place in the turns; the TLS handshake took the first.
         public let place: FairSemaphore<PeerAddress>.Member
-        /// Ends a wait of the stream when it is rung: by whoever has something for this connection, and when the
-        /// server stops.
+        /// Ends a wait of the stream when rung: for new output to this client, and when the server stops.
         public let wakeUp: WakeUp
         fileprivate let listener: Listener
 
@@ -19,19 +18,19 @@ public final class BlockServer: Sendable {
 
     private let listener: Listener
 
-    /// Where it listens, with the port that the system gave.
+    /// The listening address with the assigned port.
     public var endpoint: Endpoint { listener.endpoint }
 
-    /// Listens and starts to accept. A host name, unlike a numeric address, may block on a name server.
+    /// Listens and starts to accept. A host name may block on a name server, a numeric address does not.
     /// - Parameters:
-    ///   - size: bytes of each block.
-    ///   - connections: at once; further ones are closed at once.
-    ///   - connectionsOfPeer: the same of one address.
-    ///   - handshake: from accepting to the end of the TLS handshake.
-    ///   - turns: in which connections shake hands; nil: all at once.
-    ///   - serve: the life of one connection on its thread.
-    /// - Throws: `.nameNotFound`; `.configuration` for an address that is taken or not this machine's;
-    ///   `.unreachable` for a kind of address that it does not have; `.exhausted`.
+    ///   - size: The bytes of each block.
+    ///   - connections: The maximum number of connections. Further ones are closed at once.
+    ///   - connectionsOfPeer: The same for one address.
+    ///   - handshake: The time limit from accepting to the end of the TLS handshake.
+    ///   - turns: The turns of handshakes, or nil for no limit.
+    ///   - serve: Serves one connection on its thread.
+    /// - Throws: `.nameNotFound`; `.configuration` for an address in use or of another machine; `.unreachable` for an
+    ///   unsupported family; `.exhausted`.
     public static func start(
         on endpoint: Endpoint, tls: TLSServerSettings, size: Int, connections: Int,
         connectionsOfPeer: Int = .max, handshake: Duration, turns: FairSemaphore<PeerAddress>? = nil,
@@ -53,7 +52,7 @@ public final class BlockServer: Sendable {
                 try serve(
                     Connection(stream: blocks, peer: peer, place: place, wakeUp: wakeUp, listener: listener))
             } catch {
-                // Whatever clients do is their affair; it is of interest only to who looks for it.
+                // Failures of clients matter only for debugging.
                 Log("network").debug(sentence(of: error))
             }
         }
@@ -65,6 +64,6 @@ public final class BlockServer: Sendable {
     /// Closes the listening socket and every connection, and waits until their threads have ended.
     public func stop() async { await listener.stop() }
 
-    /// Connections that are open now.
+    /// The number of open connections.
     public var connectionCount: Int { listener.connectionCount }
 }

@@ -2,35 +2,34 @@ import Base
 import Glibc
 import Posix
 
-/// A TLS connection that carries blocks of one size in both directions. It belongs to one thread, which moves what can
-/// be moved (`receive`, `send`) and waits for more (`wait`).
+/// A TLS connection with blocks of one size in both directions. Belongs to one thread, which moves the available blocks
+/// (`receive`, `send`) and waits for more (`wait`).
 ///
-/// What it keeps of the peer is one block that has not come to its end; what it keeps for the peer, what it was given:
-/// who gives looks at `hasUnsent` before.
+/// It holds one incomplete block of the peer and the unsent blocks for it; check `hasUnsent` before sending more.
 public final class BlockStream {
-    /// For whoever goes on with it after the last block.
+    /// For the protocol that follows the last block.
     let stream: TLSStream
     private let wakeUp: WakeUp
     private let size: Int
     private let incoming: ByteQueue
-    /// Whether the connection was found to be over while `wait` slept: the peer has reset it, or is away. Nothing more can
-    /// be sent, and who does not receive would hear of it nowhere else, while every wait ends at once.
+    /// Whether `wait` found the connection broken: reset, or without a peer. Sending fails then, and a thread that does
+    /// not receive has no other sign, while every wait ends at once.
     public private(set) var isBroken = false
 
     /// The client's Finished message, 32 bytes: "tls-unique" (RFC 5929), the same on both sides.
     public let channelBinding: [UInt8]
-    /// DER, leaf first; of a client that showed none it is empty.
+    /// DER, leaf first. Empty for a client without certificates.
     public let peerCertificates: [[UInt8]]
 
-    /// Connects, within a time, to a server that proves to be the one of the settings. Blocks.
+    /// Connects to the server of the settings and verifies its identity. Blocks.
     /// - Parameters:
-    ///   - size: bytes of each block.
-    ///   - mayReach: which of the numeric addresses that the host has, 4 or 16 bytes; nil: all.
-    ///   - stop: gives up connecting when it is rung.
-    ///   - wakeUp: ends a wait of the stream.
-    /// - Throws: `.nameNotFound`, `.unreachable`, `.notAllowed` (none may be reached), `.timeout`, `.closed`,
-    ///   `.exhausted`, `.handshake` (also of the proxy), `.identity`, `.configuration`; `.cancelled` when
-    ///   `stop` is rung.
+    ///   - size: The bytes of each block.
+    ///   - mayReach: Returns whether a numeric address, 4 or 16 bytes, is permitted; nil permits all.
+    ///   - stop: Cancels connecting when rung.
+    ///   - wakeUp: Ends a wait of the stream.
+    /// - Throws: `.nameNotFound`, `.unreachable`, `.notAllowed` (no permitted address), `.timeout`, `.closed`,
+    ///   `.exhausted`, `.handshake` (also of the proxy), `.identity`, `.configuration`; `.cancelled` if `stop` was
+    ///   rung.
     public static func connect(
         to endpoint: Endpoint, tls: TLSClientSettings, proxy: SOCKSProxy? = nil,
         mayReach: (@Sendable ([UInt8]) -> Bool)? = nil, size: Int, timeout: Duration, stop: WakeUp,
@@ -52,8 +51,8 @@ public final class BlockStream {
         peerCertificates = stream.peerCertificates
     }
 
-    /// The next block that is here as a whole, or nil.
-    /// - Throws: `.closed` when the peer has closed, also properly; `.protocolViolation` for a damaged stream.
+    /// Returns the next complete block, or nil.
+    /// - Throws: `.closed` if the peer has closed, also properly; `.protocolViolation` for a damaged stream.
     public func receive() throws(NetworkError) -> [UInt8]? {
         while incoming.count < size {
             var reading = TLSStream.Reading.wouldBlock
@@ -72,7 +71,7 @@ public final class BlockStream {
         return Array(incoming.bytes)
     }
 
-    /// Takes a block on its way to the peer; it leaves with this call or a later `flush`.
+    /// Queues a block. It leaves with this call or a later `flush`.
     /// - Throws: `.closed`.
     public func send(_ block: [UInt8]) throws(NetworkError) {
         precondition(block.count == size, "a block of another size")
@@ -82,20 +81,19 @@ public final class BlockStream {
         _ = try stream.flush()
     }
 
-    /// Gives the socket what it takes. True when nothing is left.
+    /// Writes to the socket. Returns true if nothing is left.
     /// - Throws: `.closed`.
     @discardableResult
     public func flush() throws(NetworkError) -> Bool { try stream.flush() }
 
-    /// Whether bytes wait for the socket: the peer, or the way to it, is slower than who sends.
+    /// Whether bytes wait because the peer or its network is slower than the sender.
     public var hasUnsent: Bool { stream.hasUnsent }
 
-    /// Sleeps until the peer sent something, takes more of what waits for it, the event is rung (which is cleared
-    /// then), or some time has passed.
+    /// Sleeps until the peer sends, the socket accepts more, the event is rung (and then cleared), or the limit passes.
     /// - Parameters:
-    ///   - receives: whether what the peer sends ends the sleep.
-    ///   - limit: nil for none.
-    /// - Returns: whether the peer has sent something that the sleep waited for, or is gone.
+    ///   - receives: Whether bytes of the peer end the sleep.
+    ///   - limit: The maximum time, or nil for none.
+    /// - Returns: Whether the peer sent something, or is gone.
     @discardableResult
     public func wait(receives: Bool = true, atMost limit: Duration?) -> Bool {
         let events = (receives ? Int16(POLLIN) : 0) | (hasUnsent ? Int16(POLLOUT) : 0)
@@ -109,6 +107,6 @@ public final class BlockStream {
         return requests[0].revents & ~Int16(POLLOUT) != 0
     }
 
-    /// Says goodbye as far as the socket takes it at once.
+    /// Sends close_notify as far as the socket accepts it at once.
     public func shutDown() { stream.shutDown() }
 }

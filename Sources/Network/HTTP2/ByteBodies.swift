@@ -1,6 +1,6 @@
 import Base
 
-/// A body that lies in memory.
+/// A body in memory.
 public final class BytesBody: BodySource {
     private let bytes: [UInt8]
     private let position = Lock(0)
@@ -21,7 +21,7 @@ public final class BytesBody: BodySource {
     }
 }
 
-/// One body after another, for example a block and then the chunk that belongs to it.
+/// Concatenates bodies, for example a block and its chunk.
 public final class JoinedBody: BodySource {
     private let parts: [any BodySource]
     private let state = Lock((part: 0, given: 0))
@@ -53,7 +53,7 @@ public final class CollectedBody: BodySink {
     /// More than `limit` bytes fail the request.
     public init(limit: Int) { self.limit = limit }
 
-    /// What has arrived so far; after `send` returned, the whole body.
+    /// The bytes so far; after `send` returned, the whole body.
     public var bytes: [UInt8] { collected.withLock { $0 } }
 
     /// - Throws: `.protocolViolation` for more than the limit.

@@ -1,14 +1,14 @@
 import Base
 import Posix
 
-/// A request on its way: what the connection's thread needs, and the way back to the waiting task.
+/// A pending request: the data for the connection's thread, and the continuation of its task.
 final class ClientRequest: Sendable {
     typealias Outcome = Result<Void, NetworkError>
 
     let body: any BodySource
     let sink: any BodySink
     let deadline: Deadline
-    /// The longest that nothing of it may move, where that counts instead of the deadline.
+    /// The maximum time without progress, if that replaces the deadline.
     let patience: Duration
     private let state = Lock<(waiter: CheckedContinuation<Outcome, Never>?, isCancelled: Bool)>((nil, false))
 
@@ -35,7 +35,7 @@ final class ClientRequest: Sendable {
 
     func markCancelled() { state.withLock { $0.isCancelled = true } }
 
-    /// Lets the task go on. Only the first call counts.
+    /// Resumes the task. Only the first call has an effect.
     func finish(_ outcome: Outcome) {
         let waiting = state.withLock { state in
             defer { state.waiter = nil }
@@ -45,13 +45,12 @@ final class ClientRequest: Sendable {
     }
 }
 
-/// What tasks and the connection's thread share: the requests that wait to be taken, and whether the
-/// connection is to end.
+/// The state shared by tasks and the connection's thread: waiting requests, and whether to close.
 final class ClientConnection: Sendable {
     private struct State {
         var added: [ClientRequest] = []
         var isClosing = false
-        /// Set by the thread when it has ended: nothing is taken any more.
+        /// Set by the thread at its end: no further requests are taken.
         var failure: NetworkError?
         var isGoingAway = false
     }
@@ -63,7 +62,7 @@ final class ClientConnection: Sendable {
         wakeUp = try WakeUp.orExhausted()
     }
 
-    /// - Parameter wakeUp: what its thread waits for already.
+    /// - Parameter wakeUp: The event on which the thread waits.
     init(wakeUp: WakeUp) { self.wakeUp = wakeUp }
 
     var isOpen: Bool {
@@ -82,7 +81,7 @@ final class ClientConnection: Sendable {
         if let refusal { request.finish(.failure(refusal)) } else { wakeUp.notify() }
     }
 
-    /// The request's task was cancelled, before or after the request was added.
+    /// Cancels the request, before or after it was added.
     func cancel(_ request: ClientRequest) {
         request.markCancelled()
         wakeUp.notify()
@@ -95,9 +94,9 @@ final class ClientConnection: Sendable {
 
     static let cancelledError = NetworkError(.cancelled, "The request was cancelled.")
 
-    // MARK: For the connection's thread
+    // MARK: Connection thread
 
-    /// The requests added since the last time; `closing` when the connection is to end.
+    /// Returns the requests added since the last call; `closing` if the connection must end.
     func take() -> (added: [ClientRequest], closing: Bool) {
         state.withLock { state in
             defer { state.added = [] }
@@ -107,7 +106,7 @@ final class ClientConnection: Sendable {
 
     func goesAway() { state.withLock { $0.isGoingAway = true } }
 
-    /// Ends the taking. Answers the requests that were never taken.
+    /// Ends taking requests. Fails those that were never taken.
     func end(_ failure: NetworkError) -> [ClientRequest] {
         state.withLock { state in
             state.failure = failure

@@ -1,16 +1,16 @@
 import Base
 
-/// The life of a client's connection on its thread: takes requests, moves bytes, watches deadlines,
-/// and at the end leaves no request without an answer.
+/// Runs a client's connection on its thread: takes requests, moves bytes, checks deadlines, and at the end fails all
+/// open requests.
 final class ClientDriver: HTTP2SessionEvents {
     private let connection: ClientConnection
     private let authority: String
     private var driver: ConnectionDriver?
     private var session: HTTP2Session?
     private var requests: [Int32: ClientRequest] = [:]
-    /// A request that ended before its answer, with the reason.
+    /// A request that ended without its answer, with the reason.
     private var culprit: (stream: Int32, error: NetworkError)?
-    /// Answered before its body was taken; told when this thread no longer uses the body.
+    /// Answered before its body was read; reported when this thread no longer uses the body.
     private var answeredEarly: [ClientRequest] = []
     private var isDone = false
 
@@ -40,7 +40,7 @@ final class ClientDriver: HTTP2SessionEvents {
         }
         let left = connection.end(NetworkError(.closed, "The connection to the relay is closed."))
         driver?.shutDown()
-        // Ends TLS and the socket before anybody is told, so that a retry meets a dead connection.
+        // Closes TLS and the socket before reporting the end, so that a retry does not use them.
         driver = nil
         session = nil
         for (stream, request) in requests {

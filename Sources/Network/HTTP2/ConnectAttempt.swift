@@ -1,8 +1,8 @@
 import Base
 import Posix
 
-/// Making a connection: starts the connection's thread, which resolves, connects, agrees on TLS,
-/// checks the identity, and then goes on to serve requests.
+/// Makes a connection: starts the thread that resolves, connects, performs the TLS handshake, verifies the identity,
+/// and then serves requests.
 struct ConnectAttempt: Sendable {
     let endpoint: Endpoint
     let tls: TLSClientSettings
@@ -27,13 +27,13 @@ struct ConnectAttempt: Sendable {
         return try outcome.get()
     }
 
-    /// The connection's thread, from its beginning to its end.
+    /// Runs the connection's thread from beginning to end.
     private func begin(
         _ connection: ClientConnection, _ stop: WakeUp,
         _ continuation: CheckedContinuation<Result<HTTP2Client, NetworkError>, Never>
     ) {
         do throws(NetworkError) {
-            // This thread keeps no reference to the client, whose end is the connection's.
+            // This thread keeps no reference to the client, whose end closes the connection.
             let driver = try establish(connection, stop: stop) {
                 continuation.resume(returning: .success($0))
             }

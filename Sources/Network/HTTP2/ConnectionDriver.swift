@@ -2,25 +2,25 @@ import Base
 import Glibc
 import Posix
 
-/// Moves bytes between a socket, TLS and an HTTP/2 session, on the one thread that owns all three.
+/// Moves bytes between a socket, TLS and an HTTP/2 session, on the thread that owns all three.
 ///
-/// `step` does what can be done without waiting; `wait` sleeps until there is more.
+/// `step` does all available work without waiting; `wait` sleeps until there is more.
 final class ConnectionDriver {
     private let stream: TLSStream
     private let session: HTTP2Session
     private let wakeUp: WakeUp
-    /// Decrypted bytes of several records on their way in: the session and who takes a body have less to do by the
-    /// call then, and a cipher less by the piece.
+    /// Decrypted bytes of several records. Larger pieces need fewer calls of the session, the body sinks and the
+    /// ciphers.
     private let incoming = ByteQueue(capacity: recordsAtOnce * record)
-    /// Frames on their way to encryption, a good gather at a time.
+    /// Frames before encryption.
     private let frames = ByteQueue(capacity: 136 << 10)
     private var isBlocked = false
     private var replenished = ContinuousClock.now
 
-    /// The longest record (RFC 8446, 5.1).
+    /// The maximum length of a record (RFC 8446, 5.1).
     private static let record = 16 << 10
     private static let recordsAtOnce = 4
-    /// Times that records are read and gathers written in one step before the other direction has its chance.
+    /// The number of reads and writes in one step before the other direction is served.
     private static let readsEachStep = 8
     private static let gathersEachStep = 8
 
@@ -31,9 +31,9 @@ final class ConnectionDriver {
     }
 
     struct Step {
-        /// Bytes moved in either direction.
+        /// Bytes were moved in either direction.
         var moved = 0
-        /// Nothing to do before the socket is ready or it is woken.
+        /// No work before the socket is ready or the wake-up rings.
         var isIdle = false
         /// The peer closed, or both sides are done.
         var hasEnded = false
@@ -54,12 +54,12 @@ final class ConnectionDriver {
         return step
     }
 
-    /// True when the socket has nothing more for now.
+    /// Returns true if the socket has no more bytes for now.
     private func read(_ step: inout Step) throws(NetworkError) -> Bool {
         for _ in 0..<Self.readsEachStep {
             incoming.removeAll()
             let ending = fill()
-            // What came in front of an end or an error counts, whatever follows it.
+            // Bytes before an end or an error are processed first.
             if !incoming.isEmpty {
                 step.moved += incoming.count
                 try session.receive(incoming.bytes)
@@ -75,7 +75,8 @@ final class ConnectionDriver {
         return false
     }
 
-    /// Decrypts as many records as there is capacity for. Answers why it stopped: `bytes` when that is used up.
+    /// Decrypts records as far as there is capacity. Returns the reason for stopping: `bytes` if the capacity is used
+    /// up.
     private func fill() -> Result<TLSStream.Reading, NetworkError> {
         Result { () throws(NetworkError) in
             while true {
@@ -90,7 +91,7 @@ final class ConnectionDriver {
         }
     }
 
-    /// True when the session has nothing more to say for now and the socket took all.
+    /// Returns true if the session has no more output for now and the socket accepted all.
     private func write(_ step: inout Step) throws(NetworkError) -> Bool {
         for _ in 0..<Self.gathersEachStep {
             isBlocked = try !stream.flush()
@@ -105,7 +106,7 @@ final class ConnectionDriver {
         return false
     }
 
-    /// Sleeps until the socket is ready, it is woken or the deadline passes.
+    /// Sleeps until the socket is ready, the wake-up rings or the deadline passes.
     func wait(until deadline: Deadline?) throws(NetworkError) {
         let events = Int16(POLLIN) | (isBlocked ? Int16(POLLOUT) : 0)
         var requests = [
@@ -116,7 +117,7 @@ final class ConnectionDriver {
         if requests[1].revents != 0 { wakeUp.clear() }
     }
 
-    /// Says goodbye in HTTP/2 and TLS, as far as the socket takes it at once.
+    /// Sends GOAWAY and close_notify as far as the socket accepts them at once.
     func shutDown() {
         session.goAway()
         frames.removeAll()

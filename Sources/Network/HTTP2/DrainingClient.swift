@@ -1,12 +1,11 @@
 import Base
 import Posix
 
-/// The client of a connection on which no request is ever broken off: one that is cancelled, late or whose sink throws
-/// is answered at once, and what still comes of its answer is dropped. For a peer that ends the whole connection where
-/// a stream is reset.
+/// An HTTP/2 client that never aborts a request. A cancelled, late or failed request returns at once, and the rest of
+/// its answer is dropped. For peers that close the connection when a stream is reset.
 public final class DrainingClient: Sendable {
-    /// Makes the body of a request when its stream is opened. Called on the connection's thread, in the order in which
-    /// streams are opened; cancelled before that, a request makes none.
+    /// Creates the body of a request when its stream opens. Called on the connection's thread in the order of streams;
+    /// never called if the request was cancelled before.
     public typealias BodyMaker = @Sendable () throws -> any BodySource
 
     let connection: ClientConnection
@@ -14,20 +13,20 @@ public final class DrainingClient: Sendable {
 
     init(wakeUp: WakeUp) { connection = ClientConnection(wakeUp: wakeUp) }
 
-    /// Whether requests can still be made.
+    /// Whether requests can still be sent.
     public var isOpen: Bool { connection.isOpen }
 
-    /// Whether the peer has sent nothing for a while, although it was asked. It may be asleep and come back.
+    /// Whether the peer has not answered a ping for a while. It may be asleep and return.
     public var isSilent: Bool { silence.withLock { $0 } }
 
     func note(isSilent: Bool) { silence.withLock { $0 = isSilent } }
 
-    /// Sends one POST and gives the body of the answer to `sink`; returns when the answer is complete. `sink` is not used
-    /// after this returned or threw. The body may be: what was announced of it has to be sent.
-    /// - Parameter patience: the longest that nothing of the request or the answer may move, for as long as it takes.
-    /// - Throws: `.closed`, also where the peer gave up the request; `.timeout`, `.cancelled`, `.protocolViolation`; what
-    ///   the sink throws, as the cause of `.body` unless it is a `NetworkError`. A body that throws ends the connection.
-    ///   After `.timeout`, `.cancelled` and `.closed` it is not known what the peer did.
+    /// Sends one POST and passes the body of the answer to `sink`; returns when the answer is complete. `sink` is not
+    /// used after the return or throw. The body may be, because its announced length must be sent.
+    /// - Parameter patience: The maximum time without progress of the request or the answer.
+    /// - Throws: `.closed`, also if the peer gave up the request; `.timeout`, `.cancelled`, `.protocolViolation`; an
+    ///   error of the sink as the cause of `.body`, unless it is a `NetworkError`. An error of the body ends the
+    ///   connection. After `.timeout`, `.cancelled` and `.closed` the peer may have performed the request.
     public func send(
         _ body: @escaping BodyMaker, to sink: any BodySink, patience: Duration
     ) async throws(NetworkError) {
@@ -44,11 +43,11 @@ public final class DrainingClient: Sendable {
         try outcome.get()
     }
 
-    /// Closes the connection; requests under way fail with `.closed`.
+    /// Closes the connection; pending requests fail with `.closed`.
     public func close() { connection.close() }
 }
 
-/// A body that is made on the connection's thread, before anything else is asked of it.
+/// A body that is created on the connection's thread at its first use.
 final class LateBody: BodySource {
     private struct State {
         var maker: DrainingClient.BodyMaker?

@@ -1,23 +1,23 @@
 import Base
 
-/// The life of a `DrainingClient` on the thread of its connection.
+/// Runs a `DrainingClient` on the thread of its connection.
 final class DrainingDriver: HTTP2SessionEvents {
     private let client: DrainingClient
     private let authority: String
     private var driver: ConnectionDriver?
     private var session: HTTP2Session?
-    /// A request whose caller waits.
+    /// A request with a waiting caller.
     private struct Open {
         let request: ClientRequest
-        /// When it will have been silent for too long.
+        /// The time at which it counts as stalled.
         var end: Deadline
-        /// Bytes of its body without a frame.
+        /// The bytes of its body without a frame.
         var unsent: Int
     }
 
     private var requests: [Int32: Open] = [:]
     private var liveness: Liveness
-    /// The wake-up of its listener, rung when that stops.
+    /// The event of its listener, rung when that stops.
     private let hasStopped: () -> Bool
 
     init(
@@ -33,7 +33,7 @@ final class DrainingDriver: HTTP2SessionEvents {
         driver = ConnectionDriver(stream: stream, session: session, wakeUp: client.connection.wakeUp)
     }
 
-    /// Returns when the connection is closed, with the reason; nil: this side closed it.
+    /// Returns when the connection is closed, with the reason, or nil if this side closed it.
     func run() -> NetworkError? {
         var failure: NetworkError?
         do throws(NetworkError) {
@@ -44,7 +44,7 @@ final class DrainingDriver: HTTP2SessionEvents {
         let told = failure ?? NetworkError(.closed, "The connection was closed.")
         let left = client.connection.end(told)
         driver?.shutDown()
-        // Ends TLS and the socket before anybody is told.
+        // Closes TLS and the socket before reporting the end.
         driver = nil
         session = nil
         for open in requests.values { open.request.finish(.failure(told)) }
@@ -52,7 +52,7 @@ final class DrainingDriver: HTTP2SessionEvents {
         return failure
     }
 
-    /// True when this side wants the end.
+    /// Returns true if this side wants to end.
     private func step() throws(NetworkError) -> Bool {
         let (added, isClosing) = client.connection.take()
         for (number, request) in added.enumerated() {
@@ -94,7 +94,7 @@ final class DrainingDriver: HTTP2SessionEvents {
         do {
             try (request.body as? LateBody)?.make()
         } catch {
-            // Nothing was opened for it.
+            // It has no open stream.
             return request.finish(
                 .failure(
                     error as? NetworkError ?? NetworkError(.body, sentence(of: error), cause: error)))
@@ -115,7 +115,7 @@ final class DrainingDriver: HTTP2SessionEvents {
         }
     }
 
-    /// Their streams go on without anybody.
+    /// Their streams continue without a caller.
     private func abandonLate() {
         for (stream, open) in requests {
             if open.request.isCancelled {

@@ -5,7 +5,7 @@ private func session(_ context: UnsafeMutableRawPointer?) -> HTTP2Session {
     Unmanaged<HTTP2Session>.fromOpaque(context!).takeUnretainedValue()
 }
 
-/// The door from nghttp2 to `HTTP2Session`: each callback finds the session and calls its method.
+/// Passes nghttp2's callbacks to the methods of `HTTP2Session`.
 enum HTTP2Callbacks {
     static func install(in callbacks: OpaquePointer?) {
         nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, _, context in
@@ -43,14 +43,14 @@ enum HTTP2Callbacks {
                 stream: frame!.pointee.hd.stream_id,
                 header: UnsafeRawBufferPointer(start: header, count: 9), count: count)
         }
-        // As long as the windows and the peer's own limit allow.
+        // Limited by the windows and the peer's own limit.
         nghttp2_session_callbacks_set_data_source_read_length_callback(callbacks) {
             _, _, _, connectionWindow, streamWindow, frameLimit, _ in
             min(Int(connectionWindow), Int(streamWindow), Int(frameLimit), HTTP2Limits.frameSent)
         }
     }
 
-    /// Decides on a frame's length; the bytes are written by the send-data callback without a copy.
+    /// Decides the length of a frame. The send-data callback writes the bytes without a copy.
     static let bodyLength: nghttp2_data_source_read_callback = {
         _, stream, _, limit, flags, _, context in
         let (count, isLast) = session(context).nextBodyLength(stream: stream, limit: limit)
@@ -60,7 +60,7 @@ enum HTTP2Callbacks {
     }
 }
 
-/// Header fields in nghttp2's form for the length of a call.
+/// Header fields in nghttp2's form, for the duration of a call.
 struct HeaderFields {
     private var text: [UInt8] = []
     private var lengths: [(name: Int, value: Int)] = []

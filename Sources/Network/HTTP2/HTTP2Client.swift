@@ -1,24 +1,22 @@
 import Base
 import Posix
 
-/// A client's connection to a relay: TLS 1.3 and HTTP/2, on a thread of its own.
+/// A client's connection to a relay: TLS 1.3 and HTTP/2 on its own thread.
 ///
-/// Requests may be sent from any task, several at once. There is no way to give up a single request
-/// (the official relay closes the connection when a stream is reset), so whatever ends a request
-/// before its answer, a deadline, a cancelled task, a throwing body, closes the connection, and
-/// every other request on it fails with `.closed`.
+/// Requests may be sent from any task, several at once. A single request cannot be aborted, because the official relay
+/// closes the connection when a stream is reset. A deadline, a cancelled task or a throwing body therefore closes the
+/// connection, and all other requests fail with `.closed`.
 public final class HTTP2Client: Sendable {
     private let connection: ClientConnection
 
-    /// Where it leads.
+    /// The address of the relay.
     public let endpoint: Endpoint
-    /// The client's Finished message of the TLS handshake ("tls-unique", 32 bytes): the XFTP session
-    /// id that the relay must repeat.
+    /// The client's Finished message of the TLS handshake ("tls-unique", 32 bytes): the XFTP session id that the relay
+    /// must repeat.
     public let channelBinding: [UInt8]
-    /// What the relay showed, DER, leaf first: already checked against the fingerprint.
+    /// The relay's certificates as DER, leaf first, verified against the fingerprint.
     public let peerCertificates: [[UInt8]]
-    /// Public key of the leaf, SubjectPublicKeyInfo DER (Ed25519 or Ed448): what the relay signs its
-    /// hello with.
+    /// The leaf's public key as SubjectPublicKeyInfo DER (Ed25519 or Ed448). It verifies the relay's hello.
     public var peerPublicKey: [UInt8] {
         peerCertificates.first.flatMap { Certificate(der: $0) }?.publicKey ?? []
     }
@@ -35,8 +33,8 @@ public final class HTTP2Client: Sendable {
 
     deinit { connection.close() }
 
-    /// Connects, agrees on TLS and checks the identity, all within `timeout`. Waits on a thread of
-    /// its own; cancelling the task gives up at once. Through a proxy the host's name is not looked up here.
+    /// Connects, performs the TLS handshake and verifies the identity within `timeout`. Waits on its own thread;
+    /// cancelling the task stops at once. With a proxy, the host name is not looked up here.
     /// - Throws: `.nameNotFound`, `.unreachable`, `.timeout`, `.closed`, `.exhausted`, `.cancelled`,
     ///   `.handshake` (also of the proxy), `.identity`, `.configuration`.
     public static func connect(
@@ -45,16 +43,16 @@ public final class HTTP2Client: Sendable {
         try await ConnectAttempt(endpoint: endpoint, tls: tls, timeout: timeout, proxy: proxy).run()
     }
 
-    /// Whether requests can still be sent. False may come a moment after the relay closed.
+    /// Whether requests can still be sent. May be true for a moment after the relay closed.
     public var isOpen: Bool { connection.isOpen }
 
-    /// Sends one POST and gives the body of the answer to `sink`; returns when the answer is
-    /// complete. `body` and `sink` are never used again after this returns or throws.
+    /// Sends one POST and passes the body of the answer to `sink`; returns when the answer is complete. `body` and
+    /// `sink` are not used after the return or throw.
     ///
-    /// When the relay answers before it has taken the whole body, the answer counts, and the
-    /// connection is closed: the official relay never credits what it did not read.
-    /// - Throws: `.closed`, `.timeout`, `.cancelled`, `.protocolViolation`; what `body` or `sink` throws,
-    ///   as the cause of `.body` unless it is a `NetworkError`.
+    /// If the relay answers before it has read the whole body, the answer counts and the connection is closed: the
+    /// official relay gives no credit for unread bytes.
+    /// - Throws: `.closed`, `.timeout`, `.cancelled`, `.protocolViolation`; an error of `body` or `sink` as the cause
+    ///   of `.body`, unless it is a `NetworkError`.
     public func send(
         _ body: any BodySource, to sink: any BodySink, deadline: Duration
     ) async throws(NetworkError) {
@@ -70,6 +68,6 @@ public final class HTTP2Client: Sendable {
         try outcome.get()
     }
 
-    /// Closes the connection; requests under way fail with `.closed`.
+    /// Closes the connection; pending requests fail with `.closed`.
     public func close() { connection.close() }
 }

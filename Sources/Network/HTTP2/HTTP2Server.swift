@@ -1,13 +1,13 @@
 import Base
 
-/// Accepts TLS 1.3 and HTTP/2 connections, each on a thread of its own.
+/// Accepts TLS 1.3 and HTTP/2 connections, each on its own thread.
 public final class HTTP2Server: Sendable {
     private let listener: Listener
 
-    /// Where it listens, with the port that the system gave.
+    /// The listening address with the assigned port.
     public var endpoint: Endpoint { listener.endpoint }
 
-    /// Listens and starts to accept. A host name, unlike a numeric address, may block on a name server.
+    /// Listens and starts to accept. A host name may block on a name server, a numeric address does not.
     /// - Throws: as `BlockServer.start`.
     public static func start(
         on endpoint: Endpoint, tls: TLSServerSettings, limits: HTTP2ServerLimits = HTTP2ServerLimits(),
@@ -31,6 +31,6 @@ public final class HTTP2Server: Sendable {
     /// Closes the listening socket and every connection, and waits until their threads have ended.
     public func stop() async { await listener.stop() }
 
-    /// Connections that are open now.
+    /// The number of open connections.
     public var connectionCount: Int { listener.connectionCount }
 }

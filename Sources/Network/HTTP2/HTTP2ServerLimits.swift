@@ -1,16 +1,16 @@
-/// What a client of an `HTTP2Server` may cost.
+/// The limits for clients of an `HTTP2Server`.
 public struct HTTP2ServerLimits: Sendable {
-    /// Connections at once; further ones are closed at once.
+    /// The maximum number of connections. Further ones are closed at once.
     public var connections = 320
-    /// The same of one address, which leaves others some.
+    /// The same for one address, so that others find some free.
     public var connectionsOfPeer = 256
-    /// From accepting to the end of the TLS handshake.
+    /// The time limit from accepting to the end of the TLS handshake.
     public var handshake: Duration = .seconds(30)
-    /// From a request's headers to the end of its body. The official relay gives a chunk as long.
+    /// The time limit from a request's headers to the end of its body, as in the official relay.
     public var request: Duration = .seconds(300)
-    /// How long a client may refuse to take more of an answer.
+    /// The time for which a client may read nothing of an answer.
     public var stall: Duration = .seconds(120)
-    /// How long a connection may stay without requests.
+    /// The time for which a connection may have no requests.
     public var idle: Duration = .seconds(1800)
 
     public init() {}

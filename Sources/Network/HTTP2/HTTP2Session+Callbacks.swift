@@ -1,7 +1,7 @@
 import Base
 import CNghttp2
 
-/// What nghttp2's callbacks do. A number below 0 ends the session; `check` then finds what was thrown.
+/// The methods behind nghttp2's callbacks. A result below 0 ends the session; `check` then throws the stored error.
 extension HTTP2Session {
     private func run(_ body: () throws -> Void) -> Int32 {
         do {
@@ -28,7 +28,7 @@ extension HTTP2Session {
             }
             if name.elementsEqual(":status".utf8) {
                 status = Int(String(decoding: value, as: UTF8.self))
-                // Below 100 nghttp2 takes it for the head of an answer, above 599 nobody knows what it is.
+                // nghttp2 treats a status below 100 as the head of an answer; none above 599 is defined.
                 guard let status, (100..<600).contains(status) else {
                     throw NetworkError(
                         .protocolViolation, "The peer's answer has a status that does not exist.")
@@ -56,7 +56,7 @@ extension HTTP2Session {
         }
     }
 
-    /// Interim answers (1xx) and trailers are no head.
+    /// Interim answers (1xx) and trailers are not the head.
     private func isHeadOfMessage(_ frame: nghttp2_frame) -> Bool {
         role == .server ? frame.headers.cat == NGHTTP2_HCAT_REQUEST : (status ?? 0) >= 200
     }
@@ -71,7 +71,7 @@ extension HTTP2Session {
         return run { try events.bodyArrived(stream: stream, bytes: bytes) }
     }
 
-    /// nghttp2 resets a stream by itself where the peer breaks its rules.
+    /// nghttp2 resets a stream by itself if the peer violates the protocol on it.
     func willSend(_ frame: nghttp2_frame) -> Int32 {
         guard sendsNoResets, UInt32(frame.hd.type) == NGHTTP2_RST_STREAM.rawValue else { return 0 }
         return run {
@@ -79,7 +79,7 @@ extension HTTP2Session {
         }
     }
 
-    /// A request that could not be started, because the peer is going away.
+    /// A request that could not start because the peer is going away.
     func notSent(_ frame: nghttp2_frame) -> Int32 {
         guard UInt32(frame.hd.type) == NGHTTP2_HEADERS.rawValue else { return 0 }
         return closed(stream: frame.hd.stream_id, error: NGHTTP2_REFUSED_STREAM.rawValue)
@@ -91,7 +91,7 @@ extension HTTP2Session {
         return 0
     }
 
-    /// How many bytes the next frame of the stream carries, and whether it is the last.
+    /// Returns the length of the stream's next frame, and whether it is the last.
     func nextBodyLength(stream: Int32, limit: Int) -> (count: Int, isLast: Bool) {
         guard let body = outgoing[stream] else { return (0, true) }
         let count = min(limit, body.remaining)
@@ -99,7 +99,7 @@ extension HTTP2Session {
         return (count, body.remaining == 0)
     }
 
-    /// Writes a frame of a body: its header, then the bytes as the source gives them.
+    /// Writes a frame of a body: its header, then the bytes of the source.
     func sendBody(stream: Int32, header: UnsafeRawBufferPointer, count: Int) -> Int32 {
         guard let output, output.freeCapacity >= header.count + count else {
             return NGHTTP2_ERR_WOULDBLOCK.rawValue

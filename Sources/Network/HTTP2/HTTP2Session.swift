@@ -1,44 +1,44 @@
 import Base
 import CNghttp2
 
-/// What happens in an HTTP/2 session, told on the thread that feeds it. Throwing ends the session.
+/// The events of an HTTP/2 session, on the thread that feeds it. An error ends the session.
 protocol HTTP2SessionEvents: AnyObject {
     /// The peer's headers of a message are complete; `status` is nil on a server.
     func headersArrived(stream: Int32, status: Int?) throws
-    /// Bytes of a body; they lie in the buffer given to `receive`.
+    /// Bytes of a body, in the buffer given to `receive`.
     func bodyArrived(stream: Int32, bytes: UnsafeRawBufferPointer) throws
     /// The peer's message is complete.
     func messageEnded(stream: Int32) throws
-    /// Both sides are done with the stream, or one has given it up (`error` is not 0).
+    /// Both sides are done with the stream, or one has aborted it (`error` is not 0).
     func streamClosed(stream: Int32, error: UInt32)
 }
 
-/// One side of an HTTP/2 connection as a pure state machine over nghttp2: bytes in, bytes out, no
-/// I/O, no clock, no threads.
+/// One side of an HTTP/2 connection as a state machine over nghttp2: bytes in, bytes out, without I/O, clock or
+/// threads.
 final class HTTP2Session {
     enum Role { case client, server }
 
     private var session: OpaquePointer?
     let role: Role
     unowned let events: any HTTP2SessionEvents
-    /// Bodies on their way out, by stream.
+    /// Outgoing bodies by stream.
     var outgoing: [Int32: OutgoingBody] = [:]
-    /// Where `fill` writes while it runs.
+    /// The buffer for `fill` while it runs.
     var output: ByteQueue?
-    /// What a callback threw; nghttp2 only carries a number.
+    /// The error of a callback; nghttp2 only passes a number.
     var failure: (any Error)?
-    /// The stream whose body on its way out could not be had, when that ended the session.
+    /// The stream whose outgoing body failed, if that ended the session.
     var streamOfFailedBody: Int32?
-    /// What the peer did wrong, in nghttp2's words.
+    /// The peer's violation in nghttp2's words.
     var violation: String?
     var headerBytes = 0
     var status: Int?
     var allowance = FrameAllowance()
-    /// The peer takes no new streams any more.
+    /// The peer accepts no new streams.
     var isGoingAway = false
-    /// Frames and pieces of bodies that the peer sent: where it grows, the peer is there.
+    /// The count of frames and pieces of bodies from the peer. If it grows, the peer is alive.
     var heard: UInt64 = 0
-    /// Whether the session ends where a stream would have to be reset: some peers end all streams because of one.
+    /// Whether the session ends in place of resetting a stream, for peers that end all streams because of one.
     let sendsNoResets: Bool
 
     init(
@@ -58,7 +58,7 @@ final class HTTP2Session {
         }
         HTTP2Callbacks.install(in: callbacks)
         nghttp2_option_set_max_send_header_block_length(options, HTTP2Limits.headerBytes)
-        // Closed streams are of no use to us, and each costs memory.
+        // Closed streams are useless and cost memory.
         nghttp2_option_set_no_closed_streams(options, 1)
         let context = Unmanaged.passUnretained(self).toOpaque()
         let result =
@@ -92,15 +92,14 @@ final class HTTP2Session {
 
     // MARK: Bytes
 
-    /// Takes what the peer sent; events are told meanwhile.
+    /// Reads bytes of the peer and reports events meanwhile.
     func receive(_ bytes: UnsafeRawBufferPointer) throws(NetworkError) {
         let count = nghttp2_session_mem_recv(
             session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
         try check(Int32(clamping: count))
     }
 
-    /// Appends what is to be sent, as long as `output` has capacity without growing. Body bytes are
-    /// written straight into it by their source.
+    /// Appends output as far as `output` has capacity. Sources write body bytes directly into it.
     func fill(_ output: ByteQueue) throws(NetworkError) {
         self.output = output
         defer { self.output = nil }
@@ -113,20 +112,20 @@ final class HTTP2Session {
         }
     }
 
-    /// Nothing more will be sent or expected: the connection can be closed.
+    /// Whether both sides are done, so that the connection can be closed.
     var isFinished: Bool {
         nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
     }
 
-    /// Why the session finished by itself, when the peer is to blame.
+    /// The peer's violation that finished the session, if any.
     var violationReason: String? { violation }
 
-    /// Lets the peer have `count` more frames that carry nothing; called as time passes.
+    /// Adds credit for `count` frames without payload; called as time passes.
     func replenish(_ count: Int) { allowance.replenish(count) }
 
     // MARK: Messages
 
-    /// Starts a POST to `/`. Answers the stream.
+    /// Starts a POST to `/`. Returns the stream.
     func submitRequest(authority: String, body: any BodySource) throws(NetworkError) -> Int32 {
         let headers = [
             (":method", "POST"), (":scheme", "https"), (":authority", authority), (":path", "/"),
@@ -148,18 +147,18 @@ final class HTTP2Session {
         try check(result)
     }
 
-    /// Bytes of the stream's outgoing body that have no frame yet.
+    /// Returns the bytes of the stream's outgoing body that have no frame yet.
     func unsentBody(stream: Int32) -> Int { outgoing[stream]?.remaining ?? 0 }
 
-    /// Whether part of the stream's outgoing body has not been handed to the connection.
+    /// Returns whether the connection has not got all of the stream's outgoing body.
     func hasUnsentBody(stream: Int32) -> Bool { outgoing[stream] != nil }
 
-    /// Asks the peer for a sign of life.
+    /// Sends a ping.
     func ping() throws(NetworkError) {
         try check(nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil))
     }
 
-    /// Tells the peer that no more streams are taken or made.
+    /// Announces that this side accepts and opens no more streams.
     func goAway() { _ = nghttp2_session_terminate_session(session, NGHTTP2_NO_ERROR.rawValue) }
 
     private func withProvider<Result>(

@@ -1,12 +1,12 @@
-/// When a silent peer is asked for a sign of life, when it counts as silent, and when it is given up. A pure machine:
-/// whoever drives it tells the time.
+/// The times of pings to a silent peer, of silence and of giving up, without input and output. The driver supplies the
+/// time.
 struct Liveness {
     struct Limits: Sendable {
-        /// Silence after which the peer is asked, and between two questions: 1 s at least.
+        /// The silence before the first ping, and between two pings: at least 1 s.
         var question: Duration
-        /// Silence after which it counts as silent: longer than a question takes.
+        /// The silence after which the peer counts as silent; longer than a ping takes.
         var silence: Duration
-        /// Silence after which the connection is given up.
+        /// The silence after which the connection is closed.
         var end: Duration
     }
 
@@ -28,7 +28,7 @@ struct Liveness {
         lastHeard = now
     }
 
-    /// - Parameter heard: a count that has grown where the peer sent anything.
+    /// - Parameter heard: A count that grows with everything that the peer sends.
     mutating func step(heard: UInt64, now: ContinuousClock.Instant) -> Step {
         if heard != self.heard {
             self.heard = heard
@@ -43,7 +43,7 @@ struct Liveness {
         return .ask
     }
 
-    /// When the next step can do something.
+    /// The time of the next possible step.
     func next(now: ContinuousClock.Instant) -> Duration {
         let silence = lastHeard.duration(to: now)
         let ask = limits.question - (lastAsked ?? lastHeard).duration(to: now)

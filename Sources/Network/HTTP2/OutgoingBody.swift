@@ -1,4 +1,4 @@
-/// A body on its way out, and how much of it has no frame yet.
+/// An outgoing body and the number of its bytes without a frame.
 final class OutgoingBody {
     let source: any BodySource
     var remaining: Int

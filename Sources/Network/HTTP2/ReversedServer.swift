@@ -1,20 +1,20 @@
 import Base
 import Posix
 
-/// Accepts TLS 1.3 connections on which the roles are exchanged later: first blocks of one size go both ways, and then
-/// this side makes HTTP/2 requests. Each has a thread of its own.
+/// Accepts TLS 1.3 connections on which the roles change: blocks of one size in both directions first, then HTTP/2
+/// requests of this side. Each connection has its own thread.
 public final class ReversedServer: Sendable {
-    /// What such a server allows.
+    /// The limits of such a server.
     public struct Limits: Sendable {
-        /// At once; further ones are closed at once.
+        /// The maximum number of connections. Further ones are closed at once.
         public var connections = 4
-        /// From accepting to the end of the TLS handshake.
+        /// The time limit from accepting to the end of the TLS handshake.
         public var handshake: Duration = .seconds(15)
-        /// Silence after which the peer is asked for a sign of life.
+        /// The silence before a ping.
         public var question: Duration = .seconds(10)
-        /// Silence after which it counts as silent.
+        /// The silence after which the peer counts as silent.
         public var silence: Duration = .seconds(20)
-        /// Silence after which the connection is closed.
+        /// The silence after which the connection is closed.
         public var end: Duration = .seconds(120)
 
         public init() {}
@@ -22,14 +22,14 @@ public final class ReversedServer: Sendable {
 
     private let listener: Listener
 
-    /// Where it listens, with the port that the system gave.
+    /// The listening address with the assigned port.
     public var endpoint: Endpoint { listener.endpoint }
 
-    /// Listens and starts to accept. A host name, unlike a numeric address, may block on a name server.
+    /// Listens and starts to accept. A host name may block on a name server, a numeric address does not.
     /// - Parameters:
-    ///   - size: bytes of each block.
-    ///   - refused: a connection that came to nothing before it was served, on its thread.
-    ///   - serve: the life of a connection on its thread. It is closed when this returns.
+    ///   - size: The bytes of each block.
+    ///   - refused: Called for a connection that failed before it was served, on its thread.
+    ///   - serve: Serves a connection on its thread. The connection is closed when this returns.
     /// - Throws: as `BlockServer.start`.
     public static func start(
         on endpoint: Endpoint, tls: TLSServerSettings, size: Int, limits: Limits = Limits(),
@@ -61,14 +61,14 @@ public final class ReversedServer: Sendable {
 
     private init(listener: Listener) { self.listener = listener }
 
-    /// Takes no more connections. Those that are open go on.
+    /// Stops accepting. Open connections continue.
     public func takeNoMore() { listener.takeNoMore() }
 
     /// Closes every connection too, and waits until their threads have ended.
     public func stop() async { await listener.stop() }
 }
 
-/// One connection of a `ReversedServer`, as its thread has it.
+/// One connection of a `ReversedServer`, as seen by its thread.
 public final class ReversedConnection {
     public let blocks: BlockStream
     private let wakeUp: WakeUp
@@ -88,11 +88,11 @@ public final class ReversedConnection {
     /// Whether the server is stopping, which ends waits of `blocks`.
     public var isStopping: Bool { hasStopped() }
 
-    /// Makes the requests of a client from now on; returns when the connection is over.
+    /// Sends a client's requests from now on; returns when the connection ends.
     /// - Parameters:
-    ///   - authority: the `:authority` of requests.
-    ///   - begin: gets the client before its first request.
-    /// - Returns: why it ended; nil: this side closed it.
+    ///   - authority: The `:authority` of requests.
+    ///   - begin: Gets the client before its first request.
+    /// - Returns: The reason for the end, or nil if this side closed the connection.
     public func makeRequests(
         authority: String, begin: (DrainingClient) -> Void
     ) -> NetworkError? {

@@ -2,19 +2,19 @@ import Base
 import Glibc
 import Posix
 
-/// The life of one client's connection on the server's thread for it.
+/// Runs one client's connection on its server thread.
 final class ServerConnection: HTTP2SessionEvents {
     private final class Open {
         let exchange: any ServerExchange
         let deadline: Deadline
-        /// The request's body is still coming, and wanted.
+        /// The rest of the request's body is expected and wanted.
         var isReceiving = true
-        /// An answer was handed to the session.
+        /// The session has the answer.
         var isAnswered = false
-        /// Bytes taken and dropped after an early answer.
+        /// The bytes read and dropped after an early answer.
         var dropped = 0
-        /// Of the answer, without a frame yet, and until when the client is to let some of them go. Each answer has
-        /// such a time of its own: it holds what it comes from, so nothing else that moves may prolong it.
+        /// The answer's bytes without a frame, and the deadline for the client to read some. Each answer has its own
+        /// deadline: it holds resources, so other traffic must not prolong it.
         var unsent = 0
         var stall: Deadline?
 
@@ -38,8 +38,8 @@ final class ServerConnection: HTTP2SessionEvents {
     private var session: HTTP2Session?
     private var open: [Int32: Open] = [:]
 
-    /// What is dropped of a refused upload before the connection is closed instead: several times
-    /// the largest chunk.
+    /// The maximum number of dropped bytes of a refused upload, several times the largest chunk. Beyond it the
+    /// connection is closed.
     private static let maxDropped = 64 << 20
 
     init(
@@ -61,7 +61,7 @@ final class ServerConnection: HTTP2SessionEvents {
             self.handler = handler.connected(channelBinding: stream.channelBinding, from: peer)
             try serve(stream)
         } catch {
-            // Whatever clients do is their affair; it is of interest only to who looks for it.
+            // Failures of clients matter only for debugging.
             Log("network").debug(error.sentence)
         }
         for (_, entry) in open where entry.isReceiving { entry.exchange.abandon() }
@@ -92,7 +92,7 @@ final class ServerConnection: HTTP2SessionEvents {
         }
     }
 
-    /// So many bytes of an answer have no frame yet.
+    /// Notes the answer's bytes without a frame.
     private func note(_ entry: Open, _ unsent: Int) {
         guard unsent != entry.unsent else { return }
         entry.unsent = unsent

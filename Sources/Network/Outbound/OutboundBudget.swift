@@ -1,25 +1,24 @@
-/// How many connections to servers that are not known to be servers others may cause: a machine without input and
-/// output. A server that was reached is known, and costs nothing any more; so is one that the user named, of which this
-/// is not asked.
+/// Limits the connections to unknown servers that each peer may cause, without input and output. Servers that were
+/// reached, and those that the user named, cost nothing.
 ///
-/// Whoever wants more waits: nothing is lost, and nobody is a means to knock at thousands of doors.
+/// Excess attempts wait and are not lost.
 struct OutboundBudget<Peer: Hashable & Sendable>: Sendable {
-    /// What holds for one peer, and for all together.
+    /// The limits of one peer and of all peers together.
     struct Limits: Sendable {
-        /// Connections at once, and how long it takes until there may be one more.
+        /// The number of connections at once, and the interval of further ones.
         var burst = 24
         var interval = Duration.seconds(5)
-        /// Different servers within an hour.
+        /// The number of different servers in an hour.
         var serversPerHour = 128
         var burstOfAll = 96
         var intervalOfAll = Duration.seconds(1)
-        /// Peers, and known servers, that are remembered.
+        /// The number of remembered peers and servers.
         var maxRemembered = 4096
     }
 
     /// Refills by one after each interval, up to `burst`.
     private struct Bucket {
-        /// When it is full again.
+        /// The time at which it is full again.
         var full = Duration.zero
 
         func waiting(_ burst: Int, _ interval: Duration, now: Duration) -> Duration {
@@ -31,7 +30,7 @@ struct OutboundBudget<Peer: Hashable & Sendable>: Sendable {
 
     private struct Account {
         var bucket = Bucket()
-        /// When each was asked for first within the last hour.
+        /// The time of the first request for each server within the last hour.
         var servers: [ServerPlace: Duration] = [:]
     }
 
@@ -39,18 +38,18 @@ struct OutboundBudget<Peer: Hashable & Sendable>: Sendable {
     private var accounts: [Peer: Account] = [:]
     private var all = Bucket()
     private var reached: Set<ServerPlace> = []
-    /// When something was taken for a place last: whoever asks while it is being connected to shares that connection.
+    /// The time of the last attempt for a place. Requests during an attempt share it.
     private var taken: [ServerPlace: Duration] = [:]
 
     static var hour: Duration { .seconds(3600) }
-    /// Nobody tries to reach a server again sooner.
+    /// The time for which attempts to one server are shared.
     static var shared: Duration { .seconds(2) }
 
     init(_ limits: Limits = Limits()) { self.limits = limits }
 
-    /// Takes a connection to each place of a server for a peer. `.zero` where they may be made now; else how long to wait
-    /// before asking again.
-    /// - Parameter now: of a clock that never goes back.
+    /// Takes a connection to each place of a server for a peer. Returns `.zero` if the connections are permitted now,
+    /// otherwise the delay before the next call.
+    /// - Parameter now: The time of a monotonic clock.
     mutating func take(_ server: [ServerPlace], for peer: Peer, now: Duration) -> Duration {
         let places = server.filter { place in
             !reached.contains(place) && taken[place].map { now - $0 >= Self.shared } ?? true
@@ -80,13 +79,13 @@ struct OutboundBudget<Peer: Hashable & Sendable>: Sendable {
         return .zero
     }
 
-    /// A server has proved to be the one of its address.
+    /// Notes that a server proved its identity.
     mutating func noteReached(_ server: ServerPlace) {
         if reached.count >= limits.maxRemembered { reached = [] }
         reached.insert(server)
     }
 
-    /// Peers that have all of theirs again. Where all are busy, the limit of all together still holds.
+    /// Removes peers with full budgets. If all are busy, the common limit still holds.
     private mutating func forgetFull(now: Duration) {
         accounts = accounts.filter { peer in
             peer.value.bucket.full > now || peer.value.servers.values.contains { now - $0 < Self.hour }
@@ -94,6 +93,6 @@ struct OutboundBudget<Peer: Hashable & Sendable>: Sendable {
         if accounts.count >= limits.maxRemembered { accounts = [:] }
     }
 
-    /// Peers that something is known of. For tests.
+    /// The number of known peers. For tests.
     var count: Int { accounts.count }
 }

@@ -1,17 +1,16 @@
 import Base
 
-/// Which servers may be connected to that a peer, a link or another server named: the one place where this is decided, for
-/// messages and for files.
+/// Decides which servers named by a peer, a link or another server may be contacted, for messages and for files.
 ///
-/// * An address of this machine or its network (loopback, private, link-local, of an interface, or of a network that an
-///   interface is in) is reached only for servers that the user chose, by fingerprint, host and port. Whoever connects
-///   asks about the numeric address that it connects to, so a name leads nowhere else.
-/// * Connections to servers that nobody here has reached before are counted for whoever caused them.
+/// * An address in this machine or its network (loopback, private, link-local, of an interface or its network) is
+///   permitted only for servers that the user chose, by fingerprint, host and port. Callers check the numeric address
+///   of each connection, so a name cannot lead elsewhere.
+/// * Connections to servers that were never reached before are limited for each peer that named them.
 ///
 /// Safe to use from any thread.
 public final class OutboundPolicy: Sendable {
     private let isChosen: @Sendable (ServerPlace) -> Bool
-    /// Reads what the user chose again.
+    /// Reads the user's choices again.
     private let look: @Sendable () -> Void
     private let network: OwnNetwork
     private let allowsAll: Bool
@@ -19,8 +18,8 @@ public final class OutboundPolicy: Sendable {
     private let start = ContinuousClock.now
 
     /// - Parameters:
-    ///   - isChosen: whether the user configured or approved a place. Never blocks.
-    ///   - look: called before a server is refused that may have been chosen meanwhile. May block.
+    ///   - isChosen: Whether the user configured or approved a place. Never blocks.
+    ///   - look: Called before refusing a server that may have been chosen meanwhile. May block.
     public init(
         network: OwnNetwork = .machine, look: @escaping @Sendable () -> Void = {},
         isChosen: @escaping @Sendable (ServerPlace) -> Bool
@@ -32,7 +31,7 @@ public final class OutboundPolicy: Sendable {
         budget = Lock(OutboundBudget())
     }
 
-    /// Only these may be inside.
+    /// Permits internal addresses only for these places.
     public convenience init(chosen places: [ServerPlace]) {
         let places = Set(places)
         self.init { places.contains($0) }
@@ -46,43 +45,43 @@ public final class OutboundPolicy: Sendable {
         budget = Lock(OutboundBudget())
     }
 
-    /// For servers that only the user names, in the same command.
+    /// For commands in which only the user names servers.
     public static let everything = OutboundPolicy(everything: ())
 
-    /// For a server that connects for others: nobody chose anything.
+    /// For a proxy server without any chosen server.
     public static func strangers() -> OutboundPolicy { OutboundPolicy { _ in false } }
 
-    /// Whether the user chose a server: all its places.
+    /// Returns whether the user chose all places of a server.
     public func isChosen(_ places: [ServerPlace]) -> Bool {
         allowsAll || !places.isEmpty && places.allSatisfy(isChosen)
     }
 
-    /// The same, after looking at what the user says now. Blocks.
+    /// The same after reading the user's choices again. Blocks.
     public func isChosenNow(_ places: [ServerPlace]) -> Bool {
         if isChosen(places) { return true }
         look()
         return isChosen(places)
     }
 
-    /// Whether a numeric address may be connected to for a server that the user did not choose.
-    /// - Parameter octets: 4 or 16; what has another number is no address.
+    /// Returns whether a numeric address is permitted for a server that the user did not choose.
+    /// - Parameter octets: 4 or 16; any other number is no address.
     public func mayReach(_ octets: [UInt8]) -> Bool {
         allowsAll || !IPAddress.isInternal(octets) && !network.contains(octets)
     }
 
-    /// The same of a host that a proxy looks up: as far as its text tells.
+    /// The same by the text of a host that a proxy looks up.
     public func mayReach(host: String) -> Bool {
         if allowsAll { return true }
         guard let octets = IPAddress.octets(of: host) else { return !IPAddress.isInternal(host: host) }
         return mayReach(octets)
     }
 
-    /// Whether a host leads into this machine or its network, as far as its text tells.
+    /// Returns whether the text of a host names this machine or its network.
     public static func leadsInside(host: String) -> Bool { !strangers().mayReach(host: host) }
 
-    /// Takes a connection to a server out of what its peer may cause. nil where it may be made; else how long to wait
-    /// before asking again.
-    /// - Parameter peer: who named the server; the words are the caller's.
+    /// Takes a connection to a server from its peer's budget. Returns nil if it is permitted now, otherwise the delay
+    /// before the next call.
+    /// - Parameter peer: The peer that named the server, in the caller's words.
     public func delay(before places: [ServerPlace], for peer: String) -> Duration? {
         guard !isChosen(places) else { return nil }
         let now = start.duration(to: .now)
@@ -90,7 +89,7 @@ public final class OutboundPolicy: Sendable {
         return delay > .zero ? delay : nil
     }
 
-    /// A server has proved to be the one of its address, and costs its peers nothing any more.
+    /// Notes that a server proved its identity. It costs peers nothing from now on.
     public func noteReached(_ places: [ServerPlace]) {
         guard !allowsAll else { return }
         budget.withLock { budget in for place in places { budget.noteReached(place) } }

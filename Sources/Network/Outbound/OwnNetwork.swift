@@ -1,13 +1,13 @@
 import Base
 import Glibc
 
-/// Addresses that begin with the same bits.
+/// A prefix of addresses.
 struct AddressPrefix: Hashable, Sendable {
     /// 4 or 16.
     var octets: [UInt8]
     var length: Int
 
-    /// Whether an address of the same family begins so.
+    /// Returns whether an address of the same family has this prefix.
     func contains(_ address: [UInt8]) -> Bool {
         guard address.count == octets.count, length <= 8 * octets.count else { return false }
         let (whole, rest) = (length / 8, length % 8)
@@ -16,8 +16,8 @@ struct AddressPrefix: Hashable, Sendable {
     }
 }
 
-/// The addresses of this machine's interfaces, and the networks that these are in, whatever kind of address that is: a
-/// machine in a data centre has routable ones, and so have its neighbours.
+/// The addresses of this machine's interfaces and their networks, including routable ones: a machine in a data centre
+/// and its neighbours have those.
 public final class OwnNetwork: Sendable {
     public static let machine = OwnNetwork(read: interfaces)
 
@@ -28,12 +28,12 @@ public final class OwnNetwork: Sendable {
 
     private let read: @Sendable () -> [AddressPrefix]
     private let known = Lock(Known())
-    /// For so long nothing is read again: a server that names a thousand addresses costs no more than one.
+    /// The interval of reading interfaces, so that a server with a thousand addresses costs as much as one.
     private static let age = Duration.seconds(1)
 
     init(read: @escaping @Sendable () -> [AddressPrefix]) { self.read = read }
 
-    /// Whether an address, or one that is written within it, is one of this machine or of a network that it is in.
+    /// Returns whether an address, or one inside it, belongs to this machine or to one of its networks.
     /// - Parameter octets: 4 or 16.
     func contains(_ octets: [UInt8]) -> Bool {
         let prefixes = prefixes()
@@ -50,8 +50,7 @@ public final class OwnNetwork: Sendable {
         return fresh
     }
 
-    /// Of each address of each interface: the address itself, and the network that its mask tells. A mask without bits
-    /// tells none.
+    /// Returns each address of each interface and its network. An empty mask gives no network.
     @Sendable private static func interfaces() -> [AddressPrefix] {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&list) == 0 else { return [] }

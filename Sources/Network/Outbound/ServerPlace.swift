@@ -1,9 +1,8 @@
-/// One place of one server: what a user approves, and by which servers are told apart. A server with several hosts has
-/// one for each.
+/// An approved place of a server. Servers are compared by their places; a server with several hosts has one for each.
 public struct ServerPlace: Hashable, Sendable {
     /// SHA-256 of the server's identity certificate, 32 bytes.
     public var fingerprint: [UInt8]
-    /// In lower case.
+    /// Lower case.
     public var host: String
     public var port: UInt16
 

@@ -2,13 +2,13 @@ import Base
 import Glibc
 import Posix
 
-/// The addresses of an endpoint, found within a deadline.
+/// Looks up the addresses of an endpoint with a deadline.
 struct AddressLookUp {
     private let endpoint: Endpoint
 
     init(_ endpoint: Endpoint) { self.endpoint = endpoint }
 
-    /// A numeric address at once; a name on a thread that may take its time when ours is up.
+    /// Returns a numeric address at once. Looks up a name on a thread that may outlive the deadline.
     func run(deadline: Deadline, stop: WakeUp) throws(NetworkError) -> [SocketAddress] {
         if let numeric = try? SocketAddress.resolve(endpoint, numericOnly: true) { return numeric }
         guard !Endpoint.isOnion(endpoint.host) else {

@@ -1,29 +1,28 @@
 import Glibc
 import Posix
 
-/// The port that a server had the last time, which addresses that others have still name: the file `port` of its
-/// folder.
+/// The previous port of a server, stored in the file `port` of its folder, so that published addresses stay valid.
 public struct KeptPort: Sendable {
     private let folder: PrivateFolder
 
     public init(_ folder: PrivateFolder) { self.folder = folder }
 
-    /// 1 to 65535; nil where there was none, or that cannot be read.
+    /// 1 to 65535, or nil if there is none or it is unreadable.
     public var last: UInt16? {
         guard
             let bytes = try? OpenFile("port", flags: O_RDONLY | O_NOFOLLOW, in: folder.directory)
                 .readAll(limit: 16)
         else { return nil }
         let text = String(decoding: bytes, as: UTF8.self).prefix { $0 != "\n" }
-        // 0 would be any port, another one at each start.
+        // 0 would select a new port at each start.
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(text), port > 0 else {
             return nil
         }
         return port
     }
 
-    /// Listens on the port of the last time where any will do; where that is taken by now, or another is asked for, on
-    /// that. Keeps what it became.
+    /// Listens on the previous port if any port will do, otherwise or if it is taken on the requested one. Stores the
+    /// result.
     public func listen<Server, Failure: Error>(
         on endpoint: Endpoint, port: (Server) -> UInt16, _ listen: (Endpoint) throws(Failure) -> Server
     ) throws(Failure) -> Server {
@@ -38,7 +37,7 @@ public struct KeptPort: Sendable {
     }
 
     private func keep(_ port: UInt16) {
-        // 0 is what a socket says that does not know its port.
+        // A socket that does not know its port reports 0.
         guard port > 0, port != last else { return }
         do throws(SystemError) {
             try folder.write(Array("\(port)\n".utf8), to: "port")
@@ -51,7 +50,7 @@ public struct KeptPort: Sendable {
 }
 
 extension Endpoint {
-    /// What others can write in an address: where every address of the machine is listened on, its name.
+    /// The host for published addresses: this machine's name if the server listens on all addresses.
     public var reachableHost: String {
         guard host == "0.0.0.0" || host == "::" else { return host }
         var name = [CChar](repeating: 0, count: 256)

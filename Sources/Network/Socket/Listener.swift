@@ -3,18 +3,18 @@ import CLinux
 import Glibc
 import Posix
 
-/// Takes connections on a port and serves each on a thread of its own, at most so many at once.
+/// Accepts connections on a port and serves each on its own thread, up to a limit.
 final class Listener: Sendable {
     private struct State {
         var connections: [Int: WakeUp] = [:]
-        /// How many of them each address has.
+        /// The number of connections by address.
         var counts: [PeerAddress: Int] = [:]
-        /// Connections that have ended since memory was given back, and when that is due.
+        /// The connections ended since memory was returned, and the time of the next return.
         var ended = 0
         var giveBack: Deadline?
         var next = 0
         var isStopping = false
-        /// Connections that are open go on.
+        /// Open connections continue.
         var takesNoMore = false
         var isAccepting = true
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -22,18 +22,18 @@ final class Listener: Sendable {
         var hasEnded: Bool { !isAccepting && connections.isEmpty }
     }
 
-    /// Serves one connection, on its thread, and returns when it is closed. The event is set when the listener stops.
+    /// Serves one connection on its thread, and returns when it is closed. The event is set when the listener stops.
     typealias Service = @Sendable (Socket, PeerAddress, WakeUp, Listener) -> Void
 
-    /// Connections that may be open.
+    /// The maximum number of open connections.
     struct Limits {
         /// Further ones are closed at once.
         var connections: Int
-        /// The same of one address.
+        /// The same for one address.
         var connectionsOfPeer: Int
     }
 
-    /// Where it listens, with the port that the system gave.
+    /// The listening address with the assigned port.
     let endpoint: Endpoint
     private let socket: Socket
     private let servingThread: String
@@ -42,8 +42,8 @@ final class Listener: Sendable {
     private let wakeUp: WakeUp
     private let state = Lock(State())
 
-    /// Listens and starts to accept. A host name, unlike a numeric address, may block on a name server.
-    /// - Parameter threads: names of the one that accepts, and of those that serve.
+    /// Listens and starts to accept. A host name may block on a name server, a numeric address does not.
+    /// - Parameter threads: The names of the accepting thread and of the serving threads.
     static func start(
         on endpoint: Endpoint, threads: (accepting: String, serving: String), limits: Limits,
         serve: @escaping Service
@@ -85,7 +85,7 @@ final class Listener: Sendable {
 
     var isStopping: Bool { state.withLock { $0.isStopping } }
 
-    /// Takes no more connections. Those that are open go on until `stop`.
+    /// Stops accepting. Open connections continue until `stop`.
     func takeNoMore() {
         state.withLock { $0.takesNoMore = true }
         wakeUp.notify()
@@ -93,10 +93,10 @@ final class Listener: Sendable {
 
     private var takesMore: Bool { state.withLock { !$0.isStopping && !$0.takesNoMore } }
 
-    /// Connections that are open now.
+    /// The number of open connections.
     var connectionCount: Int { state.withLock { $0.connections.count } }
 
-    /// Accepts until it is stopped: the body of the accepting thread.
+    /// Accepts until stopped: the body of the accepting thread.
     private func accept() {
         let log = Log("network")
         while takesMore {
@@ -109,7 +109,7 @@ final class Listener: Sendable {
             do throws(NetworkError) {
                 while takesMore, let accepted = try socket.accept() { begin(accepted) }
             } catch {
-                // Out of descriptors or memory: others must end first.
+                // Without descriptors or memory, other connections must end first.
                 log.warning(error.sentence)
                 requests.removeFirst()
                 poll(&requests, milliseconds: 200)
@@ -124,8 +124,8 @@ final class Listener: Sendable {
         do throws(SystemError) {
             wakeUp = try WakeUp()
         } catch {
-            // Out of descriptors: the client finds a connection that ends, as where there are too many.
-            return Log("network").warning("a connection was turned away: \(error.sentence)")
+            // Without descriptors, the client sees a closed connection, as above the limit.
+            return Log("network").warning("connection refused: \(error.sentence)")
         }
         let peer = socket.peer
         let number: Int? = state.withLock { state in
@@ -144,7 +144,7 @@ final class Listener: Sendable {
                 end(number, of: peer)
             }
         } catch {
-            // Nobody can serve it: it is closed, and the client comes again.
+            // Without a thread the connection is closed, and the client retries.
             end(number, of: peer)
         }
     }
@@ -160,12 +160,12 @@ final class Listener: Sendable {
 
     // MARK: - Memory
 
-    /// Ended connections after which their memory is given back at once, and the time until it is otherwise.
+    /// The number of ended connections after which their memory is returned at once, and the delay otherwise.
     private static let manyEnded = 64
     private static let untilGivenBack = Duration.seconds(5)
 
-    /// Has the allocator give back what ended connections had: it keeps it for ever otherwise. A flood of them costs some
-    /// milliseconds every 64.
+    /// Makes the allocator return the memory of ended connections, which it would keep. Under a flood of connections
+    /// that costs some milliseconds per 64 of them.
     private func giveBackMemory() {
         let isDue = state.withLock { state in
             guard state.giveBack?.hasPassed == true || state.ended >= Self.manyEnded else { return false }
@@ -176,7 +176,7 @@ final class Listener: Sendable {
         if isDue { chatfs_give_back_memory() }
     }
 
-    /// A thread ends; the last one lets `stop` return.
+    /// Ends a thread; the last one lets `stop` return.
     private func leave(_ change: (inout State) -> Void) {
         let (waiting, isNoticed) = state.withLock { state in
             change(&state)
@@ -192,7 +192,7 @@ final class Listener: Sendable {
 }
 
 extension WakeUp {
-    /// As `init`, with the error of this module.
+    /// As `init`, with this module's error.
     static func orExhausted() throws(NetworkError) -> WakeUp {
         do throws(SystemError) {
             return try WakeUp()

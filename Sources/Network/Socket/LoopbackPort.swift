@@ -1,8 +1,8 @@
 import Glibc
 
-/// Ports of 127.0.0.1 for programs that are told where to listen.
+/// Free ports of 127.0.0.1 for programs that need a port to listen on.
 public enum LoopbackPort {
-    /// A port that nobody listens on at this moment, chosen by the kernel; nil when there is none.
+    /// Returns a port without a listener, chosen by the kernel, or nil if there is none.
     public static func unused() -> UInt16? {
         guard
             let addresses = try? SocketAddress.resolve(

@@ -1,16 +1,16 @@
 import Glibc
 import Posix
 
-/// Sends packets to a group of the local network from one of this machine's IPv4 addresses, over the interface that has
-/// it. Any thread; never blocks.
+/// Sends packets to a multicast group from one of this machine's IPv4 addresses, over the interface with that address.
+/// Safe to use from any thread; never blocks.
 public final class MulticastSender: Sendable {
     private let descriptor: Int32
     private let destination: sockaddr_in
 
     /// - Parameters:
-    ///   - address: an IPv4 address of this machine, as text: receivers see it as the source.
-    ///   - group: an IPv4 multicast address.
-    /// - Throws: `.configuration` for what is none of those, `.exhausted`.
+    ///   - address: An IPv4 address of this machine, which receivers see as the source.
+    ///   - group: An IPv4 multicast address.
+    /// - Throws: `.configuration` for invalid addresses, `.exhausted`.
     public init(from address: String, to group: String, port: UInt16) throws(NetworkError) {
         guard var source = Self.address(address), let target = Self.address(group, port: port) else {
             throw NetworkError(.configuration, "“\(address)” is no IPv4 address to announce anything from.")
@@ -44,7 +44,7 @@ public final class MulticastSender: Sendable {
         return inet_pton(AF_INET, text, &address.sin_addr) == 1 ? address : nil
     }
 
-    /// - Throws: `.unreachable` where the network takes nothing now.
+    /// - Throws: `.unreachable` if the network accepts no packet now.
     public func send(_ packet: [UInt8]) throws(NetworkError) {
         var destination = destination
         let sent = withUnsafePointer(to: &destination) { pointer in

@@ -2,13 +2,13 @@ import Base
 import Glibc
 import Posix
 
-/// Tells when the addresses of this machine change, or its ways to others: netlink(7), on a thread of its own. What was
-/// connected before may be dead without a word then, and what could not be reached may be reachable.
+/// Reports changes of this machine's addresses and routes from netlink(7), on its own thread. Existing connections may
+/// then be dead, and unreachable servers reachable.
 public final class NetworkWatch: Sendable {
     private let stop: WakeUp
 
-    /// - Parameter changed: called on that thread, once for changes that come together. It must not wait.
-    /// - Throws: where the system gives no such socket, no descriptor or no thread.
+    /// - Parameter changed: Called on that thread, once for simultaneous changes. Must not block.
+    /// - Throws: If the system has no such socket, descriptor or thread.
     public init(_ changed: @escaping @Sendable () -> Void) throws(SystemError) {
         stop = try WakeUp()
         let socket = try Self.socket()
@@ -17,7 +17,7 @@ public final class NetworkWatch: Sendable {
 
     deinit { stop.notify() }
 
-    /// Tells nothing any more.
+    /// Stops the reports.
     public func end() { stop.notify() }
 
     // MARK: - The socket
@@ -66,7 +66,7 @@ public final class NetworkWatch: Sendable {
                 if count > 0 {
                     hasChanged = hasChanged || tellsOfChange(buffer[..<count])
                 } else if count < 0, errno == ENOBUFS {
-                    // More has changed than the kernel could queue.
+                    // More changes than the kernel could queue.
                     hasChanged = true
                 } else if count < 0, errno == EINTR {
                     continue
@@ -78,10 +78,10 @@ public final class NetworkWatch: Sendable {
         }
     }
 
-    /// Whether one of these messages is of an address, or of a way to everywhere or to a network.
+    /// Returns whether one of the messages is about an address, a default route or a network route.
     ///
     ///     each: length Word32 · kind Word16 · flags Word16 · number Word32 · process Word32 · by kind, to the length;
-    ///     the next begins at a multiple of 4; numbers in the order of the machine
+    ///     the next begins at a multiple of 4; numbers in the byte order of the machine
     static func tellsOfChange(_ bytes: ArraySlice<UInt8>) -> Bool {
         var rest = bytes
         while rest.count >= 16 {

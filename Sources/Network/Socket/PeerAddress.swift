@@ -1,12 +1,12 @@
 import Base
 import Glibc
 
-/// Where a client comes from, as servers count what each may have: an IPv4 address, or the first half of an IPv6 address, which
-/// one customer has for all of its machines.
+/// The part of a client's address that limits apply to: an IPv4 address, or the first half of an IPv6 address, which
+/// one customer has for all machines.
 public struct PeerAddress: Hashable, Sendable {
     private let bytes: [UInt8]
 
-    /// - Parameter address: 4 or 16 bytes; an IPv4 address within an IPv6 one is the same as by itself.
+    /// - Parameter address: 4 or 16 bytes. An IPv4 address inside an IPv6 address equals the IPv4 address.
     public init(_ address: [UInt8]) {
         let isMapped =
             address.count == 16 && address[..<10].allSatisfy { $0 == 0 } && address[10] == 0xff
@@ -14,17 +14,17 @@ public struct PeerAddress: Hashable, Sendable {
         bytes = isMapped ? Array(address[12...]) : address.count == 16 ? Array(address[..<8]) : address
     }
 
-    /// Of a client that is gone already, and where there is no network.
+    /// For a vanished client and for sockets without a network.
     public static let unknown = PeerAddress([])
 }
 
 extension PeerAddress: CustomStringConvertible {
-    /// The counted bytes in hexadecimal digits.
+    /// The counted bytes in hexadecimal.
     public var description: String { Hexadecimal.encode(bytes) }
 }
 
 extension Socket {
-    /// The other side's.
+    /// The peer of a socket.
     var peer: PeerAddress {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)

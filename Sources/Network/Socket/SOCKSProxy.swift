@@ -2,11 +2,11 @@ import Base
 import Glibc
 import Posix
 
-/// A SOCKS5 proxy (RFC 1928), such as Tor's: host names are given to it as they are, and no name is looked
-/// up here.
+/// A SOCKS5 proxy (RFC 1928) such as Tor's. Gets host names unresolved.
 public struct SOCKSProxy: Hashable, Sendable {
     public let endpoint: Endpoint
-    /// Keeps apart what is to seem unrelated, such as two profiles: at most 255 bytes, for no eyes but the proxy's.
+    /// Separates traffic that must seem unrelated, such as that of two profiles: at most 255 bytes, seen by the proxy
+    /// only.
     public let isolation: String
 
     public init(_ endpoint: Endpoint, isolation: String = "x") {
@@ -15,18 +15,18 @@ public struct SOCKSProxy: Hashable, Sendable {
         self.isolation = isolation
     }
 
-    /// What keeps one profile, or one command, apart from all others: nobody else has it.
+    /// Returns a unique isolation for a profile or a command.
     public static func freshIsolation() -> String { Hexadecimal.encode(SystemRandomSource().bytes(16)) }
 
-    /// Asks for a connection to `target` on a socket that is connected to the proxy. Every destination
-    /// has credentials of its own in each isolation, so that Tor takes another way for each (IsolateSOCKSAuth).
+    /// Requests a connection to `target` on a socket that is connected to the proxy. Each destination has its own
+    /// credentials in each isolation, so Tor uses a circuit of its own for it (IsolateSOCKSAuth).
     func connect(
         _ socket: Socket, to target: Endpoint, deadline: Deadline, stop: WakeUp
     ) throws(NetworkError) {
         let stream = SOCKSStream(socket: socket, deadline: deadline, stop: stop)
         try stream.send([5, 2, 0, 2])
         let choice = try stream.receive(2)
-        guard choice[0] == 5 else { throw Self.failure("What listens there is no SOCKS5 proxy.") }
+        guard choice[0] == 5 else { throw Self.failure("The server at this address is not a SOCKS5 proxy.") }
         switch choice[1] {
         case 0: break
         case 2: try logIn(stream, for: target)
@@ -51,12 +51,12 @@ public struct SOCKSProxy: Hashable, Sendable {
         }
     }
 
-    /// Kind and bytes of an address; a name stays a name.
+    /// The kind and bytes of an address; a name stays a name.
     static func address(of target: Endpoint) -> [UInt8]? {
         if let numeric = try? SocketAddress.resolve(target, numericOnly: true).first {
             return (numeric.family == AF_INET ? [1] : [4]) + numeric.hostBytes
         }
-        // Tor looks at the end of a name for what it is.
+        // Tor recognises hidden services by the end of a name.
         let isOnion = Endpoint.isOnion(target.host)
         let name = Array((isOnion ? Endpoint.withoutFinalDots(target.host) : target.host).utf8)
         guard !name.isEmpty, name.count <= 255 else { return nil }
@@ -65,7 +65,7 @@ public struct SOCKSProxy: Hashable, Sendable {
 
     private func readAnswer(_ stream: SOCKSStream) throws(NetworkError) {
         let head = try stream.receive(4)
-        guard head[0] == 5 else { throw Self.failure("The SOCKS proxy answered nonsense.") }
+        guard head[0] == 5 else { throw Self.failure("The SOCKS proxy sent an invalid answer.") }
         switch head[1] {
         case 0: break
         case 2: throw Self.failure("The SOCKS proxy does not allow this connection.")
@@ -74,13 +74,13 @@ public struct SOCKSProxy: Hashable, Sendable {
         case 6: throw NetworkError(.timeout, "The SOCKS proxy could not reach the host in time.")
         default: throw NetworkError(.unreachable, "The SOCKS proxy failed to reach the host.")
         }
-        // The address that the proxy connects from; nobody needs it.
+        // The proxy's source address, which is unused.
         let length: Int
         switch head[3] {
         case 1: length = 4
         case 3: length = Int(try stream.receive(1)[0])
         case 4: length = 16
-        default: throw Self.failure("The SOCKS proxy answered nonsense.")
+        default: throw Self.failure("The SOCKS proxy sent an invalid answer.")
         }
         _ = try stream.receive(length + 2)
     }
@@ -88,8 +88,7 @@ public struct SOCKSProxy: Hashable, Sendable {
     private static func failure(_ sentence: String) -> NetworkError { NetworkError(.handshake, sentence) }
 }
 
-/// The few bytes of the negotiation, one after another. Nothing is read beyond what is asked for: what
-/// follows belongs to the connection.
+/// Reads and writes the negotiation. Reads no byte beyond it: the rest belongs to the connection.
 private struct SOCKSStream {
     let socket: Socket
     let deadline: Deadline

@@ -3,7 +3,7 @@ import CLinux
 import Glibc
 import Posix
 
-/// A non-blocking TCP socket, closed when the last reference goes.
+/// A non-blocking TCP socket. Closed with its last reference.
 final class Socket: Sendable {
     let descriptor: Int32
 
@@ -18,7 +18,7 @@ final class Socket: Sendable {
         self.init(adopting: descriptor)
     }
 
-    /// Connects to the first of `addresses` that answers. `stop` becoming readable gives up.
+    /// Connects to the first of `addresses` that answers. Cancelled if `stop` is rung.
     static func connect(
         to addresses: [SocketAddress], deadline: Deadline, stop: WakeUp
     ) throws(NetworkError) -> Socket {
@@ -77,7 +77,7 @@ final class Socket: Sendable {
         throw last
     }
 
-    /// The port the kernel gave.
+    /// The port assigned by the kernel.
     func localPort() -> UInt16 {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -89,7 +89,7 @@ final class Socket: Sendable {
         }
     }
 
-    /// The next waiting connection, or nil when there is none.
+    /// Returns the next waiting connection, or nil if there is none.
     func accept() throws(NetworkError) -> Socket? {
         let descriptor = chatfs_accept(descriptor)
         if descriptor >= 0 {
@@ -99,14 +99,14 @@ final class Socket: Sendable {
             return socket
         }
         switch errno {
-        // The peer gave up while it waited, or nobody waits.
+        // The peer gave up, or no connection waits.
         case EAGAIN, EINTR, ECONNABORTED, EPROTO, ENETDOWN, EHOSTUNREACH, ENETUNREACH: return nil
         default: throw Socket.failure("accept a connection")
         }
     }
 
-    /// Waits until the socket is ready for `events` (true), or something else ended the wait:
-    /// the deadline, a signal. Throws `.cancelled` when `stop` was rung.
+    /// Waits until the socket is ready for `events`. Returns false at the deadline or after a signal. Throws
+    /// `.cancelled` if `stop` was rung.
     func wait(for events: Int16, until deadline: Deadline, stop: WakeUp) throws(NetworkError) -> Bool {
         var requests = [
             pollfd(fd: descriptor, events: events, revents: 0),

@@ -1,7 +1,7 @@
 import Glibc
 import Posix
 
-/// A numeric address and port as the kernel takes it.
+/// A numeric address and port in the kernel's form.
 struct SocketAddress: Sendable {
     private let bytes: [UInt8]
 
@@ -13,10 +13,10 @@ struct SocketAddress: Sendable {
         bytes.withUnsafeBytes { Int32($0.loadUnaligned(as: sockaddr.self).sa_family) }
     }
 
-    /// Port of an IPv4 or IPv6 address; both keep it big-endian at offset 2.
+    /// The port of an IPv4 or IPv6 address; both keep it big-endian at offset 2.
     var port: UInt16 { UInt16(bytes[2]) << 8 | UInt16(bytes[3]) }
 
-    /// The host's part: 4 bytes of an IPv4 address, 16 of an IPv6 address.
+    /// The host part: 4 bytes of an IPv4 address, 16 of an IPv6 address.
     var hostBytes: [UInt8] { family == AF_INET ? Array(bytes[4..<8]) : Array(bytes[8..<24]) }
 
     func withPointer<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
@@ -25,9 +25,9 @@ struct SocketAddress: Sendable {
         }
     }
 
-    /// The addresses of an endpoint in the order to try. `numericOnly` never asks a name server;
-    /// without it the call may block for many seconds.
-    /// - Throws: `.nameNotFound`; `.exhausted` when this machine has no descriptor or memory for the question.
+    /// Returns the addresses of an endpoint in the order to try. `numericOnly` never uses a name server; without it the
+    /// call may block for many seconds.
+    /// - Throws: `.nameNotFound`; `.exhausted` without descriptors or memory.
     static func resolve(
         _ endpoint: Endpoint, numericOnly: Bool, listening: Bool = false
     ) throws(NetworkError) -> [SocketAddress] {
@@ -37,7 +37,7 @@ struct SocketAddress: Sendable {
         hints.ai_flags = AI_NUMERICSERV | (numericOnly ? AI_NUMERICHOST : 0) | (listening ? AI_PASSIVE : 0)
         var list: UnsafeMutablePointer<addrinfo>?
         let code = getaddrinfo(endpoint.host, String(endpoint.port), &hints, &list)
-        // Before anything else is called that sets it.
+        // Read errno before any other call changes it.
         let systemCode = errno
         guard code == 0 else {
             throw NetworkError.lookUp(of: endpoint.host, failed: code, systemCode: systemCode)
@@ -54,7 +54,7 @@ struct SocketAddress: Sendable {
 }
 
 extension Endpoint {
-    /// Whether the host is an address of this machine's loopback interface; names never are.
+    /// Returns whether the host is a loopback address. Names never are.
     public var isLoopback: Bool {
         guard let address = try? SocketAddress.resolve(self, numericOnly: true).first else { return false }
         let bytes = address.hostBytes
@@ -63,10 +63,10 @@ extension Endpoint {
 }
 
 extension NetworkError {
-    /// Why getaddrinfo(3) gave no address of a host. What this machine has run out of says nothing of the host.
+    /// Returns the error of a failed getaddrinfo(3). Exhausted local resources are not the host's fault.
     /// - Parameters:
-    ///   - code: an EAI number.
-    ///   - systemCode: errno, which counts with EAI_SYSTEM.
+    ///   - code: An EAI code.
+    ///   - systemCode: errno, used for EAI_SYSTEM.
     package static func lookUp(of host: String, failed code: Int32, systemCode: Int32) -> NetworkError {
         let system = code == EAI_MEMORY ? ENOMEM : code == EAI_SYSTEM ? systemCode : 0
         if exhaustedNumbers.contains(system) {

@@ -9,7 +9,7 @@ final class Certificate: @unchecked Sendable {
     /// Takes over one reference.
     init(adopting pointer: OpaquePointer) { self.pointer = pointer }
 
-    /// Nil when the bytes are not exactly one certificate.
+    /// Returns nil if the bytes are not exactly one certificate.
     init?(der: [UInt8]) {
         var end: UnsafePointer<UInt8>?
         let parsed = der.withUnsafeBufferPointer { buffer -> OpaquePointer? in
@@ -37,7 +37,7 @@ final class Certificate: @unchecked Sendable {
         return digest
     }
 
-    /// The algorithm of its public key, nil for all but Ed25519 and Ed448.
+    /// The algorithm of its public key, or nil if it is neither Ed25519 nor Ed448.
     var kind: CertificateKind? {
         guard let key = X509_get0_pubkey(pointer) else { return nil }
         return CertificateKind(openSSL: EVP_PKEY_get_id(key))
@@ -46,7 +46,7 @@ final class Certificate: @unchecked Sendable {
     /// DER of the SubjectPublicKeyInfo.
     var publicKey: [UInt8] { encoded { i2d_X509_PUBKEY(X509_get_X509_PUBKEY(self.pointer), $0) } }
 
-    /// Whether the key of `issuer` signed this certificate. Names and dates are not looked at.
+    /// Returns whether the key of `issuer` signed this certificate. Ignores names and dates.
     func isSigned(by issuer: Certificate) -> Bool {
         guard let key = X509_get0_pubkey(issuer.pointer) else { return false }
         let result = X509_verify(pointer, key)
@@ -70,13 +70,13 @@ public enum CertificateKind: String, Sendable, CaseIterable {
 
     var openSSL: Int32 { self == .ed25519 ? EVP_PKEY_ED25519 : EVP_PKEY_ED448 }
 
-    /// DER of the AlgorithmIdentifier: the object identifier 1.3.101.112 or 1.3.101.113 (RFC 8410).
+    /// The AlgorithmIdentifier in DER: the object identifier 1.3.101.112 or 1.3.101.113 (RFC 8410).
     public var algorithmIdentifier: [UInt8] {
         [0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, self == .ed25519 ? 0x70 : 0x71]
     }
 }
 
-/// Runs an `i2d_` function twice: for the length, then for the bytes.
+/// Calls an `i2d_` function twice: for the length, then for the bytes.
 func encoded(_ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) -> [UInt8] {
     let length = encode(nil)
     guard length > 0 else { return [] }

@@ -1,20 +1,20 @@
 import Base
 import COpenSSL
 
-/// An authority of one's own, which signs a certificate for each session: what the other side recognises.
+/// An own authority that signs a certificate for each session. The other side recognises the authority.
 public struct CertificateAuthority: Sendable {
-    /// DER of its certificate.
+    /// Its certificate as DER.
     public let certificate: [UInt8]
     private let parsed: Certificate
     private let key: PrivateKey
 
     /// SHA-256 of the certificate: 32 bytes.
     public var fingerprint: [UInt8] { parsed.fingerprint }
-    /// What its Ed25519 key is made from, 32 bytes. A secret.
+    /// The seed of its Ed25519 key, 32 bytes. Secret.
     public var seed: [UInt8] { key.seed }
 
-    /// A new one, valid for a hundred years.
-    /// - Throws: `.configuration` when OpenSSL refuses.
+    /// Creates an authority that is valid for a hundred years.
+    /// - Throws: `.configuration` if OpenSSL refuses.
     public static func make() throws(NetworkError) -> CertificateAuthority {
         let key = try PrivateKey.generate(.ed25519)
         let certificate = try CertificateRequest(commonName: "ca", key: key, isAuthority: true)
@@ -22,8 +22,8 @@ public struct CertificateAuthority: Sendable {
         return CertificateAuthority(parsed: certificate, key: key)
     }
 
-    /// One that was made before.
-    /// - Throws: `.configuration` for a certificate that cannot be read, or another key than that of the certificate.
+    /// Restores an authority.
+    /// - Throws: `.configuration` for an unreadable certificate, or a key that does not match it.
     public init(certificate: [UInt8], seed: [UInt8]) throws(NetworkError) {
         guard let parsed = Certificate(der: certificate) else {
             throw NetworkError(.configuration, "The certificate of a pairing cannot be read.")
@@ -42,8 +42,8 @@ public struct CertificateAuthority: Sendable {
         certificate = parsed.der
     }
 
-    /// A fresh leaf with this authority behind it: the identity of a server for one session.
-    /// - Throws: `.configuration` when OpenSSL refuses.
+    /// Creates a leaf signed by this authority: the identity of a server for one session.
+    /// - Throws: `.configuration` if OpenSSL refuses.
     public func leaf() throws(NetworkError) -> ServerIdentity {
         let leafKey = try PrivateKey.generate(.ed25519)
         let leaf = try CertificateRequest(commonName: "localhost", key: leafKey, isAuthority: false)

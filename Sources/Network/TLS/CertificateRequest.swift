@@ -1,18 +1,18 @@
 import Base
 import COpenSSL
 
-/// A certificate that is to be signed.
+/// A certificate to sign.
 struct CertificateRequest {
     var commonName: String
     var key: PrivateKey
     /// Whether it may sign others.
     var isAuthority: Bool
 
-    /// Seconds in a hundred years, and in the day that clocks may differ.
+    /// The seconds of a hundred years, and of a day as the tolerance for clocks.
     private static let validity = 36_525 * 86_400
     private static let margin = 86_400
 
-    /// Signed by `issuer`, or by itself without one. `key` is the issuer's.
+    /// Signs with `key`, which belongs to `issuer`, or to the certificate itself if that is nil.
     func signed(by issuer: Certificate?, key issuerKey: PrivateKey) throws(NetworkError) -> Certificate {
         guard let pointer = X509_new() else { throw failure() }
         let certificate = Certificate(adopting: pointer)
@@ -37,7 +37,7 @@ struct CertificateRequest {
 
     private func setName(of pointer: OpaquePointer) -> Bool {
         let text = Array(commonName.utf8)
-        // MBSTRING_UTF8 is 0x1000; a name of more than 64 characters is refused by X.509.
+        // 0x1000 is MBSTRING_UTF8. X.509 refuses names of more than 64 characters.
         return X509_NAME_add_entry_by_txt(
             X509_get_subject_name(pointer), "CN", 0x1000, text, Int32(clamping: text.count), -1, 0) == 1
     }

@@ -1,12 +1,11 @@
-/// The certificates that a server demands of its clients: a leaf and the authority that signed it, both Ed25519 or Ed448,
-/// and no others.
+/// The accepted client certificates: a leaf and the authority that signed it, both Ed25519 or Ed448, and no others.
 public enum ClientIdentity: Hashable, Sendable {
-    /// Whoever it is: who comes is known by the authority afterwards.
+    /// Any authority. The caller checks it after the handshake.
     case anyone
-    /// Only whose authority has this SHA-256, 32 bytes.
+    /// Only an authority with this SHA-256, 32 bytes.
     case authority([UInt8])
 
-    /// - Parameter chain: DER, leaf first, whatever it is.
+    /// - Parameter chain: DER, leaf first, unverified.
     func admits(_ chain: [[UInt8]]) -> Bool {
         guard chain.count == 2, let authority = Certificate(der: chain[1]) else { return false }
         let fingerprint = authority.fingerprint

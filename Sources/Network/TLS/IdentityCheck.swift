@@ -1,14 +1,13 @@
-/// Whether the certificates of a TLS connection belong to the fingerprint of an address.
+/// Compares the certificates of a TLS connection with the fingerprint of an address.
 ///
-/// A chain has two to four certificates, leaf first, and the identity certificate second; its
-/// SHA-256 is the fingerprint (XFTP protocol, "Transport protocol"; SMP protocol, "Router
-/// certificate"). Everything rests on that one certificate: it must have signed the leaf, whose key
-/// TLS has proved. Host names and dates say nothing here.
+/// A chain has two to four certificates, leaf first, and the identity certificate second; its SHA-256 is the
+/// fingerprint (XFTP protocol, "Transport protocol"; SMP protocol, "Router certificate"). The identity certificate must
+/// have signed the leaf, whose key TLS has proved. Host names and dates have no meaning here.
 public enum IdentityCheck {
     /// - Parameters:
     ///   - chain: DER, leaf first.
     ///   - fingerprint: 32 bytes.
-    /// - Throws: `.identity` when they do not.
+    /// - Throws: `.identity` if they do not match.
     public static func verify(_ chain: [[UInt8]], fingerprint: [UInt8]) throws(NetworkError) {
         guard (2...4).contains(chain.count) else {
             throw refusal("shows \(chain.count) certificates where two to four are expected")
@@ -25,7 +24,7 @@ public enum IdentityCheck {
         }
         guard certificates[1].fingerprint == fingerprint else {
             throw refusal(
-                "has another identity than its address says: somebody else answers there, "
+                "has another identity than its address says: another server answers there, "
                     + "or the address is old")
         }
         for (certificate, issuer) in zip(certificates, certificates.dropFirst()) {

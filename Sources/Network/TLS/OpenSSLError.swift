@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// What OpenSSL last complained about on this thread, in its own words, and a clean slate after.
+/// Returns OpenSSL's last error on this thread in its own words, and clears the error queue.
 func takeOpenSSLReason() -> String {
     let code = ERR_peek_last_error()
     ERR_clear_error()

@@ -1,8 +1,8 @@
 import COpenSSL
 
-/// A private key of a certificate. Immutable.
+/// The private key of a certificate. Immutable.
 final class PrivateKey: @unchecked Sendable {
-    // Safe: an EVP_PKEY is only read after it was made, and its reference count is atomic.
+    // Safe: an EVP_PKEY is only read after creation, and its reference count is atomic.
     let pointer: OpaquePointer
     let kind: CertificateKind
 
@@ -23,7 +23,7 @@ final class PrivateKey: @unchecked Sendable {
         return PrivateKey(adopting: key, kind: kind)
     }
 
-    /// The Ed25519 key of a seed of 32 bytes.
+    /// Creates the Ed25519 key of a seed of 32 bytes.
     convenience init(ed25519 seed: [UInt8]) throws(NetworkError) {
         guard let key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, seed, seed.count) else {
             throw NetworkError(.configuration, "The private key cannot be read: \(takeOpenSSLReason()).")
@@ -31,7 +31,7 @@ final class PrivateKey: @unchecked Sendable {
         self.init(adopting: key, kind: .ed25519)
     }
 
-    /// What the key is made from: 32 bytes for Ed25519, 57 for Ed448. A secret.
+    /// The seed: 32 bytes for Ed25519, 57 for Ed448. Secret.
     var seed: [UInt8] {
         var (bytes, count) = ([UInt8](repeating: 0, count: 64), 64)
         guard EVP_PKEY_get_raw_private_key(pointer, &bytes, &count) == 1 else { return [] }
@@ -40,7 +40,7 @@ final class PrivateKey: @unchecked Sendable {
 
     /// Reads `-----BEGIN PRIVATE KEY-----`.
     convenience init(pem: [UInt8]) throws(NetworkError) {
-        // The empty pass phrase keeps OpenSSL from asking for one on the terminal.
+        // The empty pass phrase keeps OpenSSL from prompting on the terminal.
         let key = withReadingBIO(pem) { PEM_read_bio_PrivateKey($0, nil, { _, _, _, _ in 0 }, nil) }
         guard let key else {
             throw NetworkError(.configuration, "The private key cannot be read: \(takeOpenSSLReason()).")
@@ -52,7 +52,7 @@ final class PrivateKey: @unchecked Sendable {
         self.init(adopting: key, kind: kind)
     }
 
-    /// PKCS#8, not encrypted, as PEM text.
+    /// Unencrypted PKCS#8 as PEM text.
     func pem() -> [UInt8] {
         collectedFromBIO { PEM_write_bio_PKCS8PrivateKey($0, pointer, nil, nil, 0, nil, nil) }
     }
@@ -71,7 +71,7 @@ final class PrivateKey: @unchecked Sendable {
     }
 }
 
-/// Gives `read` a BIO over bytes in memory.
+/// Calls `read` with a BIO over bytes in memory.
 func withReadingBIO<Result>(_ bytes: [UInt8], _ read: (OpaquePointer?) -> Result) -> Result {
     bytes.withUnsafeBytes { raw in
         let bio = BIO_new_mem_buf(raw.baseAddress, Int32(clamping: raw.count))
@@ -80,7 +80,7 @@ func withReadingBIO<Result>(_ bytes: [UInt8], _ read: (OpaquePointer?) -> Result
     }
 }
 
-/// What `write` puts into a BIO.
+/// Returns the bytes that `write` puts into a BIO.
 func collectedFromBIO(_ write: (OpaquePointer?) -> Int32) -> [UInt8] {
     let bio = BIO_new(BIO_s_mem())
     defer { BIO_free(bio) }

@@ -1,21 +1,20 @@
 import COpenSSL
 import Glibc
 
-/// What a socket gave and OpenSSL has not taken yet: one system call brings several records.
+/// Received bytes that OpenSSL has not read yet: one system call brings several records.
 ///
-/// OpenSSL's own way of reading ahead moves all that is left to the front of its buffer before every record, which
-/// in a buffer of eight records moves each byte three to four times.
+/// OpenSSL's own read-ahead moves the rest to the front of its buffer before every record. In a buffer of eight records
+/// that copies each byte three to four times.
 final class ReceivedBytes {
     private let socket: Socket
-    /// Used up before more is asked for.
+    /// Emptied before the next receive.
     private let queue = ByteQueue(capacity: 128 << 10)
-    /// The peer will send nothing more.
+    /// The peer closed its direction.
     private(set) var hasEnded = false
 
     init(from socket: Socket) { self.socket = socket }
 
-    /// Gives the next bytes, at most as many as `buffer` takes, and answers how many: 0 at the end, -1 with `errno`
-    /// when there are none.
+    /// Copies the next bytes into `buffer` and returns their number: 0 at the end, -1 with `errno` if there are none.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         if queue.isEmpty {
             let count = queue.append(upTo: queue.freeCapacity) { max(0, receive(into: $0)) }
@@ -37,11 +36,11 @@ final class ReceivedBytes {
     }
 }
 
-/// The way into an SSL object.
+/// The input of an SSL object.
 enum ReceivingBIO {
     private static let retryFlags = BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY
 
-    // Made once, never changed.
+    // Created once and immutable.
     private nonisolated(unsafe) static let method: OpaquePointer? = {
         let method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "receiving")
         BIO_meth_set_read(
@@ -69,7 +68,7 @@ enum ReceivingBIO {
         return method
     }()
 
-    /// A BIO that takes from `bytes`, which must outlive it.
+    /// Returns a BIO that reads from `bytes`, which must outlive it.
     static func make(from bytes: ReceivedBytes) -> OpaquePointer? {
         let bio = BIO_new(method)
         BIO_set_data(bio, Unmanaged.passUnretained(bytes).toOpaque())

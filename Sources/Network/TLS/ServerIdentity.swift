@@ -1,7 +1,7 @@
 import Base
 import COpenSSL
 
-/// The certificates of a server and the key of the first: what clients recognise it by.
+/// The certificates of a server and the key of the leaf. Clients recognise the server by them.
 public struct ServerIdentity: Sendable {
     /// DER, leaf first; the second is the identity certificate.
     public let certificates: [[UInt8]]
@@ -12,7 +12,7 @@ public struct ServerIdentity: Sendable {
 
     let key: PrivateKey
 
-    /// Fails when the key is not the leaf's, or the chain does not hold together.
+    /// Fails if the key is not the leaf's, or the chain is inconsistent.
     init(certificates: [Certificate], key: PrivateKey) throws(NetworkError) {
         guard certificates.count >= 2 else {
             throw NetworkError(.configuration, "A server needs a leaf and an identity certificate.")
@@ -28,19 +28,19 @@ public struct ServerIdentity: Sendable {
     }
 
     /// Signs with the leaf's key: 64 bytes for Ed25519, 114 for Ed448.
-    /// - Throws: `.configuration` when OpenSSL refuses.
+    /// - Throws: `.configuration` if OpenSSL refuses.
     public func sign(_ bytes: [UInt8]) throws(NetworkError) -> [UInt8] { try key.sign(bytes) }
 }
 
-/// An identity with everything that was made for it, as it is written to disk.
+/// A new identity in the form that is written to disk.
 public struct NewServerIdentity: Sendable {
     public let identity: ServerIdentity
     /// PEM text; the two keys are secrets.
     public let authorityCertificate, authorityKey, leafCertificate, leafKey: [UInt8]
 
-    /// Makes an identity certificate and a leaf that it signs, valid for a hundred years: trust
-    /// rests on the fingerprint, and a relay that expired would take its files along.
-    /// - Throws: `.configuration` when OpenSSL refuses.
+    /// Creates an identity certificate and a leaf signed by it, valid for a hundred years: clients trust the
+    /// fingerprint, and an expired relay would lose its files.
+    /// - Throws: `.configuration` if OpenSSL refuses.
     public static func make(
         _ kind: CertificateKind, hostName: String
     ) throws(NetworkError) -> NewServerIdentity {
@@ -60,9 +60,9 @@ public struct NewServerIdentity: Sendable {
 }
 
 extension ServerIdentity {
-    /// Reads what `NewServerIdentity` was written as.
-    /// - Throws: `.configuration` for what cannot be read, and a key that is not the leaf's; `.identity`
-    ///   for certificates that no client would accept (`IdentityCheck`).
+    /// Reads a written `NewServerIdentity`.
+    /// - Throws: `.configuration` for unreadable data or a key that is not the leaf's; `.identity` for certificates
+    ///   that every client refuses (`IdentityCheck`).
     public init(
         authorityCertificate: [UInt8], leafCertificate: [UInt8], leafKey: [UInt8]
     ) throws(NetworkError) {

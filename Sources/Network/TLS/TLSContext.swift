@@ -2,11 +2,11 @@ import COpenSSL
 
 /// OpenSSL's settings for connections of one kind.
 final class TLSContext: @unchecked Sendable {
-    // Safe: an SSL_CTX is not changed after init; making connections from it is thread-safe.
+    // Safe: an SSL_CTX is immutable after init, and creating connections from it is thread-safe.
     let pointer: OpaquePointer
-    /// The protocols in wire form, kept for the selection callback, which gets this object.
+    /// The protocols in wire form for the selection callback, which gets this object.
     private let protocols: [UInt8]
-    /// What clients of a server have to show, for its callback.
+    /// The required client certificates, for the callback.
     private let client: ClientIdentity?
 
     private init(
@@ -22,7 +22,7 @@ final class TLSContext: @unchecked Sendable {
             chatfs_ssl_ctx_set1_groups_list(pointer, "X25519:X448") == 1,
             chatfs_ssl_ctx_set1_sigalgs_list(pointer, "ed25519:ed448") == 1
         else { throw TLSContext.failure() }
-        // The channel binding is that of a full handshake, so nothing is ever resumed.
+        // The channel binding requires a full handshake, so sessions are never resumed.
         _ = chatfs_ssl_ctx_set_session_cache_mode(pointer, Int(SSL_SESS_CACHE_OFF))
         chatfs_ssl_ctx_forbid_resumption(pointer)
         let mode = SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER
@@ -33,8 +33,8 @@ final class TLSContext: @unchecked Sendable {
 
     convenience init(client settings: TLSClientSettings) throws(NetworkError) {
         try self.init(method: TLS_client_method(), protocols: settings.applicationProtocols)
-        // Who the peer is gets decided by `IdentityCheck` when the handshake is done and before a
-        // byte is sent; OpenSSL itself checks that the peer has the key of the leaf it shows.
+        // `IdentityCheck` decides about the peer after the handshake, before any byte is sent. OpenSSL itself verifies
+        // that the peer has the leaf's key.
         SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
         SSL_CTX_set_cert_verify_callback(pointer, { _, _ in 1 }, nil)
         guard protocols.isEmpty || SSL_CTX_set_alpn_protos(pointer, protocols, UInt32(protocols.count)) == 0
@@ -77,7 +77,7 @@ final class TLSContext: @unchecked Sendable {
         return 1
     }
 
-    /// The client's offers against ours, ours first. The context outlives its connections.
+    /// Selects a protocol of the client's offer in the server's order. The context outlives its connections.
     private static let select:
         @convention(c) (
             OpaquePointer?, UnsafeMutablePointer<UnsafePointer<UInt8>?>?, UnsafeMutablePointer<UInt8>?,

@@ -1,18 +1,18 @@
 import Glibc
 import Posix
 
-/// Where a client's connection leads, and how.
+/// The target of a client's connection.
 struct ClientRoute: Sendable {
     let endpoint: Endpoint
     let tls: TLSClientSettings
     let proxy: SOCKSProxy?
-    /// Of the numeric addresses that a name leads to, 4 or 16 bytes, those that may be reached; nil: all. A proxy is
-    /// asked whatever its own address is: there the host's text decides.
+    /// Returns whether a numeric address, 4 or 16 bytes, is permitted; nil permits all. Not used for a proxy's own
+    /// address: the host's text decides then.
     var mayReach: (@Sendable ([UInt8]) -> Bool)?
 
     private static let maxAddresses = 8
 
-    /// To the proxy where there is one, else to the server. Blocks; `stop` gives up.
+    /// Connects to the proxy if there is one, otherwise to the server. Blocks; `stop` cancels.
     fileprivate func connect(deadline: Deadline, stop: WakeUp) throws(NetworkError) -> Socket {
         let next = proxy?.endpoint ?? endpoint
         do throws(NetworkError) {
@@ -23,12 +23,12 @@ struct ClientRoute: Sendable {
                 if wasFound, addresses.isEmpty {
                     throw NetworkError(.notAllowed, "The host is inside this machine or its network.")
                 }
-                // Who named the host may have given it as many as they like.
+                // A hostile name may resolve to any number of addresses.
                 addresses = Array(addresses.prefix(Self.maxAddresses))
             }
             return try Socket.connect(to: addresses, deadline: deadline, stop: stop)
         } catch {
-            // What this machine has run out of is not the proxy's.
+            // Exhausted local resources are not the proxy's fault.
             guard proxy != nil, error.code != .cancelled, error.code != .exhausted else { throw error }
             throw NetworkError(error.code, "The SOCKS proxy at \(next) cannot be reached.", cause: error)
         }
@@ -36,7 +36,7 @@ struct ClientRoute: Sendable {
 }
 
 extension TLSStream {
-    /// A connection to a server that has proved to be the one that is meant. Blocks; `stop` gives up.
+    /// Connects to a server and verifies its identity. Blocks; `stop` cancels.
     static func connect(
         _ route: ClientRoute, deadline: Deadline, stop: WakeUp
     ) throws(NetworkError) -> TLSStream {
@@ -56,7 +56,7 @@ extension TLSStream {
         return stream
     }
 
-    /// A client's connection that was accepted. Blocks; `stop` gives up.
+    /// Performs the handshake of an accepted connection. Blocks; `stop` cancels.
     static func accept(
         _ socket: Socket, context: TLSContext, applicationProtocols: [String], deadline: Deadline,
         stop: WakeUp, turn: Turn? = nil
@@ -73,7 +73,7 @@ extension TLSStream {
         return stream
     }
 
-    /// When a server does what its client asks: others have their turns in between.
+    /// The place where a server performs a client's request, in turns with others.
     struct Turn {
         let turns: FairSemaphore<PeerAddress>
         let place: FairSemaphore<PeerAddress>.Member

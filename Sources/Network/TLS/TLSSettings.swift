@@ -1,10 +1,9 @@
-/// What a client asks of a TLS connection. Always TLS 1.3 with TLS_CHACHA20_POLY1305_SHA256, groups
-/// X25519 and X448, signatures Ed25519 and Ed448, no server name and no resumption: what XFTP relays
-/// speak (XFTP protocol, "Transport protocol").
+/// The TLS settings of a client. Always TLS 1.3 with TLS_CHACHA20_POLY1305_SHA256, groups X25519 and X448, signatures
+/// Ed25519 and Ed448, no server name and no resumption, as in the "Transport protocol" of XFTP.
 public struct TLSClientSettings: Sendable {
     /// SHA-256 of the DER of the identity certificate, the second of the chain: 32 bytes.
     public var identityFingerprint: [UInt8]
-    /// Application protocols offered, best first.
+    /// The offered application protocols, best first.
     public var applicationProtocols: [String]
 
     public init(identityFingerprint: [UInt8], applicationProtocols: [String] = ["xftp/1"]) {
@@ -13,13 +12,12 @@ public struct TLSClientSettings: Sendable {
     }
 }
 
-/// What a server shows on a TLS connection.
+/// The TLS settings of a server.
 public struct TLSServerSettings: Sendable {
     public var identity: ServerIdentity
-    /// Application protocols accepted; a client that offers none of them, or none at all, is refused. Empty: nothing is
-    /// agreed on, whatever is offered.
+    /// The accepted application protocols. A client without one of them is refused. If empty, none is negotiated.
     public var applicationProtocols: [String]
-    /// What clients have to show within the handshake; nil: nothing.
+    /// The required client certificates, or nil for none.
     public var client: ClientIdentity?
 
     public init(

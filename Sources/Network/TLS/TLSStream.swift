@@ -3,14 +3,14 @@ import CLinux
 import COpenSSL
 import Glibc
 
-/// One TLS connection over a non-blocking socket. Belongs to one thread, which waits for the socket
-/// itself: nothing here blocks.
+/// A TLS connection over a non-blocking socket. Belongs to one thread, which waits for the socket itself. Nothing here
+/// blocks.
 final class TLSStream {
     enum Reading {
         case bytes(Int)
-        /// Nothing more until the socket is readable.
+        /// No bytes until the socket is readable.
         case wouldBlock
-        /// The peer said goodbye properly.
+        /// The peer sent close_notify.
         case ended
     }
 
@@ -18,7 +18,7 @@ final class TLSStream {
     private let ssl: OpaquePointer
     let socket: Socket
     private let incoming: ReceivedBytes
-    /// Encrypted bytes that the socket has not taken yet.
+    /// Encrypted bytes that the socket has not accepted yet.
     private let outgoing = ByteQueue(capacity: 160 << 10)
     private let isClient: Bool
 
@@ -37,13 +37,12 @@ final class TLSStream {
 
     deinit { SSL_free(ssl) }
 
-    /// Does what can be done of the handshake. True when it is finished, false when it waits for
-    /// the peer.
+    /// Continues the handshake. Returns true when it is finished, false while it waits for the peer.
     func handshake() throws(NetworkError) -> Bool {
         ERR_clear_error()
         let result = SSL_do_handshake(ssl)
         let reason = SSL_get_error(ssl, result)
-        // An alert for the peer may lie in the queue even when the handshake failed.
+        // An alert for the peer may be queued even after a failed handshake.
         let sent = Result { () throws(NetworkError) in try flush() }
         if result == 1 { return try sent.get() }
         switch reason {
@@ -68,8 +67,8 @@ final class TLSStream {
         if count > 0 { return .bytes(Int(count)) }
         switch SSL_get_error(ssl, count) {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
-            // Acknowledge at once: against a peer with Nagle's algorithm a delayed acknowledgement
-            // costs 40 ms each. The kernel resets the option, so it is renewed after every receive.
+            // Acknowledge at once: a delayed acknowledgement costs 40 ms with a peer that uses Nagle's algorithm. The
+            // kernel resets the option, so each receive renews it.
             _ = chatfs_tcp_quick_ack(socket.descriptor)
             return .wouldBlock
         case SSL_ERROR_ZERO_RETURN: return .ended
@@ -78,13 +77,13 @@ final class TLSStream {
         default:
             let words = takeOpenSSLReason()
             if words.contains("unexpected eof") {
-                throw NetworkError(.closed, "The connection broke off without a goodbye.")
+                throw NetworkError(.closed, "The connection broke off without close_notify.")
             }
             throw NetworkError(.protocolViolation, "The TLS stream is damaged: \(words).")
         }
     }
 
-    /// Encrypts all of `bytes` into the queue of what leaves with the next `flush`.
+    /// Encrypts all of `bytes` for the next `flush`.
     func write(_ bytes: UnsafeRawBufferPointer) throws(NetworkError) {
         var written = 0
         while written < bytes.count {
@@ -98,7 +97,7 @@ final class TLSStream {
         }
     }
 
-    /// Gives the socket what it takes. True when nothing is left.
+    /// Writes to the socket. Returns true if nothing is left.
     func flush() throws(NetworkError) -> Bool {
         while !outgoing.isEmpty {
             let bytes = outgoing.bytes
@@ -119,18 +118,18 @@ final class TLSStream {
     /// Whether bytes wait for the socket.
     var hasUnsent: Bool { !outgoing.isEmpty }
 
-    /// Says goodbye as far as the socket takes it at once.
+    /// Sends close_notify as far as the socket accepts it at once.
     func shutDown() {
         ERR_clear_error()
         _ = SSL_shutdown(ssl)
         ERR_clear_error()
-        // A goodbye: nobody is left to tell.
+        // A close_notify needs no error report.
         _ = try? flush()
     }
 
-    /// The certificates the peer showed, DER, leaf first. Empty on a server that demands none.
+    /// The peer's certificates as DER, leaf first. Empty on a server that requires none.
     var peerCertificates: [[UInt8]] {
-        // On a server the chain is without the leaf.
+        // OpenSSL omits the leaf on a server.
         let leaf = isClient ? nil : SSL_get0_peer_certificate(ssl)
         let first = leaf.map { pointer in [encoded { i2d_X509(pointer, $0) }] } ?? []
         guard let stack = SSL_get_peer_cert_chain(ssl) else { return first }
@@ -140,7 +139,7 @@ final class TLSStream {
             }
     }
 
-    /// The protocol agreed on with ALPN.
+    /// The protocol from ALPN.
     var applicationProtocol: String? {
         var name: UnsafePointer<UInt8>?
         var length: UInt32 = 0

@@ -22,7 +22,7 @@ public final class FairSemaphore<Group: Hashable & Sendable>: Sendable {
 
     private let state: Lock<State>
 
-    /// - Parameter count: threads at once.
+    /// - Parameter count: The number of concurrent threads.
     public init(count: Int) { state = Lock(State(free: count)) }
 
     /// Runs `body` in this member's turn. Not recursive.
@@ -64,6 +64,6 @@ public final class FairSemaphore<Group: Hashable & Sendable>: Sendable {
         next?.element.called.change { $0 = next }
     }
 
-    /// Members that wait. For tests.
+    /// The number of waiting members. For tests.
     var waitingCount: Int { state.withLock { $0.waiting.count } }
 }

@@ -1,7 +1,7 @@
 import Base
 import Posix
 
-/// A WebSocket (RFC 6455) over plain TCP, as a client: for programs on this machine. One thread each.
+/// A WebSocket client (RFC 6455) over plain TCP, for programs on this machine. Each uses one thread.
 public final class WebSocketClient: Sendable {
     private let shared: WebSocketState
 
@@ -9,10 +9,10 @@ public final class WebSocketClient: Sendable {
 
     deinit { close() }
 
-    /// Connects and shakes hands within `timeout`. Waits on a thread of its own; cancelling the task
-    /// gives up at once. After an error the listener hears nothing.
-    /// - Throws: `.nameNotFound`, `.unreachable`, `.timeout`, `.closed`, `.exhausted`, `.cancelled`;
-    ///   `.handshake` when the server is no WebSocket server.
+    /// Connects and performs the handshake within `timeout`, on its own thread; cancelling the task stops it at once.
+    /// After an error the listener is not called.
+    /// - Throws: `.nameNotFound`, `.unreachable`, `.timeout`, `.closed`, `.exhausted`, `.cancelled`; `.handshake` if
+    ///   the server is not a WebSocket server.
     public static func connect(
         to endpoint: Endpoint, timeout: Duration, listener: any WebSocketListener
     ) async throws(NetworkError) -> WebSocketClient {
@@ -34,7 +34,7 @@ public final class WebSocketClient: Sendable {
         return try outcome.get()
     }
 
-    /// The whole life of a connection, on its thread.
+    /// Runs a connection from beginning to end, on its thread.
     private static func run(
         _ endpoint: Endpoint, _ deadline: Deadline, _ shared: WebSocketState,
         _ listener: any WebSocketListener,
@@ -52,14 +52,14 @@ public final class WebSocketClient: Sendable {
         }
     }
 
-    /// Whether messages can still be sent. False may come a moment after the connection broke.
+    /// Whether messages can still be sent. May be true for a moment after the connection broke.
     public var isOpen: Bool { shared.isOpen }
 
-    /// Hands a text message over for sending. Returns at once.
+    /// Queues a text message and returns at once.
     ///
-    /// - Throws: `.closed`, or `.exhausted` when more than the longest message waits to be sent.
+    /// - Throws: `.closed`, or `.exhausted` if more than the longest message waits.
     public func send(_ text: [UInt8]) throws(NetworkError) { try shared.send(text) }
 
-    /// Says goodbye and ends the connection soon; messages handed over before are sent.
+    /// Sends the queued messages and a close frame, and ends the connection soon.
     public func close() { shared.close() }
 }

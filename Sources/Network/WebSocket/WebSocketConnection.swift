@@ -2,7 +2,7 @@ import Base
 import Glibc
 import Posix
 
-/// A WebSocket on the thread that owns it: handshake, frames in both directions, goodbye.
+/// A WebSocket on its thread: handshake, frames in both directions, close.
 struct WebSocketConnection {
     private let socket: Socket
     private let shared: WebSocketState
@@ -10,13 +10,13 @@ struct WebSocketConnection {
     private let outgoing = ByteQueue(capacity: 64 << 10)
     private let buffer = ByteQueue(capacity: 256 << 10)
     private let random = SystemRandomSource()
-    /// Our goodbye is on its way; what the peer says until then is still heard.
+    /// Our close frame is queued; the peer's messages are still delivered.
     private var goodbye: Deadline?
     private var peerClosed = false
-    /// What the latest ping said that is not answered yet: earlier ones need no answer (RFC 6455, 5.5.3), so who pings
-    /// without end and reads nothing fills no memory.
+    /// The payload of the latest unanswered ping. Earlier ones need no answer (RFC 6455, 5.5.3), so a peer that pings
+    /// without reading cannot fill memory.
     private var unansweredPing: [UInt8]?
-    /// What came behind the answer to the handshake.
+    /// The bytes after the answer to the handshake.
     private var early: [UInt8] = []
 
     static func establish(
@@ -57,7 +57,7 @@ struct WebSocketConnection {
 
     private static let broken = NetworkError(.closed, "The connection broke off.")
 
-    /// Serves until the connection is over, and says why.
+    /// Serves until the connection ends, and returns the reason.
     mutating func run(_ listener: any WebSocketListener) -> NetworkError {
         do throws(NetworkError) {
             let first = early
@@ -74,7 +74,7 @@ struct WebSocketConnection {
         }
     }
 
-    /// True when the socket took everything.
+    /// Returns true if the socket accepted everything.
     private mutating func step(_ listener: any WebSocketListener) throws(NetworkError) -> Bool {
         _ = try speak()
         var arrived: [UInt8] = []
@@ -85,9 +85,9 @@ struct WebSocketConnection {
         return isSent
     }
 
-    /// Sends what there is to say, as far as the socket takes it. True when it took everything.
+    /// Sends pending frames as far as the socket accepts them. Returns true if it accepted everything.
     private mutating func speak() throws(NetworkError) -> Bool {
-        // What the peer has not taken yet has more wait where it is bounded. Nothing comes after a goodbye.
+        // Unsent bytes keep further messages waiting in the bounded queue. Nothing follows a close frame.
         let mayTake = try flush() || shared.isClosing
         guard mayTake, goodbye == nil else { return outgoing.isEmpty }
         answerPing()
@@ -105,7 +105,7 @@ struct WebSocketConnection {
     ) throws(NetworkError) {
         var messages: [WebSocketReader.Message] = []
         var reader = self.reader
-        // Moved out and in, so that the message under way is never copied.
+        // Moved out and in, so that the current message is never copied.
         self.reader = WebSocketReader(limit: 0)
         var violation: NetworkError?
         bytes.withUnsafeBufferPointer { buffer in
@@ -127,7 +127,7 @@ struct WebSocketConnection {
                 peerClosed = true
             }
         }
-        // What came before it counts, and after a goodbye nothing does: as if each had come alone.
+        // Messages before an error count, and after a close frame none does, as if each piece had come alone.
         if let violation, !peerClosed { throw violation }
     }
 
@@ -143,7 +143,7 @@ struct WebSocketConnection {
         append(WebSocketFrame.masked(opcode, payload, mask: random.bytes(4)))
     }
 
-    /// Sends what the socket takes; true when that was everything.
+    /// Sends to the socket. Returns true if it accepted everything.
     private func flush() throws(NetworkError) -> Bool {
         while !outgoing.isEmpty {
             let bytes = outgoing.bytes
@@ -159,7 +159,7 @@ struct WebSocketConnection {
         return true
     }
 
-    /// Appends what has arrived, up to 4 MiB; false when the peer has closed.
+    /// Appends received bytes up to 4 MiB. Returns false if the peer has closed.
     private func receive(into bytes: inout [UInt8]) throws(NetworkError) -> Bool {
         for _ in 0..<16 {
             buffer.removeAll()

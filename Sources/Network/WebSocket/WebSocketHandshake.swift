@@ -1,10 +1,9 @@
 import Base
 import COpenSSL
 
-/// How a WebSocket begins (RFC 6455, section 4): an HTTP request, and an answer that proves that the
-/// server understood it.
+/// The handshake of a WebSocket (RFC 6455, section 4): an HTTP request and an answer that proves support.
 struct WebSocketHandshake {
-    /// Longest answer in bytes.
+    /// The maximum length of the answer in bytes.
     static let maxAnswerLength = 16 << 10
 
     private let key: String
@@ -26,13 +25,13 @@ struct WebSocketHandshake {
             """.utf8)
     }
 
-    /// Looks at what has come so far.
+    /// Reads the received bytes.
     ///
-    /// - Returns: the number of bytes that belong to the answer, nil while it is not complete.
-    /// - Throws: `.handshake` when the server is no WebSocket server.
+    /// - Returns: The length of the answer, or nil if it is incomplete.
+    /// - Throws: `.handshake` if the server is not a WebSocket server.
     func check(_ bytes: [UInt8]) throws(NetworkError) -> Int? {
-        // First, so that the pieces in which it comes make no difference; and somebody who greets with anything
-        // else will not answer at all.
+        // Checked first, so that the size of the pieces does not matter. A server with another greeting will never
+        // answer.
         let beginning = Array("HTTP/1.1 101".utf8)
         let common = min(bytes.count, beginning.count)
         guard bytes.prefix(common).elementsEqual(beginning.prefix(common)) else { throw Self.refusal }
@@ -56,7 +55,7 @@ struct WebSocketHandshake {
     }
 
     private static let refusal = NetworkError(
-        .handshake, "What listens there is no WebSocket server.")
+        .handshake, "The server at this address is not a WebSocket server.")
 
     private static func endOfHeader(_ bytes: [UInt8]) -> Int? {
         let mark = Array("\r\n\r\n".utf8)
@@ -67,7 +66,7 @@ struct WebSocketHandshake {
         return nil
     }
 
-    /// What the server must answer to the key.
+    /// Returns the server's answer to the key.
     private var acceptance: String {
         let input = Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
         var digest = [UInt8](repeating: 0, count: 20)

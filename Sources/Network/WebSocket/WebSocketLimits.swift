@@ -1,4 +1,4 @@
 enum WebSocketLimits {
-    /// Longest message in either direction, in bytes.
+    /// The maximum length of a message in either direction, in bytes.
     static let messageLength = 64 << 20
 }

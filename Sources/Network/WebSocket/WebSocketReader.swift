@@ -1,10 +1,10 @@
 import Base
 
-/// The incoming half of a client's WebSocket (RFC 6455, section 5): bytes in, messages out. A pure state
-/// machine; a peer that breaks the rules or the limit ends it with an error.
+/// The incoming half of a client's WebSocket (RFC 6455, section 5): bytes in, messages out. A pure state machine. A
+/// violation of the rules or of the limit ends it with an error.
 struct WebSocketReader {
     enum Message: Equatable {
-        /// Text or binary: the whole message, its fragments joined.
+        /// Text or binary: the whole message.
         case data([UInt8])
         case ping([UInt8])
         case pong
@@ -20,10 +20,10 @@ struct WebSocketReader {
         static let pong: UInt8 = 10
     }
 
-    /// Longest message in bytes.
+    /// The maximum length of a message in bytes.
     private let limit: Int
     private var header: [UInt8] = []
-    /// Payload bytes of the current frame that are still to come; nil while its header comes.
+    /// The missing payload bytes of the current frame, or nil while its header is incomplete.
     private var remaining: Int?
     private var opcode: UInt8 = 0
     private var isFinal = false
@@ -33,7 +33,7 @@ struct WebSocketReader {
 
     init(limit: Int) { self.limit = limit }
 
-    /// Takes the next bytes, in pieces of any size.
+    /// Reads the next bytes, in pieces of any size.
     mutating func read(
         _ bytes: UnsafeRawBufferPointer, received: (Message) -> Void
     ) throws(NetworkError) {
@@ -57,7 +57,7 @@ struct WebSocketReader {
         }
     }
 
-    /// The length in the header, or nil while the header is not complete.
+    /// Returns the length in the header, or nil if the header is incomplete.
     private func payloadLength() throws(NetworkError) -> UInt64? {
         guard header.count >= 2 else { return nil }
         guard header[1] & 0x80 == 0 else { throw Self.violation("a masked frame from a server") }
@@ -110,13 +110,13 @@ struct WebSocketReader {
     }
 }
 
-/// The outgoing half: frames of a client, masked as the protocol demands.
+/// The outgoing half: frames of a client, masked as the protocol requires.
 enum WebSocketFrame {
     static let text: UInt8 = 1
     static let close: UInt8 = 8
     static let pong: UInt8 = 10
 
-    /// One final frame. `mask` is fresh random for every frame, four bytes.
+    /// Returns one final frame. `mask` is four fresh random bytes.
     static func masked(_ opcode: UInt8, _ payload: [UInt8], mask: [UInt8]) -> [UInt8] {
         precondition(mask.count == 4, "a mask has four bytes")
         var frame: [UInt8] = [0x80 | opcode]

@@ -1,7 +1,7 @@
 import Base
 import Posix
 
-/// What the connection's thread shares with those who send.
+/// The state shared between the connection's thread and senders.
 final class WebSocketState: Sendable {
     private struct State {
         var messages: [[UInt8]] = []
@@ -14,7 +14,7 @@ final class WebSocketState: Sendable {
     private let state = Lock(State())
     private let limit: Int
 
-    /// - Parameter limit: bytes that may wait to be taken.
+    /// - Parameter limit: The maximum number of waiting bytes.
     init(_ wakeUp: WakeUp, limit: Int = WebSocketLimits.messageLength) {
         self.wakeUp = wakeUp
         self.limit = limit
@@ -44,7 +44,7 @@ final class WebSocketState: Sendable {
 
     func end() { state.withLock { $0.hasEnded = true } }
 
-    /// To be called when what was taken before has left, so that no more than the limit waits behind it; and at the end.
+    /// Call when the taken messages have left, so that no more than the limit waits behind them; and at the end.
     func take() -> (messages: [[UInt8]], isClosing: Bool) {
         state.withLock { state in
             defer {
