@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import Glibc
 
-/// Files of added links: fetched by who reads them, chunk by chunk, and kept here when they are whole.
+/// Files of added links: readers fetch their chunks, and complete files stay here.
 final class LinkClaims: Sendable {
     private let core: any ChatCore
     private let store: LinkStore
@@ -49,11 +49,11 @@ final class LinkClaims: Sendable {
         do throws(ChatError) {
             row = try await self.row(file)
         } catch {
-            await blocking.attempt("remove a file that nobody wants") { _ = unlink(staged.path) }
+            await blocking.attempt("remove an unwanted file") { _ = unlink(staged.path) }
             throw error
         }
         return try await blocking.run { [store] in
-            // Whatever comes of it: the caller may stage it once more.
+            // Moved in any case: the caller may stage it again.
             defer { unlink(staged.path) }
             let name = try store.folder.keep(staged, size: row.size)
             do {
@@ -77,7 +77,7 @@ final class LinkClaims: Sendable {
         claimed.withLock { _ = $0.remove(file) }
         guard let problem, problem.isFinal else { return }
         let id = file.rawValue - FileID.firstOfLinks.rawValue
-        await blocking.attempt("note why the file of a link cannot be had") { [store] in
+        await blocking.attempt("note why the file of a link is unavailable") { [store] in
             guard try store.isUsed else { return }
             try store.commit { change in
                 guard try change.table.setStatus(.lost, of: id, from: [.offered], problem: problem) else {
@@ -88,8 +88,8 @@ final class LinkClaims: Sendable {
         }
     }
 
-    /// An added link leads to the file once more, for as long as the relays have it; the damaged copy stays until then.
-    /// Of an upload there is no other copy.
+    /// Offers the file of an added link again, for as long as relays have it; the damaged copy stays until then. An
+    /// upload has no other copy.
     func giveUpCopy(
         of file: FileID, at location: FileSourceLocation
     ) async throws(ChatError) -> GivenUpCopy {
@@ -98,7 +98,7 @@ final class LinkClaims: Sendable {
         let offered = try await blocking.run { [store] in
             try store.commit { change -> LinkRow? in
                 guard let row = try change.table.row(given.id) else { return nil }
-                // Another copy has come meanwhile, or somebody else has said it.
+                // Another copy arrived meanwhile, or another caller reported it.
                 guard row.status == .stored, store.location(of: row) == location else {
                     return row.status == .stored || row.status == .offered ? row : nil
                 }

@@ -2,15 +2,14 @@ import Base
 import ChatCore
 import FoundationEssentials
 
-/// What a link of ChatFS says of its file beside the description, in the field that is left to applications (`data`):
-/// with it a placeholder has its name and size before a byte is fetched. What strangers wrote there is checked by
-/// `init(_:)`, and the size once more when the file comes.
+/// The name and size in a link's application field (`data`), so that a placeholder has them before any download.
+/// `init(_:)` checks a stranger's values, and the size is checked again when the file arrives.
 public struct LinkFacts: Hashable, Sendable {
-    /// Made safe.
+    /// A safe name.
     public var name: String?
     /// Bytes of plaintext.
     public var size: UInt64?
-    /// When relays drop it.
+    /// When relays delete it.
     public var expires: Timestamp?
 
     init() {}
@@ -30,7 +29,7 @@ public struct LinkFacts: Hashable, Sendable {
     private static let longest = 4096
     private static let latest: Int64 = 1 << 40
 
-    /// From the field of a link; what makes no sense in it is left out.
+    /// Reads the field of a link and ignores invalid values.
     public init(_ data: String?) {
         guard let data, data.utf8.count <= Self.longest,
             let fields = try? JSONDecoder().decode(Fields.self, from: Data(data.utf8))
@@ -40,7 +39,7 @@ public struct LinkFacts: Hashable, Sendable {
         expires = fields.expires.flatMap { 1..<Self.latest ~= $0 ? Timestamp(seconds: $0) : nil }
     }
 
-    /// The field of a link.
+    /// Returns the field of a link.
     public var text: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

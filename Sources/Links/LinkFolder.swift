@@ -6,27 +6,27 @@ import Posix
 
 /// The CryptoFiles of the folder of links, under random names. All calls block.
 struct LinkFolder: Sendable {
-    /// Absolute. Beside the core's staging folder, so that what was staged is moved and not copied.
+    /// Absolute. Next to the core's staging folder, so that staged files are moved and not copied.
     let path: String
 
-    /// Where that of a profile is.
+    /// The path for a profile.
     static func path(in stagingFolder: String, of profile: Profile) -> String {
         stagingFolder + "/links-\(profile.id)"
     }
 
-    /// Opened, and made when it is missing.
+    /// Opens the folder, and creates it if missing.
     private func opened() throws(SystemError) -> OpenFile {
         let parent = try OpenFile(path.parentPath, flags: O_RDONLY | O_DIRECTORY)
         return try PrivateFolder.folder(path.lastPathName ?? path, in: parent)
     }
 
-    /// Gives a staged CryptoFile a lasting second name, durably. The first is removed by the caller once the row is
-    /// committed.
-    /// - Throws: `.file(.damaged)` for what is no CryptoFile of `size` bytes of plaintext.
+    /// Gives a staged CryptoFile a lasting second name, durably. The caller removes the first one after committing the
+    /// row.
+    /// - Throws: `.file(.damaged)` for a file that is not a CryptoFile of `size` bytes of plaintext.
     func keep(_ staged: FileSourceLocation, size: UInt64) throws -> String {
         let length = try OpenFile.regular(staged.path, flags: O_NOFOLLOW)?.size()
         guard staged.arguments != nil, let length, length >= 16, length - 16 == size else {
-            throw ChatError(.file(.damaged), "The file to keep does not have the length it should have.")
+            throw ChatError(.file(.damaged), "The staged file has a wrong length.")
         }
         let (folder, name) = (try opened(), Self.freshName())
         try check("keep a file") { linkat(AT_FDCWD, staged.path, folder.descriptor, name, 0) }
@@ -58,8 +58,8 @@ struct LinkFolder: Sendable {
         return (name, arguments)
     }
 
-    /// A plain copy for a core that uploads nothing else, under the name that its recipients find in it. It is there for
-    /// as long as the upload takes. Answers its path.
+    /// Writes a plain copy for a core that uploads only plain files, under the name for its recipients. It exists for
+    /// the duration of the upload. Returns its path.
     func makePlain(_ id: Int64, named name: String, of source: FileSourceLocation) throws -> String {
         guard let arguments = source.arguments else {
             throw ChatError(.invalidCommand, "The file to upload is not encrypted.")
@@ -74,16 +74,16 @@ struct LinkFolder: Sendable {
     func removePlain(_ id: Int64) {
         let place = "\(path)/\(Self.plainName(id))"
         if let inner = try? OpenFile(place, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) {
-            // Left for the next start where it cannot be.
+            // If this fails, the next start removes it.
             try? PrivateFolder.removeContents(of: inner, keeping: [])
         }
         rmdir(place)
     }
 
-    /// Who has it open keeps reading it.
+    /// Open descriptors still read it.
     func remove(_ name: String) { unlink(path + "/" + name) }
 
-    /// What a crash left that no row names, plain copies included.
+    /// Removes files that no row names, plain copies included.
     func sweep(keeping names: Set<String>) throws {
         guard access(path, F_OK) == 0 else { return }
         for name in try PrivateFolder.names(in: opened()) where !names.contains(name) {
@@ -95,7 +95,7 @@ struct LinkFolder: Sendable {
         }
     }
 
-    /// Whether something in the folder is a plain copy for an upload, and no CryptoFile.
+    /// Returns whether an entry of the folder is a plain copy for an upload.
     static func isPlainCopy(_ name: String) -> Bool { name.hasPrefix("plain-") }
 
     private static func plainName(_ id: Int64) -> String { "plain-\(id)" }

@@ -4,20 +4,20 @@ import Glibc
 import Posix
 import Store
 
-/// What rows and disk have of the folder of links of a profile, for who compares both: also while another process has
-/// it. All calls block.
+/// Lists rows and files of a profile's folder of links for comparison, also while another process uses it. All calls
+/// block.
 public struct LinkInventory: Sendable {
-    /// Every entry that has a file here, or should have one.
+    /// The entries that have or should have a local file.
     public let items: [ChatItem]
-    /// Files in the folder that no row names, by their names there.
+    /// The files that no row names.
     public let strays: [String]
     /// The folder of the CryptoFiles. Absolute.
     public let folder: String
 
     /// - Parameters:
-    ///   - path: of the database; where there is none nothing is made.
-    ///   - key: with which it is encrypted; nil: not.
-    ///   - stagingFolder: of the core beneath.
+    ///   - path: The path of the database. Nothing is created if it is missing.
+    ///   - key: Its key, or nil for a plain database.
+    ///   - stagingFolder: The staging folder of the core.
     /// - Throws: `StoreError`, `SystemError`.
     public init(path: String, key: SecretBytes? = nil, stagingFolder: String, profile: Profile) throws {
         let folder = LinkFolder.path(in: stagingFolder, of: profile)
@@ -26,7 +26,7 @@ public struct LinkInventory: Sendable {
             (items, strays) = ([], [])
             return
         }
-        // The folder first: what is kept meanwhile has its name before its row.
+        // Read the folder first: a file gets its name before its row.
         let names = try PrivateFolder.names(at: folder)
         let database = try Database(path: path, migrations: LinkTable.migrations, key: key)
         defer { database.close() }

@@ -2,12 +2,12 @@ import ChatCore
 import CoreServices
 import XFTP
 
-/// Notes in its row what came of an upload, and tells of it. All of these do nothing where the row says by then that
-/// the upload is not wanted any more.
+/// Stores the outcomes of uploads in their rows and reports them. Does nothing if the row says that the upload is
+/// unwanted by then.
 struct LinkOutcomes: Sendable {
     let store: LinkStore
 
-    /// The link is there: it is kept, with the shortcut that shows it.
+    /// Stores the link and its shortcut.
     func complete(_ id: Int64, _ link: String) async throws(ChatError) {
         let row = try await blocking.run { [store] in try store.read(or: nil) { try $0.row(id) } }
         guard let row, row.status == .uploading else { return }
@@ -36,11 +36,11 @@ struct LinkOutcomes: Sendable {
         do throws(XFTPError) {
             return try await FileLink.parse(link)
         } catch {
-            throw ChatError(.internalError, "The core gave a link that makes no sense.", cause: error)
+            throw ChatError(.internalError, "The core returned an invalid link.", cause: error)
         }
     }
 
-    /// There will be no link.
+    /// The upload failed permanently.
     func fail(_ id: Int64, _ problem: FileProblem) async {
         await blocking.attempt("note why there is no link") { [store] in
             try store.commit { change in
@@ -52,7 +52,7 @@ struct LinkOutcomes: Sendable {
         }
     }
 
-    /// It waits, and is tried again.
+    /// The upload waits for a retry.
     func warn(_ id: Int64, _ problem: FileProblem) async {
         await blocking.attempt("note why a link waits") { [store] in
             try store.commit { change in
@@ -64,13 +64,13 @@ struct LinkOutcomes: Sendable {
     }
 
     func tellProgress(_ id: Int64, _ done: UInt64, _ total: UInt64) async {
-        await blocking.attempt("tell how far a link is") { [store] in
+        await blocking.attempt("report the progress of a link") { [store] in
             guard let row = try store.read(or: nil, { try $0.row(id) }), row.status == .uploading else {
                 return
             }
             let isFirst = store.setProgress(id, (done, total))
             if isFirst || row.problem != nil {
-                // It goes on: what was wrong is over.
+                // The upload continues, so its problem is over.
                 let isWanted = try store.commit { change in
                     guard try change.table.setStatus(.uploading, of: id, from: [.uploading]) else {
                         return false
@@ -85,11 +85,11 @@ struct LinkOutcomes: Sendable {
         }
     }
 
-    /// It is at its end on the relays too.
+    /// The upload is deleted on the relays too.
     func takenBack(_ row: LinkRow) async throws(ChatError) {
         try await blocking.run { [store] in
             try store.commit { change in
-                // One that was only cancelled may have been removed while the relays were told.
+                // The entry may have been removed while the relays were contacted for its cancellation.
                 let now = try change.table.row(row.id)?.status
                 if row.status == .removed || now == .removed {
                     change.abandon(row.storedName)

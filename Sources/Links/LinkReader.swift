@@ -5,12 +5,12 @@ import Cryptography
 import Posix
 import XFTP
 
-/// Finds out what a link leads to. What it does not say is fetched from its relays, which the user's command permits:
-/// the description that it leads to, and the first chunk for the name and the size in the file's header.
+/// Reads the description of a link. Missing facts come from its relays, with the permission of the user's command: the
+/// description behind it, and the first chunk for name and size in the file's header.
 struct LinkReader: Sendable {
     let core: any ChatCore
     let client: XFTPClient
-    /// Lets files be received from relays. Blocks.
+    /// Permits receiving from relays. Blocks.
     let approve: @Sendable ([RelayAddress]) throws -> Void
 
     private static let timeout = Duration.seconds(45)
@@ -19,12 +19,13 @@ struct LinkReader: Sendable {
         try await mapped { () async throws(XFTPError) in try await FileLink.parse(text) }
     }
 
-    /// The same for both forms of one link.
+    /// Equal for both forms of one link.
     static func digest(of link: FileLink) -> [UInt8] { SHA256.hash(Array(link.fileDescription.text.utf8)) }
 
     /// - Parameters:
-    ///   - name: instead of that of the sender.
-    ///   - approving: relays outside of the own network are approved before they are asked, and those of the file.
+    ///   - name: A name in place of the sender's.
+    ///   - approving: Whether relays outside the own network are approved, those of the link before they are contacted,
+    ///     and those of the file.
     func read(
         _ link: FileLink, named name: String?, approving: Bool
     ) async throws(ChatError) -> LinkTable.Addition {
@@ -48,14 +49,14 @@ struct LinkReader: Sendable {
         }
         let (described, found) = try outcome.get()
         guard let size = found.size, let original = found.name else {
-            throw ChatError(.file(.damaged), "The link leads to a file without name and size.")
+            throw ChatError(.file(.damaged), "The link's file has neither name nor size.")
         }
         guard size <= FilePolicy.standaloneLimit else {
             throw ChatError(
                 .tooLarge, "The file is larger than \(ByteCount.rounded(FilePolicy.standaloneLimit)).")
         }
         guard ChunkPlan.fits(streamSize: described.size, content: size) else {
-            throw ChatError(.file(.damaged), "The link says another size than its file can have.")
+            throw ChatError(.file(.damaged), "The size in the link is impossible for its file.")
         }
         let direct = described.text
         return LinkTable.Addition(
@@ -77,7 +78,7 @@ struct LinkReader: Sendable {
             try await FileDownload.followRedirect(description, client: client)
         }
         guard found.party == .recipient else {
-            throw ChatError(.file(.damaged), "The link leads to something that is no file of its recipient.")
+            throw ChatError(.file(.damaged), "The link does not lead to a file for its recipient.")
         }
         if approving { try await allow(found.relays) }
         return found
@@ -100,7 +101,7 @@ struct LinkReader: Sendable {
         return facts
     }
 
-    /// Relays are asked only when the user has configured or approved them, be it by this command.
+    /// Contacts relays only if the user configured or approved them, perhaps by this command.
     private func permit(_ description: FileDescription, approving: Bool) async throws(ChatError) {
         if approving { try await allow(description.relays) }
         var direct = description
@@ -108,8 +109,8 @@ struct LinkReader: Sendable {
         try await core.checkRelays(of: direct.text)
     }
 
-    /// Approves the relays that a link names. One inside the own network is approved by its address alone (`chatfs
-    /// approve`): who wrote the link chose it, and the user need not have seen it.
+    /// Approves the relays of a link. A relay inside the own network needs an approval by its address (`chatfs
+    /// approve`): the link's author chose it, and the user may not have seen it.
     private func allow(_ relays: [RelayAddress]) async throws(ChatError) {
         let outside = relays.filter { !$0.leadsIntoOwnNetwork }
         guard !outside.isEmpty else { return }

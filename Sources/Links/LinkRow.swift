@@ -2,52 +2,52 @@ import Base
 import ChatCore
 import Store
 
-/// What an entry in the folder of links is.
+/// The kind of an entry in the folder of links.
 enum LinkKind: String, SQLBindable, CaseIterable {
-    /// Copied in, and uploaded for a link.
+    /// A file of the user, uploaded for a link.
     case upload
-    /// A link of somebody else was added.
+    /// An added link of another person.
     case added
-    /// The small file beside an upload that holds its link.
+    /// The small file next to an upload that holds its link.
     case shortcut
 }
 
 enum LinkStatus: String, SQLBindable, CaseIterable {
-    /// An upload that is on its way, or waits for its next try.
+    /// Being uploaded, or waiting for a retry.
     case uploading
     case uploaded
-    /// Taken back; the file stays here.
+    /// Revoked; the file stays here.
     case cancelled
     case failed
-    /// Taken back and gone for the user; the row stays until the relays were told.
+    /// Removed by the user; the row stays until the relays deleted the upload.
     case removed
-    /// An added link whose file is not here.
+    /// An added link without a local file.
     case offered
-    /// The file is here.
+    /// The file is local.
     case stored
-    /// An added link whose file cannot be had any more.
+    /// An added link whose file is unavailable.
     case lost
 }
 
-/// One entry as its row has it. `link` and `description` are secrets.
+/// The row of an entry. `link` and `description` are secrets.
 struct LinkRow: Sendable {
     var id: Int64
     var kind: LinkKind
-    /// Of a shortcut: whose link it holds.
+    /// For a shortcut: the row of its upload.
     var main: Int64?
     var name: String
     var size: UInt64
     var status: LinkStatus
     var problem: FileProblem?
-    /// Its CryptoFile, by its name in the folder.
+    /// The name of its CryptoFile in the folder.
     var storedName: String?
     var arguments: FileArguments?
-    /// The number of its transfer at the core.
+    /// The number of its transfer in the core.
     var upload: FileID?
     /// Whether the core was asked to upload it.
     var hasBegun: Bool
     var link: String?
-    /// Of an added link: the description of the file itself.
+    /// For an added link: the description of the file itself.
     var description: String?
     var caption: String
     var created: Timestamp
@@ -85,11 +85,11 @@ struct LinkRow: Sendable {
         expires = row.timestampOrNil("expires")
     }
 
-    /// The entry as a mount shows it.
+    /// Returns the entry as a mount shows it.
     /// - Parameters:
-    ///   - owner: who has the profile.
-    ///   - folder: where the CryptoFiles lie.
-    ///   - progress: of a running upload, in bytes.
+    ///   - owner: The name of the profile.
+    ///   - folder: The folder of the CryptoFiles.
+    ///   - progress: The uploaded bytes of a running upload.
     func item(of owner: String, folder: String, progress: (done: UInt64, total: UInt64)?) -> ChatItem {
         let source =
             status == .offered || status == .lost
@@ -104,7 +104,7 @@ struct LinkRow: Sendable {
                 expires: status == .uploading ? nil : expires, link: status == .cancelled ? nil : shownLink))
     }
 
-    /// Nothing longer fits into an extended attribute, and each is in memory for as long as its folder is.
+    /// The limit of an extended attribute. Each value is in memory as long as its folder is.
     private var shownLink: String? { link.flatMap { $0.utf8.count <= 65_536 ? $0 : nil } }
 
     private func fileStatus(_ progress: (done: UInt64, total: UInt64)?) -> FileStatus {
@@ -118,7 +118,7 @@ struct LinkRow: Sendable {
         case .failed: return .sndError(problem ?? FileProblem(.other, "The upload failed."))
         case .offered: return .rcvInvitation(described: true)
         case .stored: return .rcvComplete
-        case .lost: return .rcvError(problem ?? FileProblem(.expired, "The file cannot be had any more."))
+        case .lost: return .rcvError(problem ?? FileProblem(.expired, "The file is no longer available."))
         }
     }
 }

@@ -2,11 +2,11 @@ import Base
 import ChatCore
 import Glibc
 
-/// What users do in the folder of links. All calls block.
+/// The user's operations in the folder of links. All calls block.
 extension LinkStore {
     private static let noSuchItem = ChatError(.noSuchItem, "There is no such link.")
 
-    /// Takes a file in that is to be uploaded; the same message once more finds the row that is there.
+    /// Adds a file to upload. The same message again returns the existing row.
     func add(_ message: ComposedMessage) throws -> LinkRow {
         try open()
         if let known = try read(or: nil, { try $0.row(sentAs: message.id) }) {
@@ -28,7 +28,7 @@ extension LinkStore {
         }
     }
 
-    /// Adds the file of a link, in the place of one that was lost.
+    /// Adds the file of a link, replacing one that was lost.
     func add(_ addition: LinkTable.Addition) throws -> LinkRow {
         try commit { change in
             if let known = try change.table.row(ofLink: addition.digest) {
@@ -42,7 +42,7 @@ extension LinkStore {
         }
     }
 
-    /// Removes entries, all or none. Answers those of whose upload the relays must be told.
+    /// Removes entries, all or none. Returns those whose uploads the relays must delete.
     func remove(_ ids: [Int64]) throws -> [Int64] {
         guard try isUsed else { throw Self.noSuchItem }
         return try commit { change in
@@ -64,7 +64,7 @@ extension LinkStore {
         }
     }
 
-    /// Takes an upload back; its entry stays.
+    /// Revokes an upload; its entry stays.
     func cancel(_ id: Int64) throws {
         guard try isUsed else { throw ChatError(.noSuchFile, "There is no such file.") }
         try commit { change in
@@ -73,7 +73,7 @@ extension LinkStore {
             }
             guard row.kind == .upload,
                 try change.table.setStatus(.cancelled, of: id, from: [.uploading, .uploaded, .failed])
-            else { throw ChatError(.invalidCommand, "Nothing of the file is on its way.") }
+            else { throw ChatError(.invalidCommand, "The file is not being uploaded.") }
             try removeShortcuts(of: id, change)
             try change.tell({ .chatItemUpdated($0) }, of: id)
         }

@@ -7,11 +7,10 @@ import Posix
 import Store
 
 let log = Log("links")
-/// What blocks here: a small database, and the files of links.
+/// The pool for blocking work: a small database, and the files of links.
 let blocking = BlockingWork(ThreadPool.shared, log)
 
-/// What a profile has in its folder of links. Who never used it has no database of it, and nothing is opened. All calls
-/// block.
+/// The folder of links of one profile. A profile without links has no database, and none is opened. All calls block.
 final class LinkStore: Sendable {
     let folder: LinkFolder
     let events = EventHub()
@@ -19,15 +18,15 @@ final class LinkStore: Sendable {
     private let path: String
     private let key: SecretBytes?
     private let owner: String
-    /// One opening after the other.
+    /// Serialises opening.
     private let opening = BlockingMutex(rank: .linkStore)
     private let opened = Lock<Database?>(nil)
     private let progress = Lock<[Int64: (done: UInt64, total: UInt64)]>([:])
 
     /// - Parameters:
-    ///   - path: of the database.
-    ///   - key: with which it is encrypted; nil: not.
-    ///   - owner: display name of who has the profile.
+    ///   - path: The path of the database.
+    ///   - key: Its key, or nil for a plain database.
+    ///   - owner: The display name of the profile.
     init(
         path: String, key: SecretBytes?, folder: LinkFolder, owner: String, clock: any WallClock
     ) {
@@ -38,7 +37,7 @@ final class LinkStore: Sendable {
         self.clock = clock
     }
 
-    /// Whether there is anything to look at.
+    /// Whether there are links.
     var isUsed: Bool {
         get throws(SystemError) {
             if access(path, F_OK) == 0 { return true }
@@ -47,8 +46,7 @@ final class LinkStore: Sendable {
         }
     }
 
-    /// Approximate time of the last change; if links were never used, that of the profile's folder. At most two system
-    /// calls.
+    /// Approximate time of the last change, or of the profile's folder without links. At most two system calls.
     var changed: Timestamp {
         var status = stat()
         guard stat(path, &status) == 0 || stat(path.parentPath, &status) == 0 else { return clock.now() }
@@ -60,8 +58,8 @@ final class LinkStore: Sendable {
         opened.withLock { $0 }?.close()
     }
 
-    /// Opens the database, which is made where there is none. To be called before a file is kept that no row names yet:
-    /// opening sweeps such files.
+    /// Opens the database, and creates it if missing. Call before keeping a file that no row names yet, because opening
+    /// removes such files.
     func open() throws { _ = try database() }
 
     private func database() throws -> Database {
@@ -77,18 +75,18 @@ final class LinkStore: Sendable {
 
     private func sweep(_ database: Database) throws {
         let names = try database.read { try LinkTable($0).storedNames() }
-        // A row that a killed process was committing could come back with a power cut.
+        // After a power cut, a row of a killed process could reappear.
         try database.commitOverUnfinished()
         try folder.sweep(keeping: names)
     }
 
-    /// Reads from one snapshot; `nothing` while there is no database.
+    /// Reads one snapshot, or returns `nothing` without a database.
     func read<Result>(or nothing: Result, _ body: (LinkTable) throws -> Result) throws -> Result {
         guard try isUsed else { return nothing }
         return try database().read { try body(LinkTable($0)) }
     }
 
-    /// A change under way.
+    /// A change in a transaction.
     final class Change {
         let table: LinkTable
         fileprivate(set) var events: [ChatEvent] = []
@@ -100,13 +98,13 @@ final class LinkStore: Sendable {
             self.item = item
         }
 
-        /// For the listeners of this process, after the commit.
+        /// Events for this process, after the commit.
         func tell(_ event: ChatEvent) { events.append(event) }
-        /// The item as it is now.
+        /// Returns the current item.
         func tell(_ event: (ChatItem) -> ChatEvent, of id: Int64) throws {
             if let row = try table.row(id) { events.append(event(item(row))) }
         }
-        /// No row names this file any more.
+        /// Notes a file that no row names any more.
         func abandon(_ storedName: String?) { if let storedName { abandoned.append(storedName) } }
     }
 
@@ -126,12 +124,12 @@ final class LinkStore: Sendable {
         }
     }
 
-    /// As a mount shows it.
+    /// Returns the item as mounts show it.
     func item(_ row: LinkRow) -> ChatItem {
         row.item(of: owner, folder: folder.path, progress: progress.withLock { $0[row.id] })
     }
 
-    /// Of a running upload; nil when it has ended. True when it is the first of it.
+    /// Sets the progress of a running upload, or nil at its end. Returns true for the first one.
     @discardableResult
     func setProgress(_ id: Int64, _ value: (done: UInt64, total: UInt64)?) -> Bool {
         progress.withLock { progress in
@@ -140,7 +138,7 @@ final class LinkStore: Sendable {
         }
     }
 
-    /// The file of a row.
+    /// Returns the file of a row.
     func location(of row: LinkRow) -> FileSourceLocation? {
         row.storedName.map { FileSourceLocation(path: folder.path + "/" + $0, arguments: row.arguments) }
     }

@@ -40,13 +40,13 @@ struct LinkTable {
 
     init(_ connection: Connection) { self.connection = connection }
 
-    // MARK: - Looking
+    // MARK: - Reading
 
     func row(_ id: Int64) throws -> LinkRow? {
         try connection.first("SELECT \(LinkRow.columns) FROM link WHERE id = ?", id) { try LinkRow($0) }
     }
 
-    /// Newest first, without what the user has removed.
+    /// Newest first, without removed entries.
     func rows(before: Int64?, count: Int) throws -> [LinkRow] {
         try connection.query(
             """
@@ -138,7 +138,7 @@ struct LinkTable {
         return connection.lastInsertedID
     }
 
-    /// Sets the status, with its problem or none, of a row that has one of `expected`. False when it has not.
+    /// Sets the status and problem of a row with an `expected` status. Returns false for other rows.
     func setStatus(
         _ status: LinkStatus, of id: Int64, from expected: [LinkStatus], problem: FileProblem? = nil
     ) throws -> Bool {
@@ -148,7 +148,7 @@ struct LinkTable {
             status, problem?.kind.rawValue, problem?.sentence, id) > 0
     }
 
-    /// The core is about to be asked to upload it; or was, and this is its number.
+    /// Notes that the core is about to be asked to upload it, or the number of its upload.
     func noteBegun(_ id: Int64, upload: FileID?, expires: Timestamp?) throws {
         try connection.execute(
             """
@@ -157,7 +157,7 @@ struct LinkTable {
             """, upload?.rawValue, expires, id)
     }
 
-    /// The relays have nothing of it any more.
+    /// Notes that the relays have nothing of it any more.
     func noteEnded(_ id: Int64) throws {
         try connection.execute(
             "UPDATE link SET has_begun = 0, upload = NULL, link = NULL, expires = NULL WHERE id = ?", id)

@@ -1,8 +1,7 @@
 import Base
 import ChatCore
 
-/// Which transfers of the core belong to which rows. What is told of one whose number is not known yet, because it is
-/// just being begun, is kept until it is.
+/// Maps transfers of the core to rows. Keeps events of a transfer that is just being started until its number is known.
 final class LinkTransfers: Sendable {
     private struct State {
         var rows: [FileID: Int64] = [:]
@@ -19,10 +18,10 @@ final class LinkTransfers: Sendable {
 
     func contains(_ file: FileID, of row: Int64) -> Bool { state.withLock { $0.rows[file] == row } }
 
-    /// One is being begun: `began` or `failedToBegin` follows.
+    /// A transfer is being started: `began` or `failedToBegin` follows.
     func begin() { state.withLock { $0.beginning += 1 } }
 
-    /// - Returns: what was told of it meanwhile.
+    /// - Returns: The events received meanwhile.
     func began(_ file: FileID, of row: Int64) -> [ChatEvent] {
         state.withLock { state in
             state.rows[file] = row
@@ -34,10 +33,10 @@ final class LinkTransfers: Sendable {
 
     func failedToBegin() { state.withLock { $0.endBeginning() } }
 
-    /// It was taken back.
+    /// The transfer was revoked.
     func remove(_ file: FileID) { state.withLock { _ = $0.rows.removeValue(forKey: file) } }
 
-    /// The row that something is told of; nil where it is of no row, or of one that is not known yet.
+    /// Returns the row of an event, or nil for foreign transfers and those with an unknown number.
     func row(of event: ChatEvent) -> Int64? {
         guard let file = event.standaloneFile else { return nil }
         return state.withLock { state in
@@ -49,7 +48,7 @@ final class LinkTransfers: Sendable {
 }
 
 extension ChatEvent {
-    /// Of a transfer without a chat that is uploaded.
+    /// Whether the event is about an upload without a chat.
     fileprivate var standaloneFile: FileID? {
         switch self {
         case .standaloneFileProgress(let file, _, _), .standaloneFileWarning(let file, _),

@@ -4,14 +4,14 @@ import CoreServices
 import Posix
 import XFTP
 
-/// Has the core upload what was copied into the folder of links, follows it to its link, and has taken back what is
-/// removed. A row says at every moment what is to be done, so a process that dies goes on where it was: the core is
-/// asked by the path of the stored file, which is the mark by which it knows the upload again.
+/// Uploads the files copied into the folder of links, stores their links, and revokes removed uploads. Each row states
+/// the remaining work, so a new process continues after a crash. The core recognises an upload by the path of the
+/// stored file.
 final class LinkUploads: Sendable {
     private struct State {
-        /// Rows that a task works on.
+        /// The rows with a running task.
         var underWay: [Int64: Task<Void, Never>] = [:]
-        /// Of those: what their rows say may have changed since.
+        /// Those whose rows may have changed since.
         var changed: Set<Int64> = []
         var following: Task<Void, Never>?
         var isClosed = false
@@ -24,7 +24,7 @@ final class LinkUploads: Sendable {
     private let state = Lock(State())
     private let retry: RetryPolicy
 
-    /// Chunks of today's relays live that long (default of the official one).
+    /// The default lifetime of chunks on official relays.
     static let relayExpiry = Duration.seconds(48 * 3600)
 
     init(_ core: any ChatCore, _ store: LinkStore, retry: RetryPolicy) {
@@ -34,18 +34,18 @@ final class LinkUploads: Sendable {
         self.retry = retry
     }
 
-    /// Goes on with what an earlier process did not finish. Returns at once.
+    /// Continues the unfinished work of an earlier process. Returns at once.
     func resume() {
         Task {
             let rows = await blocking.attempt("look for unfinished links") { [store] in
                 try store.read(or: []) { try $0.rows([.uploading, .removed, .cancelled]) }
             }
-            // One that was taken back at the relays too is as it stays.
+            // An upload that was revoked on the relays stays as it is.
             for row in rows ?? [] where row.status != .cancelled || row.hasBegun { start(row.id) }
         }
     }
 
-    /// Ends all that goes on here; the rows stay.
+    /// Stops all work; the rows stay.
     func close() async {
         let (tasks, following) = state.withLock { state in
             state.isClosed = true
@@ -57,7 +57,7 @@ final class LinkUploads: Sendable {
         await following?.value
     }
 
-    /// Does what a row says, until nothing is left to do. Returns at once.
+    /// Performs the work of a row until none is left. Returns at once.
     func start(_ id: Int64) {
         follow()
         state.withLock { state in
@@ -72,7 +72,7 @@ final class LinkUploads: Sendable {
         }
     }
 
-    /// False when there is more to do.
+    /// Returns false if work remains.
     private func end(_ id: Int64) -> Bool {
         state.withLock { state in
             if state.changed.remove(id) != nil, !state.isClosed { return false }
@@ -95,7 +95,7 @@ final class LinkUploads: Sendable {
         }
     }
 
-    /// One try. True when nothing is left to do but to wait for the core.
+    /// Performs one attempt. Returns true if only the core has work left.
     private func step(_ id: Int64) async throws(ChatError) -> Bool {
         let row = try await blocking.run { [store] in try store.read(or: nil) { try $0.row(id) } }
         guard let row else { return true }
@@ -126,7 +126,7 @@ final class LinkUploads: Sendable {
         case .failed(let problem): await outcomes.fail(row.id, problem)
         case nil: break
         }
-        // Removed meanwhile: then it is to be taken back.
+        // Removed meanwhile, so it must be revoked.
         let now = try await blocking.run { [store] in try store.read(or: nil) { try $0.row(row.id) } }
         return now?.status != .removed && now?.status != .cancelled
     }
@@ -139,7 +139,7 @@ final class LinkUploads: Sendable {
         if core.uploadsCryptoFiles {
             file = try await core.uploadStandaloneFile(source, named: row.name)
         } else {
-            // What this core has of an earlier process has told its link to nobody.
+            // No one has the link of an earlier process's upload.
             if let earlier = row.upload { await forget(earlier) }
             let plain = try await blocking.run { [store] in
                 try store.folder.makePlain(row.id, named: row.name, of: source)
@@ -160,23 +160,23 @@ final class LinkUploads: Sendable {
         do throws(ChatError) {
             try await core.cancelStandaloneFile(file)
         } catch {
-            log.information("an earlier upload for a link was not taken back: \(error.sentence)")
+            log.information("upload of an earlier process not revoked: \(error.sentence)")
         }
     }
 
-    /// It is tried again.
+    /// It is retried.
     private func note(_ error: ChatError, of id: Int64) async {
-        log.information("a link waits: \(error.sentence)")
+        log.information("upload for a link waits: \(error.sentence)")
         await outcomes.warn(id, FileProblem(error.fileProblemKind, error.sentence))
     }
 
-    // MARK: - Taking back
+    // MARK: - Revoking
 
-    /// The core deletes what is on relays, and remembers that by itself from then on.
+    /// The core deletes the chunks on relays, and remembers to do so.
     private func takeBack(_ row: LinkRow) async throws(ChatError) -> Bool {
         var upload = row.upload
         if row.hasBegun, upload == nil, core.uploadsCryptoFiles, let source = store.location(of: row) {
-            // The process died before its number was noted.
+            // The process died before it noted the number.
             upload = try await core.uploadStandaloneFile(source, named: row.name)
         }
         if let upload {
@@ -191,11 +191,11 @@ final class LinkUploads: Sendable {
         return true
     }
 
-    // MARK: - What the core tells
+    // MARK: - Events of the core
 
     private func follow() {
         guard state.withLock({ $0.following == nil && !$0.isClosed }) else { return }
-        // Before the first transfer is begun, so that nothing of it is missed. Of two that listen at once, one goes.
+        // Subscribed before the first transfer, so that no event is missed. One of two concurrent subscriptions ends.
         let events = core.events()
         state.withLock { state in
             guard state.following == nil, !state.isClosed else { return }
@@ -216,7 +216,7 @@ final class LinkUploads: Sendable {
         case .sndStandaloneFileComplete(_, let links):
             do throws(ChatError) {
                 guard let link = links.first else {
-                    throw ChatError(.internalError, "The core gave no link to the file.")
+                    throw ChatError(.internalError, "The core returned no link to the file.")
                 }
                 try await outcomes.complete(id, link)
             } catch {
@@ -227,7 +227,7 @@ final class LinkUploads: Sendable {
         }
     }
 
-    /// The disk was full, say: the link is tried to be kept until it is.
+    /// Retried until it is stored, for example after a full disk.
     private func retryCompletion(_ id: Int64, _ link: String) {
         Task { [weak self, retry] in
             var tries = 1
@@ -237,7 +237,7 @@ final class LinkUploads: Sendable {
                 do throws(ChatError) {
                     return try await outcomes.complete(id, link)
                 } catch {
-                    log.information("a link could not be kept: \(error.sentence)")
+                    log.information("link not stored, retrying: \(error.sentence)")
                 }
             }
         }

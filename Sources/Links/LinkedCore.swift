@@ -4,11 +4,11 @@ import Cryptography
 import Posix
 import XFTP
 
-/// A core with one more chat, the folder of links. All else is passed on to the core beneath.
+/// Adds a chat, the folder of links, to a core, and passes all other calls on.
 ///
-/// What is sent into that chat is uploaded as a file without a chat; its item then has the link, and a second item beside
-/// it is a small file that holds it. What `addLink` adds is an item whose file is received as any other. So names,
-/// drafts, reading and the cache need to know nothing of links.
+/// Files sent into that chat are uploaded without a chat. Their items then have a link, and a second item is a small
+/// file that holds it. `addLink` adds an item whose file is received like any other. So names, drafts, reads and the
+/// cache need no knowledge of links.
 public final class LinkedCore: ChatCore {
     private let core: any ChatCore
     private let store: LinkStore
@@ -16,14 +16,14 @@ public final class LinkedCore: ChatCore {
     private let claims: LinkClaims
     private let reader: LinkReader
 
-    /// Goes on with what an earlier process did not finish.
+    /// Continues the unfinished work of an earlier process.
     ///
     /// - Parameters:
-    ///   - core: which does the uploads.
-    ///   - folder: the profile's own, for the database. Absolute.
-    ///   - key: with which that is encrypted; nil: not.
-    ///   - client: for descriptions that links lead to.
-    ///   - approve: lets files be received from relays. Blocks.
+    ///   - core: Performs the uploads.
+    ///   - folder: The profile's folder for the database. Absolute.
+    ///   - key: The key of the database, or nil for a plain one.
+    ///   - client: Fetches descriptions behind links.
+    ///   - approve: Permits receiving from relays. Blocks.
     public convenience init(
         _ core: any ChatCore, folder: String, key: SecretBytes? = nil, client: XFTPClient,
         approve: @escaping @Sendable ([RelayAddress]) throws -> Void
@@ -49,7 +49,7 @@ public final class LinkedCore: ChatCore {
         uploads.resume()
     }
 
-    /// To be called before the core beneath is shut down.
+    /// Call before the core beneath is shut down.
     public func close() async {
         await uploads.close()
         await blocking.attempt("close the links") { [store] in store.close() }
@@ -61,7 +61,7 @@ public final class LinkedCore: ChatCore {
     public var stagingFolder: String { core.stagingFolder }
     public var limits: ChatLimits { core.limits }
 
-    /// Those of the core and those of links; the order between files does not matter.
+    /// The files of the core and those of links. The order between them does not matter.
     public func events() -> AsyncStream<ChatEvent> {
         let (stream, continuation) = AsyncStream.makeStream(of: ChatEvent.self)
         let (beneath, own) = (core.events(), store.events.listen())
@@ -134,7 +134,7 @@ public final class LinkedCore: ChatCore {
         return try await core.unsettledItems() + own
     }
 
-    /// Links are kept by no rule: who adds one reads it when it is wanted.
+    /// Links have no retention rule: readers fetch their files on demand.
     public func receivableItems(
         after position: ExpiryPosition, count: Int
     ) async throws(ChatError) -> [ChatItem] {
@@ -155,7 +155,7 @@ public final class LinkedCore: ChatCore {
 
     public func send(_ text: ComposedText, to chat: ChatReference) async throws(ChatError) {
         guard chat != .links else {
-            throw ChatError(.sendingRefused, "Nobody reads what is written into the folder of links.")
+            throw ChatError(.sendingRefused, "The folder of links takes no texts, because it has no readers.")
         }
         try await core.send(text, to: chat)
     }
@@ -209,13 +209,13 @@ public final class LinkedCore: ChatCore {
         file.isOfLink ? try await claims.location(of: file) : try await core.location(of: file)
     }
 
-    /// - Throws: `.invalidCommand` for the file of a link; else as the core beneath.
+    /// - Throws: `.invalidCommand` for the file of a link; otherwise as the core beneath.
     public func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
         guard file.isOfLink else { return try await core.receiveFile(file, approvedRelays: approvedRelays) }
         throw try await refusalToReceive(file)
     }
 
-    /// - Throws: `.invalidCommand` for the file of a link; else as the core beneath.
+    /// - Throws: `.invalidCommand` for the file of a link; otherwise as the core beneath.
     public func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
         guard file.isOfLink else {
             return try await core.setFileToReceive(file, approvedRelays: approvedRelays)
@@ -224,9 +224,9 @@ public final class LinkedCore: ChatCore {
     }
 
     private func refusalToReceive(_ file: FileID) async throws(ChatError) -> ChatError {
-        // The other reason where there is no such file.
+        // The other error if there is no such file.
         _ = try await claims.location(of: file)
-        return ChatError(.invalidCommand, "The file of a link is received by who reads it.")
+        return ChatError(.invalidCommand, "Read the file of a link to receive it.")
     }
 
     public func relaysWereApproved() async { await core.relaysWereApproved() }
@@ -276,13 +276,13 @@ public final class LinkedCore: ChatCore {
         let known = try await blocking.run { [store] in
             try store.read(or: nil) { try $0.row(ofLink: digest) }
         }
-        // Once more, where what it led to could not be had the last time.
+        // Added again because its data was unavailable the last time.
         if let known, known.status != .lost { return store.item(known) }
         let addition = try await reader.read(parsed, named: name, approving: approvingRelays)
         return try await blocking.run { [store] in store.item(try store.add(addition)) }
     }
 
-    // MARK: - Files without a chat, and chats, as they are
+    // MARK: - Passed on
 
     public func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID {
         try await core.uploadStandaloneFile(path)
@@ -316,7 +316,7 @@ public final class LinkedCore: ChatCore {
         try await core.standaloneFileInfo(link)
     }
 
-    // The folder of links is a chat with nobody.
+    // The folder of links is a chat without another side.
 
     private static func refuse(_ chat: ChatReference) throws(ChatError) {
         guard chat != .links else {

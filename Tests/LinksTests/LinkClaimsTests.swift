@@ -6,7 +6,7 @@ import Testing
 
 @testable import Links
 
-@Suite("Files of added links: claimed once, kept whole, offered again when a copy is damaged")
+@Suite("Claims of files of added links")
 struct LinkClaimsTests {
     private let stage: LinkStage
     private let links: LinkedCore
@@ -35,7 +35,7 @@ struct LinkClaimsTests {
         }
     }
 
-    @Test("while one has a claim nobody else gets one; given back, or ended, the next one does")
+    @Test("a file has one claim at a time")
     func once() async throws {
         #expect(try await links.claimFile(file, approvedRelays: false) != nil)
         #expect(await code { _ = try await links.claimFile(file, approvedRelays: true) } == .alreadyReceiving)
@@ -50,7 +50,7 @@ struct LinkClaimsTests {
         await links.close()
     }
 
-    @Test("relays that nobody approved are not asked, and that refusal is no claim")
+    @Test("unapproved relays are refused without a claim")
     func approval() async throws {
         stage.core.state.withLock { $0.unapproved = true }
         #expect(
@@ -61,7 +61,7 @@ struct LinkClaimsTests {
     }
 
     @Test(
-        "a file of another length than announced is not kept, the claim is over, and it can be fetched again")
+        "a file of wrong length ends its claim")
     func lengths() async throws {
         for bytes in ["", "hell", "hello!"] {
             _ = try await links.claimFile(file, approvedRelays: false)
@@ -76,7 +76,7 @@ struct LinkClaimsTests {
         await links.close()
     }
 
-    @Test("the file of a link that was removed meanwhile is nobody's: nothing of it stays")
+    @Test("nothing stays of a removed link's file")
     func removed() async throws {
         _ = try await links.claimFile(file, approvedRelays: false)
         try await links.deleteItems([item], in: .links, mode: .internal)
@@ -88,7 +88,7 @@ struct LinkClaimsTests {
         await links.close()
     }
 
-    @Test("of a copy that two find damaged each is told that the file is offered again")
+    @Test("concurrent damage reports offer the file again")
     func damagedTwice() async throws {
         _ = try await links.claimFile(file, approvedRelays: false)
         let place = try await links.completeClaim(file, staged: staged())
@@ -99,7 +99,7 @@ struct LinkClaimsTests {
             }
             #expect(item.file?.status == .rcvInvitation(described: true) && item.file?.source == nil)
         }
-        // Who comes with the old place when there is a new copy takes that.
+        // A report with the old path gets the new copy.
         _ = try await links.claimFile(file, approvedRelays: false)
         let next = try await links.completeClaim(file, staged: staged())
         #expect(access(place.path, F_OK) != 0 && access(next.path, F_OK) == 0, "the damaged one is gone now")
@@ -111,7 +111,7 @@ struct LinkClaimsTests {
         await links.close()
     }
 
-    @Test("of an upload there is no other copy, and nothing of it is received")
+    @Test("uploads cannot be received again")
     func uploads() async throws {
         let sent = try await links.send(stage.message("a.bin", [1, 2]), to: .links)
         let id = try #require(sent.file).id
@@ -133,7 +133,7 @@ struct LinkClaimsTests {
         await links.close()
     }
 
-    @Test("what is larger than 5 GiB is refused before anything is kept")
+    @Test("files above 5 GiB are refused first")
     func tooLarge() async throws {
         var message = try stage.message("a.bin", [1, 2])
         message.size = FilePolicy.standaloneLimit + 1

@@ -4,16 +4,16 @@ import Testing
 
 @testable import Links
 
-@Suite("What a link says of its file")
+@Suite("The facts of a file in its link")
 struct LinkFactsTests {
-    @Test("what was written is read")
+    @Test("facts survive a round trip")
     func written() {
         let facts = LinkFacts(name: "ü \"a\".txt", size: 5 << 30, expires: Timestamp(seconds: 1_800_000_000))
         #expect(LinkFacts(facts.text) == facts)
         #expect(LinkFacts(LinkFacts(name: "a", size: 0, expires: nil).text).expires == nil)
     }
 
-    @Test("what makes no sense is left out")
+    @Test("invalid facts are ignored")
     func hostile() {
         #expect(LinkFacts(nil) == LinkFacts())
         for text in ["", "[]", "{", #"{"name":7}"#, #"{"size":-1}"#, #"{"size":1e99}"#, "\u{0}"] {
@@ -27,7 +27,7 @@ struct LinkFactsTests {
         #expect(LinkFacts(long) == LinkFacts())
     }
 
-    @Test("a shortcut has the name of its file, however long that is, and one line for the link")
+    @Test("a shortcut has its file's name and one line")
     func shortcut() {
         #expect(LinkShortcut.name(for: "a.bin") == "a.bin.url")
         let long = String(repeating: "é", count: 200)

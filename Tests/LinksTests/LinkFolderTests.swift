@@ -26,7 +26,7 @@ struct LinkFolderTests {
             arguments: CryptoFile.freshArguments())
     }
 
-    @Test("what is kept has the length of its bytes and a tag, exactly", arguments: [0, 15, 16, 20, 21, 22])
+    @Test("kept files have the exact length", arguments: [0, 15, 16, 20, 21, 22])
     func lengths(count: Int) throws {
         let staged = try staged(count)
         if count == 21 {
@@ -41,7 +41,7 @@ struct LinkFolderTests {
         #expect(count != 16 || (try? folder.keep(staged, size: 0)) != nil, "an empty file has a tag too")
     }
 
-    @Test("plain files, links and folders are not kept, and what is missing is an error of the disk")
+    @Test("only CryptoFiles are kept")
     func strange() throws {
         var plain = try staged(21)
         plain.arguments = nil
@@ -54,7 +54,7 @@ struct LinkFolderTests {
                 try folder.keep(FileSourceLocation(path: files.path(name), arguments: arguments), size: 5)
             }
         }
-        // Nobody writes into the pipe: who waited for that would wait for ever.
+        // The pipe has no writer, so a reader would wait for ever.
         mkfifo(files.path("pipe"), 0o600)
         for name in ["folder", "pipe"] {
             #expect(throws: ChatError.self) {
@@ -64,7 +64,7 @@ struct LinkFolderTests {
         #expect(names.isEmpty)
     }
 
-    @Test("the folder is open to its owner alone, and a link in its place is not followed")
+    @Test("the folder is private and no link")
     func modes() throws {
         _ = try folder.write([1])
         var status = stat()
@@ -75,7 +75,7 @@ struct LinkFolderTests {
         #expect(try files.names(in: "other").isEmpty)
     }
 
-    @Test("what is written is a CryptoFile under a name of its own", arguments: [0, 1, 65_536, 70_000])
+    @Test("written files are CryptoFiles with unique names", arguments: [0, 1, 65_536, 70_000])
     func written(count: Int) throws {
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 * 7) }
         let (first, second) = (try folder.write(bytes), try folder.write(bytes))
@@ -89,7 +89,7 @@ struct LinkFolderTests {
         }
     }
 
-    @Test("a plain copy has the name of its file, is made anew each time, and leaves nothing")
+    @Test("plain copies are named, recreated and removed")
     func plain() throws {
         let written = try folder.write([1, 2, 3])
         let source = FileSourceLocation(path: folder.path + "/" + written.name, arguments: written.arguments)
@@ -103,14 +103,14 @@ struct LinkFolderTests {
         #expect(names == [written.name])
         let unencrypted = FileSourceLocation(path: source.path, arguments: nil)
         #expect(throws: ChatError.self) { try folder.makePlain(7, named: "a", of: unencrypted) }
-        // Of a file that is damaged nothing plain is left in the clear.
+        // A damaged file leaves no plaintext.
         try files.write([1, 2, 3], to: "links-3/\(written.name)")
         #expect(throws: CryptographyError.self) { try folder.makePlain(9, named: "a", of: source) }
         folder.removePlain(9)
         #expect(names == [written.name])
     }
 
-    @Test("a sweep leaves what rows name, and nothing else: strays, plain copies, what only looks like one")
+    @Test("a sweep removes everything that no row names")
     func sweep() throws {
         try folder.sweep(keeping: ["a"])
         #expect(access(folder.path, F_OK) != 0, "nothing is made")

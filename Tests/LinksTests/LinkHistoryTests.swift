@@ -6,8 +6,8 @@ import Testing
 
 @testable import Links
 
-/// The folder of links beside a model of it: rows, files on the disk and what listeners were told must agree after
-/// everything that users, the core and restarts do, in any order.
+/// Compares rows, files and events of the folder of links with a model after random operations of users, the core and
+/// restarts.
 @Suite("The folder of links through random histories")
 struct LinkHistoryTests {
     private struct Entry: Equatable {
@@ -16,10 +16,10 @@ struct LinkHistoryTests {
         var problem: FileProblem?
         var hasBegun = false
         var hasLink = false
-        /// Whether a CryptoFile of it lies in the folder.
+        /// Whether the folder has its CryptoFile.
         var isKept = true
         var main: Int64?
-        /// Of an added link.
+        /// For an added link.
         var number: UInt8?
 
         init(_ kind: LinkKind, _ status: LinkStatus) { (self.kind, self.status) = (kind, status) }
@@ -31,14 +31,14 @@ struct LinkHistoryTests {
         }
     }
 
-    /// What is expected, and the store that is judged.
+    /// The model and the tested store.
     private final class World {
         let stage: LinkStage
         var store: LinkStore
         var outcomes: LinkOutcomes { LinkOutcomes(store: store) }
         var events: AsyncStream<ChatEvent>
         var entries: [Int64: Entry] = [:]
-        /// Items that a listener takes to be there.
+        /// The items that a listener knows.
         var told: Set<ItemID> = []
         var random: SeededGenerator
 
@@ -59,7 +59,7 @@ struct LinkHistoryTests {
             entries.filter { fits($0.value) }.keys.sorted().randomElement(using: &random)
         }
 
-        /// What the process that has it open has told until now.
+        /// The events of the current process.
         func hear() async {
             store.events.close()
             for await event in events {
@@ -76,7 +76,7 @@ struct LinkHistoryTests {
             }
         }
 
-        /// The process ends, at any moment; the next one sweeps what it was just keeping.
+        /// Ends the process at any time; the next one removes unnamed files.
         func restart() async throws {
             await hear()
             store.close()
@@ -147,7 +147,7 @@ struct LinkHistoryTests {
 
     private func remove(_ world: World) throws {
         guard let id = world.pick(), var entry = world.entries[id] else { return }
-        // Together with one that is gone nothing is removed.
+        // A missing entry keeps the others from being removed.
         #expect(throws: ChatError.self) { try world.store.remove([id, 999_999]) }
         guard entry.status != .removed else {
             #expect(throws: ChatError.self) { try world.store.remove([id]) }
@@ -228,7 +228,7 @@ struct LinkHistoryTests {
         world.change(id) { ($0.status, $0.problem) = (.lost, Self.problem) }
     }
 
-    @Test("rows, files and what was told agree, whatever is done in whatever order", arguments: 1..<7)
+    @Test("rows, files and events agree after random operations", arguments: 1..<7)
     func histories(seed: UInt64) async throws {
         let world = try World(seed: seed)
         for _ in 0..<120 {

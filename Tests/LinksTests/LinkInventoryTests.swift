@@ -6,7 +6,7 @@ import Testing
 
 @testable import Links
 
-@Suite("Rows and files of links, compared while a mount has them")
+@Suite("Comparing rows and files of links during a mount")
 struct LinkInventoryTests {
     private let stage: LinkStage
 
@@ -18,7 +18,7 @@ struct LinkInventoryTests {
             profile: stage.core.profile)
     }
 
-    @Test("where nobody used links nothing is made")
+    @Test("without links nothing is created")
     func unused() throws {
         let inventory = try inventory()
         #expect(inventory.items.isEmpty && inventory.strays.isEmpty)
@@ -26,7 +26,7 @@ struct LinkInventoryTests {
         #expect(try stage.folder.names(in: "profile").isEmpty && stage.kept.isEmpty)
     }
 
-    @Test("what has a file here is listed, what has none is not, and files that no row names are strays")
+    @Test("lists local files, and unnamed ones as strays")
     func compared() throws {
         let store = stage.store()
         let upload = try store.add(stage.message("a.bin", [1, 2]))
@@ -36,7 +36,7 @@ struct LinkInventoryTests {
         let plain = try store.folder.makePlain(
             upload.id, named: "a.bin", of: try #require(store.location(of: upload)))
         try stage.folder.write([1], to: "staging/links-3/stray")
-        // The mount goes on meanwhile.
+        // The mount continues meanwhile.
         let inventory = try inventory()
         #expect(inventory.items.map(\.id) == [lost.item, upload.item])
         #expect(inventory.items.last?.file?.source == store.location(of: upload))
@@ -48,7 +48,7 @@ struct LinkInventoryTests {
         store.close()
     }
 
-    @Test("a folder that cannot be read is no empty one")
+    @Test("an unreadable folder is an error")
     func unreadable() throws {
         let store = stage.store()
         _ = try store.add(stage.message("a.bin", [1]))

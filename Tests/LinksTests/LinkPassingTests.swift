@@ -5,7 +5,7 @@ import Testing
 
 @testable import Links
 
-@Suite("What is not about links goes to the core beneath, and comes from it")
+@Suite("Calls passed to the core beneath")
 struct LinkPassingTests {
     private func code(_ body: () async throws -> Void) async -> ChatErrorCode? {
         do {
@@ -16,7 +16,7 @@ struct LinkPassingTests {
         }
     }
 
-    @Test("commands about other chats and files are the core's, and so are its refusals")
+    @Test("other chats and files belong to the core")
     func commands() async throws {
         let stage = try LinkStage()
         let links = stage.open()
@@ -50,7 +50,7 @@ struct LinkPassingTests {
         await links.close()
     }
 
-    @Test("people are the core's alone")
+    @Test("contacts belong to the core")
     func people() async throws {
         let stage = try LinkStage()
         let links = stage.open()
@@ -72,7 +72,7 @@ struct LinkPassingTests {
         await links.close()
     }
 
-    @Test("files without a chat that programs upload stay theirs: no entry, no event of links")
+    @Test("other uploads without a chat get no link entry")
     func standalone() async throws {
         let stage = try LinkStage()
         let links = stage.open()
@@ -89,7 +89,7 @@ struct LinkPassingTests {
         await links.close()
     }
 
-    @Test("every listener hears the core's events and those of links, and its stream ends with the core's")
+    @Test("listeners get events of core and links")
     func events() async throws {
         let stage = try LinkStage()
         let links = stage.open()
@@ -119,7 +119,7 @@ struct LinkPassingTests {
         await links.close()
     }
 
-    @Test("several messages into the folder are answered each by its own, one that is refused among them")
+    @Test("each message into the folder gets its own result")
     func several() async throws {
         let stage = try LinkStage()
         let links = stage.open()
@@ -136,7 +136,7 @@ struct LinkPassingTests {
         await links.close()
     }
 
-    @Test("pages of the folder go from the newest to the oldest, and a page of nothing is empty")
+    @Test("pages list newest first and may be empty")
     func pages() async throws {
         let stage = try LinkStage()
         let links = stage.open()

@@ -6,9 +6,8 @@ import XFTP
 
 @testable import Links
 
-/// What is found out about a link before it becomes an entry. The relay of these links is one that nobody reaches: what
-/// asks it is wrong.
-@Suite("What a link says is believed as far as it can be true")
+/// Facts about a link before it becomes an entry. Its relay is unreachable, so contacting it fails.
+@Suite("Plausibility of a link's facts")
 struct LinkReaderTests {
     private let stage: LinkStage
     private let asked = Lock<[RelayAddress]>([])
@@ -38,7 +37,7 @@ struct LinkReaderTests {
         }
     }
 
-    @Test("name, size and end stand in the link, and nobody is asked for them")
+    @Test("facts in the link need no connection")
     func facts() async throws {
         let end = Timestamp(seconds: 1_900_000_000)
         let link = try link(LinkFacts(name: "a b.txt", size: 5, expires: end))
@@ -49,7 +48,7 @@ struct LinkReaderTests {
     }
 
     @Test(
-        "a name of the user's own takes the place of the sender's, made safe; one of which nothing is left does not",
+        "the user's name replaces the sender's",
         arguments: [
             ("mine.txt", "mine.txt"), ("../x/mine.txt", "mine.txt"), ("..", "a.txt"), ("", "a.txt"),
             ("-x", "_x"),
@@ -60,7 +59,7 @@ struct LinkReaderTests {
     }
 
     @Test(
-        "a file is at most as long as its chunks leave room for: header, tag and length aside",
+        "the size cannot exceed the chunks",
         arguments: [
             (UInt64(0), true), (65_536 - 26, true), (65_536 - 25, false), (65_536, false), (65_537, false),
             (5 << 30, false),
@@ -71,7 +70,7 @@ struct LinkReaderTests {
         if let error { #expect(error.sentence.contains("another size")) }
     }
 
-    @Test("a size that no link can have is as none: then its relays have to be asked, which nobody approved")
+    @Test("an impossible size counts as missing")
     func impossibleSizes() async throws {
         stage.core.state.withLock { $0.unapproved = true }
         for size in [UInt64((5 << 30) + 1), .max] {
@@ -81,7 +80,7 @@ struct LinkReaderTests {
         #expect(asked.withLock { $0.isEmpty })
     }
 
-    @Test("the sender's own description is no link, whatever it says")
+    @Test("the sender's own description is refused")
     func senders() async throws {
         let link = try link(LinkFacts(name: "a", size: 5, expires: nil)) { $0.party = .sender }
         for approving in [true, false] {
@@ -90,7 +89,7 @@ struct LinkReaderTests {
         #expect(asked.withLock { $0.isEmpty }, "nothing is approved for it")
     }
 
-    @Test("who approves relays approves those of the file, without their passwords, before anybody is asked")
+    @Test("approval covers the file's relays before any connection")
     func approval() async throws {
         let link = try link(LinkFacts(name: "a", size: 5, expires: nil))
         _ = try await reader.read(link, named: nil, approving: true)
@@ -98,7 +97,7 @@ struct LinkReaderTests {
         #expect(relays == link.fileDescription.relays.map(\.withoutPassword) && relays.count == 1)
     }
 
-    @Test("relays inside the own network are approved by name alone")
+    @Test("relays in the own network need approval by address")
     func inward() async throws {
         let inside = try #require(
             RelayAddress("xftp://\(Base64URL.encode([UInt8](repeating: 6, count: 32)))@192.168.1.1:22"))
@@ -111,7 +110,7 @@ struct LinkReaderTests {
         #expect(asked.withLock { $0 }.map(\.hosts) == [["203.0.113.1"]])
     }
 
-    @Test("relays that cannot be approved leave nothing behind")
+    @Test("failed approvals leave nothing behind")
     func approvalFails() async throws {
         let reader = LinkReader(
             core: stage.core, client: XFTPClient(settings: .init(policy: .everything)),
@@ -122,7 +121,7 @@ struct LinkReaderTests {
         } throws: { ($0 as? ChatError)?.code == .storage }
     }
 
-    @Test("two spellings of one link are one; another file, or another key to it, is another link")
+    @Test("equality ignores spelling but not file and key")
     func digests() async throws {
         let text = try LinkStage.link()
         let first = try await LinkReader.parse(text)
@@ -140,7 +139,7 @@ struct LinkReaderTests {
     }
 
     @Test(
-        "what is no link is damage, whatever it looks like",
+        "malformed links are damaged",
         arguments: [
             "", " ", "hello", "https://example.org", "simplex:/file", "simplex:/file#",
             "simplex:/file#/?desc=",
@@ -155,7 +154,7 @@ struct LinkReaderTests {
         }
     }
 
-    @Test("a link that is cut anywhere is none, or one that says less: nothing fails but that")
+    @Test("truncated links never trap")
     func cut() async throws {
         let text = try link(LinkFacts(name: "a", size: 5, expires: nil)).text
         for end in stride(from: 0, to: text.count, by: 37) {

@@ -6,7 +6,7 @@ import XFTP
 
 @testable import Links
 
-@Suite("Who asks the folder of links for what is not there, or does not belong there, is told so")
+@Suite("Refusals of the folder of links")
 struct LinkRefusalTests {
     private let stage: LinkStage
     private let links: LinkedCore
@@ -28,7 +28,7 @@ struct LinkRefusalTests {
     private static let unknownItem = ItemID(ItemID.firstOfLinks.rawValue + 77)
     private static let unknownFile = FileID(FileID.firstOfLinks.rawValue + 77)
 
-    /// An upload whose link is there, with the shortcut beside it.
+    /// A finished upload and its shortcut.
     private func uploaded() async throws -> (upload: ChatItem, shortcut: ChatItem) {
         let item = try await links.send(stage.message("a.bin", [1, 2, 3]), to: .links)
         let number = try await stage.upload()
@@ -42,7 +42,7 @@ struct LinkRefusalTests {
         )
     }
 
-    @Test("unknown entries and files, whether links were ever used or not", arguments: [false, true])
+    @Test("refuses unknown entries and files", arguments: [false, true])
     func unknown(isUsed: Bool) async throws {
         if isUsed { _ = try stage.store().add(stage.addition(1)) }
         let staged = try stage.message("x", [1]).source
@@ -72,7 +72,7 @@ struct LinkRefusalTests {
         await links.close()
     }
 
-    @Test("of several entries one that is unknown keeps all of them")
+    @Test("an unknown entry keeps all others from removal")
     func allOrNone() async throws {
         let rows = try (1...3).map { try stage.store().add(stage.addition($0)) }
         for items in [
@@ -90,7 +90,7 @@ struct LinkRefusalTests {
         await links.close()
     }
 
-    @Test("the folder belongs to the profile: it has no other name, no end and no keys")
+    @Test("the folder cannot be renamed, deleted or verified")
     func theFolderItself() async throws {
         for deed: () async throws -> Void in [
             { try await links.renameChat(.links, to: "x") }, { try await links.leaveChat(.links) },
@@ -110,7 +110,7 @@ struct LinkRefusalTests {
         await links.close()
     }
 
-    @Test("a shortcut is no upload: nothing of it is cancelled, received or fetched once more")
+    @Test("a shortcut cannot be cancelled, received or fetched")
     func shortcuts() async throws {
         let (upload, shortcut) = try await uploaded()
         let file = try #require(shortcut.file).id
@@ -123,7 +123,7 @@ struct LinkRefusalTests {
             return
         }
         #expect(try await links.preview(of: shortcut.id, in: .links).isEmpty)
-        // It goes with its upload, and alone.
+        // It is removed with its upload and alone.
         try await links.deleteItems([upload.id], in: .links, mode: .internal)
         #expect(await code { _ = try await links.item(shortcut.id, in: .links) } == .noSuchItem)
         await links.close()
@@ -139,7 +139,7 @@ struct LinkRefusalTests {
         await links.close()
     }
 
-    @Test("a claim that fails leaves nothing of the staged file, for whatever reason")
+    @Test("a failed claim removes the staged file")
     func stagedFiles() async throws {
         let row = try stage.store().add(stage.addition(1))
         let short = try stage.message("x", [1]).source
@@ -152,7 +152,7 @@ struct LinkRefusalTests {
         await links.close()
     }
 
-    @Test("of two claims that complete at once one is kept, and nothing else stays")
+    @Test("one of two concurrent claims is kept")
     func completedTwice() async throws {
         let row = try stage.store().add(stage.addition(1))
         let staged = try (0..<2).map { _ in try stage.message("x", Array("hello".utf8)).source }

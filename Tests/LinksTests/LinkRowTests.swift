@@ -8,7 +8,7 @@ import Testing
 
 @testable import Links
 
-@Suite("What a row of the folder of links shows, and which changes it permits")
+@Suite("Rows of the folder of links")
 struct LinkRowTests {
     private let stage: LinkStage
     private let store: LinkStore
@@ -21,7 +21,7 @@ struct LinkRowTests {
     private static let problem = FileProblem(.relayFull, "The relay is full.")
     private static let progress: (done: UInt64, total: UInt64) = (3, 9)
 
-    @Test("links that cannot be looked for are not taken for none")
+    @Test("failed lookups are errors, not missing links")
     func unreadable() throws {
         let path = stage.folder.path("profile/links.sqlite")
         try check("make a link to itself") { symlink(path, path) }
@@ -40,7 +40,7 @@ struct LinkRowTests {
     }
 
     @Test(
-        "each status is the state of a file, with its problem, or a sentence of its own",
+        "each status maps to a file state and problem",
         arguments: [
             (.uploading, nil, .sndTransfer(sent: 3, total: 9)), (.uploading, problem, .sndWarning(problem)),
             (.uploaded, nil, .sndComplete), (.cancelled, nil, .sndCancelled), (.removed, nil, .sndCancelled),
@@ -48,7 +48,7 @@ struct LinkRowTests {
             (.failed, nil, .sndError(FileProblem(.other, "The upload failed."))),
             (.offered, nil, .rcvInvitation(described: true)), (.stored, nil, .rcvComplete),
             (.lost, problem, .rcvError(problem)),
-            (.lost, nil, .rcvError(FileProblem(.expired, "The file cannot be had any more."))),
+            (.lost, nil, .rcvError(FileProblem(.expired, "The file is no longer available."))),
         ] as [(LinkStatus, FileProblem?, FileStatus)])
     func states(status: LinkStatus, problem: FileProblem?, shown: FileStatus) throws {
         var row = try upload()
@@ -61,7 +61,7 @@ struct LinkRowTests {
         #expect(row.item(of: "alice", folder: "/f", progress: nil).file?.status == .sndStored)
     }
 
-    @Test("whose it is, where its bytes are, when it expires: by kind and status")
+    @Test("kind and status decide owner, place and expiry")
     func items() throws {
         var row = try upload()
         (row.link, row.expires, row.caption) = ("simplex:/file#x", Timestamp(seconds: 99), "look")
@@ -87,7 +87,7 @@ struct LinkRowTests {
         #expect(row.item(of: "alice", folder: "/f", progress: nil).file?.source == nil)
     }
 
-    @Test("a link is shown as far as an extended attribute holds it", arguments: [65_535, 65_536, 65_537])
+    @Test("links too long for an extended attribute are hidden", arguments: [65_535, 65_536, 65_537])
     func longLinks(count: Int) throws {
         var row = try upload()
         row.status = .uploaded
@@ -97,7 +97,7 @@ struct LinkRowTests {
     }
 
     @Test(
-        "a change happens from the statuses that it names and from no other", arguments: LinkStatus.allCases)
+        "changes need an expected status", arguments: LinkStatus.allCases)
     func changes(from: LinkStatus) throws {
         let id = try upload().id
         try store.commit { change in
@@ -116,7 +116,7 @@ struct LinkRowTests {
         }
     }
 
-    @Test("what was noted of an upload stays when less is said, and goes at its end")
+    @Test("notes of an upload last until its end")
     func uploads() throws {
         let id = try upload().id
         #expect(try !row(id).hasBegun)
@@ -133,7 +133,7 @@ struct LinkRowTests {
     }
 
     @Test(
-        "words that no version wrote are damage, a reason that a later one has is any reason",
+        "unknown words are damage, unknown reasons are not",
         arguments: [
             ("kind = 'x'", false), ("status = 'x'", false),
             ("problem = 'sunspots', problem_sentence = 'So.'", true),
@@ -154,7 +154,7 @@ struct LinkRowTests {
         }
     }
 
-    @Test("pages go from the newest to the oldest, without a gap and without what was removed")
+    @Test("pages list newest first without removed entries")
     func pages() throws {
         let ids = try (0..<9).map { _ in try upload().id }
         try store.commit { change in

@@ -9,7 +9,7 @@ import XFTP
 
 @testable import Links
 
-/// A core that uploads by hand, and profiles of it that are opened one after the other, in a folder of their own.
+/// A core with manual uploads, and its profiles, which are opened one after another in one folder.
 struct LinkStage {
     let folder: TemporaryFolder
     let core: ManualCore
@@ -21,7 +21,7 @@ struct LinkStage {
         _ = try folder.makeFolder("profile")
     }
 
-    /// As a process that opens the profile.
+    /// A process that opens the profile.
     func open(_ core: ManualCore? = nil) -> LinkedCore {
         LinkedCore(
             core ?? self.core, folder: folder.path("profile"),
@@ -30,7 +30,7 @@ struct LinkStage {
             retry: RetryPolicy(first: .milliseconds(2), maxDelay: .milliseconds(10), tries: .max))
     }
 
-    /// The rows alone, as that process has them.
+    /// The rows as that process has them.
     func store() -> LinkStore {
         LinkStore(
             path: folder.path("profile/links.sqlite"), key: nil,
@@ -38,7 +38,7 @@ struct LinkStage {
         )
     }
 
-    /// A file handed over for uploading, as the outbox does.
+    /// A file staged for upload, as the outbox does it.
     func message(_ name: String, _ bytes: [UInt8], id: String? = nil) throws -> ComposedMessage {
         let path = core.stagingFolder + "/" + Hexadecimal.encode(SystemRandomSource().bytes(8))
         let arguments = CryptoFile.freshArguments()
@@ -52,7 +52,7 @@ struct LinkStage {
         )
     }
 
-    /// A link of somebody else, told apart by its number.
+    /// A numbered link of another person.
     func addition(_ number: UInt8, size: UInt64 = 5) throws -> LinkTable.Addition {
         LinkTable.Addition(
             digest: [UInt8](repeating: number, count: 32), name: "link \(number)", size: size,
@@ -64,7 +64,7 @@ struct LinkStage {
         try await links.items(of: .links, before: nil, count: 100).compactMap(\.file?.name).reversed()
     }
 
-    /// Waits until the core was asked to upload a file of this name; the newest number then.
+    /// Waits for an upload of this name and returns its newest number.
     func upload(_ name: String = "a.bin") async throws -> FileID {
         try await wait(for: "it is uploaded") {
             core.state.withLock { state in
@@ -73,10 +73,10 @@ struct LinkStage {
         }
     }
 
-    /// Files of the folder of links.
+    /// The files of the folder of links.
     var kept: [String] { (try? folder.names(in: "staging/links-3")) ?? [] }
 
-    /// Of one chunk of 64 KiB on a relay that nobody reaches.
+    /// One chunk of 64 KiB on an unreachable relay.
     static func description(_ number: UInt8 = 1) throws -> FileDescription {
         let relay = try #require(
             RelayAddress("xftp://\(Base64URL.encode([UInt8](repeating: 5, count: 32)))@203.0.113.1:5443"))

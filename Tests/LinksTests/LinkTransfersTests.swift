@@ -3,7 +3,7 @@ import Testing
 
 @testable import Links
 
-@Suite("Which transfers belong to which links")
+@Suite("Transfers of links")
 struct LinkTransfersTests {
     private static func progress(_ file: Int64) -> ChatEvent {
         .standaloneFileProgress(FileID(file), done: 1, total: 2)
@@ -15,7 +15,7 @@ struct LinkTransfersTests {
         }
     }
 
-    @Test("what is told of an upload before its number is known is not lost, nor taken from others")
+    @Test("early events of an upload are kept")
     func early() {
         let transfers = LinkTransfers()
         transfers.begin()
@@ -25,7 +25,7 @@ struct LinkTransfersTests {
         #expect(transfers.contains(FileID(5), of: 1) && !transfers.contains(FileID(5), of: 2))
     }
 
-    @Test("of two that are begun at once each gets its own, whichever is known first")
+    @Test("concurrent uploads get their own events")
     func two() {
         let transfers = LinkTransfers()
         transfers.begin()
@@ -35,7 +35,7 @@ struct LinkTransfersTests {
         #expect(Self.files(transfers.began(FileID(7), of: 1)) == [7])
     }
 
-    @Test("while none is being begun nothing is kept of transfers of others")
+    @Test("foreign events are dropped without a starting upload")
     func others() {
         let transfers = LinkTransfers()
         #expect(transfers.row(of: Self.progress(9)) == nil)
@@ -48,7 +48,7 @@ struct LinkTransfersTests {
         #expect(Self.files(transfers.began(FileID(10), of: 2)) == [], "of an attempt that failed")
     }
 
-    @Test("one that was taken back is nobody's any more, and other events never were")
+    @Test("revoked uploads and other events have no row")
     func removed() {
         let transfers = LinkTransfers()
         transfers.begin()

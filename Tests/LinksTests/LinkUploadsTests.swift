@@ -7,7 +7,7 @@ import Testing
 
 @testable import Links
 
-@Suite("An upload for a link, whatever happens while the core is at it")
+@Suite("Uploads for links during changes of the core")
 struct LinkUploadsTests {
     private let stage: LinkStage
     private var core: ManualCore { stage.core }
@@ -16,7 +16,7 @@ struct LinkUploadsTests {
 
     private var cancelled: [FileID] { core.state.withLock { $0.cancelled } }
 
-    /// Items that a listener takes to be there after all that was told until the core was closed.
+    /// The items that a listener knows at the core's close.
     private func shown(_ events: AsyncStream<ChatEvent>, from items: Set<ItemID>) async -> Set<ItemID> {
         var shown = items
         for await event in events {
@@ -31,7 +31,7 @@ struct LinkUploadsTests {
         return shown
     }
 
-    @Test("an entry that is removed while the relays are told that it was cancelled does not come back")
+    @Test("an entry removed during its cancellation stays removed")
     func removedWhileCancelled() async throws {
         let links = stage.open()
         let (asked, mayEnd) = (AsyncSemaphore(0), AsyncSemaphore(0))
@@ -57,14 +57,14 @@ struct LinkUploadsTests {
     }
 
     @Test(
-        "an entry that is removed, or cancelled, while the core is asked to upload it is taken back",
+        "an upload cancelled while it starts is revoked",
         arguments: [true, false])
     func removedWhileBegun(isRemoved: Bool) async throws {
         let links = stage.open()
         let store = stage.store()
         core.state.withLock { state in
             state.whenAsked = { [store] _ in
-                // By another way than this core's, which the uploads are not told of.
+                // Through another core object, so the uploads get no event.
                 if isRemoved { _ = try? store.remove([1]) } else { try? store.cancel(1) }
             }
         }
@@ -84,7 +84,7 @@ struct LinkUploadsTests {
     }
 
     @Test(
-        "a process that dies before it notes the number of an upload that is removed then has it taken back all the same"
+        "uploads without a noted number are revoked too"
     )
     func removedUnnumbered() async throws {
         let store = stage.store()
@@ -101,7 +101,7 @@ struct LinkUploadsTests {
     }
 
     @Test(
-        "what the core does not know any more, or has ended, is taken back already",
+        "unknown and ended uploads count as revoked",
         arguments: [ChatErrorCode.noSuchFile, .invalidCommand])
     func unknown(code: ChatErrorCode) async throws {
         let links = stage.open()
@@ -116,7 +116,7 @@ struct LinkUploadsTests {
     }
 
     @Test(
-        "an upload that ends without a link, or with one that makes no sense, says so; a later one is taken")
+        "missing and invalid links are reported")
     func nonsense() async throws {
         let links = stage.open()
         let sent = try await links.send(stage.message("a.bin", [1]), to: .links)
@@ -124,12 +124,12 @@ struct LinkUploadsTests {
         let status = { try await links.item(sent.id, in: .links).file?.status }
         core.hub.tell(.sndStandaloneFileComplete(file, links: []))
         try await wait(until: "it says so") {
-            try await status() == .sndWarning(FileProblem(.other, "The core gave no link to the file."))
+            try await status() == .sndWarning(FileProblem(.other, "The core returned no link to the file."))
         }
         core.hub.tell(.sndStandaloneFileComplete(file, links: ["simplex:/file#nonsense"]))
         try await wait(until: "it says so") {
             try await status()
-                == .sndWarning(FileProblem(.other, "The core gave a link that makes no sense."))
+                == .sndWarning(FileProblem(.other, "The core returned an invalid link."))
         }
         core.hub.tell(.sndStandaloneFileComplete(file, links: [try LinkStage.link(), "second"]))
         try await wait(until: "it has a link") { try await status() == .sndComplete }
@@ -138,7 +138,7 @@ struct LinkUploadsTests {
     }
 
     @Test(
-        "warnings come and go with progress; the end of another upload, and of one that is over, changes nothing"
+        "warnings end with progress, and foreign ends change nothing"
     )
     func warnings() async throws {
         let links = stage.open()
@@ -156,7 +156,7 @@ struct LinkUploadsTests {
         core.hub.tell(.sndStandaloneFileError(file, problem))
         core.hub.tell(.standaloneFileWarning(file, problem))
         core.hub.tell(.sndStandaloneFileComplete(file, links: [try LinkStage.link(2)]))
-        // Behind all of these: another one begins and ends.
+        // Later events: another upload starts and ends.
         let next = try await links.send(stage.message("b.bin", [1]), to: .links)
         let other = try await stage.upload("b.bin")
         core.hub.tell(.sndStandaloneFileError(other, problem))
@@ -169,7 +169,7 @@ struct LinkUploadsTests {
         await links.close()
     }
 
-    @Test("a row whose file is gone waits and says so, and holds up no other")
+    @Test("a missing file delays only its own row")
     func missing() async throws {
         let store = stage.store()
         let row = try store.add(stage.message("gone.bin", [1]))

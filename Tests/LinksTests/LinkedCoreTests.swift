@@ -9,7 +9,7 @@ import XFTP
 
 @testable import Links
 
-@Suite("The folder of links above a core")
+@Suite("The folder of links of a core")
 struct LinkedCoreTests {
     private let stage: LinkStage
     private var core: ManualCore { stage.core }
@@ -17,7 +17,7 @@ struct LinkedCoreTests {
 
     init() throws { stage = try LinkStage() }
 
-    @Test("who never used it has no database, and the other chats are passed through")
+    @Test("without links there is no database")
     func unused() async throws {
         let links = stage.open()
         #expect(try await links.chats().map(\.reference) == [.direct(1), .links])
@@ -32,7 +32,7 @@ struct LinkedCoreTests {
         #expect(access(folder.path("profile/links.sqlite"), F_OK) != 0)
     }
 
-    @Test("an upload gets its link, which says name and size, and a file that holds it")
+    @Test("an upload gets a link and a shortcut")
     func uploaded() async throws {
         let links = stage.open()
         let events = links.events()
@@ -76,7 +76,7 @@ struct LinkedCoreTests {
     }
 
     @Test(
-        "the end of an upload that is told before its number is known is not missed",
+        "an upload may end before its number is known",
         arguments: [true, false])
     func early(byEvent: Bool) async throws {
         let link = FileLink(try LinkStage.description()).text
@@ -98,7 +98,7 @@ struct LinkedCoreTests {
         await links.close()
     }
 
-    @Test("the same message is taken once, and a process that dies at any step goes on with one upload")
+    @Test("a crash at any step leaves one upload")
     func once() async throws {
         let first = stage.open()
         let composed = try stage.message("a.bin", [1, 2], id: "mark")
@@ -107,7 +107,7 @@ struct LinkedCoreTests {
         #expect(try await first.send(composed, to: .links).id == sent.id)
         let file = try await stage.upload()
         await first.close()
-        // What it left is swept, what it needs stays.
+        // Unnamed files are removed, needed files stay.
         try folder.write([1], to: "staging/links-3/left behind")
         let second = stage.open()
         #expect(try await second.send(composed, to: .links).id == sent.id)
@@ -124,7 +124,7 @@ struct LinkedCoreTests {
         await third.close()
     }
 
-    @Test("what the core refuses for now is tried again, and the reason is told meanwhile")
+    @Test("temporary refusals are reported and retried")
     func refused() async throws {
         core.state.withLock { $0.refusal = ChatError(.file(.noRelay), "No relay is configured.") }
         let links = stage.open()
@@ -144,7 +144,7 @@ struct LinkedCoreTests {
         await links.close()
     }
 
-    @Test("what is removed is taken back at the core, by a later process if it must be")
+    @Test("removed uploads are revoked, also by a later process")
     func removed() async throws {
         let links = stage.open()
         let sent = try await links.send(try stage.message("a.bin", [1]), to: .links)
@@ -163,7 +163,7 @@ struct LinkedCoreTests {
         await next.close()
     }
 
-    @Test("an upload that is taken back keeps its entry, without a link")
+    @Test("a revoked upload keeps its entry")
     func cancelled() async throws {
         let links = stage.open()
         let sent = try await links.send(try stage.message("a.bin", [1]), to: .links)
@@ -179,7 +179,7 @@ struct LinkedCoreTests {
         await links.close()
     }
 
-    @Test("a core that takes plain files only gets one for as long as the upload takes")
+    @Test("a plain copy exists only during its upload")
     func plain() async throws {
         let plain = ManualCore(stagingFolder: core.stagingFolder, uploadsCryptoFiles: false)
         let first = stage.open(plain)
@@ -190,7 +190,7 @@ struct LinkedCoreTests {
         var status = stat()
         #expect(stat(path, &status) == 0 && status.st_mode & 0o077 == 0)
         await first.close()
-        // It begins again, and the earlier one is taken back.
+        // It starts again, and the earlier one is revoked.
         let second = stage.open(plain)
         let earlier = FileID(8)
         try await wait(until: "the earlier one is taken back") {
@@ -206,7 +206,7 @@ struct LinkedCoreTests {
     }
 
     @Test(
-        "an added link is an offer with name and size; once received it is ours, once lost it can be added again"
+        "an added link is offered, received, lost and added again"
     )
     func added() async throws {
         let links = stage.open()
@@ -227,7 +227,7 @@ struct LinkedCoreTests {
         let place = try await links.completeClaim(file.id, staged: staged)
         #expect(access(staged.path, F_OK) != 0 && access(place.path, F_OK) == 0)
         #expect(try await links.item(item.id, in: .links).file?.source == place)
-        // Damaged, it is offered once more, and what is not to be had is lost.
+        // Damaged, it is offered again; unavailable, it is lost.
         guard case .offered(let again) = try await links.giveUpCopy(of: file.id, at: place) else {
             Issue.record("it is not offered again")
             return
@@ -246,7 +246,7 @@ struct LinkedCoreTests {
         await links.close()
     }
 
-    @Test("links that contradict themselves, or lead to relays that nobody approved, add nothing")
+    @Test("contradicting and unapproved links add nothing")
     func hostile() async throws {
         let links = stage.open()
         core.state.withLock { $0.unapproved = true }

@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import Links
 
-/// A core that uploads what it is given when the test says so.
+/// A core whose uploads the test completes.
 final class ManualCore: ChatCore {
     struct State {
         var uploads: [FileID: String] = [:]
@@ -17,9 +17,9 @@ final class ManualCore: ChatCore {
         var next: Int64 = 7
         var refusal: ChatError?
         var unapproved = false
-        /// Called with what is uploaded, before the answer.
+        /// Called with each upload before the answer.
         var whenAsked: @Sendable (FileID) -> Void = { _ in }
-        /// Awaited with what is taken back, before the answer.
+        /// Awaited with each revocation before the answer.
         var whenCancelled: @Sendable (FileID) async -> Void = { _ in }
     }
 
@@ -35,7 +35,7 @@ final class ManualCore: ChatCore {
         self.uploadsCryptoFiles = uploadsCryptoFiles
     }
 
-    /// What is uploaded at present.
+    /// The current uploads.
     var uploads: [FileID: String] { state.withLock { $0.uploads } }
 
     private func begin(_ path: String, _ name: String) throws(ChatError) -> FileID {
