@@ -2,34 +2,34 @@ import Base
 import CLinux
 import Glibc
 
-/// A program started by this process. It never outlives it: the kernel kills it when this process
-/// ends in whatever way, and the last reference to this object kills and reaps it.
+/// A program started by this process. It never outlives it: the kernel kills it when this process ends, and the last
+/// reference to this object kills and reaps it.
 public final class ChildProcess: Sendable {
-    /// What a standard stream of the child is.
+    /// A standard stream of the child.
     public enum Stream: Sendable {
         case inherited, null, pipe
         case file(OpenFile)
     }
 
-    /// How a child begins.
+    /// The start options of a child.
     public struct Settings: Sendable {
         /// A path; the search path is not used.
         public var executable: String
         /// Without the program's own name.
         public var arguments: [String]
-        /// Changes to this process's environment; nil removes a variable.
+        /// Changes of the environment; nil removes a variable.
         public var environment: [String: String?] = [:]
         public var folder: String?
         public var input = Stream.null
         public var output = Stream.inherited
         public var errors = Stream.inherited
-        /// True: Ctrl-C on the terminal does not reach it.
+        /// If true, Ctrl-C on the terminal does not reach it.
         public var ownGroup = false
-        /// What the kernel sends it when this process ends.
+        /// The signal that it gets when this process ends.
         public var parentDeathSignal = SIGKILL
-        /// Signals it starts with ignored, as `nohup` leaves them.
+        /// The initially ignored signals, as with `nohup`.
         public var ignoredSignals: [Int32] = []
-        /// Signals it starts with blocked.
+        /// The initially blocked signals.
         public var blockedSignals: [Int32] = []
         public var confinement: Confinement?
 
@@ -38,9 +38,9 @@ public final class ChildProcess: Sendable {
             self.arguments = arguments
         }
 
-        /// This program once more, as a process that talks through its standard input and output: without a folder,
-        /// messages or signals of a terminal.
-        /// - Parameter word: its first argument, which says what it is to do.
+        /// Starts this program again as a process that uses its standard input and output, without a folder, messages
+        /// or terminal signals.
+        /// - Parameter word: Its first argument, which selects its task.
         public static func conversing(_ word: String) -> Settings {
             var settings = Settings("/proc/self/exe", [word])
             settings.environment = ["SWIFT_BACKTRACE": "enable=no"]
@@ -53,7 +53,7 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    /// How it ended.
+    /// The result of the process.
     public enum Ending: Hashable, Sendable {
         case code(Int32)
         case signal(Int32)
@@ -61,20 +61,20 @@ public final class ChildProcess: Sendable {
 
     public let identifier: pid_t
     public let leadsGroup: Bool
-    /// This end of the pipe to its standard input, if `input` is a pipe.
+    /// The parent's end of the pipe to standard input, if `input` is a pipe.
     public let input: OpenFile?
-    /// This end of the pipes from its standard output and standard error.
+    /// The parent's ends of the pipes from standard output and standard error.
     public let output: OpenFile?
     public let errors: OpenFile?
     private let ending = Lock<Ending?>(nil, rank: .innermost)
 
-    // The death signal comes when the starting *thread* ends, so one that never ends starts them all.
+    // The kernel sends the death signal when the starting *thread* ends, so one permanent thread starts all children.
     private static let starter = ThreadPool(name: "child-start", threads: 1)
 
-    /// Makes the thread that starts children now: it has what this thread is allowed.
+    /// Creates the starting thread now, with the permissions of this thread.
     static func prepareStarting() { _ = starter }
 
-    /// Runs `body` on the thread that starts children: for libraries that start programs themselves. Blocks.
+    /// Runs `body` on the starting thread, for libraries that start programs. Blocks.
     public static func onStartingThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result
     {
         let result = Monitor<Result?>(nil)
@@ -85,15 +85,14 @@ public final class ChildProcess: Sendable {
         return result.wait { $0 }
     }
 
-    /// Starts it.
-    /// - Throws: the errno of execve(2), ENOENT where there is no such program; of what keeps it from being
-    ///   prepared.
+    /// Starts the program.
+    /// - Throws: The errno of execve(2), ENOENT for a missing program; errors of the preparation.
     public static func start(_ settings: Settings) async throws(SystemError) -> ChildProcess {
         try await starter.run { () throws(SystemError) in try ChildProcess(settings) }
     }
 
-    /// The same for a thread that may wait.
-    /// - Throws: as `start`.
+    /// The same for a thread that may block.
+    /// - Throws: As `start`.
     public static func startBlocking(_ settings: Settings) throws(SystemError) -> ChildProcess {
         try onStartingThread { () -> Result<ChildProcess, SystemError> in
             do throws(SystemError) {
@@ -122,18 +121,18 @@ public final class ChildProcess: Sendable {
         _ = try? check("reap a child process") { waitpid(identifier, nil, 0) }
     }
 
-    /// Sends it a signal; nothing happens when it has ended.
+    /// Sends a signal. Does nothing if the process has ended.
     public func send(_ signal: Int32) {
         ending.withLock { if $0 == nil { kill(identifier, signal) } }
     }
 
-    /// Sends a signal to its whole group, as the terminal does. It must lead one.
+    /// Sends a signal to the process group that the child leads, as a terminal does.
     public func sendToGroup(_ signal: Int32) {
         precondition(leadsGroup, "the group would be our own")
         ending.withLock { if $0 == nil { kill(-identifier, signal) } }
     }
 
-    /// How it ended, or nil while it runs. Does not block.
+    /// Returns the result, or nil while it runs. Does not block.
     public func endingIfEnded() -> Ending? {
         ending.withLock { ending in
             if ending == nil {
@@ -148,14 +147,14 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    /// Waits for its end without blocking a thread for long; nil when it still runs after `limit`.
+    /// Waits for the end without blocking a thread for long. Returns nil if it still runs after `limit`.
     public func ending(within limit: Duration) async -> Ending? {
         let start = ContinuousClock.now
         while true {
             if let ending = endingIfEnded() { return ending }
             let waited = start.duration(to: .now)
             if waited >= limit { return nil }
-            // Often at first: what is over soon is not made to seem long.
+            // Frequent at first, so that short waits stay short.
             try? await Task.sleep(for: waited < .milliseconds(500) ? .milliseconds(1) : .milliseconds(5))
         }
     }
@@ -203,7 +202,7 @@ public final class ChildProcess: Sendable {
     }
 }
 
-/// The two ends of a standard stream while a child is being started.
+/// The two ends of a standard stream during a start.
 private struct Ends {
     let parent: OpenFile?
     let child: OpenFile?
@@ -236,7 +235,7 @@ private struct Ends {
     }
 }
 
-/// A list of C strings that ends with a null pointer, freed with the object.
+/// An array of C strings that ends with a null pointer. Freed with the object.
 private final class CStrings {
     let pointers: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
     private let count: Int

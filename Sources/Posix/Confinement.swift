@@ -1,8 +1,7 @@
-/// For a child that works on bytes of strangers: most it may use of memory (bytes of address space) and
-/// of the processor (seconds), and no network, no change to any file, no process beside it, no hand on
-/// another one (`CLinux/Confine.h`). It leads a session of its own, without a terminal. Of files it reads
-/// those of `readable` where the kernel can tell them apart (`CLinux/Landlock.h`), else what this user
-/// can. Where the kernel cannot hold it to the rest it does not start.
+/// The limits of a child that processes hostile bytes: memory (bytes of address space) and processor time (seconds); no
+/// network, no changes to files, no further processes, no access to others (`CLinux/Confine.h`). It leads a session
+/// without a terminal. It reads only `readable` files if the kernel supports that (`CLinux/Landlock.h`), otherwise the
+/// user's files. If the kernel lacks the other limits, the child does not start.
 public struct Confinement: Sendable {
     public var maxMemory: UInt
     public var maxSeconds: UInt

@@ -3,9 +3,8 @@ import Glibc
 
 /// Extended attributes of files: xattr(7). Symbolic links are not followed.
 public enum ExtendedAttribute {
-    /// The value of the attribute `name`, at most 64 KiB, or nil when the file has none of that name.
-    /// ENOTSUP where the filesystem has no attributes counts as none.
-    /// - Throws: as getxattr(2), but for ENODATA and ENOTSUP.
+    /// Returns the value of `name`, at most 64 KiB, or nil if the file or its filesystem (ENOTSUP) has none.
+    /// - Throws: As getxattr(2), except ENODATA and ENOTSUP.
     public static func value(_ name: String, of path: String) throws(SystemError) -> [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         do throws(SystemError) {
@@ -20,13 +19,13 @@ public enum ExtendedAttribute {
     }
 
     /// The same as text.
-    /// - Throws: as `value`.
+    /// - Throws: As `value`.
     public static func text(_ name: String, of path: String) throws(SystemError) -> String? {
         try value(name, of: path).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Sets it, whether it was there or not.
-    /// - Throws: as setxattr(2).
+    /// Sets or replaces the value.
+    /// - Throws: As setxattr(2).
     public static func set(_ name: String, to value: [UInt8], of path: String) throws(SystemError) {
         try check("set an attribute") { chatfs_setxattr(path, name, value, value.count) }
     }

@@ -1,12 +1,12 @@
 import Base
 import Glibc
 
-/// Tells when files are written to: the one inotify(7) instance of the process, since a user may have only 128
-/// of them (`fs.inotify.max_user_instances`), shared with every other program.
+/// Reports writes to files, with the process's only inotify(7) instance, because a user may have only 128 of them
+/// (`fs.inotify.max_user_instances`).
 ///
 ///     let token = try FileWatch.shared().add("/path/of/file") { changed.notify() }
 public final class FileWatch: Sendable {
-    /// What ends a watch.
+    /// Identifies a watch for its removal.
     public struct Token: Hashable, Sendable {
         fileprivate let watch: Int32
         fileprivate let number: UInt64
@@ -14,7 +14,7 @@ public final class FileWatch: Sendable {
 
     private struct State {
         var nextNumber: UInt64 = 0
-        /// By watch descriptor: a file that is watched twice has one.
+        /// By watch descriptor: all watches of one file share it.
         var listeners: [Int32: [UInt64: @Sendable () -> Void]] = [:]
     }
 
@@ -23,8 +23,8 @@ public final class FileWatch: Sendable {
 
     private static let instance = Lock<FileWatch?>(nil)
 
-    /// The process's instance, made by the first caller together with its thread.
-    /// - Throws: as inotify_init1(2), EMFILE where the user has as many as there may be.
+    /// The process's instance, created by the first caller together with its thread.
+    /// - Throws: As inotify_init1(2), EMFILE if the user has too many.
     public static func shared() throws(SystemError) -> FileWatch {
         try instance.withLock { instance throws(SystemError) in
             if let instance { return instance }
@@ -42,13 +42,13 @@ public final class FileWatch: Sendable {
         Thread.start("file-watch") { self.read() }
     }
 
-    /// Calls `changed` after every write to the file at `path`, until `remove`: on the thread of all watches, so
-    /// it must not wait. Writes that come close together may be one call.
-    /// - Throws: as inotify_add_watch(2), ENOSPC where the user watches as many files as there may be.
+    /// Calls `changed` after every write to the file at `path` until `remove`, on the common thread, so it must not
+    /// block. Close writes may share a call.
+    /// - Throws: As inotify_add_watch(2), ENOSPC if the user watches too many files.
     public func add(
         _ path: String, changed: @escaping @Sendable () -> Void
     ) throws(SystemError) -> Token {
-        // Inside the lock: a removal of the same file's last listener must not come between.
+        // Inside the lock, because a concurrent removal of the file's last watch would remove the descriptor.
         try state.withLock { state throws(SystemError) in
             let watch = try check("watch a file") {
                 inotify_add_watch(notifications.descriptor, path, UInt32(IN_MODIFY))

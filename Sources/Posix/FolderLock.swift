@@ -1,11 +1,11 @@
 import Glibc
 
-/// Keeps a folder to one user of it: an flock(2) on its file `lock`. Given back with the last reference too.
+/// Limits a folder to one user: an flock(2) on its file `lock`. Released with the last reference.
 public final class FolderLock: Sendable {
     private let file: OpenFile
 
-    /// nil: somebody else has it.
-    /// - Throws: where its file cannot be opened, made or locked.
+    /// Returns nil if the folder is in use.
+    /// - Throws: If its file cannot be opened, created or locked.
     public init?(_ folder: PrivateFolder) throws(SystemError) {
         file = try OpenFile("lock", flags: O_RDWR | O_CREAT, in: folder.directory)
         guard try file.tryLock() else { return nil }

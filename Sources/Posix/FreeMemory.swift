@@ -1,16 +1,16 @@
 import Base
 import CLinux
 
-/// Gives memory back to the system when many small things have gone: the allocator keeps it for the next ones
-/// otherwise, for as long as the process lives. Any thread.
+/// Returns memory to the system after many small deallocations; the allocator would keep it. Safe to use from any
+/// thread.
 public final class FreeMemory: Sendable {
     private let count = Lock(0, rank: .innermost)
     private let maxGone: Int
 
-    /// - Parameter maxGone: how many may go before it is done.
+    /// - Parameter maxGone: The number of deallocations between two returns.
     public init(after maxGone: Int) { self.maxGone = maxGone }
 
-    /// One of them has gone.
+    /// Counts a deallocation.
     public func noteGone() {
         let isTime = count.withLock { count in
             count += 1
@@ -18,7 +18,7 @@ public final class FreeMemory: Sendable {
             count = 0
             return true
         }
-        // Some milliseconds, and nothing else may allocate in an arena meanwhile.
+        // Takes some milliseconds, during which other threads cannot allocate in an arena.
         if isTime { ThreadPool.shared.submit { chatfs_give_back_memory() } }
     }
 }

@@ -1,13 +1,13 @@
 import Base
 import Glibc
 
-/// Lines of the program's log, on standard error unless told otherwise (`LogDestination`). Keys,
-/// descriptions, message text and file names are for `debug` only.
+/// Lines of the program's log, by default on standard error (`LogDestination`). Keys, descriptions, message text and
+/// file names are for `debug` only.
 ///
-/// Drops a line above `debug` that its subject wrote within the last minute, and everything beyond 200 different lines
-/// of a subject in a minute: peers and relays cause many of these lines. The next line says how many were dropped.
+/// Peers and relays cause many lines. So lines above `debug` are dropped if their subject wrote the same one within the
+/// last minute, or 200 different ones. The next line states the number of dropped lines.
 public struct Log: Sendable {
-    /// The part of the program that speaks, for example "relay".
+    /// The part of the program, for example "relay".
     public let subject: String
 
     public init(_ subject: String) { self.subject = subject }
@@ -19,10 +19,10 @@ public struct Log: Sendable {
 
     private static let settings = Lock(Settings())
     private static let start = ContinuousClock.now
-    /// What each subject wrote a moment ago.
+    /// The recent lines of each subject.
     private static let recent = Lock<[String: RepetitionLimit<String>]>([:])
 
-    /// Lines above `level` are dropped. Under systemd (`JOURNAL_STREAM` set) lines carry a prefix.
+    /// Lines above `level` are dropped. Under systemd (`JOURNAL_STREAM`) lines have a prefix.
     public static func configure(level: LogLevel) {
         settings.withLock {
             $0 = Settings(
@@ -30,7 +30,7 @@ public struct Log: Sendable {
         }
     }
 
-    /// Where lines go from now on.
+    /// Sets the destination of further lines.
     public static func send(to destination: LogDestination) {
         settings.withLock { $0.destination = destination }
     }

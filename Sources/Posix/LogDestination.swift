@@ -2,10 +2,10 @@ import Base
 import CLinux
 import Glibc
 
-/// Where the lines of the log go. One system call a line, so lines of several threads do not mix; what cannot
-/// be written is lost, for nobody could be told.
+/// The destination of log lines. Writes each line with one system call, so lines of several threads do not mix.
+/// Failures to write are ignored.
 public enum LogDestination: Sendable {
-    /// - Parameter prefixed: with systemd's `<6>` in front, which its journal takes for the level.
+    /// - Parameter prefixed: Whether lines start with systemd's `<6>`, the level for its journal.
     case standardError(prefixed: Bool)
     /// systemd's journal, in its native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL): a datagram of
     /// `NAME=value` lines.
@@ -13,9 +13,9 @@ public enum LogDestination: Sendable {
     /// With the time in front.
     case file(LogFile)
 
-    /// For a process that leaves its terminal: the journal where there is one, else a file.
-    /// - Parameter path: of the file; its folder must exist.
-    /// - Throws: where there is no journal and the file cannot be opened or made; ELOOP for a link.
+    /// For a process without a terminal: the journal if there is one, otherwise a file.
+    /// - Parameter path: The path of the file; its folder must exist.
+    /// - Throws: If there is no journal and the file cannot be opened; ELOOP for a symbolic link.
     public static func detached(file path: String) throws(SystemError) -> LogDestination {
         if let journal = JournalSocket() { return .journal(journal) }
         return .file(try LogFile(path))
@@ -40,7 +40,7 @@ public final class JournalSocket: Sendable {
     private static let path = "/run/systemd/journal/socket"
     private let socket: OpenFile
 
-    /// nil where no journal listens.
+    /// Returns nil if no journal listens.
     init?(path: String = JournalSocket.path) {
         let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }
@@ -61,28 +61,28 @@ public final class JournalSocket: Sendable {
     }
 
     func send(_ line: String, subject: String, level: LogLevel) {
-        // A line break would begin another field.
+        // A line break would start another field.
         let text = line.replacing("\n", with: " ")
         let fields = [
             "MESSAGE=\(subject): \(text)", "PRIORITY=\(level.rawValue)", "SYSLOG_IDENTIFIER=chatfs",
             "CHATFS_SUBJECT=\(subject)",
         ]
         let bytes = Array((fields.joined(separator: "\n") + "\n").utf8)
-        // Never wait for the journal: a line less is better than a mount that stands still.
+        // Never wait for the journal: a lost line is better than a blocked mount.
         _ = bytes.withUnsafeBytes {
             Glibc.send(socket.descriptor, $0.baseAddress!, $0.count, Int32(MSG_DONTWAIT))
         }
     }
 }
 
-/// A log file of limited size: beyond `limit` bytes it becomes `PATH.1`, in place of an older one.
+/// A log file of limited size: beyond `limit` bytes it becomes `PATH.1`, replacing an older one.
 public final class LogFile: Sendable {
     private static let limit = 1 << 20
 
     private struct State {
         var file: OpenFile
         var written: Int
-        /// Somebody is putting the file aside: lines go to it meanwhile.
+        /// The file is being rotated by another thread: lines go to it meanwhile.
         var isRotating = false
         var hasStandardError = false
     }
@@ -90,7 +90,7 @@ public final class LogFile: Sendable {
     private let path: String
     private let state: Lock<State>
 
-    /// Opens or makes the file, mode 0600, and appends to it.
+    /// Opens or creates the file with mode 0600 for appending.
     init(_ path: String) throws(SystemError) {
         self.path = path
         let file = try Self.open(path)
@@ -101,8 +101,8 @@ public final class LogFile: Sendable {
         try OpenFile(path, flags: O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, mode: 0o600)
     }
 
-    /// For what else writes to standard error: it goes to this file, and to the next one.
-    /// - Throws: as dup2(2).
+    /// Redirects other output on standard error to this file and its successors.
+    /// - Throws: As dup2(2).
     public func takeStandardError() throws(SystemError) {
         let file = state.withLock { state in
             state.hasStandardError = true
@@ -123,7 +123,8 @@ public final class LogFile: Sendable {
         _ = bytes.withUnsafeBytes { Glibc.write(place.descriptor, $0.baseAddress!, $0.count) }
     }
 
-    /// The file for a line of so many bytes: a new one, or the old one where that fails, for better too long than lost.
+    /// Returns the file for a line of this length: a new one, or the old one if rotation fails, because an oversized
+    /// log is better than a lost line.
     private func rotate(for count: Int) -> OpenFile {
         let next = rename(path, path + ".1") == 0 ? try? Self.open(path) : nil
         let (file, hasStandardError) = state.withLock { state in
@@ -135,7 +136,7 @@ public final class LogFile: Sendable {
         return file
     }
 
-    /// The present moment in UTC, as in `2026-01-31T12:00:00Z`.
+    /// The current time in UTC: `2026-01-31T12:00:00Z`.
     static func time(_ seconds: time_t = Glibc.time(nil)) -> String {
         var seconds = seconds
         var parts = tm()

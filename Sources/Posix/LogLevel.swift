@@ -1,4 +1,4 @@
-/// How serious a line is; the numbers are those of syslog and of systemd's `<6>` prefixes.
+/// The severity of a line, with the numbers of syslog and of systemd's `<6>` prefixes.
 public enum LogLevel: Int, CaseIterable, Comparable, Sendable {
     case error = 3
     case warning = 4
@@ -8,7 +8,7 @@ public enum LogLevel: Int, CaseIterable, Comparable, Sendable {
 
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 
-    /// By its name: `error`, `warning`, `notice`, `information`, `debug`.
+    /// Reads `error`, `warning`, `notice`, `information` or `debug`.
     public init?(word: String) {
         guard let level = Self.allCases.first(where: { "\($0)" == word }) else { return nil }
         self = level

@@ -2,22 +2,21 @@ import Base
 import CLinux
 import Glibc
 
-/// The mounts that this process sees: /proc/self/mountinfo (proc(5)).
+/// The mounts visible to this process: /proc/self/mountinfo (proc(5)).
 public enum MountTable {
     public struct Mount: Hashable, Sendable {
-        /// Its number, which no other mount has while this one is there. The kernel gives it to the next one
-        /// afterwards, and `device` alike.
+        /// The mount's number, unique among current mounts. The kernel reuses it, and `device` too.
         public let id: Int
-        /// Its number among all mounts that ever were (`STATX_MNT_ID_UNIQUE`, Linux 6.8). nil: it was not asked for,
-        /// or the kernel has none.
+        /// The number among all mounts since boot (`STATX_MNT_ID_UNIQUE`, Linux 6.8). Nil if not requested or
+        /// unsupported.
         public let serial: UInt64?
-        /// Of its filesystem: `0:45`. Copies of the mount, in other mount namespaces too, have the same.
+        /// The device of its filesystem: `0:45`. Copies of the mount in any namespace have the same.
         public let device: String
         public let path: String
         /// For example `fuse.chatfs`.
         public let type: String
         public let source: String
-        /// Who mounted a filesystem of FUSE (`user_id`); nil of any other.
+        /// The user of a FUSE mount (`user_id`), or nil for other filesystems.
         public let user: uid_t?
 
         init(
@@ -34,14 +33,14 @@ public enum MountTable {
         }
     }
 
-    /// In the order of mounting: a later one lies on or below an earlier one.
-    /// - Parameter process: whose mount namespace; nil: this one's.
-    /// - Throws: where the table cannot be read, ENOENT for a process that is no more.
+    /// In the order of mounting: a later mount lies on or below an earlier one.
+    /// - Parameter process: The process whose mount namespace is read, or nil for this one.
+    /// - Throws: If the table is unreadable; ENOENT for a missing process.
     public static func mounts(seenBy process: pid_t? = nil) throws(SystemError) -> [Mount] {
         let file = try OpenFile("/proc/\(process.map(String.init) ?? "self")/mountinfo", flags: O_RDONLY)
         var bytes: [UInt8] = []
         while true {
-            // The kernel makes the text while it is read: its size is not known before.
+            // The kernel creates the text during the read, so its size is unknown beforehand.
             let part = try file.read(count: 65_536, at: UInt64(bytes.count))
             if part.isEmpty { break }
             bytes += part
@@ -49,16 +48,15 @@ public enum MountTable {
         return bytes.split(separator: UInt8(ascii: "\n")).compactMap(parse)
     }
 
-    /// Those at `folder` and below it, the innermost and latest first: the order for unmounting.
-    /// - Throws: as `mounts(seenBy:)`.
+    /// Returns the mounts at `folder` and below, innermost and latest first: the order of unmounting.
+    /// - Throws: As `mounts(seenBy:)`.
     public static func mounts(below folder: String) throws(SystemError) -> [Mount] {
         try mounts().filter { $0.path.path(below: folder) != nil }.reversed()
     }
 
-    /// The mount that lies on `path`, an absolute one without symbolic links: of several the one that is met there.
-    /// nil when nothing is mounted on it. Has its serial, where the kernel has one. Asks only the kernel, never the
-    /// process behind the mount.
-    /// - Throws: where `path` cannot be reached for another reason than ENOENT, or the table not be read.
+    /// Returns the topmost mount on `path`, which must be absolute without symbolic links, or nil. Has its serial
+    /// number if the kernel provides one. Never contacts the process behind the mount.
+    /// - Throws: If `path` cannot be reached for a reason other than ENOENT, or the table is unreadable.
     public static func mount(at path: String) throws(SystemError) -> Mount? {
         let place: OpenFile
         do throws(SystemError) {
@@ -80,8 +78,8 @@ public enum MountTable {
             type: found.type, source: found.source, user: found.user)
     }
 
-    /// The root of the mount with these numbers, for calls that begin there (openat(2) and its like), if that mount is
-    /// what is met at `path`. While it is open the mount is busy.
+    /// Opens the root of the mount with these numbers for openat(2) and similar calls, if it is the topmost one at
+    /// `path`. The mount is busy while the file is open.
     public static func root(at path: String, id: Int, serial: UInt64?) -> OpenFile? {
         guard let place = try? OpenFile(path, flags: chatfs_o_path | chatfs_o_directory | chatfs_o_nofollow)
         else { return nil }
@@ -104,8 +102,8 @@ public enum MountTable {
         return parts.count == 2 && parts[0] == "mnt_id:" ? Int(parts[1]) : nil
     }
 
-    /// `36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw`: fields up to " - " vary in number, the source may
-    /// be empty.
+    /// `36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw`: the number of fields before " - " varies, and the
+    /// source may be empty.
     static func parse(_ line: ArraySlice<UInt8>) -> Mount? {
         let fields = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false).map(
             Array.init)
@@ -119,7 +117,7 @@ public enum MountTable {
         )
     }
 
-    /// Of the options of the filesystem: `rw,user_id=1000,group_id=1000`.
+    /// From the filesystem's options: `rw,user_id=1000,group_id=1000`.
     private static func user(in options: [UInt8]) -> uid_t? {
         let name = Array("user_id=".utf8)
         return options.split(separator: UInt8(ascii: ",")).first { $0.starts(with: name) }

@@ -1,8 +1,8 @@
 import Base
 import Glibc
 
-/// Tells once when a mount has left the mount table of this process. A thread waits for changes of the table
-/// (poll(2) of /proc/self/mountinfo, proc(5)); nobody asks in between.
+/// Reports once when a mount has left this process's mount table. A thread waits for changes with poll(2) on
+/// /proc/self/mountinfo (proc(5)).
 public final class MountWatch: Sendable {
     private let mount: MountTable.Mount
     private let gone: @Sendable () -> Void
@@ -10,18 +10,18 @@ public final class MountWatch: Sendable {
     private let wakeUp: WakeUp
     private let isStopped = Lock(false)
 
-    /// - Parameter gone: called on the watch's thread.
-    /// - Throws: where the table cannot be opened, or there is no descriptor or thread for it.
+    /// - Parameter gone: Called on the watch's thread.
+    /// - Throws: If the table cannot be opened, or descriptors or threads are missing.
     public init(_ mount: MountTable.Mount, gone: @escaping @Sendable () -> Void) throws(SystemError) {
         self.mount = mount
         self.gone = gone
-        // Changes since it was opened are told, so nothing is missed between the first look and the first wait.
+        // Changes since the open count, so none is missed between the first read and the first wait.
         table = try OpenFile("/proc/self/mountinfo", flags: O_RDONLY)
         wakeUp = try WakeUp()
         try Thread.begin("mount-watch") { self.watch() }
     }
 
-    /// Ends the thread. Nothing is told from then on, unless it is being told now.
+    /// Ends the thread. No report starts afterwards.
     public func stop() {
         isStopped.withLock { $0 = true }
         wakeUp.notify()
@@ -33,7 +33,7 @@ public final class MountWatch: Sendable {
             pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
         ]
         while !isStopped.withLock({ $0 }) {
-            // A table that cannot be read for a moment (ENFILE) says nothing; its next change is another chance.
+            // If the table is temporarily unreadable (ENFILE), the next change gives another chance.
             if let exists = try? mount.exists(), !exists { return gone() }
             poll(&requests, milliseconds: -1)
         }

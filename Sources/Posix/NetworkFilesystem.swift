@@ -2,11 +2,11 @@ import Base
 import CLinux
 import Glibc
 
-/// Filesystems that lie on another machine. A database in WAL mode needs memory that its processes share, and locks
-/// that hold for all of them: there both work only as long as everybody is on this machine, or not at all.
+/// Filesystems on other machines. A database in WAL mode needs shared memory and locks for all of its processes, which
+/// such a filesystem provides on one machine at most.
 public enum NetworkFilesystem {
-    /// Which one `path` lies on, or would: its nearest folder that is there counts. Nil for a disk of this machine,
-    /// and for what cannot be known (FUSE may have anything behind it).
+    /// Returns the network filesystem of `path` or of its nearest existing folder. Nil for a local disk and for unknown
+    /// cases, such as FUSE.
     public static func name(at path: String) -> String? {
         var path = path
         while true {
@@ -17,7 +17,7 @@ public enum NetworkFilesystem {
         }
     }
 
-    /// By the number that statfs(2) gives: those of linux/magic.h and of the filesystems themselves.
+    /// By the number of statfs(2), from linux/magic.h and from the filesystems.
     static func name(ofType type: UInt32) -> String? {
         switch type {
         case 0x6969: "NFS"

@@ -1,8 +1,8 @@
 import Base
 import Glibc
 
-/// A child process whose output is collected while it runs, in a process group of its own. Killed and
-/// reaped with the last reference, as every `ChildProcess`.
+/// A child process in its own process group whose output is collected. Killed and reaped with the last reference, as
+/// every `ChildProcess`.
 public final class ObservedProcess: Sendable {
     public let child: ChildProcess
     private let collected: Lock<Collected>
@@ -13,8 +13,8 @@ public final class ObservedProcess: Sendable {
         var openStreams = 2
     }
 
-    /// Starts it with both streams captured. Of each stream the last `limit` bytes or more are kept.
-    /// - Throws: as `ChildProcess.start`.
+    /// Starts it with both streams captured. Keeps at least the last `limit` bytes of each.
+    /// - Throws: As `ChildProcess.start`.
     public static func start(
         _ settings: ChildProcess.Settings, keeping limit: Int = 1 << 20
     ) async throws(SystemError) -> ObservedProcess {
@@ -31,7 +31,7 @@ public final class ObservedProcess: Sendable {
         self.collected = collected
         for (stream, target) in [(child.output, \Collected.output), (child.errors, \Collected.errors)] {
             guard let stream else { continue }
-            // A thread for each stream: it ends when the child, and all that inherited it, are gone.
+            // One thread for each stream. It ends when the child and all heirs of the stream are gone.
             Thread.start("child-output") {
                 var buffer = [UInt8](repeating: 0, count: 65_536)
                 while let count = try? check(
@@ -55,13 +55,13 @@ public final class ObservedProcess: Sendable {
     public var output: String { String(decoding: outputBytes, as: UTF8.self) }
     public var errors: String { String(decoding: collected.withLock { $0.errors }, as: UTF8.self) }
 
-    /// Complete lines of standard output so far.
+    /// The complete lines of standard output so far.
     public var lines: [String] {
         output.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
     }
 
-    /// Waits for the first line of standard output that fits: nil when the process ended without one
-    /// or `limit` has passed.
+    /// Waits for the first matching line of standard output. Returns nil if the process ended without one, or after
+    /// `limit`.
     public func line(within limit: Duration, where fits: (String) -> Bool) async -> String? {
         let end = ContinuousClock.now + limit
         while true {
@@ -72,10 +72,10 @@ public final class ObservedProcess: Sendable {
         }
     }
 
-    /// Waits until it has ended and its output is here; nil when it still runs after `limit`.
+    /// Waits until it has ended and its output is complete. Returns nil if it still runs after `limit`.
     public func ending(within limit: Duration) async -> ChildProcess.Ending? {
         guard let ending = await child.ending(within: limit) else { return nil }
-        // A grandchild may hold the pipes; what it says later is not waited for.
+        // A grandchild may hold the pipes; its later output is ignored.
         let end = ContinuousClock.now + .seconds(2)
         while collected.withLock({ $0.openStreams > 0 }), ContinuousClock.now < end {
             try? await Task.sleep(for: .milliseconds(1))
@@ -83,7 +83,7 @@ public final class ObservedProcess: Sendable {
         return ending
     }
 
-    /// SIGTERM; SIGKILL to its whole group when it has not ended after `timeout`.
+    /// Sends SIGTERM, and SIGKILL to its process group after `timeout`.
     @discardableResult
     public func stop(timeout: Duration) async -> ChildProcess.Ending? {
         child.send(SIGTERM)

@@ -2,17 +2,17 @@ import CLinux
 import Glibc
 
 extension OpenFile {
-    /// Bytes that this user may still write on the disk that this file or folder lies on.
-    /// - Throws: as fstatvfs(3).
+    /// Returns the bytes that this user may still write on the file's disk.
+    /// - Throws: As fstatvfs(3).
     public func availableBytes() throws(SystemError) -> UInt64 {
         var status = statvfs()
         try check("ask for free disk space") { fstatvfs(descriptor, &status) }
         return Self.bytes(blocks: UInt64(status.f_bavail), size: UInt64(status.f_frsize))
     }
 
-    /// Reserves space on the disk for a range, without making the file longer: fallocate(2). Filesystems that cannot do
-    /// this allocate as it comes.
-    /// - Throws: where there is none (`SystemError.isFullDisk`), and nothing else: what else fails is met by who writes.
+    /// Reserves disk space for a range without extending the file: fallocate(2). Does nothing on filesystems without
+    /// support.
+    /// - Throws: Only for missing space (`SystemError.isFullDisk`). A later write reports other errors.
     public func reserve(_ range: Range<UInt64>) throws(SystemError) {
         guard !range.isEmpty else { return }
         let isDone =
@@ -22,7 +22,7 @@ extension OpenFile {
         if error.isFullDisk { throw error }
     }
 
-    /// Some network filesystems know no limit and name the largest number.
+    /// Some network filesystems have no limit and report the largest number.
     static func bytes(blocks: UInt64, size: UInt64) -> UInt64 {
         let (bytes, overflow) = blocks.multipliedReportingOverflow(by: size)
         return overflow ? .max : bytes

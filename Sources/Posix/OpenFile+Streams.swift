@@ -1,16 +1,16 @@
 import CLinux
 import Glibc
 
-// Pipes, which have no offsets, and files that are only in memory.
+// Pipes, which have no offsets, and files in memory.
 extension OpenFile {
-    /// A file without a name that lies in memory, never on a disk of its own.
-    /// - Throws: as memfd_create(2).
+    /// Creates an unnamed file in memory.
+    /// - Throws: As memfd_create(2).
     public static func inMemory() throws(SystemError) -> OpenFile {
         OpenFile(adopting: try check("make a file in memory") { chatfs_open_in_memory("chatfs") })
     }
 
-    /// Writes all of `buffer` to a pipe. Threads of `Thread.start` have the signal blocked that goes with EPIPE.
-    /// - Throws: EPIPE when nobody reads any more; as write(2).
+    /// Writes all of `buffer` to a pipe. Threads of `Thread.start` have SIGPIPE blocked.
+    /// - Throws: EPIPE without a reader; as write(2).
     public func send(_ buffer: UnsafeRawBufferPointer) throws(SystemError) {
         var sent = 0
         while sent < buffer.count {
@@ -20,15 +20,15 @@ extension OpenFile {
         }
     }
 
-    /// - Throws: as for a buffer.
+    /// - Throws: As for a buffer.
     public func send(_ bytes: [UInt8]) throws(SystemError) {
         try bytes.withUnsafeBufferPointer { buffer throws(SystemError) in
             try send(UnsafeRawBufferPointer(buffer))
         }
     }
 
-    /// Fills `buffer` from a pipe; fewer bytes only when nobody writes any more.
-    /// - Throws: as read(2).
+    /// Fills `buffer` from a pipe; fewer bytes only without a writer.
+    /// - Throws: As read(2).
     public func receive(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
         var filled = 0
         while filled < buffer.count {
@@ -41,8 +41,8 @@ extension OpenFile {
         return filled
     }
 
-    /// Everything that comes through a pipe.
-    /// - Throws: EFBIG when it is more than `limit` bytes; as read(2).
+    /// Reads everything from a pipe.
+    /// - Throws: EFBIG for more than `limit` bytes; as read(2).
     public func receiveAll(limit: Int) throws(SystemError) -> [UInt8] {
         var bytes: [UInt8] = []
         let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: min(limit + 1, 65_536), alignment: 16)

@@ -3,18 +3,18 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// An open file, closed when the last reference goes. Safe to share: every operation names its
-/// offset, the kernel serialises the rest. All calls block; none belongs on the cooperative pool.
+/// An open file, closed with the last reference. Safe to share: every operation states its offset, and the kernel
+/// serialises the rest. All calls block, so never use the cooperative pool.
 public final class OpenFile: Sendable {
     public let descriptor: Int32
-    /// A lock of this object, which goes with it.
+    /// Whether this object has a lock, which it releases at its end.
     private let hasLock = Atomic(false)
 
     /// Takes over an open descriptor.
     public init(adopting descriptor: Int32) { self.descriptor = descriptor }
 
-    /// open(2), always close-on-exec. `mode` counts only with O_CREAT.
-    /// - Throws: as open(2).
+    /// open(2), always close-on-exec. `mode` applies only with O_CREAT.
+    /// - Throws: As open(2).
     public convenience init(
         _ path: String, flags: Int32, mode: mode_t = 0o600, in directory: OpenFile? = nil
     ) throws(SystemError) {
@@ -24,9 +24,9 @@ public final class OpenFile: Sendable {
             adopting: try check("open a file") { openat(base, path, flags | O_CLOEXEC, mode) })
     }
 
-    /// The same; nil where nothing has this name. Whatever else keeps it from being opened is an error: who takes it for
-    /// missing may overwrite what is there.
-    /// - Throws: as open(2), but for ENOENT.
+    /// The same, but returns nil for a missing file. All other failures are errors: a caller that treats them as
+    /// missing may overwrite a file.
+    /// - Throws: As open(2), except ENOENT.
     public static func existing(
         _ path: String, flags: Int32, in directory: OpenFile? = nil
     ) throws(SystemError) -> OpenFile? {
@@ -38,10 +38,10 @@ public final class OpenFile: Sendable {
         }
     }
 
-    /// Opens a regular file to read it; nil for whatever else has this name. To open a pipe would be to wait for
-    /// somebody who writes into it, maybe for ever, and to read a device may be anything at all.
-    /// - Parameter flags: besides those for reading.
-    /// - Throws: as open(2), but for ENXIO, which sockets and pipes answer.
+    /// Opens a regular file for reading. Returns nil for anything else with this name: opening a pipe could wait for
+    /// ever, and reading a device may have effects.
+    /// - Parameter flags: Flags in addition to those for reading.
+    /// - Throws: As open(2), except ENXIO, the result for sockets and pipes.
     public static func regular(
         _ path: String, flags: Int32 = 0, in directory: OpenFile? = nil
     ) throws(SystemError) -> OpenFile? {
@@ -55,15 +55,15 @@ public final class OpenFile: Sendable {
         }
     }
 
-    /// A child that is being started has a copy of the descriptor until it runs its program, and closing this one would
-    /// leave the lock with it. No child is meant to keep a lock.
+    /// A child that is being started has a copy of the descriptor until it runs its program, so closing the file would
+    /// leave it the lock.
     deinit {
         if hasLock.load(ordering: .relaxed) { flock(descriptor, LOCK_UN) }
         close(descriptor)
     }
 
-    /// Fills `buffer` from `offset` on; fewer bytes than asked only at the end of the file.
-    /// - Throws: as pread(2).
+    /// Fills `buffer` from `offset`; fewer bytes only at the end of the file.
+    /// - Throws: As pread(2).
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(SystemError) -> Int {
@@ -82,7 +82,7 @@ public final class OpenFile: Sendable {
     }
 
     /// Writes all of `buffer` at `offset`.
-    /// - Throws: as pwrite(2), `isFullDisk` among others; a part may have been written.
+    /// - Throws: As pwrite(2), including `isFullDisk`; a part may have been written.
     public func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(SystemError) {
         LockClass.expectNoMemoryMutex(during: "writing a file")
         var written = 0
@@ -95,40 +95,40 @@ public final class OpenFile: Sendable {
         }
     }
 
-    /// - Throws: as fstat(2).
+    /// - Throws: As fstat(2).
     public func status() throws(SystemError) -> stat {
         var status = stat()
         try check("look at a file") { fstat(descriptor, &status) }
         return status
     }
 
-    /// - Throws: as fstat(2).
+    /// - Throws: As fstat(2).
     public func size() throws(SystemError) -> UInt64 { UInt64(try status().st_size) }
 
-    /// - Throws: as ftruncate(2).
+    /// - Throws: As ftruncate(2).
     public func truncate(to size: UInt64) throws(SystemError) {
         try check("set a file's length") { ftruncate(descriptor, off_t(size)) }
     }
 
     /// Makes data and length durable: fsync(2). Also for directories.
-    /// - Throws: as fsync(2).
+    /// - Throws: As fsync(2).
     public func synchronise() throws(SystemError) {
         LockClass.expectNoMemoryMutex(during: "synchronising a file")
         try check("write a file to disk") { fsync(descriptor) }
     }
 
-    /// Has the disk begin to take what was written, without waiting: sync_file_range(2). Proves nothing.
+    /// Starts writing to disk without waiting: sync_file_range(2). Guarantees nothing.
     public func beginWritingBack() { _ = chatfs_begin_writing_back(descriptor) }
 
-    /// Makes everything on this file's filesystem durable: syncfs(2). One wait instead of many where several
-    /// files were written; it reports what could not be written since Linux 5.8.
-    /// - Throws: as syncfs(2).
+    /// Makes everything on the file's filesystem durable with one wait: syncfs(2). Reports failed writes since Linux
+    /// 5.8.
+    /// - Throws: As syncfs(2).
     public func synchroniseFilesystem() throws(SystemError) {
         try check("write files to disk") { chatfs_sync_filesystem(descriptor) }
     }
 
-    /// Gives back the disk space of a range; it then reads as zeros.
-    /// - Throws: as fallocate(2), EOPNOTSUPP where the filesystem cannot do it.
+    /// Frees the disk space of a range, which then reads as zeros.
+    /// - Throws: As fallocate(2), EOPNOTSUPP without support of the filesystem.
     public func punchHole(_ range: Range<UInt64>) throws(SystemError) {
         try check("free disk space") {
             chatfs_punch_hole(descriptor, Int64(range.lowerBound), Int64(range.count))
@@ -143,8 +143,8 @@ public final class OpenFile: Sendable {
         return try read(count: Int(size), at: 0)
     }
 
-    /// Up to `count` bytes from `offset` on, fewer only at the end of the file.
-    /// - Throws: as pread(2).
+    /// Reads up to `count` bytes from `offset`, fewer only at the end of the file.
+    /// - Throws: As pread(2).
     public func read(count: Int, at offset: UInt64) throws(SystemError) -> [UInt8] {
         var failure: SystemError?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -158,7 +158,7 @@ public final class OpenFile: Sendable {
         return bytes
     }
 
-    /// - Throws: as for a buffer.
+    /// - Throws: As for a buffer.
     public func write(_ bytes: [UInt8], at offset: UInt64) throws(SystemError) {
         try bytes.withUnsafeBufferPointer { buffer throws(SystemError) in
             try write(UnsafeRawBufferPointer(buffer), at: offset)
@@ -167,9 +167,9 @@ public final class OpenFile: Sendable {
 }
 
 extension OpenFile {
-    /// An exclusive lock on the whole file for the life of this object; false when another holds it.
-    /// - Parameter shared: others may have it shared too.
-    /// - Throws: as flock(2), but for EWOULDBLOCK.
+    /// Locks the whole file for the life of this object. Returns false if another object holds a conflicting lock.
+    /// - Parameter shared: Whether others may share the lock.
+    /// - Throws: As flock(2), except EWOULDBLOCK.
     public func tryLock(shared: Bool = false) throws(SystemError) -> Bool {
         if flock(descriptor, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 {
             hasLock.store(true, ordering: .relaxed)
@@ -179,14 +179,14 @@ extension OpenFile {
         throw SystemError(code: errno, operation: "lock a file")
     }
 
-    /// The same exclusive lock; waits while another holds it.
-    /// - Throws: as flock(2).
+    /// The exclusive lock; waits for other holders.
+    /// - Throws: As flock(2).
     public func lock() throws(SystemError) {
         try check("lock a file") { flock(descriptor, LOCK_EX) }
         hasLock.store(true, ordering: .relaxed)
     }
 
-    /// Lets go of the lock before the object goes.
+    /// Releases the lock early.
     public func unlock() {
         hasLock.store(false, ordering: .relaxed)
         flock(descriptor, LOCK_UN)

@@ -2,20 +2,19 @@ import Base
 import CLinux
 import Glibc
 
-/// A folder that ChatFS made for itself: mode 0700, owned by this user, reached by descriptor and
-/// never through a symbolic link, carrying a marker file that says so. Only such folders are ever
-/// emptied or removed.
+/// A folder created by ChatFS: mode 0700, owned by this user, opened by descriptor without following links, with a
+/// marker file. ChatFS empties and removes only such folders.
 public struct PrivateFolder: Sendable {
-    /// Name of the marker. Its content is one line: what the folder is for.
+    /// The name of the marker. Its only line states the folder's purpose.
     public static let marker = ".chatfs-folder"
 
     public let path: String
     public let directory: OpenFile
 
-    /// Opens the folder, making it first when it is missing. An existing folder must be empty or
-    /// carry the marker for the same purpose, must be ours and closed to others.
-    /// - Throws: EPERM for a folder of somebody else or open to others, EEXIST for one made for something else,
-    ///   ENOTEMPTY for one without a marker that holds files; what the disk refuses.
+    /// Opens the folder, and creates it if missing. An existing folder must be empty or have the marker of the same
+    /// purpose, and must be private to this user.
+    /// - Throws: EPERM for a folder of another user or open to others, EEXIST for another purpose, ENOTEMPTY for files
+    ///   without a marker; disk errors.
     public init(_ path: String, purpose: String) throws(SystemError) {
         try Self.makeFolders(to: path)
         let directory = try OpenFile(path, flags: O_RDONLY | chatfs_o_directory | chatfs_o_nofollow)
@@ -36,7 +35,7 @@ public struct PrivateFolder: Sendable {
                 throw SystemError(code: EEXIST, operation: "use a folder made for something else")
             }
         } else {
-            // A full disk or a crash may have come between the folder and its marker.
+            // A full disk or a crash may have prevented the marker.
             guard try names().allSatisfy({ $0 == Self.unfinished(Self.marker) }) else {
                 throw SystemError(code: ENOTEMPTY, operation: "use a folder that holds other files")
             }
@@ -61,14 +60,14 @@ public struct PrivateFolder: Sendable {
         }
     }
 
-    /// A plain folder inside, mode 0700, made when missing.
-    /// - Throws: as `folder(_:in:)`.
+    /// Opens a subfolder with mode 0700, and creates it if missing.
+    /// - Throws: As `folder(_:in:)`.
     public func subfolder(_ name: String) throws(SystemError) -> OpenFile {
         try Self.folder(name, in: directory)
     }
 
-    /// The same in any folder. A new one is durable: what is synchronised in it is not lost with its name.
-    /// - Throws: as mkdir(2), fsync(2) and open(2), ENOTDIR where something else has the name, a link too.
+    /// The same in any folder. A new one is durable, so that its synchronised files are too.
+    /// - Throws: As mkdir(2), fsync(2) and open(2), ENOTDIR for anything else of that name, also a link.
     public static func folder(_ name: String, in directory: OpenFile) throws(SystemError) -> OpenFile {
         if mkdirat(directory.descriptor, name, 0o700) == 0 {
             try directory.synchronise()
@@ -79,24 +78,23 @@ public struct PrivateFolder: Sendable {
             name, flags: O_RDONLY | chatfs_o_directory | chatfs_o_nofollow, in: directory)
     }
 
-    /// What a file is called until it is complete.
+    /// The name of an incomplete file.
     private static func unfinished(_ name: String) -> String { ".\(name).new" }
 
-    /// Replaces the file `name` in one step: readers see the old bytes or the new, after a crash too.
-    /// - Throws: as `write(_:to:in:)`.
+    /// Replaces the file `name` atomically: readers see the old or the new bytes, also after a crash.
+    /// - Throws: As `write(_:to:in:)`.
     public func write(_ bytes: [UInt8], to name: String) throws(SystemError) {
         try Self.write(bytes, to: name, in: directory)
     }
 
-    /// The same in any folder. Of several callers for one name, in this process or others, one is the last.
-    /// - Throws: what the disk refuses. The old bytes are there then, or the new ones as a whole, not yet
-    ///   durably.
+    /// The same in any folder. Concurrent callers for one name are serialised, also between processes.
+    /// - Throws: Disk errors. The file then has the old bytes, or the complete new ones without durability.
     public static func write(
         _ bytes: [UInt8], to name: String, in directory: OpenFile
     ) throws(SystemError) {
         let temporary = unfinished(name)
         let file = try lockedFile(temporary, in: directory)
-        // Its lock, too, until it has its name.
+        // Keeps its lock, too, until it has its name.
         defer { withExtendedLifetime(file) {} }
         try file.truncate(to: 0)
         try file.write(bytes, at: 0)
@@ -107,13 +105,13 @@ public struct PrivateFolder: Sendable {
         try directory.synchronise()
     }
 
-    /// Made where it is missing, and until it is closed nobody else's: who takes what another one is writing under this
-    /// name would have it moved into place unfinished.
+    /// Creates the file if missing, and locks it until it is closed: another writer under this name could otherwise
+    /// publish an incomplete file.
     private static func lockedFile(_ name: String, in directory: OpenFile) throws(SystemError) -> OpenFile {
         while true {
             let file = try OpenFile(name, flags: O_WRONLY | O_CREAT | chatfs_o_nofollow, in: directory)
             try file.lock()
-            // Who had it before has given it its final name.
+            // The previous writer has given it its final name.
             var named = stat()
             if fstatat(directory.descriptor, name, &named, AT_SYMLINK_NOFOLLOW) == 0,
                 try file.status().st_ino == named.st_ino
@@ -123,18 +121,18 @@ public struct PrivateFolder: Sendable {
         }
     }
 
-    /// Names inside, without `.`, `..`.
-    /// - Throws: as `names(in:)`.
+    /// Returns the names inside, without `.` and `..`.
+    /// - Throws: As `names(in:)`.
     public func names() throws(SystemError) -> [String] { try Self.names(in: directory) }
 
-    /// None where there is no such folder. It is no link.
-    /// - Throws: as open(2), but for ENOENT; as `names(in:)`.
+    /// Returns no names for a missing folder. Does not follow a link.
+    /// - Throws: As open(2), except ENOENT; as `names(in:)`.
     public static func names(at path: String) throws(SystemError) -> [String] {
         let folder = try OpenFile.existing(path, flags: O_RDONLY | chatfs_o_directory | chatfs_o_nofollow)
         return try folder.map { (folder) throws(SystemError) in try names(in: folder) } ?? []
     }
 
-    /// - Throws: as open(2) and readdir(3).
+    /// - Throws: As open(2) and readdir(3).
     public static func names(in directory: OpenFile) throws(SystemError) -> [String] {
         let copy = try check("read a folder") { openat(directory.descriptor, ".", O_RDONLY | O_CLOEXEC) }
         guard let stream = fdopendir(copy) else {
@@ -145,7 +143,7 @@ public struct PrivateFolder: Sendable {
         defer { closedir(stream) }
         var names: [String] = []
         while true {
-            // Only errno tells the end from what the disk does not give.
+            // Only errno distinguishes the end from a disk error.
             errno = 0
             guard let entry = readdir(stream) else { break }
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
@@ -157,14 +155,14 @@ public struct PrivateFolder: Sendable {
         return names.sorted()
     }
 
-    /// Removes everything inside but the marker. Links are removed, never followed.
-    /// - Throws: as `removeContents`.
+    /// Removes everything inside except the marker, without following links.
+    /// - Throws: As `removeContents`.
     public func empty() throws(SystemError) {
         try Self.removeContents(of: directory, keeping: [Self.marker])
     }
 
-    /// Removes the folder with all that is in it.
-    /// - Throws: as `removeContents`; as rmdir(2), but for ENOENT.
+    /// Removes the folder with its contents.
+    /// - Throws: As `removeContents`; as rmdir(2), except ENOENT.
     public func remove() throws(SystemError) {
         try Self.removeContents(of: directory, keeping: [])
         if rmdir(path) != 0 && errno != ENOENT {
@@ -172,8 +170,7 @@ public struct PrivateFolder: Sendable {
         }
     }
 
-    /// - Throws: why the first one that stays cannot be removed. Those before it, in the order of their names,
-    ///   have gone.
+    /// - Throws: The error of the first entry that cannot be removed. The entries before it, ordered by name, are gone.
     public static func removeContents(of directory: OpenFile, keeping kept: Set<String>) throws(SystemError) {
         for name in try names(in: directory) where !kept.contains(name) {
             if unlinkat(directory.descriptor, name, 0) == 0 || errno == ENOENT { continue }

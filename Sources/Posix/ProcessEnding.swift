@@ -1,32 +1,32 @@
 import Glibc
 
-/// What another process that waits in a system call is about to do: whether it is being killed, and whose thread
-/// it is. Read from proc(5), for as long as it waits.
+/// Whether another process, which waits in a system call, is being killed, and the process of a thread. Read from
+/// proc(5), so valid only during that wait.
 public enum ProcessEnding {
-    /// Whether `thread` (a number as gettid(2) gives it) belongs to a process that a signal ends at this moment.
-    /// False for one that lives, exits by itself, or cannot be seen. Never waits for that process.
+    /// Returns whether a signal is ending the process of `thread` (from gettid(2)). False if it lives, exits by itself,
+    /// or is not visible. Never waits for that process.
     public static func isKilled(_ thread: pid_t) -> Bool {
         if case .signalled? = outcome(of: thread) { true } else { false }
     }
 
-    /// How the process of `thread` is ending at this moment; nil for one that lives or cannot be seen. Never waits for
-    /// that process.
+    /// Returns the current end of the process of `thread`, or nil if it lives or is not visible. Never waits for that
+    /// process.
     public static func outcome(of thread: pid_t) -> ProcessOutcome? {
-        // Whoever is in execve(2) holds a lock that reading `stat` waits for, and may itself wait for who asks
-        // here. One that ends has given back its memory before it closes its files: it is in no execve.
+        // A process in execve(2) holds a lock that reading `stat` needs, and may itself wait for the caller. An ending
+        // process has freed its memory before it closes its files, so it is not in execve.
         guard text(of: thread, "statm")?.split(separator: " ").first == "0",
             let status = text(of: thread, "stat").flatMap(Status.init)
         else { return nil }
         return status.outcome
     }
 
-    /// What wait(2) will say of a process that has ended and was not waited for yet; nil for any other.
+    /// Returns the wait(2) status of an ended, unreaped process; nil for others.
     static func exitCode(ofEnded process: pid_t) -> Int32? {
         guard let status = text(of: process, "stat").flatMap(Status.init), status.isZombie else { return nil }
         return status.exitCode
     }
 
-    /// The process (thread group) of `thread`, nil when there is no such thread any more.
+    /// Returns the process (thread group) of `thread`, or nil if the thread is gone.
     public static func process(of thread: pid_t) -> pid_t? { ThreadStatus(of: thread)?.process }
 
     private static func text(of thread: pid_t, _ name: String) -> String? {
@@ -36,17 +36,17 @@ public enum ProcessEnding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The parts of `/proc/N/stat` that tell how a thread ends.
+    /// The fields of `/proc/N/stat` about the end of a thread.
     struct Status {
         /// `PF_…` of the kernel's sched.h.
         let flags: UInt32
-        /// As wait(2) gives it.
+        /// The wait(2) status.
         let exitCode: Int32
-        /// It has ended, and is to be waited for.
+        /// The process has ended and is not reaped.
         let isZombie: Bool
 
         init?(_ text: String) {
-            // The name before it is the program's choice and may hold anything.
+            // The name before it is chosen by the program and may contain any character.
             guard let name = text.lastIndex(of: ")") else { return nil }
             let fields = text[name...].split(separator: " ").dropFirst()
             let (flags, code) = (9 - 3, 52 - 3)
@@ -59,13 +59,13 @@ public enum ProcessEnding {
         }
 
         /// Ended by a signal: PF_EXITING and PF_SIGNALED. Threads of a program that exits by itself have both too,
-        /// because its last act is to kill them; their code has no signal.
+        /// because its exit kills them; their code has no signal.
         var isKilled: Bool { flags & 0x404 == 0x404 && exitCode & 0x7F != 0 }
 
-        /// Nil for one that does not end.
+        /// Returns nil for a process that does not end.
         var outcome: ProcessOutcome? {
             if isKilled { return ProcessOutcome(waitStatus: exitCode) }
-            // A signal without PF_SIGNALED is not one that ended it.
+            // Without PF_SIGNALED, the signal did not end it.
             return flags & 0x4 == 0x4 ? .exited(exitCode >> 8 & 0xFF) : nil
         }
     }

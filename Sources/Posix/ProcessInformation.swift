@@ -1,12 +1,11 @@
 import Glibc
 
-/// What proc(5) says about processes. That one has ended meanwhile, is another user's, or that /proc is not mounted is
-/// an answer to who looks around, not a failure: there is nothing then.
+/// Reads proc(5). A process that ended, belongs to another user, or is not visible gives nil or nothing, not an error.
 public enum ProcessInformation {
-    /// A pseudo file has no size: of one that is longer than a page several reads give the whole.
+    /// A pseudo file has no size, and one longer than a page needs several reads.
     private static let page = 4096
 
-    /// The first bytes of a file, at most `limit`; nil when it cannot be opened or read.
+    /// Returns the first bytes of a file, at most `limit`, or nil if it is unreadable.
     public static func bytes(of path: String, limit: Int = 4096) -> [UInt8]? {
         guard let file = try? OpenFile(path, flags: O_RDONLY),
             var bytes = try? file.read(count: min(limit, page), at: 0)
@@ -20,14 +19,14 @@ public enum ProcessInformation {
         return bytes
     }
 
-    /// The names in a folder.
+    /// Returns the names in a folder.
     public static func names(in path: String) -> [String] {
         guard let folder = try? OpenFile(path, flags: O_RDONLY) else { return [] }
         return (try? PrivateFolder.names(in: folder)) ?? []
     }
 
-    /// The kernel's id of this boot (`/proc/sys/kernel/random/boot_id`), another after each start of the machine: 36
-    /// characters. Nil where that cannot be read.
+    /// The kernel's boot id (`/proc/sys/kernel/random/boot_id`), different after each boot: 36 characters. Nil if it is
+    /// unreadable.
     public static func boot() -> String? {
         let bytes = bytes(of: "/proc/sys/kernel/random/boot_id", limit: 36)
         return bytes.flatMap { $0.count == 36 ? String(decoding: $0, as: UTF8.self) : nil }

@@ -1,14 +1,14 @@
 import Base
 import Glibc
 
-/// Keeps something to one process: an flock(2) on a file that says who has it. The kernel lets go when the
-/// process ends, however it ends.
+/// Limits a resource to one process: an flock(2) on a file that names the holder. The kernel releases it at any end of
+/// the process.
 public final class ProcessLock: Sendable {
-    /// What the lock file says, one per line; the mountpoint last, since it may hold any character.
+    /// The content of the lock file, one fact per line; the mountpoint last, because it may contain any character.
     public struct Holder: Hashable, Sendable, CustomStringConvertible {
         public enum State: String, Sendable {
             case running
-            /// Whoever waits for it will have it soon.
+            /// The holder will release it soon.
             case finishing
         }
 
@@ -24,9 +24,9 @@ public final class ProcessLock: Sendable {
             self.mountpoint = mountpoint
         }
 
-        /// nil for what no lock file says.
+        /// Returns nil for malformed content.
         public init?(_ text: String) {
-            // What lies behind it was left by an earlier holder with a longer mountpoint.
+            // The rest belongs to an earlier holder with a longer mountpoint.
             let text = text.prefix { $0 != "\0" }
             let lines = text.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
             guard lines.count == 3, let process = Int32(lines[0]),
@@ -43,7 +43,7 @@ public final class ProcessLock: Sendable {
 
     public enum Attempt: Sendable {
         case taken(ProcessLock)
-        /// Somebody has it; nil: who does not say so.
+        /// Held by another process; nil if that has not named itself.
         case refused(Holder?)
     }
 
@@ -55,13 +55,13 @@ public final class ProcessLock: Sendable {
         self.mountpoint = mountpoint
     }
 
-    /// Blocks up to `timeout` while the holder is finishing, and some seconds while it has not yet said who it
-    /// is; a holder that is running is reported at once.
+    /// Waits up to `timeout` while the holder is finishing, and some seconds while it has not named itself. Reports a
+    /// running holder at once.
     ///
     /// - Parameters:
-    ///   - file: open for reading and writing, and for this lock alone.
-    ///   - mountpoint: what others are told.
-    /// - Throws: where the file cannot be locked, read or written.
+    ///   - file: Open for reading and writing, and used only for this lock.
+    ///   - mountpoint: Shown to other processes.
+    /// - Throws: If the file cannot be locked, read or written.
     public static func take(
         _ file: OpenFile, mountpoint: String?, timeout: Duration
     ) throws(SystemError) -> Attempt {
@@ -82,22 +82,21 @@ public final class ProcessLock: Sendable {
         return .taken(lock)
     }
 
-    /// Says that the lock will be free soon, so that the next process waits for it.
+    /// Announces that the lock will be free soon, so that the next process waits.
     public func finish() { try? write(.finishing) }
 
-    /// Lets go.
+    /// Releases the lock.
     public func release() {
         let file = held.withLock { file in
             defer { file = nil }
             return file
         }
-        // Nobody shall take the next holder for this one.
+        // The next holder must not be mistaken for this one.
         try? file?.truncate(to: 0)
         file?.unlock()
     }
 
-    /// At no moment the file says half of it, or nothing: the text with its end in one write, and only then what is
-    /// left behind it goes.
+    /// Writes the text with its end in one call and truncates afterwards, so the file is never partial or empty.
     private func write(_ state: Holder.State) throws(SystemError) {
         guard let file = held.withLock({ $0 }) else { return }
         let text = Holder(process: getpid(), state: state, mountpoint: mountpoint).text
@@ -107,7 +106,7 @@ public final class ProcessLock: Sendable {
 
     private enum Named {
         case said(Holder)
-        /// The process that it names is no more: who has it now has not said so yet.
+        /// Its process is gone: the new holder has not named itself yet.
         case outdated(Holder)
         case silent
 
@@ -121,7 +120,7 @@ public final class ProcessLock: Sendable {
 
     private static func holder(by file: OpenFile) throws(SystemError) -> Named {
         var text = try file.readAll(limit: 8192)
-        // Read while it was being written, it may be of two holders.
+        // A read during a write may mix two holders.
         for _ in 0..<16 {
             let again = try file.readAll(limit: 8192)
             if again == text { break }

@@ -1,14 +1,14 @@
 import CLinux
 import Glibc
 
-/// How a process has ended, as far as others can know.
+/// The result of a process, as far as others can know.
 public enum ProcessOutcome: Hashable, Sendable {
     case exited(Int32)
     case signalled(Int32)
-    /// It has ended, and nobody tells how: Linux before 6.15, or another user's.
+    /// It ended with an unknown result: Linux before 6.15, or another user's process.
     case unknown
 
-    /// - Parameter waitStatus: as wait(2) gives it.
+    /// - Parameter waitStatus: The status of wait(2).
     public init(waitStatus: Int32) {
         self =
             chatfs_signalled(waitStatus) != 0

@@ -1,9 +1,8 @@
 import Glibc
 
-/// The pipes of other processes, as proc(5) tells.
+/// The pipes of other processes, from proc(5).
 public enum ProcessPipes {
-    /// What the pipes are called that a process has open; none where it cannot be seen. Reads links only: waits for
-    /// nobody, whatever the process has open.
+    /// Returns the names of a process's open pipes; none if it is not visible. Reads only links, so it never waits.
     public static func identifiers(of process: pid_t) -> Set<String> {
         guard process > 0 else { return [] }
         let folder = "/proc/\(process)/fd"

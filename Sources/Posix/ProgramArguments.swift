@@ -1,7 +1,6 @@
 import CLinux
 
-/// What this program was started with. Also known where no file can be opened, unlike
-/// `CommandLine.arguments`, which is read from /proc.
+/// The arguments of this program. Available without opening a file, unlike `CommandLine.arguments`, which reads /proc.
 public enum ProgramArguments {
     /// The program's own name first.
     public static let all: [String] = {

@@ -1,15 +1,15 @@
 import Base
 
-/// Which programs a rule is about, as the user writes it: the name of an executable or script (`borg`), its path
-/// (`/usr/bin/borg`), and behind a colon a word of its command line, of paths their last part
-/// (`kioworker:thumbnail.so`). A `*` stands for any characters.
+/// A rule's programs in the user's notation: the name of an executable or script (`borg`), its path (`/usr/bin/borg`),
+/// and after a colon a word of its command line, of a path the last part (`kioworker:thumbnail.so`). A `*` stands for
+/// any characters.
 public struct ProgramPattern: Hashable, Sendable, CustomStringConvertible {
     public let description: String
     private let program: Glob
     private let isPath: Bool
     private let word: Glob?
 
-    /// nil when there is no name in front of the colon, or nothing behind it.
+    /// Returns nil without a name before the colon or a word after it.
     public init?(_ text: String) {
         let parts = text.utf8.split(
             separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
@@ -22,10 +22,10 @@ public struct ProgramPattern: Hashable, Sendable, CustomStringConvertible {
         word = parts.count == 2 ? Glob(parts[1]) : nil
     }
 
-    /// Of several that fit, the one with more letters says more.
+    /// The number of letters. The longest of several matching patterns wins.
     public var weight: Int { description.utf8.count { $0 != UInt8(ascii: "*") } }
 
-    /// Whether the command line decides.
+    /// Whether the pattern includes a command line.
     public var needsArguments: Bool { word != nil }
 
     public func fits(_ caller: Caller) -> Bool {
@@ -35,7 +35,7 @@ public struct ProgramPattern: Hashable, Sendable, CustomStringConvertible {
             } ?? true
     }
 
-    /// Whether it would fit with another command line.
+    /// Whether the pattern matches with another command line.
     public func fitsProgram(_ caller: Caller) -> Bool {
         [caller.executable, caller.script].compactMap(\.self).contains {
             program.fits(isPath ? $0 : lastComponent(of: $0))
@@ -62,7 +62,7 @@ struct Glob: Hashable, Sendable {
         rest = rest.dropFirst(first.count)
         guard rest.suffix(last.count).elementsEqual(last) else { return false }
         rest = rest.dropLast(last.count)
-        // Each at its first place: what follows then has the most to choose from.
+        // The first match of each part leaves the most text for the rest.
         for part in parts.dropFirst().dropLast() {
             guard let end = Self.end(of: part, in: rest) else { return false }
             rest = rest[end...]

@@ -1,21 +1,21 @@
 import Base
 import Glibc
 
-/// Programs by their names, as a shell finds them.
+/// Finds programs by name, as a shell does.
 public enum ProgramSearch {
-    /// The folders of PATH, or the usual ones where it is not set.
+    /// The folders of PATH, or the usual ones without it.
     public static func folders() -> [String] {
         let search = getenv("PATH").map { String(cString: $0) } ?? "/usr/local/bin:/usr/bin:/bin"
         return search.utf8.split(separator: UInt8(ascii: ":")).map { String(decoding: $0, as: UTF8.self) }
             .filter(\.isAbsolutePath)
     }
 
-    /// The path of the first program of that name that this user may run, or nil.
+    /// Returns the first program of that name that this user may run, or nil.
     public static func path(of name: String, in folders: [String] = folders()) -> String? {
         folders.map { "\($0)/\(name)" }.first { isFile($0) && access($0, X_OK) == 0 }
     }
 
-    /// Folders may be entered by whom access(2) lets run them.
+    /// access(2) also permits folders to be "run".
     private static func isFile(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG

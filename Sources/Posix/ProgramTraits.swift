@@ -1,14 +1,14 @@
 import Base
 import Glibc
 
-/// What a program shows of how it treats files: which libraries it has loaded that find out types, and whether one of
-/// its windows shows a folder. As proc(5) tells.
+/// Signs of a program's use of files, from proc(5): its loaded libraries for type detection, and whether it shows a
+/// folder.
 public struct ProgramTraits: Hashable, Sendable {
     public var loadsGIO: Bool
     public var loadsQt: Bool
-    /// It watches the folder (inotify(7)), as windows that show it do, or has the folder itself open.
+    /// It watches the folder with inotify(7), as file managers do, or has it open.
     public var showsFolder: Bool
-    /// The thread is one in which KDE copies and lists files.
+    /// The thread copies and lists files for KDE.
     public var isWorker: Bool
 
     public init(
@@ -20,11 +20,11 @@ public struct ProgramTraits: Hashable, Sendable {
         self.isWorker = isWorker
     }
 
-    /// Looks at the program of a thread (gettid(2)). Nil where it cannot be seen. May wait for that program for a while,
-    /// as its list of mappings may be changing.
+    /// Reads about the program of a thread (gettid(2)). Nil if it is not visible. May wait for that program while its
+    /// mappings change.
     /// - Parameters:
-    ///   - folder: inode number.
-    ///   - mount: that the folder is on; nil where it is not known.
+    ///   - folder: The inode number.
+    ///   - mount: The folder's mount, or nil if unknown.
     public init?(of thread: pid_t, folder: UInt64, on mount: MountTable.Mount?) {
         guard thread > 0,
             let mappings = ProcessInformation.bytes(of: "/proc/\(thread)/maps", limit: Self.mappingsLimit)
@@ -38,12 +38,12 @@ public struct ProgramTraits: Hashable, Sendable {
 
     private static let gio = "/libgio-2.0.so"
     private static let qt = ["/libQt5Core.so", "/libQt6Core.so"]
-    /// As much as the kernel keeps of "KIO::WorkerThread".
+    /// The kernel's truncated "KIO::WorkerThread".
     private static let worker = Array("KIO::WorkerThre".utf8)
-    /// Several times as long as that of the largest file manager.
+    /// Several times the size for the largest file manager.
     private static let mappingsLimit = 2 << 20
 
-    /// Paths hold no NUL, so both are C strings.
+    /// Paths contain no NUL, so both are C strings.
     private static func names(_ library: String, in mappings: [UInt8]) -> Bool {
         (mappings + [0]).withUnsafeBufferPointer { text in
             text.withMemoryRebound(to: CChar.self) { text in
@@ -55,7 +55,7 @@ public struct ProgramTraits: Hashable, Sendable {
     private static func shows(_ folder: UInt64, on mount: MountTable.Mount?, _ thread: pid_t) -> Bool {
         ProcessInformation.names(in: "/proc/\(thread)/fd").contains { descriptor in
             guard let target = target(of: descriptor, thread) else { return false }
-            // What is neither cannot be a folder on the mount.
+            // Other descriptors cannot be a folder on the mount.
             let isWatch = target.elementsEqual("anon_inode:inotify".utf8)
             guard isWatch || target.first == UInt8(ascii: "/"),
                 let text = ProcessInformation.bytes(of: "/proc/\(thread)/fdinfo/\(descriptor)", limit: 65_536)
@@ -71,12 +71,12 @@ public struct ProgramTraits: Hashable, Sendable {
     }
 }
 
-/// What `/proc/PID/fdinfo` says of one descriptor.
+/// Reads `/proc/PID/fdinfo` of one descriptor.
 enum OpenDescriptor {
-    /// Whether it is the folder itself, or watches it.
+    /// Returns whether it is the folder, or watches it.
     /// - Parameters:
-    ///   - folder: inode number.
-    ///   - text: lines as of proc(5).
+    ///   - folder: The inode number.
+    ///   - text: Lines of proc(5).
     static func concerns(_ folder: UInt64, on mount: MountTable.Mount?, text: [UInt8]) -> Bool {
         var isFolder = false
         var (inode, number): (UInt64?, Int?) = (nil, nil)
@@ -106,7 +106,7 @@ enum OpenDescriptor {
 }
 
 extension MountTable.Mount {
-    /// `device` as the kernel has it in itself, of which `/proc/PID/fdinfo` shows the numbers.
+    /// Converts `device` to the kernel's internal form, which `/proc/PID/fdinfo` shows.
     fileprivate var kernelDevice: UInt64? {
         let parts = device.split(separator: ":").compactMap { UInt64($0) }
         return parts.count == 2 ? parts[0] << 20 | parts[1] : nil

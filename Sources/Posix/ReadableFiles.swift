@@ -2,18 +2,18 @@ import Base
 import CLinux
 import Glibc
 
-/// What a confined program needs to be one: itself, and where systems keep programs and libraries. Nobody's own
-/// files lie there.
+/// The files that a confined program needs: itself, and the system's folders of programs and libraries. Users keep no
+/// files there.
 enum ReadableFiles {
     private static let system = [
         "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store", "/etc/ld.so.cache",
         "/etc/ld.so.preload",
     ]
 
-    /// Paths for `program`.
+    /// Returns the paths for `program`.
     static func paths(for program: String) -> [String] {
         var paths = system + [program] + ownLibraries
-        // What was unpacked somewhere has its libraries beside it.
+        // An unpacked program has its libraries next to it.
         if let real = realpath(program, nil) {
             let folders = String(cString: real).pathNames.dropLast(2)
             free(real)
@@ -22,7 +22,7 @@ enum ReadableFiles {
         return paths
     }
 
-    /// Folders of the libraries that this process has loaded: the child may be this program.
+    /// The folders of this process's loaded libraries, because the child may be this program.
     private static let ownLibraries: [String] = {
         var folders: Set<String> = []
         withUnsafeMutablePointer(to: &folders) { folders in

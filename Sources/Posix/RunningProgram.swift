@@ -1,14 +1,14 @@
 import Base
 import Glibc
 
-/// Which program a process runs, as proc(5) tells. nil where there is no such process any more, it is another user's,
-/// or cannot be seen from here. Threads are named by their numbers (gettid(2)).
+/// The program of a process, from proc(5). Nil if the process is gone, belongs to another user, or is not visible.
+/// Threads have numbers of gettid(2).
 public enum RunningProgram {
-    /// Longest part of a command line that is looked at.
+    /// The maximum length of a command line that is read.
     private static let commandLineLimit = 16_384
 
-    /// The path of the executable, as the process's own mount namespace has it. Links are resolved; of one that was
-    /// replaced meanwhile, as by an upgrade, the path it had. One system call that waits for nobody.
+    /// The path of the executable in the process's mount namespace, with links resolved. If it was replaced, for
+    /// example by an upgrade, its former path. One system call that never waits.
     public static func executable(of thread: pid_t) -> String? {
         guard thread > 0 else { return nil }
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
@@ -20,8 +20,8 @@ public enum RunningProgram {
             ? String(decoding: path.utf8.dropLast(mark.utf8.count), as: UTF8.self) : path
     }
 
-    /// The words that it was started with, its own name first. Reads the memory of the process: may wait for as long
-    /// as another thread of that changes what it has mapped.
+    /// Its words, its own name first. Reads the process's memory, so it may wait while another thread changes its
+    /// mappings.
     public static func arguments(of thread: pid_t) -> [String]? {
         guard thread > 0,
             let bytes = ProcessInformation.bytes(of: "/proc/\(thread)/cmdline", limit: commandLineLimit)
@@ -29,7 +29,7 @@ public enum RunningProgram {
         return arguments(in: bytes)
     }
 
-    /// Words that each end with a NUL; the last one may have been cut off.
+    /// Splits words that end with NUL; the last one may be truncated.
     static func arguments(in bytes: [UInt8]) -> [String] {
         var words = bytes.split(separator: 0, omittingEmptySubsequences: false)
         if words.last?.isEmpty == true { words.removeLast() }

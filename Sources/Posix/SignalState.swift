@@ -1,10 +1,10 @@
 import Glibc
 
-/// Which signals a thread blocks and its process catches, as `/proc/N/status` has them: bit n-1 is signal n. A value.
+/// The blocked signals of a thread and the caught ones of its process, from `/proc/N/status`: bit n-1 is signal n.
 public struct SignalState: Hashable, Sendable {
-    /// Held back from the thread.
+    /// Blocked in the thread.
     public var blocked: UInt64
-    /// The process has a handler for them.
+    /// Caught by the process.
     public var caught: UInt64
 
     public init(blocked: UInt64 = 0, caught: UInt64 = 0) {
@@ -12,19 +12,19 @@ public struct SignalState: Hashable, Sendable {
         self.caught = caught
     }
 
-    /// What ends a process that has no handler, from outside: HUP, INT, QUIT, USR1, USR2, ALRM, TERM. Not what reports
-    /// an error of its own.
+    /// The signals from outside that end a process without a handler: HUP, INT, QUIT, USR1, USR2, ALRM, TERM. Not those
+    /// for its own errors.
     private static let ending = [SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM].reduce(
         UInt64(0)
     ) {
         $0 | 1 << UInt64($1 - 1)
     }
 
-    /// Whether the process has a handler for such a signal at all.
+    /// Whether the process catches one of these signals.
     public var catchesEndingSignal: Bool { caught & Self.ending != 0 }
 
-    /// Whether the process, which was `before` when it worked, seems to be handling a signal that is to end it: the
-    /// signal is blocked now, as it is while its handler runs, or its handler is gone (SA_RESETHAND).
+    /// Returns whether the process seems to handle one of these signals. Compared with `before`, a state at work, the
+    /// signal is blocked now, as during its handler, or its handler is gone (SA_RESETHAND).
     public func isHandlingSignal(since before: SignalState) -> Bool {
         let caught = before.caught & Self.ending
         let isReset = caught & ~self.caught != 0
@@ -33,17 +33,17 @@ public struct SignalState: Hashable, Sendable {
     }
 }
 
-/// What `/proc/N/status` says of a thread.
+/// The state of a thread from `/proc/N/status`.
 public struct ThreadStatus: Hashable, Sendable {
-    /// The process (thread group) that it belongs to.
+    /// Its process (thread group).
     public let process: pid_t
-    /// The name of the program, at most 15 bytes; programs may choose it.
+    /// The program's name, at most 15 bytes, chosen by the program.
     public let name: String
     public let signals: SignalState
-    /// The process that started it, or has taken it over; 0 when that is not known.
+    /// Its parent process, or 0 if unknown.
     public let parent: pid_t
 
-    /// Nil when there is no such thread, or it cannot be seen. Never waits for that process.
+    /// Nil if the thread is gone or not visible. Never waits for that process.
     public init?(of thread: pid_t) {
         guard thread > 0, let bytes = ProcessInformation.bytes(of: "/proc/\(thread)/status") else {
             return nil

@@ -1,23 +1,23 @@
 import Glibc
 
-/// Stop signals, taken by one thread that waits for them instead of by handlers.
+/// Stop signals, received by a waiting thread instead of handlers.
 public enum Signals {
-    /// SIGINT, SIGTERM and SIGHUP: leave cleanly.
+    /// SIGINT, SIGTERM and SIGHUP, which end the program cleanly.
     public static let stopping: [Int32] = [SIGINT, SIGTERM, SIGHUP]
 
-    /// Blocks the stop signals in this thread and all it starts from now on. Must run before any
-    /// other thread exists. A parent may have left them ignored (`nohup`, `&` in a script), and an
-    /// ignored signal is never delivered to a waiter, so their default action is restored first.
+    /// Blocks the stop signals in this thread and its later children. Call before any other thread exists. The parent
+    /// may have ignored them (`nohup`, `&` in a script), and an ignored signal never reaches a waiter, so this restores
+    /// their default action first.
     public static func prepare() {
         signal(SIGPIPE, SIG_IGN)
-        // A file that may not grow is an error of the write, as a full disk is.
+        // Exceeding RLIMIT_FSIZE becomes an error of the write, like a full disk.
         signal(SIGXFSZ, SIG_IGN)
         for number in stopping { signal(number, SIG_DFL) }
         var set = stopSet()
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
-    /// Blocks the calling thread until a stop signal arrives and answers which. Once per signal.
+    /// Waits for a stop signal and returns it. Returns once per signal.
     public static func waitForStop() -> Int32 {
         var set = stopSet()
         var number: Int32 = 0

@@ -1,8 +1,7 @@
 import Base
 import Glibc
 
-/// CLOCK_BOOTTIME with the kernel's id of the boot. Where that id cannot be read each process is taken for a boot of
-/// its own.
+/// CLOCK_BOOTTIME with the kernel's boot id. If the id is unreadable, each process counts as a boot.
 public struct SystemBootClock: BootClock {
     private static let boot =
         ProcessInformation.boot() ?? Hexadecimal.encode(SystemRandomSource().bytes(16))

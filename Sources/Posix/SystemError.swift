@@ -1,11 +1,11 @@
 import Base
 import Glibc
 
-/// A system call that failed: which one, its errno, and the words for a person.
+/// A failed system call: the operation, the errno, and a sentence for the user.
 public struct SystemError: DescribedError, Hashable {
     /// The errno, for example `ENOSPC`.
     public let code: Int32
-    /// What was being done, in words without a file name: "write the cache".
+    /// The operation in words without a file name: "write the cache".
     public let operation: String
 
     public init(code: Int32, operation: String) {
@@ -13,8 +13,7 @@ public struct SystemError: DescribedError, Hashable {
         self.operation = operation
     }
 
-    /// The disk is full, the user's quota of it, or the size that a file of this process may have
-    /// (setrlimit(2), RLIMIT_FSIZE).
+    /// The disk or the user's quota is full, or the file has its maximum size (setrlimit(2), RLIMIT_FSIZE).
     public var isFullDisk: Bool { [ENOSPC, EDQUOT, EFBIG].contains(code) }
 
     public var sentence: String {
@@ -27,9 +26,8 @@ public struct SystemError: DescribedError, Hashable {
     public var cause: (any Error)? { nil }
 }
 
-/// Runs a system call that answers -1 on failure, again when a signal interrupted it. The one place
-/// where EINTR is met.
-/// - Throws: the errno of `call`, never EINTR.
+/// Runs a system call that returns -1 on failure, and repeats it after a signal. The only place that handles EINTR.
+/// - Throws: The errno of `call`, never EINTR.
 @discardableResult
 public func check<Result: SignedInteger>(
     _ operation: @autoclosure () -> String, _ call: () -> Result

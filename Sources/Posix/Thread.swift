@@ -1,10 +1,10 @@
 import CLinux
 import Glibc
 
-/// Operating-system threads for work that blocks. Signals stay blocked in them, so that only the
-/// thread that waits for signals meets one.
+/// Operating-system threads for blocking work. Their signals stay blocked, so only the thread that waits for signals
+/// gets them.
 public enum Thread {
-    /// Starts a thread that the process cannot be without, once for all.
+    /// Starts an essential thread. A failure ends the process.
     public static func start(
         _ name: String, stackSize: Int = 512 << 10, _ body: @escaping @Sendable () -> Void
     ) {
@@ -15,8 +15,8 @@ public enum Thread {
         }
     }
 
-    /// Starts a detached thread. `name` has at most 15 bytes; it shows in `ps -T` and in profiles.
-    /// - Throws: EAGAIN when this user or the system may have no more.
+    /// Starts a detached thread. `name` has at most 15 bytes and appears in `ps -T` and in profiles.
+    /// - Throws: EAGAIN if the user or the system has too many threads.
     public static func begin(
         _ name: String, stackSize: Int = 512 << 10, _ body: @escaping @Sendable () -> Void
     ) throws(SystemError) {
@@ -44,7 +44,7 @@ public enum Thread {
         }
     }
 
-    // A named nonisolated function: a closure written in main-actor code would carry its isolation.
+    // A named nonisolated function: a closure in main-actor code would inherit its isolation.
     private static let enter: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = {
         let start = Unmanaged<Start>.fromOpaque($0!).takeRetainedValue()
         var all = sigset_t()

@@ -1,10 +1,9 @@
 import Base
 
 extension ThreadPool {
-    /// Does two things at once: `body` here, `other` on one of the threads. Where none is free before `body`
-    /// is over, `other` is done here after it: nobody ever waits for work that has not begun. Both are over
-    /// when this returns. Blocks.
-    /// - Throws: what `body` throws; else what `other` does.
+    /// Runs `body` here and `other` on a thread of the pool at the same time. If no thread is free before `body` ends,
+    /// `other` runs here afterwards, so unstarted work is never awaited. Both have ended on return. Blocks.
+    /// - Throws: The error of `body`, otherwise that of `other`.
     public func doing(
         _ other: @escaping @Sendable () throws -> Void, beside body: () throws -> Void
     ) throws {
@@ -18,7 +17,7 @@ extension ThreadPool {
     }
 }
 
-/// Work that the first who comes does, once.
+/// Work that its first claimant performs once.
 private final class Offer: Sendable {
     private struct State {
         var work: (@Sendable () throws -> Void)?
@@ -29,13 +28,13 @@ private final class Offer: Sendable {
 
     init(_ work: @escaping @Sendable () throws -> Void) { state = Monitor(State(work: work)) }
 
-    /// Does the work, if nobody has begun with it.
+    /// Performs the work if it has not started.
     func takeUp() {
         guard let work = state.change({ $0.work.take() }) else { return }
         let outcome = Result(catching: work)
         state.change { $0.outcome = outcome }
     }
 
-    /// How it went, when it is over.
+    /// The result after its end.
     func outcome() -> Result<Void, any Error> { state.wait { $0.outcome } }
 }

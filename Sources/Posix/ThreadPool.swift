@@ -1,14 +1,13 @@
 import Base
 
-/// Threads of our own for blocking work: files, SQLite, cryptography of a chunk. The cooperative
-/// pool has one thread per core; two blocking calls on it stop every other task
-/// (measured: 1180 ms instead of 5).
+/// Own threads for blocking work: files, SQLite, cryptography of a chunk. The cooperative pool has one thread per core,
+/// so two blocking calls there stop every other task (measured: 1180 ms instead of 5).
 ///
-/// `run` is the door for a piece of blocking work; as a task executor the pool also runs whole tasks.
+/// `run` performs one piece of blocking work. As a task executor, the pool runs whole tasks.
 public final class ThreadPool: TaskExecutor {
     private typealias Work = @Sendable () -> Void
 
-    /// Work in the order in which it came; what lies in front of `head` has begun.
+    /// Waiting work in its order; the part before `head` has started.
     private struct Queue {
         private var work: [Work] = []
         private var head = 0
@@ -18,7 +17,7 @@ public final class ThreadPool: TaskExecutor {
         mutating func next() -> Work? {
             guard head < work.count else { return nil }
             let body = work[head]
-            // What it holds must go when it has run, not when the queue is empty.
+            // Release its captures after the run, not when the queue is empty.
             work[head] = {}
             head += 1
             if head == work.count {
@@ -34,7 +33,7 @@ public final class ThreadPool: TaskExecutor {
 
     private let queue = Monitor(Queue(), rank: .innermost)
 
-    /// Threads live as long as the process: a pool is made once, at start.
+    /// Threads live as long as the process, so create pools only at start.
     public init(name: String, threads: Int) {
         for number in 0..<threads {
             Thread.start("\(name)-\(number)") {
@@ -43,7 +42,7 @@ public final class ThreadPool: TaskExecutor {
         }
     }
 
-    /// For work of a process that has no pool of its own to prefer.
+    /// For work without a preferred pool.
     public static let shared = ThreadPool(name: "blocking", threads: 8)
 
     public func enqueue(_ job: consuming ExecutorJob) {
@@ -51,12 +50,12 @@ public final class ThreadPool: TaskExecutor {
         submit { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 
-    /// Runs `body` on one of the threads, some time. Never blocks the caller.
+    /// Runs `body` later on a thread of the pool. Never blocks.
     public func submit(_ body: @escaping @Sendable () -> Void) {
         queue.change { $0.append(body) }
     }
 
-    /// Runs blocking `body` on one of the threads and awaits its result.
+    /// Runs blocking `body` on a thread of the pool and returns its result.
     public func run<Result: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Result
     ) async throws(Failure) -> Result {

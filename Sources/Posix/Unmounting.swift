@@ -1,29 +1,29 @@
 import CLinux
 import Glibc
 
-/// Taking a mount away, as the user who made it may: umount2(2) for root, fusermount3 for others. Both go by path;
-/// what has come to lie there in its place or over it is left alone.
+/// Unmounts as the mounting user may: umount2(2) for root, fusermount3 for others. Both use a path; a newer mount at or
+/// over that path is left alone.
 extension MountTable.Mount {
     public enum Ending: Hashable, Sendable {
-        /// It is not in the mount table (any more).
+        /// It is no longer in the mount table.
         case gone
         /// Files on it are open, or the system refused.
         case busy
-        /// Something else is mounted over it.
+        /// Another mount covers it.
         case covered
     }
 
-    /// Takes it away when nothing on it is open.
+    /// Unmounts it if no file on it is open.
     public func unmountIfIdle() async -> Ending { await end(lazily: false) }
 
-    /// Takes it away at once, whoever uses it and whether its process lives or not. Never waits for that process.
+    /// Detaches it at once, even if it is busy or its process is gone. Never waits for that process.
     public func detach() async -> Ending { await end(lazily: true) }
 
-    /// Whether it is in the mount table, wherever it was moved to (before Linux 6.8: at its path).
-    /// - Throws: where the mount table cannot be read, or the place of the mount not be reached.
+    /// Returns whether it is in the mount table, also after a move (before Linux 6.8: only at its path).
+    /// - Throws: If the mount table is unreadable or the mountpoint unreachable.
     public func exists() throws(SystemError) -> Bool { try place() != .none }
 
-    /// Where it is met; nil when it has gone, is covered, or the system does not say.
+    /// Its path, or nil if it is gone, covered or unknown.
     public func metPath() -> String? {
         guard case .met(let path)? = try? place() else { return nil }
         return path
@@ -32,14 +32,14 @@ extension MountTable.Mount {
     private enum Place: Hashable {
         /// It has left the mount table.
         case none
-        /// Something else is mounted over it, or over a folder above it.
+        /// Another mount covers it or a folder above it.
         case covered
-        /// It is what is met at this path.
+        /// It is the topmost mount at this path.
         case met(String)
     }
 
-    /// Where it is now. The kernel knows mounts by their serial numbers since 6.8. Before, another one that was made
-    /// since this one left may have its number and device: it is this one only at the same path.
+    /// Finds the mount. Since 6.8 the kernel identifies mounts by serial numbers. Before, a later mount may have its
+    /// number and device, so its path must match too.
     private func place() throws(SystemError) -> Place {
         let path: String
         switch placeBySerial() {
@@ -60,7 +60,7 @@ extension MountTable.Mount {
     private enum Answer {
         case found(String)
         case gone
-        /// The kernel is too old, or its system call not allowed here.
+        /// The kernel is too old, or forbids the system call here.
         case unknown
     }
 
@@ -92,11 +92,11 @@ extension MountTable.Mount {
 
     private enum Attempt {
         case ended(Ending)
-        /// With this errno, at this path.
+        /// Failed with this errno at this path.
         case refused(Int32, String)
     }
 
-    /// umount2(2), if this mount is the one that is met at its path. Blocks.
+    /// umount2(2), if this mount is the topmost one at its path. Blocks.
     private func tried(lazily: Bool) -> Attempt {
         do throws(SystemError) {
             switch try place() {

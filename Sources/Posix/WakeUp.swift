@@ -6,7 +6,7 @@ import Glibc
 public final class WakeUp: Sendable {
     public let descriptor: Int32
 
-    /// - Throws: as eventfd(2).
+    /// - Throws: As eventfd(2).
     public init() throws(SystemError) {
         descriptor = try check("make an event descriptor") { chatfs_eventfd() }
     }
@@ -19,18 +19,18 @@ public final class WakeUp: Sendable {
         _ = withUnsafeBytes(of: &one) { Glibc.write(descriptor, $0.baseAddress!, 8) }
     }
 
-    /// Makes it silent again.
+    /// Makes it unreadable again.
     public func clear() {
         var count: UInt64 = 0
         _ = withUnsafeMutableBytes(of: &count) { Glibc.read(descriptor, $0.baseAddress!, 8) }
     }
 }
 
-/// Waits until one of the descriptors is ready or `milliseconds` have passed (-1: for ever).
-/// `requests` come back with `revents` filled; the result is how many are ready.
+/// Waits until a descriptor is ready or `milliseconds` have passed (-1: no limit). Fills `revents` of `requests` and
+/// returns the number of ready ones.
 ///
-/// Never fails, so that no thread that waits for others ends because of it: an interrupted wait goes on, and where the
-/// kernel has no memory for one it is tried again a little later.
+/// Never fails, because its threads are essential: an interrupted wait continues, and one without kernel memory is
+/// retried a little later.
 @discardableResult
 public func poll(_ requests: inout [pollfd], milliseconds: Int32) -> Int {
     let end = milliseconds > 0 ? ContinuousClock.now + .milliseconds(Int(milliseconds)) : nil
@@ -41,7 +41,7 @@ public func poll(_ requests: inout [pollfd], milliseconds: Int32) -> Int {
         }
         if result >= 0 { return Int(result) }
         let code = errno
-        // What an earlier wait answered is still there.
+        // Results of an earlier wait are still there.
         for index in requests.indices { requests[index].revents = 0 }
         if code != EINTR {
             pollFailures.report(SystemError(code: code, operation: "wait for a descriptor"))
@@ -55,7 +55,7 @@ public func poll(_ requests: inout [pollfd], milliseconds: Int32) -> Int {
     }
 }
 
-/// Says once that waits fail, not for each of them.
+/// Logs failing waits once.
 private struct PollFailures: Sendable {
     private let isReported = Lock(false)
 
@@ -64,7 +64,7 @@ private struct PollFailures: Sendable {
             defer { isReported = true }
             return !isReported
         }
-        if isFirst { Log("posix").error("\(error.sentence) It is tried again, now and the next times.") }
+        if isFirst { Log("posix").error("\(error.sentence) Retrying silently from now on.") }
     }
 }
 

@@ -2,14 +2,14 @@ import Base
 import CLinux
 import Glibc
 
-/// Tells when a time of day has come: also after the machine slept over it, and at once when somebody sets the clock,
-/// whatever it says then (timerfd_create(2)). One thread, which sleeps until then.
+/// Calls back at a time of day, also if the machine slept past it, and at once when the clock is set
+/// (timerfd_create(2)). One thread sleeps until then.
 public final class WallTimer: Sendable {
     private let timer: OpenFile
     private let end: WakeUp
 
-    /// - Parameter reached: called on the timer's thread, so it must not wait.
-    /// - Throws: where there is no descriptor or thread for it.
+    /// - Parameter reached: Called on the timer's thread, so it must not block.
+    /// - Throws: If descriptors or threads are missing.
     public init(reached: @escaping @Sendable () -> Void) throws(SystemError) {
         let timer = OpenFile(adopting: try check("make a timer") { chatfs_wall_timer() })
         let end = try WakeUp()
@@ -34,13 +34,13 @@ public final class WallTimer: Sendable {
 
     deinit { end.notify() }
 
-    /// The next time to tell, in place of any other; nil: none. One that has been is told at once.
+    /// Replaces the next time; nil for none. A past time calls back at once.
     public func set(_ time: Timestamp?) {
         let nanoseconds = time.map { max($0.nanoseconds, 1) } ?? 0
         let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         _ = chatfs_set_wall_timer(timer.descriptor, seconds, rest)
     }
 
-    /// Tells nothing from now on.
+    /// Ends the timer.
     public func stop() { end.notify() }
 }

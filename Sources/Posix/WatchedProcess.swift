@@ -2,8 +2,8 @@ import Base
 import CLinux
 import Glibc
 
-/// A process that is not a child of this one, held by a descriptor (pidfd_open(2)) until the last reference goes: it
-/// tells that and how the process has ended, also after its number has become another's. Any thread.
+/// A process other than a child, held by a descriptor (pidfd_open(2)). Reports its end and result even if its number
+/// was reused. Safe to use from any thread.
 ///
 ///     let process = try WatchedProcess(number)
 ///     process.whenEnded(1) { … }
@@ -12,7 +12,7 @@ public final class WatchedProcess: Sendable {
     // In a struct: see `Lock`.
     private struct State {
         var outcome: ProcessOutcome?
-        /// When that was noticed.
+        /// The time at which the end was noticed.
         var end: ContinuousClock.Instant?
         var listeners: [Int64: @Sendable () -> Void] = [:]
     }
@@ -21,33 +21,33 @@ public final class WatchedProcess: Sendable {
     private let descriptor: OpenFile
     private let state = Lock(State())
 
-    /// - Throws: as pidfd_open(2), ESRCH when there is no such process; EINVAL for a thread that does not lead one.
+    /// - Throws: As pidfd_open(2), ESRCH for a missing process; EINVAL for a thread that leads no process.
     public init(_ process: pid_t) throws(SystemError) {
         self.process = process
         descriptor = OpenFile(adopting: try check("watch a process") { chatfs_process_descriptor(process) })
         try ProcessWatch.shared().add(self, descriptor.descriptor)
     }
 
-    /// Nil while it runs. Reads proc(5) where it has just ended.
+    /// Nil while it runs. Reads proc(5) if it has just ended.
     public var outcome: ProcessOutcome? {
         if let known = state.withLock({ $0.outcome }) { return known }
         var requests = [pollfd(fd: descriptor.descriptor, events: Int16(POLLIN), revents: 0)]
         guard poll(&requests, milliseconds: 0) > 0 else { return nil }
         let found = look()
         return state.withLock { state in
-            // Who looked earlier may have seen more: what is left of a process goes.
+            // An earlier result may be better, because a process's remains vanish.
             if let known = state.outcome { return known }
             (state.outcome, state.end) = (found, .now)
             return found
         }
     }
 
-    /// When its end was noticed: some milliseconds after it, as a rule. Nil while it runs.
+    /// The time at which the end was noticed, usually some milliseconds later. Nil while it runs.
     public var end: ContinuousClock.Instant? {
         outcome == nil ? nil : state.withLock { $0.end }
     }
 
-    /// The kernel tells how a process ended once it was waited for, and `stat` until then.
+    /// The kernel reports the result after the process was reaped; `stat` shows it until then.
     private func look() -> ProcessOutcome {
         if let told = told() { return told }
         if let code = ProcessEnding.exitCode(ofEnded: process) { return ProcessOutcome(waitStatus: code) }
@@ -60,14 +60,14 @@ public final class WatchedProcess: Sendable {
             ? ProcessOutcome(waitStatus: status) : nil
     }
 
-    /// Has `body` called once, on any thread, when it has ended; at once if it has. It must not wait.
-    /// - Parameter key: whose it is: a later one of the same key takes its place.
+    /// Calls `body` once after the end, on any thread; at once if it has ended. `body` must not block.
+    /// - Parameter key: Identifies the listener; a later one with the same key replaces it.
     public func whenEnded(_ key: Int64, _ body: @escaping @Sendable () -> Void) {
         state.withLock { $0.listeners[key] = body }
         if outcome != nil { tell() }
     }
 
-    /// It has ended.
+    /// Notes the end.
     fileprivate func ended() {
         _ = outcome
         tell()
@@ -82,7 +82,7 @@ public final class WatchedProcess: Sendable {
     }
 }
 
-/// The one thread that waits for the ends of all watched processes.
+/// The thread that waits for the ends of all watched processes.
 private final class ProcessWatch: Sendable {
     private struct Entry {
         weak var process: WatchedProcess?
@@ -91,7 +91,7 @@ private final class ProcessWatch: Sendable {
     private struct State {
         var nextNumber: UInt64 = 0
         var entries: [UInt64: Entry] = [:]
-        /// Of so many entries those without a process are dropped.
+        /// The number of entries after which those without a process are removed.
         var sweepsAt = 256
     }
 
@@ -100,7 +100,7 @@ private final class ProcessWatch: Sendable {
 
     private static let instance = Lock<ProcessWatch?>(nil)
 
-    /// Made by the first caller together with its thread.
+    /// Created by the first caller together with its thread.
     static func shared() throws(SystemError) -> ProcessWatch {
         try instance.withLock { instance throws(SystemError) in
             if let instance { return instance }
@@ -115,7 +115,7 @@ private final class ProcessWatch: Sendable {
         try Thread.begin("process-watch") { self.run() }
     }
 
-    /// - Parameter descriptor: closed, it is watched no more.
+    /// - Parameter descriptor: Closing it ends the watch.
     func add(_ process: WatchedProcess, _ descriptor: Int32) throws(SystemError) {
         let number = state.withLock { state in
             if state.entries.count >= state.sweepsAt {
@@ -134,7 +134,7 @@ private final class ProcessWatch: Sendable {
         while true {
             let count = chatfs_epoll_wait(descriptor, &numbers, 64)
             if count < 0 {
-                // Nothing else can fail but for memory.
+                // Only a lack of memory can fail here.
                 if errno != EINTR { usleep(50_000) }
                 continue
             }

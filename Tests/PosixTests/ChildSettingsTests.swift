@@ -5,9 +5,9 @@ import Testing
 
 @testable import Posix
 
-@Suite("How a child process begins, and what is kept of it")
+@Suite("Settings and output of child processes")
 struct ChildSettingsTests {
-    @Test("it begins in the folder that it is given, and not at all in one that is not there")
+    @Test("it starts in its folder, which must exist")
     func folder() async throws {
         let folder = try TemporaryFolder()
         var settings = ChildProcess.Settings("/bin/pwd", ["-P"])
@@ -19,7 +19,7 @@ struct ChildSettingsTests {
         #expect(error?.code == ENOENT)
     }
 
-    @Test("nothing to read, and nowhere to write, where it is given neither")
+    @Test("without streams it reads and writes nothing")
     func null() async throws {
         var settings = ChildProcess.Settings("/bin/sh", ["-c", "cat; echo end"])
         settings.input = .null
@@ -34,7 +34,7 @@ struct ChildSettingsTests {
         #expect(await child.ending(within: .seconds(90)) == .code(0))
     }
 
-    @Test("a file in place of a stream, and of two streams")
+    @Test("a file may replace one stream or two")
     func files() async throws {
         let folder = try TemporaryFolder()
         let file = try OpenFile(folder.path("out"), flags: O_WRONLY | O_CREAT | O_APPEND)
@@ -47,7 +47,7 @@ struct ChildSettingsTests {
         #expect(try folder.read("out") == Array("a\nb\n".utf8))
     }
 
-    @Test("what is sent to its input comes in whole, and its end with the descriptor")
+    @Test("its input is complete and ends with the descriptor")
     func input() async throws {
         var settings = ChildProcess.Settings("/bin/sh", ["-c", "wc -c"])
         settings.input = .pipe
@@ -66,7 +66,7 @@ struct ChildSettingsTests {
         #expect(String(decoding: said, as: UTF8.self) == "300000\n")
     }
 
-    @Test("a thread that may wait starts one alike, and is told alike")
+    @Test("a blocking start has the same results")
     func blocking() async throws {
         let ending = try await ThreadPool.shared.run { () throws(SystemError) -> ChildProcess.Ending? in
             var settings = ChildProcess.Settings("/bin/sh", ["-c", "kill -9 $$"])
@@ -82,7 +82,7 @@ struct ChildSettingsTests {
         }
     }
 
-    @Test("all children are started by one thread, which never ends")
+    @Test("one permanent thread starts all children")
     func startingThread() async {
         let threads = await ThreadPool.shared.run {
             (0..<3).map { _ in ChildProcess.onStartingThread { pthread_self() } } + [pthread_self()]
@@ -90,7 +90,7 @@ struct ChildSettingsTests {
         #expect(Set(threads.prefix(3)).count == 1 && threads[3] != threads[0])
     }
 
-    @Test("signals to one that has ended go nowhere, and how it ended stays known")
+    @Test("an ended child keeps its result and gets no signal")
     func afterTheEnd() async throws {
         var settings = ChildProcess.Settings("/bin/sh", ["-c", "exit 3"])
         settings.ownGroup = true
@@ -103,7 +103,7 @@ struct ChildSettingsTests {
         #expect(kill(child.identifier, 0) == -1 && errno == ESRCH)
     }
 
-    @Test("who leads no group cannot have it signalled: it would be our own")
+    @Test("signalling our own group traps")
     func noGroup() async {
         await #expect(processExitsWith: .failure) {
             let child = try await ChildProcess.start(.init("/bin/true"))
@@ -111,7 +111,7 @@ struct ChildSettingsTests {
         }
     }
 
-    @Test("this program once more has no folder, no terminal and pipes for both ways")
+    @Test("a helper process has only its pipes")
     func conversing() {
         let settings = ChildProcess.Settings.conversing("watch")
         #expect(settings.executable == "/proc/self/exe" && settings.arguments == ["watch"])
@@ -122,7 +122,7 @@ struct ChildSettingsTests {
         }
     }
 
-    @Test("of a child that says much the last of it is kept")
+    @Test("the last output is kept")
     func limitedOutput() async throws {
         let process = try await ObservedProcess.start(
             .init("/bin/sh", ["-c", "seq 1 100000; echo the end"]), keeping: 5000)
@@ -132,7 +132,7 @@ struct ChildSettingsTests {
         #expect(process.lines.last == "the end" && process.errors == "")
     }
 
-    @Test("a line that never comes is not waited for when the child has ended, and half a line is none")
+    @Test("waiting for a line ends with the child")
     func lines() async throws {
         let process = try await ObservedProcess.start(
             .init("/bin/sh", ["-c", "echo one; echo two; printf three"]))
@@ -142,7 +142,7 @@ struct ChildSettingsTests {
         #expect(await process.line(within: .zero) { $0 == "one" } == "one")
     }
 
-    @Test("who does not end when asked is ended, with what it started")
+    @Test("a stubborn child is killed with its group")
     func stubborn() async throws {
         let process = try await ObservedProcess.start(
             .init("/bin/sh", ["-c", "trap '' TERM; echo ready; while :; do sleep 1; done"]))

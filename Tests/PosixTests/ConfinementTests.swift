@@ -4,7 +4,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// A child that works on bytes of strangers can neither change nor reach anything.
+/// A child that processes hostile bytes can change and reach nothing.
 @Suite struct ConfinementTests {
     private func run(
         _ program: String, _ arguments: [String], memory: UInt = 256 << 20
@@ -23,13 +23,13 @@ import Testing
         try await run("/usr/bin/python3", ["-c", program]).output
     }
 
-    @Test func itReadsPrograms() async throws {
+    @Test func aConfinedChildReadsPrograms() async throws {
         #expect(try await shell("read line </usr/bin/ldd; echo $line").output.hasPrefix("#!"))
         #expect(try await shell("exec /bin/echo word").output == "word\n")
     }
 
-    /// Each thing alone is named when it succeeds.
-    @Test func aProgramThatWasTakenOverCanDoNothing() async throws {
+    /// The program names each attempt that succeeds.
+    @Test func aHostileProgramGainsNothing() async throws {
         let hostile = try await HostileProgram.compile(in: TemporaryFolder(), as: "hostile")
         let outcome = try await run(hostile.path, [])
         #expect(outcome.output == "works\n")
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(
-        "of files it reads those of programs and no others",
+        "it reads only files of programs",
         .disabled(if: chatfs_landlock_version() == 0, "this kernel has no Landlock"))
     func files() async throws {
         let folder = try TemporaryFolder()
@@ -48,14 +48,14 @@ import Testing
         #expect(try await shell("read line </proc/self/stat && echo $line").output == "")
     }
 
-    @Test func itGainsNoPrivileges() async throws {
+    @Test func aConfinedChildGainsNoPrivileges() async throws {
         var settings = ChildProcess.Settings("/bin/sleep", ["100"])
         settings.confinement = Confinement(maxMemory: 256 << 20, maxSeconds: 1)
         let child = try await ChildProcess.start(settings)
         let bytes = try OpenFile("/proc/\(child.identifier)/status", flags: O_RDONLY).read(count: 8192, at: 0)
         let status = String(decoding: bytes, as: UTF8.self)
         #expect(status.contains("NoNewPrivs:\t1\n"))
-        // CAP_DAC_READ_SEARCH at most.
+        // At most CAP_DAC_READ_SEARCH.
         for word in ["CapPrm", "CapEff"] {
             #expect(
                 status.contains("\(word):\t0000000000000000\n")
@@ -64,14 +64,14 @@ import Testing
         #expect(getsid(child.identifier) == child.identifier)
     }
 
-    @Test func itGetsNoMoreMemoryThanGiven() async throws {
+    @Test func memoryIsLimited() async throws {
         #expect(
             try await python("try: bytearray(300 << 20)\nexcept MemoryError: print('no more')") == "no more\n"
         )
         #expect(try await python("b = bytearray(1 << 20); print(len(b))") == "1048576\n")
     }
 
-    @Test func itIsEndedWhenItComputesTooLong() async throws {
+    @Test func processorTimeIsLimited() async throws {
         #expect(try await shell("while :; do :; done").ending == .signal(SIGKILL))
     }
 }

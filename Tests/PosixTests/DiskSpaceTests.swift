@@ -4,7 +4,7 @@ import Testing
 
 @testable import Posix
 
-@Suite("Space on the disk")
+@Suite("Disk space")
 struct DiskSpaceTests {
     private let folder: TemporaryFolder
 
@@ -14,14 +14,14 @@ struct DiskSpaceTests {
         try OpenFile(folder.path("file"), flags: O_RDWR | O_CREAT | O_TRUNC)
     }
 
-    @Test("a place that was given back reads as zeros, what lies beside it stays")
+    @Test("freed ranges read as zeros")
     func holes() throws {
         let file = try file()
         try file.write([UInt8](repeating: 7, count: 3 * 4096), at: 0)
         do throws(SystemError) {
             try file.punchHole(4096..<8192)
         } catch {
-            // Some filesystems cannot; that is what is said then, and nothing was changed.
+            // Without support of the filesystem, the error says so and nothing changed.
             #expect(error.code == EOPNOTSUPP && error.operation == "free disk space")
             return
         }
@@ -30,7 +30,7 @@ struct DiskSpaceTests {
         #expect(bytes[4095] == 7 && bytes[4096..<8192].allSatisfy { $0 == 0 } && bytes[8192] == 7)
     }
 
-    @Test("space that is reserved makes no file longer, and nothing of it is read")
+    @Test("reserved space does not extend the file")
     func reserved() throws {
         let file = try file()
         try file.reserve(0..<100_000)
@@ -40,7 +40,7 @@ struct DiskSpaceTests {
         #expect(try file.readAll(limit: 10) == [1])
     }
 
-    @Test("more than any disk has cannot be reserved")
+    @Test("reserving too much fails")
     func tooMuch() throws {
         let file = try file()
         do throws(SystemError) {
@@ -51,8 +51,8 @@ struct DiskSpaceTests {
         #expect(try file.size() == 0)
     }
 
-    /// As at RLIMIT_FSIZE and at a quota, which would be those of all tests.
-    @Test("nor is a place beyond the longest file")
+    /// As with RLIMIT_FSIZE and quotas, which would affect all tests.
+    @Test("reserving beyond the longest file fails")
     func beyondTheLongest() throws {
         let last = UInt64(Int64.max)
         #expect(throws: SystemError(code: EFBIG, operation: "reserve space for a file")) {
@@ -60,7 +60,7 @@ struct DiskSpaceTests {
         }
     }
 
-    @Test("what was written can be made durable, alone and with all others")
+    @Test("files can be synchronised alone and together")
     func durable() throws {
         let file = try file()
         try file.write([1], at: 0)
@@ -73,7 +73,7 @@ struct DiskSpaceTests {
         #expect(throws: SystemError.self) { try pipe.synchronise() }
     }
 
-    @Test("a length is set shorter and longer")
+    @Test("the length can shrink and grow")
     func truncated() throws {
         let file = try file()
         try file.write([1, 2, 3, 4], at: 0)
@@ -88,7 +88,7 @@ struct DiskSpaceTests {
         #expect(throws: SystemError(code: EBADF, operation: "write a file")) { try reader.write([1], at: 0) }
     }
 
-    @Test("several may have a file shared, and nobody has it alone then")
+    @Test("shared locks exclude exclusive ones")
     func sharedLocks() throws {
         let file = try file()
         let (second, third) = try (

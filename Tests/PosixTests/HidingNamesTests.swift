@@ -5,16 +5,16 @@ import Testing
 
 @testable import Posix
 
-/// Folders whose names begin with an accent, which Swift's characters join with the slash before it, or end in a sign of
-/// a number, which they join with the slash behind it.
-@Suite("Names that hide a slash from who looks at characters")
+/// Folder names that begin with a combining accent, which forms one Swift character with the slash before it, or end in
+/// a prepended sign, which does so with the slash after it.
+@Suite("Names that merge with a slash as characters")
 struct HidingNamesTests {
     private static let names = ["\u{301}a", "a\u{600}", "\u{200D}", "e\u{301}", "é", "\r"]
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test("a folder of ours is made below them, and each is a folder of its own")
+    @Test("private folders can be created below them")
     func folders() throws {
         for name in Self.names {
             let path = folder.path("\(name)/\(name)/inner")
@@ -29,7 +29,7 @@ struct HidingNamesTests {
         }
     }
 
-    @Test("what kind of filesystem they lie on is found from a name that is not there yet")
+    @Test("their filesystem is found for a missing name")
     func filesystems() {
         for name in Self.names {
             let missing = folder.path("\(name)/none/\(name)")
@@ -39,7 +39,7 @@ struct HidingNamesTests {
         #expect(NetworkFilesystem.name(at: "/none-such") == NetworkFilesystem.name(at: "/"))
     }
 
-    @Test("a program that lies in one of them is found, run, and known by its path")
+    @Test("a program in them is found and run")
     func programs() async throws {
         for name in Self.names.dropLast() {
             let place = try folder.makeFolder(name)
@@ -52,11 +52,11 @@ struct HidingNamesTests {
         let error = await #expect(throws: SystemError.self) {
             _ = try await ChildProcess.start(.init(folder.path("\u{301}a/none")))
         }
-        // By its name, without the folders before it.
+        // By its name without folders.
         #expect(error?.operation == "start none")
     }
 
-    @Test("of PATH each folder is one, whatever it is called")
+    @Test("they are separate folders of PATH")
     func searchPath() async {
         await #expect(processExitsWith: .success) {
             setenv("PATH", "/\u{301}a:relative:/a\u{600}:/usr/bin::\u{301}/x", 1)

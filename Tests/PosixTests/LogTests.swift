@@ -5,13 +5,13 @@ import Testing
 
 @testable import Posix
 
-@Suite("Where the lines of the log go")
+@Suite("Destinations of log lines")
 struct LogTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// A socket as systemd's journal has one.
+    /// A socket like that of systemd's journal.
     private func journal() throws -> (socket: OpenFile, path: String) {
         let path = folder.path("j")
         let socket = OpenFile(
@@ -41,7 +41,7 @@ struct LogTests {
         return count < 0 ? nil : String(decoding: buffer[..<count], as: UTF8.self)
     }
 
-    @Test("the journal has a line with its level, the program and the part that speaks")
+    @Test("journal entries have level, program and subject")
     func journalFields() throws {
         let (socket, path) = try journal()
         let destination = LogDestination.journal(try #require(JournalSocket(path: path)))
@@ -57,7 +57,7 @@ struct LogTests {
         #expect(received(socket) == nil)
     }
 
-    @Test("a line break in a line makes no other field of it")
+    @Test("a line break starts no journal field")
     func journalInjection() throws {
         let (socket, path) = try journal()
         let destination = LogDestination.journal(try #require(JournalSocket(path: path)))
@@ -68,7 +68,7 @@ struct LogTests {
         #expect(lines.filter { $0.hasPrefix("PRIORITY=") } == ["PRIORITY=7"])
     }
 
-    @Test("a journal that does not read holds up nobody")
+    @Test("a journal that does not read blocks no thread")
     func journalFull() throws {
         let (socket, path) = try journal()
         let destination = LogDestination.journal(try #require(JournalSocket(path: path)))
@@ -80,14 +80,14 @@ struct LogTests {
         #expect(received(socket)?.contains("later") == true)
     }
 
-    @Test("no journal where nobody listens, and none at a path that no socket can have")
+    @Test("no journal without a listener")
     func noJournal() throws {
         #expect(JournalSocket(path: folder.path("nothing")) == nil)
         #expect(JournalSocket(path: try folder.write([], to: "plain")) == nil)
         #expect(JournalSocket(path: "/" + String(repeating: "x", count: 200)) == nil)
     }
 
-    @Test("a file has the time, the level and the part, and only its owner reads it")
+    @Test("a private file has time, level and subject")
     func file() throws {
         let path = folder.path("log")
         LogDestination.file(try LogFile(path)).write("begins", subject: "mount", level: .notice)
@@ -99,7 +99,7 @@ struct LogTests {
         #expect(try OpenFile(path, flags: O_RDONLY).status().st_mode & 0o777 == 0o600)
     }
 
-    @Test("a file of a MiB becomes the one before, also over several runs, and the one before that goes")
+    @Test("a full file replaces the previous one")
     func rotation() throws {
         let path = folder.path("log")
         let line = String(repeating: "x", count: 1023) + "\n"
@@ -107,7 +107,7 @@ struct LogTests {
         for _ in 0..<1024 { first.append(line) }
         #expect(try folder.names() == ["log"], "a MiB is not too much")
         try folder.write([7], to: "log.1")
-        // What an earlier run wrote counts.
+        // Lines of an earlier run count.
         let second = try LogFile(path)
         second.append("y\n")
         #expect(try folder.read("log") == Array("y\n".utf8))
@@ -116,7 +116,7 @@ struct LogTests {
         #expect(try folder.read("log") == Array("y\nz\n".utf8))
     }
 
-    @Test("what else is said on standard error follows into the new file")
+    @Test("standard error follows into the new file")
     func standardErrorFollows() async throws {
         await #expect(processExitsWith: .success) { [path = folder.path as String] in
             let file = try LogFile(path + "/log")
@@ -130,7 +130,7 @@ struct LogTests {
         #expect(try folder.read("log").suffix(5) == Array("\nnew\n".utf8)[...])
     }
 
-    @Test("lines of many threads are whole, and none is lost over a change of files")
+    @Test("rotation loses and splits no line")
     func together() async throws {
         let file = try LogFile(folder.path("log"))
         await withTaskGroup(of: Void.self) { group in
@@ -145,7 +145,7 @@ struct LogTests {
         #expect(lines.count == 1200 && lines.allSatisfy { $0.count == 1023 && Set($0).count == 1 })
     }
 
-    @Test("where the old file cannot be put aside the new lines are not lost")
+    @Test("a failed rotation loses no line")
     func rotationFails() throws {
         let path = folder.path("log")
         _ = try folder.makeFolder("log.1")
@@ -156,7 +156,7 @@ struct LogTests {
         #expect(try folder.names() == ["log", "log.1"])
     }
 
-    @Test("a link in place of the file is not written through")
+    @Test("a link in place of the file is refused")
     func link() throws {
         let target = try folder.write([1], to: "target")
         symlink(target, folder.path("log"))
@@ -174,7 +174,7 @@ struct LogTests {
         ])
     func times(seconds: Int, text: String) { #expect(LogFile.time(seconds) == text) }
 
-    @Test("levels have their names and the numbers of syslog, and the graver is the smaller")
+    @Test("levels have the numbers of syslog")
     func levels() {
         let words = ["error", "warning", "notice", "information", "debug"]
         #expect(words.compactMap(LogLevel.init(word:)).map(\.rawValue) == [3, 4, 5, 6, 7])
@@ -182,7 +182,7 @@ struct LogTests {
         #expect(LogLevel.error < .warning && LogLevel.information < .debug)
     }
 
-    @Test("a line that a peer causes again and again is written once a minute")
+    @Test("repeated lines are written once a minute")
     func repeated() async throws {
         let path = folder.path("stderr")
         await #expect(processExitsWith: .success) { [path = path as String] in
@@ -205,7 +205,7 @@ struct LogTests {
         #expect(lines.count { $0.hasPrefix("chatfs other") } == 200)
     }
 
-    @Test("standard error gets the lines up to the level, with a prefix for systemd")
+    @Test("standard error gets lines up to the level")
     func standardError() async throws {
         let path = folder.path("stderr")
         await #expect(processExitsWith: .success) { [path = path as String] in
@@ -222,7 +222,7 @@ struct LogTests {
             log.error("three")
             Log.configure(level: .error)
             log.warning("never")
-            // At once: at the end of an exit test more is said on its streams.
+            // At once, because an exit test prints more at its end.
             _exit(0)
         }
         let text = String(decoding: try folder.read("stderr"), as: UTF8.self)

@@ -3,13 +3,13 @@ import Posix
 import Testing
 
 @Suite struct MonitorTests {
-    @Test func whoWaitsGoesOnWhenTheStateIsRight() {
+    @Test func aWaiterReturnsWhenTheStateMatches() {
         let number = Monitor(0)
         let ended = Monitor([Int]())
         for wanted in 1...3 {
             Thread.start("waits") {
                 number.wait { $0 >= wanted ? true : nil }
-                // One is told of a change; it tells the next.
+                // A change wakes one waiter, which wakes the next.
                 number.change { _ in }
                 ended.change { $0.append(wanted) }
             }

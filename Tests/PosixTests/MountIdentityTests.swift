@@ -4,12 +4,12 @@ import Testing
 
 @testable import Posix
 
-/// The kernel gives the number and the device of a mount to the next one that is made.
+/// The kernel reuses the number and device of a mount for the next one.
 @Suite(
     "a mount and its successor", .serialized,
     .enabled(if: geteuid() == 0, "only root can mount what is needed"))
 struct MountIdentityTests {
-    @Test("a later mount with the number and the device of one that has left is not taken for it")
+    @Test("a mount with a reused number is another mount")
     func successor() async throws {
         let folder = try TemporaryFolder()
         let formerPlace = try folder.makeFolder("earlier")
@@ -32,7 +32,7 @@ struct MountIdentityTests {
         #expect(try !later.exists())
     }
 
-    @Test("mounts that come and go side by side never take each other away")
+    @Test("concurrent mounts never unmount each other")
     func sideBySide() async throws {
         let folder = try TemporaryFolder()
         for name in ["a", "b", "c"] { _ = try folder.makeFolder(name) }
@@ -45,9 +45,9 @@ struct MountIdentityTests {
                         let own = try #require(try MountTable.mount(at: place))
                         try await Task.sleep(for: .milliseconds(2))
                         #expect(try own.exists(), "somebody took it away")
-                        // A child process of another test may hold what was just looked at for a moment.
+                        // A child process of another test may hold the path for a moment.
                         try await wait(until: "it may go") { await own.unmountIfIdle() == .gone }
-                        // As a daemon does that waits for the end of its connection.
+                        // As a daemon that waits for the end of its connection.
                         for _ in 0..<5 { #expect(await own.unmountIfIdle() == .gone) }
                     }
                 }

@@ -28,7 +28,7 @@ struct MountTableTests {
     }
 
     @Test(
-        "a line that is none is passed over",
+        "malformed lines are skipped",
         arguments: [
             "", "36 35", "1 2 3 4 5 6 7 8", "1 2 3 / /a rw -", "one 35 98:0 / / rw - ext4 /dev/root rw",
         ])
@@ -37,7 +37,7 @@ struct MountTableTests {
     }
 
     @Test(
-        "only three octal digits behind a backslash are a byte",
+        "escapes have three octal digits",
         arguments: [
             ("/a\\011b", "/a\tb"), ("/a\\012b", "/a\nb"), ("/a\\134040", "/a\\040"), ("/a\\08b", "/a\\08b"),
             ("/a\\04", "/a\\04"), ("/a\\", "/a\\"), ("/a\\303\\274", "/aü"), ("/a\\400", "/a\u{0}"),
@@ -48,14 +48,14 @@ struct MountTableTests {
             MountTable.parse(Array("36 35 98:0 / \(written) rw - ext4 /dev/root rw".utf8)[...])?.path == path)
     }
 
-    @Test("a mount without a source has none, whatever its options are")
+    @Test("a mount may lack a source")
     func noSource() {
         let mount = MountTable.parse(
             Array("36 35 0:40 / /x rw,relatime shared:1 - tmpfs  rw,size=1k".utf8)[...])
         #expect(mount == MountTable.Mount(id: 36, device: "0:40", path: "/x", type: "tmpfs", source: ""))
     }
 
-    @Test("an accent at the beginning of a name hides neither a slash nor a blank")
+    @Test("combining accents hide no separator")
     func accents() {
         let line = "36 35 0:40 / /mnt/\u{301}a rw - tmpfs \u{301}source rw\r"
         let mount = MountTable.parse(Array(line.utf8)[...])
@@ -65,12 +65,12 @@ struct MountTableTests {
 
     @Test("this machine has mounts")
     func live() throws {
-        // The root is no mount where this runs behind chroot(2); what was just read comes from /proc.
+        // Behind chroot(2) the root is no mount; the tested text comes from /proc.
         #expect(try MountTable.mounts().contains { $0.path == "/proc" })
         #expect(try MountTable.mounts(below: "/proc").contains { $0.type == "proc" })
     }
 
-    @Test("what lies on a path is found, and nothing where nothing is mounted")
+    @Test("the mount on a path is found")
     func byPath() throws {
         #expect(try MountTable.mount(at: "/proc")?.type == "proc")
         #expect(try MountTable.mount(at: "/proc/self") == nil)

@@ -23,7 +23,7 @@ import Testing
         #expect(NetworkFilesystem.name(ofType: type) == nil)
     }
 
-    @Test func theNearestFolderThatIsThereCounts() throws {
+    @Test func theNearestExistingFolderCounts() throws {
         let folder = try TemporaryFolder()
         let here = NetworkFilesystem.name(at: folder.path)
         #expect(NetworkFilesystem.name(at: folder.path("not/yet/there")) == here)

@@ -9,7 +9,7 @@ import Testing
         try OpenFile("/tmp", flags: unnamedFile | O_RDWR)
     }
 
-    @Test func bytesAreReadBackWhereTheyWereWritten() throws {
+    @Test func bytesSurviveARoundTrip() throws {
         let file = try unnamed()
         try file.write([1, 2, 3, 4], at: 10)
         #expect(try file.size() == 14)
@@ -17,7 +17,7 @@ import Testing
         #expect(try file.read(count: 8, at: 14) == [])
     }
 
-    @Test func onlyANameThatIsNotThereIsMissing() throws {
+    @Test func onlyMissingFilesAreNil() throws {
         let folder = try TemporaryFolder()
         try folder.write([1], to: "file")
         #expect(symlink("link", folder.path("link")) == 0)
@@ -40,14 +40,14 @@ import Testing
         #expect(try file.readAll(limit: 100).count == 100)
     }
 
-    @Test func aDiskWithoutALimitHasRoomForEverything() throws {
+    @Test func aDiskWithoutALimitHasSpace() throws {
         #expect(OpenFile.bytes(blocks: 3, size: 4096) == 12_288)
         #expect(OpenFile.bytes(blocks: .max, size: 4096) == .max)
         let folder = try TemporaryFolder()
         #expect(try OpenFile(folder.path, flags: O_RDONLY).availableBytes() > 0)
     }
 
-    /// A process that another thread starts at this moment has the file too, until it is that program.
+    /// A process that is being started by another thread has the file until it runs its program.
     @Test func copiesOfTheDescriptorKeepNoLock() throws {
         let folder = try TemporaryFolder()
         var first: OpenFile? = try OpenFile(folder.path("lock"), flags: O_RDWR | O_CREAT)
@@ -62,7 +62,7 @@ import Testing
         #expect(try second.tryLock())
     }
 
-    @Test func aLockHoldsOthersOffUntilItsHolderGoes() async throws {
+    @Test func aLockLastsAsLongAsItsHolder() async throws {
         let path = "/tmp/chatfs-lock-\(getpid())"
         defer { unlink(path) }
         var first: OpenFile? = try OpenFile(path, flags: O_RDWR | O_CREAT)
@@ -73,7 +73,7 @@ import Testing
         #expect(try second.tryLock())
     }
 
-    @Test func aFullDeviceIsSaid() throws {
+    @Test func aFullDeviceIsReported() throws {
         let file = try OpenFile("/dev/full", flags: O_WRONLY)
         let error = #expect(throws: SystemError.self) { try file.write([1], at: 0) }
         #expect(error == SystemError(code: ENOSPC, operation: "write a file"))
@@ -81,11 +81,11 @@ import Testing
             error?.sentence == "Could not write a file: the disk is full. Free some space and try again.")
     }
 
-    @Test func aMissingFileIsAPlainSentence() {
+    @Test func aMissingFileHasASentence() {
         let error = #expect(throws: SystemError.self) { try OpenFile("/tmp/none/such", flags: O_RDONLY) }
         #expect(error?.sentence == "Could not open a file: No such file or directory.")
     }
 }
 
-/// O_TMPFILE, a macro of a form Swift does not import.
+/// O_TMPFILE, a macro that Swift does not import.
 private let unnamedFile: Int32 = 0o20000000 | O_DIRECTORY

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Posix
 
-/// Reads and writes that the kernel answers in parts, or interrupts.
+/// Partial and interrupted reads and writes.
 @Suite("Streams of bytes", .timeLimit(.minutes(10)))
 struct PipeTests {
     private struct Pipe {
@@ -19,7 +19,7 @@ struct PipeTests {
             (reading, writing) = (OpenFile(adopting: ends[0]), OpenFile(adopting: ends[1]))
         }
 
-        /// Closes an end while the object is still there: its number is another file's then.
+        /// Closes an end under its object; the number may then belong to another file.
         static func close(_ end: OpenFile) throws {
             let null = try OpenFile("/dev/null", flags: O_RDONLY)
             try check("close a pipe") { dup2(null.descriptor, end.descriptor) }
@@ -28,7 +28,7 @@ struct PipeTests {
 
     private static let bytes = (0..<1_000_003).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
 
-    @Test("what is longer than a pipe holds arrives whole and in order")
+    @Test("more than a pipe's capacity arrives in order")
     func long() async throws {
         let pipe = try Pipe()
         let writing = Lock<OpenFile?>(pipe.writing)
@@ -46,7 +46,7 @@ struct PipeTests {
         #expect(received == Self.bytes)
     }
 
-    @Test("a signal in the middle of a wait for bytes is not noticed")
+    @Test("signals do not interrupt a wait for bytes")
     func interrupted() async throws {
         var action = sigaction()
         action.__sigaction_handler.sa_handler = { _ in }
@@ -62,7 +62,7 @@ struct PipeTests {
             pthread_sigmask(SIG_UNBLOCK, &set, nil)
             thread.withLock { $0 = pthread_self() }
             let result = Result { () throws(SystemError) in try reading.receiveAll(limit: 100) }
-            // A signal that comes after this stays with a thread that lives.
+            // A later signal goes to a living thread.
             thread.withLock { $0 = nil }
             received.withLock { $0 = result }
         }
@@ -73,13 +73,13 @@ struct PipeTests {
             await Task.yield()
         }
         #expect(received.withLock { $0 } == nil)
-        // The last writer goes, and with it the wait.
+        // The last writer goes, which ends the wait.
         try Pipe.close(pipe.writing)
         try await wait(until: "it has ended") { received.withLock { $0 } != nil }
         #expect(try received.withLock { try $0?.get() } == Array(UInt8(0)..<20))
     }
 
-    @Test("a stream of just as many bytes as it may have is read, one more is refused")
+    @Test("streams have a maximum length")
     func limits() throws {
         for length in [0, 1, 99, 100, 101, 300] {
             let pipe = try Pipe()
@@ -96,7 +96,7 @@ struct PipeTests {
         }
     }
 
-    @Test("fewer bytes than asked for come only when nobody writes any more")
+    @Test("reads are short only without a writer")
     func end() throws {
         let pipe = try Pipe()
         try pipe.writing.send([1, 2, 3])
@@ -108,20 +108,20 @@ struct PipeTests {
         #expect(try pipe.reading.receiveAll(limit: 8) == [])
     }
 
-    @Test("nobody reads any more: an error, not the end of the process")
+    @Test("a missing reader is an error, not a signal")
     func brokenPipe() async throws {
         let pipe = try Pipe()
         try Pipe.close(pipe.reading)
         let writing = pipe.writing
         await #expect(throws: SystemError(code: EPIPE, operation: "write to a pipe")) {
             try await ThreadPool.shared.run { () throws(SystemError) in
-                // A process that another test starts at this moment has the other end too, until it is that program.
+                // A process that is being started by another test has the other end until it runs its program.
                 while true { try writing.send([1]) }
             }
         }
     }
 
-    @Test("a file in memory is a file, and goes with its descriptor")
+    @Test("a file in memory ends with its descriptor")
     func memory() throws {
         let file = try OpenFile.inMemory()
         try file.write([1, 2, 3], at: 1 << 20)

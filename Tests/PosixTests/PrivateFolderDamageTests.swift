@@ -4,15 +4,15 @@ import Testing
 
 @testable import Posix
 
-/// What lies where a private folder is wanted, or comes to lie in it.
-@Suite("Folders that are not as they should be")
+/// Other files in the place of a private folder, or inside it.
+@Suite("Damaged private folders")
 struct PrivateFolderDamageTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
     @Test(
-        "a marker that says anything but the purpose is another's",
+        "a marker with another purpose is refused",
         arguments: ["cache", "cache\n\n", "Cache\n", "", "cach\n", "cache\nmore"])
     func marker(content: String) throws {
         let path = try folder.makeFolder("x")
@@ -23,7 +23,7 @@ struct PrivateFolderDamageTests {
         #expect(try folder.read("x/" + PrivateFolder.marker) == Array(content.utf8))
     }
 
-    @Test("a marker as long as a book is not read")
+    @Test("a long marker is refused")
     func longMarker() throws {
         let path = try folder.makeFolder("x")
         try folder.write([UInt8](repeating: 1, count: 257), to: "x/" + PrivateFolder.marker)
@@ -32,7 +32,7 @@ struct PrivateFolderDamageTests {
         }
     }
 
-    @Test("any right of anybody else is one too many", arguments: [0o701, 0o710, 0o704, 0o720, 0o777])
+    @Test("folders open to others are refused", arguments: [0o701, 0o710, 0o704, 0o720, 0o777])
     func rights(mode: mode_t) throws {
         let path = try folder.makeFolder("x")
         chmod(path, mode)
@@ -43,7 +43,7 @@ struct PrivateFolderDamageTests {
         #expect(try folder.names(in: "x") == [])
     }
 
-    @Test("a file on the way, or in its place, is said")
+    @Test("a file in the path has an error")
     func files() throws {
         try folder.write([1], to: "file")
         #expect(throws: SystemError(code: ENOTDIR, operation: "make a folder")) {
@@ -55,7 +55,7 @@ struct PrivateFolderDamageTests {
         #expect(throws: SystemError.self) { try PrivateFolder("", purpose: "cache") }
     }
 
-    @Test("folders on the way are made for the owner alone; those that were there stay as they are")
+    @Test("created parents are private, existing ones unchanged")
     func parents() throws {
         chmod(try folder.makeFolder("there"), 0o755)
         let made = try PrivateFolder(folder.path("there/a//b/"), purpose: "cache")
@@ -65,7 +65,7 @@ struct PrivateFolderDamageTests {
     }
 
     @Test(
-        "a file is replaced in one step: the new bytes, nothing beside them, and who had it open has the old")
+        "replacing a file is atomic")
     func replaced() throws {
         let place = try PrivateFolder(folder.path("x"), purpose: "cache")
         try place.write([1, 2, 3], to: "state")
@@ -74,13 +74,13 @@ struct PrivateFolderDamageTests {
         #expect(try reader.readAll(limit: 10) == [1, 2, 3])
         #expect(try folder.read("x/state") == [4])
         #expect(try place.names() == [PrivateFolder.marker, "state"])
-        // What a crash left of an earlier one is written over.
+        // The remains of a crash are overwritten.
         try folder.write([9, 9, 9, 9, 9], to: "x/.state.new")
         try place.write([5], to: "state")
         #expect(try folder.read("x/state") == [5])
     }
 
-    @Test("a link where the new file is written is not followed")
+    @Test("a link in place of the new file is not followed")
     func linkInside() throws {
         let place = try PrivateFolder(folder.path("x"), purpose: "cache")
         let target = try folder.write([1], to: "target")
@@ -91,7 +91,7 @@ struct PrivateFolderDamageTests {
         #expect(try folder.read("target") == [1])
     }
 
-    @Test("a link in place of a folder inside is not entered")
+    @Test("a link in place of a subfolder is not entered")
     func linkedSubfolder() throws {
         let place = try PrivateFolder(folder.path("x"), purpose: "cache")
         symlink(try folder.makeFolder("target"), folder.path("x/sub"))
@@ -103,7 +103,7 @@ struct PrivateFolderDamageTests {
         #expect(try place.subfolder("inner").status().st_ino == inner.status().st_ino)
     }
 
-    @Test("what is kept is kept only where it was said, and a tree goes to its last leaf")
+    @Test("exceptions count only at the top")
     func removed() throws {
         let place = try PrivateFolder(folder.path("x"), purpose: "cache")
         for name in ["a", "a/a", "a/a/a"] { _ = try folder.makeFolder("x/" + name) }
@@ -114,11 +114,11 @@ struct PrivateFolderDamageTests {
         #expect(try place.names() == ["keep"])
         try place.remove()
         #expect(try folder.names() == [])
-        // Gone already: nothing to do.
+        // It is gone already, so nothing happens.
         try place.remove()
     }
 
-    @Test("a folder is removed with its marker; one that comes to lie there meanwhile stays with what it has")
+    @Test("only the marked folder is removed")
     func replacedFolder() throws {
         let place = try PrivateFolder(folder.path("x"), purpose: "cache")
         try place.write([1], to: "state")

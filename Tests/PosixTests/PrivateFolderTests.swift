@@ -9,7 +9,7 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test func aNewFolderIsClosedToOthersAndFoundAgain() throws {
+    @Test func aNewFolderIsPrivateAndReopens() throws {
         let folder = try PrivateFolder(base + "/a/b", purpose: "cache")
         #expect(try folder.directory.status().st_mode & 0o777 == 0o700)
         try folder.write([1, 2, 3], to: "file")
@@ -17,7 +17,7 @@ import Testing
         #expect(try again.names() == [PrivateFolder.marker, "file"])
     }
 
-    @Test func aFileThatSeveralReplaceAtOnceIsNeverReadUnfinished() async throws {
+    @Test func concurrentReplacementsAreAtomic() async throws {
         let folder = try PrivateFolder(base + "/shared", purpose: "cache")
         let bytes = [UInt8](repeating: 7, count: 5000)
         try folder.write(bytes, to: "version")
@@ -44,7 +44,7 @@ import Testing
         #expect(try folder.names() == [PrivateFolder.marker, "version"])
     }
 
-    @Test func aFolderWhoseMarkerMetAFullDiskIsTakenTheNextTime() throws {
+    @Test func aFolderWithAnEmptyMarkerIsUsedAgain() throws {
         mkdir(base + "/cache", 0o700)
         let unfinished = "\(base)/cache/.\(PrivateFolder.marker).new"
         _ = try OpenFile(unfinished, flags: O_WRONLY | O_CREAT)
@@ -52,7 +52,7 @@ import Testing
         #expect(try folder.names() == [PrivateFolder.marker])
     }
 
-    @Test func aFolderOfTheUserWithFilesIsNeverTaken() throws {
+    @Test func aFolderWithOtherFilesIsRefused() throws {
         mkdir(base + "/documents", 0o700)
         _ = try OpenFile(base + "/documents/letter", flags: O_WRONLY | O_CREAT)
         #expect(throws: SystemError(code: ENOTEMPTY, operation: "use a folder that holds other files")) {
@@ -61,12 +61,12 @@ import Testing
         #expect(access(base + "/documents/letter", F_OK) == 0)
     }
 
-    @Test func aFolderMadeForAnotherPurposeIsNeverTaken() throws {
+    @Test func aFolderOfAnotherPurposeIsRefused() throws {
         _ = try PrivateFolder(base + "/x", purpose: "relay")
         #expect(throws: SystemError.self) { try PrivateFolder(base + "/x", purpose: "cache") }
     }
 
-    @Test func aFolderThatOthersCanEnterIsRefused() {
+    @Test func aFolderOpenToOthersIsRefused() {
         mkdir(base + "/open", 0o755)
         chmod(base + "/open", 0o755)
         #expect(throws: SystemError.self) { try PrivateFolder(base + "/open", purpose: "cache") }
@@ -79,7 +79,7 @@ import Testing
         #expect(access(base + "/target/" + PrivateFolder.marker, F_OK) != 0)
     }
 
-    @Test func emptyingRemovesLinksAndNeverWhatTheyPointTo() throws {
+    @Test func emptyingRemovesLinksButNotTheirTargets() throws {
         mkdir(base + "/kept", 0o700)
         _ = try OpenFile(base + "/kept/letter", flags: O_WRONLY | O_CREAT)
         let folder = try PrivateFolder(base + "/cache", purpose: "cache")

@@ -4,10 +4,9 @@ import Testing
 
 @testable import Posix
 
-/// How a process ends, as others see it before it is gone.
+/// The end of a process, seen by another one.
 @Suite struct ProcessEndingTests {
-    /// A child of a Python program that has ended as `ending` says and is not waited for: what is left of it shows
-    /// how it ended.
+    /// A child of a Python program that ends as `ending` says and is not reaped, so its remains show its end.
     private func afterTheEnd(_ ending: String) async throws -> (process: pid_t, parent: RunningProcess) {
         var settings = ChildProcess.Settings(
             try Shell.find("python3"),
@@ -47,7 +46,7 @@ import Testing
         parent.send(SIGKILL)
     }
 
-    @Test func whoLivesOrIsNotThereIsNotKilled() throws {
+    @Test func livingAndMissingProcessesAreNotKilled() throws {
         #expect(!ProcessEnding.isKilled(getpid()))
         #expect(!ProcessEnding.isKilled(0))
         #expect(!ProcessEnding.isKilled(-1))
@@ -61,7 +60,7 @@ import Testing
         #expect(ProcessEnding.process(of: getppid()) == getppid())
         #expect(ProcessEnding.process(of: .max) == nil)
         #expect(ProcessEnding.process(of: 0) == nil)
-        // Others come and go meanwhile.
+        // Other threads come and go meanwhile.
         let found = threads.compactMap { pid_t($0).flatMap(ProcessEnding.process) }
         #expect(found.count > 1 && found.allSatisfy { $0 == getpid() })
     }
@@ -71,7 +70,7 @@ import Testing
         return ProcessEnding.Status("12 (\(name)) D 1 1 1 0 -1 \(flags) \(between) \(code)\n")
     }
 
-    @Test func onlyBothFlagsAndASignalAreADeath() throws {
+    @Test func aKilledThreadHasBothFlagsAndASignal() throws {
         #expect(status(flags: 0x40_040C, code: 2)?.isKilled == true)
         #expect(status(flags: 0x40_040C, code: 0x8B)?.isKilled == true)
         #expect(status(name: ") 1 (x y", flags: 0x40_040C, code: 15)?.isKilled == true)

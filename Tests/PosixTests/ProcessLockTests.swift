@@ -4,13 +4,13 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Something belongs to one process at a time")
+@Suite("Locks between processes")
 struct ProcessLockTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// Each attempt opens the file anew, as another process does: flock(2) is of the open file.
+    /// Each attempt opens the file again, as another process does, because flock(2) locks the open file.
     private static func attempt(
         _ path: String, mountpoint: String? = nil, timeout: Duration = .zero
     ) throws -> ProcessLock.Attempt {
@@ -34,7 +34,7 @@ struct ProcessLockTests {
         withExtendedLifetime(holder) {}
     }
 
-    @Test func whoIsFinishingIsWaitedFor() async throws {
+    @Test func aFinishingHolderIsAwaited() async throws {
         let path = folder.path("lock")
         let holder = try #require(Self.taken(try Self.attempt(path)))
         holder.finish()
@@ -50,7 +50,7 @@ struct ProcessLockTests {
         withExtendedLifetime(lock) {}
     }
 
-    @Test func whoNeverFinishesIsNotWaitedForLongerThanThePatience() throws {
+    @Test func waitingForAFinishingHolderHasALimit() throws {
         let path = folder.path("lock")
         let holder = try #require(Self.taken(try Self.attempt(path)))
         holder.finish()
@@ -62,7 +62,7 @@ struct ProcessLockTests {
         withExtendedLifetime(holder) {}
     }
 
-    @Test func aHolderThatSaysNothingIsNoReasonToWaitForever() throws {
+    @Test func waitingForASilentHolderHasALimit() throws {
         let path = folder.path("lock")
         let silent = try OpenFile(path, flags: O_RDWR | O_CREAT)
         #expect(try silent.tryLock())
@@ -73,9 +73,9 @@ struct ProcessLockTests {
         withExtendedLifetime(silent) {}
     }
 
-    @Test func whoIsToldOfAHolderIsToldTheOneThatHasItHoweverOftenItChanges() async throws {
+    @Test func theReportedHolderIsAlwaysTheCurrentOne() async throws {
         let path = folder.path("lock")
-        // Mountpoints of all lengths: what is read half, or mixed, is none of them.
+        // Mountpoints of all lengths expose partial and mixed reads.
         let mountpoints = (0..<40).map { "/" + String(repeating: "m", count: $0 * 7) + "/\($0)" }
         let isOver = Lock(false)
         async let changing: Void = ThreadPool.shared.run {
@@ -101,7 +101,7 @@ struct ProcessLockTests {
         try await changing
     }
 
-    @Test func whoHasJustTakenItIsNotMistakenForTheOneThatDiedWithIt() async throws {
+    @Test func aNewHolderIsNotTakenForADeadOne() async throws {
         let path = folder.path("lock")
         let dead = try await Shell.script("echo $$")
         let before = dead.output + "running\n/a/long/way/to/the/mountpoint/of/the/one/before"

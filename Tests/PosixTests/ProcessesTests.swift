@@ -5,9 +5,9 @@ import Testing
 
 @testable import Posix
 
-@Suite("Other processes, programs and this one")
+@Suite("Processes and programs")
 struct ProcessesTests {
-    @Test("a process is held by a descriptor: told of its end, and signalled only while it is itself")
+    @Test("a process descriptor survives reuse of the number")
     func other() async throws {
         let child = try await ChildProcess.start(.init("/bin/sleep", ["1000"]))
         let other = try OtherProcess(child.identifier)
@@ -17,7 +17,7 @@ struct ProcessesTests {
         let hasEnded = await ThreadPool.shared.run { other.hasEnded(within: .seconds(90)) }
         #expect(hasEnded)
         #expect(await child.ending(within: .seconds(90)) == .signal(SIGTERM))
-        // Reaped: its number may be another's, which is not meant.
+        // Reaped: its number may now belong to another process.
         other.send(SIGKILL)
         #expect(other.hasEnded(within: .zero))
         #expect(throws: SystemError(code: ESRCH, operation: "watch a process")) {
@@ -25,7 +25,7 @@ struct ProcessesTests {
         }
     }
 
-    @Test("a wait of less than a second is one")
+    @Test("short waits are not rounded to zero")
     func shortWaits() async throws {
         let child = try await ChildProcess.start(.init("/bin/sleep", ["1000"]))
         let other = try OtherProcess(child.identifier)
@@ -33,17 +33,17 @@ struct ProcessesTests {
             ContinuousClock().measure { #expect(!other.hasEnded(within: .milliseconds(200))) }
         }
         #expect(waited >= .milliseconds(200))
-        // Longer than a wait of the kernel may be.
+        // Longer than the kernel's maximum wait.
         child.send(SIGKILL)
         let hasEnded = await ThreadPool.shared.run { other.hasEnded(within: .seconds(Int64.max)) }
         #expect(hasEnded)
     }
 
-    @Test("a program is found as a shell finds it: the first that may be run, and no folder of its name")
+    @Test("the first executable file in PATH is found")
     func search() throws {
         let folder = try TemporaryFolder()
         let folders = try ["a", "b", "c", "d"].map(folder.makeFolder)
-        // A folder, a file that may not be run, a program, another one.
+        // A folder, a file without permission, a program, another one.
         mkdir(folders[0] + "/tool", 0o755)
         try folder.write([1], to: "b/tool")
         for name in ["c/tool", "d/tool"] {
@@ -54,14 +54,14 @@ struct ProcessesTests {
         #expect(ProgramSearch.path(of: "tool", in: folders.reversed()) == folders[3] + "/tool")
         #expect(ProgramSearch.path(of: "tool", in: Array(folders.prefix(2))) == nil)
         #expect(ProgramSearch.path(of: "tool", in: []) == nil)
-        // A link to a program is one, a link to nothing is none.
+        // A link to a program counts, a link to nothing does not.
         symlink(folders[2] + "/tool", folders[0] + "/linked")
         symlink(folders[2] + "/none", folders[0] + "/broken")
         #expect(ProgramSearch.path(of: "linked", in: folders) == folders[0] + "/linked")
         #expect(ProgramSearch.path(of: "broken", in: folders) == nil)
     }
 
-    @Test("of PATH only absolute folders count: the present one is anybody's")
+    @Test("only absolute folders of PATH count")
     func searchPath() async {
         await #expect(processExitsWith: .success) {
             setenv("PATH", "relative:/one::.:/two:", 1)
@@ -72,13 +72,13 @@ struct ProcessesTests {
         }
     }
 
-    @Test("what this program was started with is known without a file")
+    @Test("arguments are available without a file")
     func arguments() {
         #expect(ProgramArguments.all == CommandLine.arguments)
         #expect(!ProgramArguments.all.isEmpty)
     }
 
-    @Test("a thread has its name and meets no signal")
+    @Test("a thread has a name and blocks signals")
     func thread() async throws {
         let status = Lock<String?>(nil)
         Thread.start("fifteen-letters") {
@@ -90,13 +90,13 @@ struct ProcessesTests {
         let blocked = text.split(separator: "\n").first { $0.hasPrefix("SigBlk") }?.split(separator: "\t")
             .last
         let mask = try #require(blocked.flatMap { UInt64($0, radix: 16) })
-        // KILL and STOP cannot be blocked, two real-time signals belong to the C library.
+        // KILL and STOP cannot be blocked, and the C library uses two real-time signals.
         for signal in 1...31 where signal != SIGKILL && signal != SIGSTOP {
             #expect(mask & 1 << UInt64(signal - 1) != 0, "signal \(signal)")
         }
     }
 
-    @Test("a stop signal waits for who asks for it, also one that a parent had ignored")
+    @Test("stop signals wait, also if the parent ignored them")
     func stopSignals() async {
         #expect(Signals.stopping == [SIGINT, SIGTERM, SIGHUP])
         await #expect(processExitsWith: .success) {
@@ -106,13 +106,13 @@ struct ProcessesTests {
                 raise(number)
                 precondition(Signals.waitForStop() == number)
             }
-            // Neither a reader that has gone nor a file that may not grow ends the process.
+            // Neither a missing reader nor the size limit of a file ends the process.
             raise(SIGPIPE)
             raise(SIGXFSZ)
         }
     }
 
-    @Test("a process that stays leaves no dump, and closes new files to others")
+    @Test("a long-lived process is undumpable with private files")
     func hardening() async {
         await #expect(processExitsWith: .success) {
             umask(0)
@@ -121,13 +121,13 @@ struct ProcessesTests {
             getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
             precondition(limit.rlim_cur == 0 && limit.rlim_max == 0)
             precondition(umask(0) == 0o077)
-            // The files of a process that may not be dumped are root's.
+            // The proc files of an undumpable process belong to root.
             var status = stat()
             precondition(stat("/proc/self/status", &status) == 0 && status.st_uid == 0)
         }
     }
 
-    @Test("the limit of open files goes up as far as it may, and never down")
+    @Test("the limit of open files only rises")
     func openFiles() async {
         await #expect(processExitsWith: .success) {
             let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

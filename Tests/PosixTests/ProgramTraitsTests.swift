@@ -4,7 +4,7 @@ import Testing
 
 @testable import Posix
 
-@Suite("What programs show of themselves")
+@Suite("Visible traits of programs")
 struct ProgramTraitsTests {
     private static let mount = MountTable.Mount(
         id: 40, device: "0:39", path: "/mnt", type: "fuse.chatfs", source: "chatfs")
@@ -25,7 +25,7 @@ struct ProgramTraitsTests {
             """
         #expect(Self.concerns(text, 0x401))
         #expect(Self.concerns(text, 0x401, nil))
-        // That of another filesystem has the number.
+        // The number exists on another filesystem.
         #expect(!Self.concerns(text, 0xf7c583))
         #expect(!Self.concerns(text, 1057))
     }

@@ -4,14 +4,14 @@ import Testing
 
 @testable import Posix
 
-/// Whatever somebody gives as a file to send: opening it must neither wait nor do anything to it.
-@Suite("Files that are opened to be read, and what is none")
+/// Opening a file to send must neither wait nor have an effect on it.
+@Suite("Opening regular files")
 struct RegularFileTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test("a regular file is opened and read, also an empty one, and through a link")
+    @Test("regular files open, also through a link")
     func regular() throws {
         let path = try folder.write([1, 2, 3], to: "a")
         let file = try #require(try OpenFile.regular(path))
@@ -28,7 +28,7 @@ struct RegularFileTests {
         #expect(refused?.code == ELOOP)
     }
 
-    @Test("a name is looked for in the folder that is given")
+    @Test("names are relative to the given folder")
     func inFolder() throws {
         try folder.write([7], to: "a")
         let opened = try OpenFile(folder.path, flags: O_RDONLY)
@@ -37,13 +37,13 @@ struct RegularFileTests {
         #expect(missing?.code == ENOENT)
     }
 
-    /// Opened as a file this would wait for ever; the time limit is that of the whole run.
-    @Test("a pipe into which nobody writes is none, and nobody waits for it", .timeLimit(.minutes(10)))
+    /// Opening it as a file would wait for ever; the time limit is that of the whole run.
+    @Test("a pipe without a writer is refused at once", .timeLimit(.minutes(10)))
     func pipe() throws {
         try check("make a pipe") { mkfifo(folder.path("pipe"), 0o600) }
         #expect(try OpenFile.regular(folder.path("pipe")) == nil)
         #expect(try OpenFile.regular(folder.path("pipe"), flags: O_NOFOLLOW) == nil)
-        // Nor is one that has a writer, which goes on as if nobody had looked.
+        // A pipe with a writer is refused too, without an effect on it.
         let both = try OpenFile(folder.path("pipe"), flags: O_RDWR | O_NONBLOCK)
         try both.send([5])
         #expect(try OpenFile.regular(folder.path("pipe")) == nil)
@@ -51,12 +51,12 @@ struct RegularFileTests {
         #expect(read(both.descriptor, &byte, 1) == 1 && byte == 5)
     }
 
-    @Test("folders, sockets and devices are none")
+    @Test("folders, sockets and devices are refused")
     func others() throws {
         #expect(try OpenFile.regular(folder.makeFolder("inner")) == nil)
         #expect(try OpenFile.regular("/dev/null") == nil)
         #expect(try OpenFile.regular("/dev/zero") == nil)
-        // A path of a socket is short: relative to its folder.
+        // A socket's path is short, so it is relative to its folder.
         let socket = OpenFile(
             adopting: try check("make a socket") {
                 Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Posix
 
-/// Which program a process runs, as others see it.
+/// The program of a process, seen by another one.
 @Suite struct RunningProgramTests {
-    @Test func aProgramIsKnownByItsExecutableWhateverLinkItWasStartedBy() async throws {
+    @Test func aProgramIsKnownByItsExecutableNotItsLink() async throws {
         let folder = try TemporaryFolder()
         let link = folder.path("another-name")
         try #require(symlink(try Shell.find("sleep"), link) == 0)
@@ -16,7 +16,7 @@ import Testing
         process.send(SIGKILL)
     }
 
-    @Test func aProgramThatWasReplacedOnTheDiskKeepsItsName() async throws {
+    @Test func aReplacedProgramKeepsItsName() async throws {
         let folder = try TemporaryFolder()
         let copy = folder.path("sleeper")
         try #require(try await Shell.run("cp", [Shell.find("sleep"), copy]).succeeded)
@@ -26,14 +26,14 @@ import Testing
         process.send(SIGKILL)
     }
 
-    @Test func whoIsNotThereHasNone() {
+    @Test func aMissingProcessHasNoProgram() {
         for thread in [0, -1, pid_t.max] {
             #expect(RunningProgram.executable(of: thread) == nil)
             #expect(RunningProgram.arguments(of: thread) == nil)
         }
     }
 
-    @Test func wordsEndWithZeroAndMayBeEmpty() {
+    @Test func wordsEndWithNULAndMayBeEmpty() {
         #expect(RunningProgram.arguments(in: Array("a\0\0b c\0".utf8)) == ["a", "", "b c"])
         #expect(RunningProgram.arguments(in: Array("cut\0of".utf8)) == ["cut", "of"])
         #expect(RunningProgram.arguments(in: []) == [])

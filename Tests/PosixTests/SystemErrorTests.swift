@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A system call that fails")
 struct SystemErrorTests {
-    @Test("an interrupted one is made again until it is not")
+    @Test("an interrupted call is repeated")
     func interrupted() throws {
         var calls = 0
         let result = try check("count") { () -> Int in
@@ -16,7 +16,7 @@ struct SystemErrorTests {
         #expect(result == 5 && calls == 5)
     }
 
-    @Test("any other error ends it at once, with its number and the words", arguments: [EIO, EAGAIN, ENOMEM])
+    @Test("other errors end it with errno and operation", arguments: [EIO, EAGAIN, ENOMEM])
     func failed(code: Int32) {
         var calls = 0
         #expect(throws: SystemError(code: code, operation: "do it")) {
@@ -29,7 +29,7 @@ struct SystemErrorTests {
         #expect(calls == 1)
     }
 
-    @Test("only -1 is a failure, and the words are made only for one")
+    @Test("only -1 is a failure")
     func results() throws {
         var isMade = false
         func words() -> String {
@@ -42,7 +42,7 @@ struct SystemErrorTests {
     }
 
     @Test(
-        "a full disk, a full quota and a file that may not grow are the same to who asks, with words of their own"
+        "full disks, quotas and size limits are one kind of error"
     )
     func fullDisks() {
         for code in [ENOSPC, EDQUOT, EFBIG] {

@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func manyPiecesAllRunOnce() async {
+    @Test func everyPieceRunsOnce() async {
         let ran = Lock(0)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<3000 { group.addTask { await pool.run { ran.withLock { $0 += 1 } } } }
@@ -35,7 +35,7 @@ import Testing
     }
 }
 
-/// Lets a waiting thread through once opened.
+/// Blocks threads until it is opened.
 private final class OpenGate: Sendable {
     private let wakeUp = try! WakeUp()
 
@@ -47,7 +47,7 @@ private final class OpenGate: Sendable {
     }
 }
 
-/// Name of the calling thread, as `ps -T` shows it.
+/// The name of the calling thread, as in `ps -T`.
 private func threadName() -> String {
     let file = try? OpenFile("/proc/thread-self/comm", flags: O_RDONLY)
     return String(decoding: (try? file?.read(count: 16, at: 0)) ?? [], as: UTF8.self)

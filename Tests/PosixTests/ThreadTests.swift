@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 @Suite struct ThreadTests {
-    @Test func aThreadThatCannotBeHadIsAnErrorAndRunsNothing() async throws {
+    @Test func aFailedThreadStartIsAnError() async throws {
         let ran = Lock(false)
-        // A stack of a petabyte: no address space has room for it.
+        // A stack of a petabyte, too large for any address space.
         #expect(throws: SystemError.self) {
             try Thread.begin("too-large", stackSize: 1 << 50) { ran.withLock { $0 = true } }
         }

@@ -5,27 +5,27 @@ import TestSupport
 import Testing
 
 @Suite struct WaitingForDescriptorsTests {
-    /// A handler without SA_RESTART: poll(2) is interrupted anyway, but nothing else may hide it.
+    /// A handler without SA_RESTART: poll(2) is interrupted in any case, and nothing else may hide it.
     private static func installHandler() {
         var action = sigaction()
         action.__sigaction_handler.sa_handler = { _ in }
         sigaction(SIGUSR2, &action, nil)
     }
 
-    @Test("a thread that waits is not ended by signals, and is woken by what it waits for")
+    @Test("signals do not end a wait")
     func interrupted() async throws {
         Self.installHandler()
         let wakeUp = try WakeUp()
         let waiting = Lock<pthread_t?>(nil)
         let woken = Lock<(count: Int, revents: Int16)?>(nil)
         Thread.start("waits") {
-            // Threads of ours meet no signal unless they ask for it.
+            // Our threads get no signals by default.
             var set = sigset_t()
             sigemptyset(&set)
             sigaddset(&set, SIGUSR2)
             pthread_sigmask(SIG_UNBLOCK, &set, nil)
             waiting.withLock { $0 = pthread_self() }
-            // What an earlier wait answered.
+            // Results of an earlier wait.
             var requests = [pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: Int16(POLLHUP))]
             let count = poll(&requests, milliseconds: -1)
             woken.withLock { $0 = (count, requests[0].revents) }
@@ -42,7 +42,7 @@ import Testing
         #expect(result?.count == 1 && result?.revents == Int16(POLLIN))
     }
 
-    @Test("a wait with a limit ends without anything, also when the kernel refuses it")
+    @Test("a limited wait ends, even if the kernel refuses it")
     func limits() throws {
         let wakeUp = try WakeUp()
         var requests = [pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: Int16(POLLIN))]
@@ -57,7 +57,7 @@ import Testing
         #expect(poll(&many, milliseconds: 60) == 0 && many.allSatisfy { $0.revents == 0 })
     }
 
-    @Test("what proc says of a process, and nothing of one that is not there")
+    @Test("proc files of missing processes give nothing")
     func processes() async throws {
         let own = getpid()
         #expect(ProcessInformation.processes().contains(own))

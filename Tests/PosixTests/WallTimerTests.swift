@@ -4,11 +4,11 @@ import TestSupport
 import Testing
 
 @Suite struct WallTimerTests {
-    @Test func timesAreToldWhenTheyHaveComeAndOnlyTheLastOneThatWasSet() async throws {
+    @Test func onlyTheLastTimeCallsBack() async throws {
         let count = Lock(0)
         let timer = try WallTimer { count.withLock { $0 += 1 } }
         let now = SystemWallClock().now()
-        // Replaced, and taken back.
+        // Replaced and cleared.
         timer.set(now.advanced(by: .seconds(3600)))
         timer.set(nil)
         timer.set(now.advanced(by: .seconds(-5)))

@@ -5,13 +5,13 @@ import Testing
 
 @testable import Posix
 
-@Suite("Files that are watched, locked and marked")
+@Suite("Watches, locks and attributes of files")
 struct WatchedFilesTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test("everybody who watches a file is told of a write to it, and nobody else")
+    @Test("every watch of a file reports its writes")
     func told() async throws {
         let (first, second) = (try folder.write([1], to: "first"), try folder.write([1], to: "second"))
         let told = Lock<[String: Int]>([:])
@@ -25,7 +25,7 @@ struct WatchedFilesTests {
         try folder.write([2], to: "first")
         try await wait(until: "both are told") { told.withLock { $0["a"] != nil && $0["b"] != nil } }
         #expect(told.withLock { $0["c"] } == nil)
-        // One of two that watch the same file goes: the other hears on.
+        // One of two watches of a file ends; the other continues.
         watch.remove(tokens[0])
         let before = told.withLock { $0 }
         try folder.write([3], to: "first")
@@ -34,20 +34,20 @@ struct WatchedFilesTests {
         watch.remove(tokens[1])
         try folder.write([4], to: "first")
         try folder.write([4], to: "second")
-        // In the order of the writes: what the first file had to tell would be here by now.
+        // In the order of writes, so the first file's event would be here by now.
         try await wait(until: "the other file is told") { told.withLock { $0["c"] != nil } }
         #expect(told.withLock { $0["a"] } == before["a"])
         watch.remove(tokens[2])
     }
 
-    @Test("a file that is not there cannot be watched")
+    @Test("a missing file cannot be watched")
     func missing() throws {
         #expect(throws: SystemError(code: ENOENT, operation: "watch a file")) {
             try FileWatch.shared().add(folder.path("none")) {}
         }
     }
 
-    @Test("a folder has one user at a time, until it is given back or let go of")
+    @Test("a folder lock has one holder")
     func folderLock() async throws {
         let place = try PrivateFolder(folder.path("cache"), purpose: "cache")
         let first = try #require(try FolderLock(place))
@@ -61,13 +61,13 @@ struct WatchedFilesTests {
         #expect(try place.names() == [PrivateFolder.marker, "lock"])
     }
 
-    @Test("an attribute is set, replaced and read; one that is not there is nil")
+    @Test("attributes survive a round trip")
     func attributes() throws {
         let path = try folder.write([1], to: "file")
         do throws(SystemError) {
             try ExtendedAttribute.set("user.chatfs.test", to: [1, 2], of: path)
         } catch {
-            // A filesystem without them.
+            // A filesystem without attributes.
             #expect(error.code == EOPNOTSUPP)
             #expect(try ExtendedAttribute.value("user.chatfs.test", of: path) == nil)
             return
@@ -78,14 +78,14 @@ struct WatchedFilesTests {
         try ExtendedAttribute.set("user.chatfs.test", to: [], of: path)
         #expect(try ExtendedAttribute.value("user.chatfs.test", of: path) == [])
         #expect(try ExtendedAttribute.value("user.chatfs.other", of: path) == nil)
-        // A link has none of its own, and is not followed.
+        // A link has no attribute and is not followed.
         symlink(path, folder.path("link"))
         #expect(throws: SystemError.self) {
             try ExtendedAttribute.set("user.chatfs.test", to: [1], of: folder.path("link"))
         }
     }
 
-    @Test("attributes of what is not there are an error, of a filesystem without them none")
+    @Test("missing files are errors, missing support is not")
     func noAttributes() throws {
         #expect(throws: SystemError(code: ENOENT, operation: "read an attribute")) {
             try ExtendedAttribute.value("user.x", of: folder.path("none"))

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Posix
 
-/// How other processes end, as who holds them is told.
+/// The ends of other processes, as their watchers see them.
 @Suite struct WatchedProcessTests {
-    /// A child that ends as `ending` says when a line comes, and is waited for at once.
+    /// A child that ends as `ending` says after a line of input, and is reaped at once.
     private func child(_ ending: String) async throws -> RunningProcess {
         var settings = ChildProcess.Settings(try Shell.find("sh"), ["-c", "echo up; read line; \(ending)"])
         settings.input = .pipe
@@ -50,12 +50,12 @@ import Testing
         #expect(calls.withLock { $0 } == 1)
     }
 
-    @Test func processThatIsGoneCannotBeWatched() {
+    @Test func aMissingProcessCannotBeWatched() {
         #expect(throws: SystemError.self) { try WatchedProcess(.max) }
     }
 
-    @Test func zombieTellsItsExitStatus() async throws {
-        // On every kernel: nobody has waited for it.
+    @Test func aZombieHasItsExitStatus() async throws {
+        // On every kernel, because it is not reaped.
         var settings = ChildProcess.Settings(
             try Shell.find("python3"),
             [
@@ -82,8 +82,8 @@ import Testing
 @Suite struct SignalStateTests {
     private func bits(_ signals: Int32...) -> UInt64 { signals.reduce(0) { $0 | 1 << UInt64($1 - 1) } }
 
-    /// As measured of dd (SA_RESETHAND) and rsync, and of programs that are at work.
-    @Test func handlingASignalShowsInTheMasks() {
+    /// As measured of dd (SA_RESETHAND), rsync and busy programs.
+    @Test func masksShowASignalHandler() {
         let dd = SignalState(caught: 0x202)
         #expect(SignalState(caught: 0x200).isHandlingSignal(since: dd))
         #expect(!dd.isHandlingSignal(since: dd))
@@ -91,9 +91,9 @@ import Testing
         var inHandler = rsync
         inHandler.blocked = 0x200
         #expect(inHandler.isHandlingSignal(since: rsync))
-        // Blocked all the time, as in threads that handle no signals.
+        // Always blocked, as in threads that handle no signals.
         #expect(!inHandler.isHandlingSignal(since: inHandler))
-        // Blocked without a handler, and a handler of what does not end a program.
+        // Blocked without a handler, and a handler of a harmless signal.
         #expect(!SignalState(blocked: bits(SIGINT)).isHandlingSignal(since: SignalState()))
         let child = SignalState(caught: bits(SIGCHLD, SIGWINCH))
         #expect(!SignalState(blocked: bits(SIGCHLD)).isHandlingSignal(since: child))

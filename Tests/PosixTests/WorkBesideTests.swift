@@ -6,8 +6,8 @@ import Testing
 @Suite struct WorkBesideTests {
     private let pool = ThreadPool(name: "beside", threads: 1)
 
-    @Test func bothAreDoneAtTheSameTime() throws {
-        // Each waits for the other to have begun.
+    @Test func bothRunAtTheSameTime() throws {
+        // Each waits for the start of the other.
         let begun = Lock(Set<String>())
         let meet: @Sendable (String) -> Void = { name in
             _ = begun.withLock { $0.insert(name) }
@@ -17,7 +17,7 @@ import Testing
         #expect(begun.withLock { $0 } == ["other", "own"])
     }
 
-    @Test func whenNoThreadIsFreeTheCallerDoesBoth() throws {
+    @Test func withoutAFreeThreadTheCallerRunsBoth() throws {
         let isHeld = Lock(true)
         pool.submit { while isHeld.withLock({ $0 }) { usleep(100) } }
         defer { isHeld.withLock { $0 = false } }
@@ -27,18 +27,18 @@ import Testing
         #expect(order.withLock { $0 } == ["own", "other"])
     }
 
-    @Test func workThatWasTakenBackIsNotDoneAgain() async throws {
+    @Test func claimedWorkRunsOnce() async throws {
         let isHeld = Lock(true)
         pool.submit { while isHeld.withLock({ $0 }) { usleep(100) } }
         let times = Lock(0)
         try pool.doing({ times.withLock { $0 += 1 } }, beside: {})
         isHeld.withLock { $0 = false }
-        // One thread works in order: after this the offer has been looked at.
+        // One thread works in order, so it has seen the offer by now.
         await pool.run {}
         #expect(times.withLock { $0 } == 1)
     }
 
-    @Test func anErrorOfEitherIsThrownWhenBothAreOver() {
+    @Test func errorsAreThrownAfterBothEnded() {
         struct Broken: Error, Equatable { let name: String }
         let isOver = Lock(false)
         #expect(throws: Broken(name: "own")) {
