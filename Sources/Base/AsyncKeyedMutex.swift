@@ -1,15 +1,15 @@
-/// A mutex for each key, which tasks wait for without blocking a thread: first come first served, those of different
-/// keys beside each other. Nothing is kept of a key that nobody has.
+/// A mutex for each key that tasks await without blocking a thread, in order of arrival. Different keys are
+/// independent. Unused keys take no memory.
 ///
-/// Waiting is not ended by cancellation: the body runs all the same, in the task that asked, and looks for itself.
+/// Cancellation does not end the wait: the body still runs in the calling task and checks for itself.
 public final class AsyncKeyedMutex<Key: Hashable & Sendable>: Sendable {
-    /// Those who wait, for each key that somebody has.
+    /// The waiting tasks of each key in use.
     private let waiting = Lock<[Key: [CheckedContinuation<Void, Never>]]>([:])
 
     public init() {}
 
-    /// Runs `body` while nobody else has `key`.
-    /// - Throws: what `body` throws.
+    /// Runs `body` with exclusive use of `key`.
+    /// - Throws: The error of `body`.
     public func withLock<Result, Failure: Error>(
         _ key: Key, _ body: () async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
@@ -25,7 +25,7 @@ public final class AsyncKeyedMutex<Key: Hashable & Sendable>: Sendable {
         return try await body()
     }
 
-    /// How many tasks wait for `key`; nil where nobody has it. For tests.
+    /// The number of tasks that wait for `key`, or nil if it is free. For tests.
     func waiters(of key: Key) -> Int? { waiting.withLock { $0[key]?.count } }
 
     private func unlock(_ key: Key) {

@@ -1,8 +1,8 @@
-/// A number of permits that tasks wait for, first come first served.
+/// A number of permits that tasks await in order of arrival.
 public final class AsyncSemaphore: Sendable {
     private struct State {
         var free: Int
-        /// Permits that are to disappear when they come back.
+        /// The permits that disappear when they are returned.
         var debt = 0
         var waiters: [(number: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
         var nextNumber: UInt64 = 0
@@ -10,10 +10,10 @@ public final class AsyncSemaphore: Sendable {
 
     private let state: Lock<State>
 
-    /// - Parameter count: permits at the beginning, 0 or more.
+    /// - Parameter count: The initial number of permits, 0 or more.
     public init(_ count: Int) { state = Lock(State(free: count)) }
 
-    /// Waits for a permit. False, without one, when the task is cancelled.
+    /// Waits for a permit. Returns false without one if the task is cancelled.
     public func acquire() async -> Bool {
         let number = state.withLock { state in
             state.nextNumber += 1
@@ -22,7 +22,7 @@ public final class AsyncSemaphore: Sendable {
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let answer = state.withLock { state -> Bool? in
-                    // Cancelled from here on, it is found among the waiters by the handler below.
+                    // If cancelled from here on, the handler below finds the waiter.
                     if Task.isCancelled { return false }
                     if state.free > 0 {
                         state.free -= 1
@@ -43,7 +43,7 @@ public final class AsyncSemaphore: Sendable {
         }
     }
 
-    /// Gives a permit back, or adds one: to the next waiter if there is any.
+    /// Returns or adds a permit, for the next waiter if there is one.
     public func release() {
         let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             if state.debt > 0 {
@@ -59,7 +59,7 @@ public final class AsyncSemaphore: Sendable {
         next?.resume(returning: true)
     }
 
-    /// Makes `count` permits disappear: free ones at once, others when they are given back.
+    /// Removes `count` permits: free ones at once, others when they are returned.
     public func withdraw(_ count: Int) {
         state.withLock { state in
             let now = min(count, state.free)

@@ -1,10 +1,9 @@
-/// The text form of keys, nonces, ids and digests: base64 with `-` and `_`, with `=` padding
-/// (simplexmq `strEncode`).
+/// Base64 with `-` and `_`, and `=` as padding: the text form of keys, nonces, ids and digests (simplexmq `strEncode`).
 public enum Base64URL {
     private static let alphabet = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// Value of each ASCII byte, 255 where it is no digit of the alphabet.
+    /// The value of each ASCII byte, or 255 outside the alphabet.
     private static let values: [UInt8] = {
         var values = [UInt8](repeating: 255, count: 256)
         for (value, digit) in alphabet.enumerated() { values[Int(digit)] = UInt8(value) }
@@ -35,11 +34,11 @@ public enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes of a text, or nil when it is not base64url. Missing padding is accepted, as the
-    /// official parsers do; wrong padding, `+`, `/` and bits beyond the last byte are not.
+    /// Returns the bytes of a text, or nil if it is not base64url. Accepts missing padding like the official parsers,
+    /// but no wrong padding, `+`, `/` or extra bits.
     public static func decode(_ text: some StringProtocol) -> [UInt8]? { decode(Array(text.utf8)[...]) }
 
-    /// The same for a text that is at hand as its bytes.
+    /// The same for the bytes of a text.
     public static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var digits = text
         if digits.count % 4 == 0 {
@@ -65,13 +64,13 @@ public enum Base64URL {
     }
 }
 
-/// The common alphabet (RFC 4648 section 4), with `+`, `/` and padding: for data URIs and WebSocket.
+/// The usual alphabet (RFC 4648 section 4) with `+`, `/` and padding, for data URIs and WebSocket.
 public enum Base64 {
     public static func encode(_ bytes: some Collection<UInt8>) -> String {
         Base64URL.encode(bytes).replacing("-", with: "+").replacing("_", with: "/")
     }
 
-    /// The bytes of a text, or nil when it is not base64. Missing padding is accepted; white space is not.
+    /// Returns the bytes of a text, or nil if it is not base64. Accepts missing padding, but no white space.
     public static func decode(_ text: some StringProtocol) -> [UInt8]? {
         var digits = Array(text.utf8)
         for place in digits.indices {

@@ -1,15 +1,14 @@
-/// One operation after the other. Unlike `Lock` it is meant to be held over file and database input and output, so
-/// only threads that may block lock it, and it guards no memory: that has a `Lock` of its own, which stays short.
-/// Never held over an `await`; not recursive. Debug builds see to it that several are locked by rising
-/// rank.
+/// Serialises operations. Unlike `Lock` it may be held during file and database I/O, so only threads that may block
+/// lock it, and it guards no memory: short `Lock`s do. Never held over an `await`; not recursive. Debug builds enforce
+/// locking by rising rank.
 public final class BlockingMutex: Sendable {
     private let mutex = PthreadMutex()
     private let lockClass: LockClass
     private let number: Int64?
 
     /// - Parameters:
-    ///   - rank: one for input and output.
-    ///   - number: where a thread may hold several of one rank, it locks them by rising number.
+    ///   - rank: A rank for I/O.
+    ///   - number: Several mutexes of one rank are locked by rising number.
     public init(
         rank: MutexRank = .operation, number: Int64? = nil, file: StaticString = #fileID, line: UInt = #line
     ) {

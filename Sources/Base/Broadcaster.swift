@@ -1,5 +1,5 @@
-/// Gives every listener everything that is sent after it began to listen. Any thread; sending never waits: what a
-/// listener has not taken yet is kept for it.
+/// Sends each element to all current listeners. Safe to use from any thread; sending never waits, because unread
+/// elements are queued for each listener.
 public final class Broadcaster<Element: Sendable>: Sendable {
     private struct State {
         var listeners: [UInt64: AsyncStream<Element>.Continuation] = [:]
@@ -11,8 +11,8 @@ public final class Broadcaster<Element: Sendable>: Sendable {
 
     public init() {}
 
-    /// A stream of its own, until it is dropped or all end. After `finish` one that has ended.
-    /// - Parameter first: what this listener is told before anything that is sent.
+    /// Returns a new stream, which lasts until it is dropped or all end. Already ended after `finish`.
+    /// - Parameter first: Elements for this listener before all others.
     public func subscribe(first: Element? = nil) -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self)
         if let first { continuation.yield(first) }
@@ -37,7 +37,7 @@ public final class Broadcaster<Element: Sendable>: Sendable {
         for listener in listeners { listener.yield(element) }
     }
 
-    /// Ends every stream, after what was sent before.
+    /// Ends every stream after the elements sent before.
     public func finish() {
         let listeners = state.withLock { state in
             state.isFinished = true

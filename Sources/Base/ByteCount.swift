@@ -1,11 +1,11 @@
-/// Sizes in bytes as people and the official formats write them: `64kb`, `4mb`, `10gb`, binary
-/// multiples, or a plain number.
+/// Sizes in bytes in the form of users and of the official formats: `64kb`, `4mb`, `10gb`, binary multiples, or a plain
+/// number.
 public enum ByteCount {
     private static let units: [(suffix: String, bytes: UInt64)] = [
         ("gb", 1 << 30), ("mb", 1 << 20), ("kb", 1 << 10),
     ]
 
-    /// The value of `10gb`, `512kb`, `65536` or `65536b`, or nil. Case does not matter.
+    /// Returns the value of `10gb`, `512kb`, `65536` or `65536b`, or nil. Ignores case.
     public static func parse(_ text: some StringProtocol) -> UInt64? {
         let lower = text.lowercased()
         for (suffix, bytes) in units where lower.hasSuffix(suffix) {
@@ -20,14 +20,14 @@ public enum ByteCount {
         text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? UInt64(text) : nil
     }
 
-    /// The largest exact unit, as file descriptions write sizes (simplexmq `FileSize`): 65536 is `64kb`.
+    /// Returns the largest exact unit, as in file descriptions (simplexmq `FileSize`): 65536 is `64kb`.
     public static func exact(_ bytes: UInt64) -> String {
         for (suffix, unit) in units where bytes > 0 && bytes % unit == 0 { return "\(bytes / unit)\(suffix)" }
         return "\(bytes)"
     }
 
-    /// For people: `1.4 MB`, `900 B`, decimal multiples as file managers show them; to a tenth below 100, in the unit
-    /// in which the rounded number is below 1000.
+    /// For users: `1.4 MB`, `900 B`, decimal multiples as in file managers; to a tenth below 100, in the unit in which
+    /// the rounded number is below 1000.
     public static func rounded(_ bytes: UInt64) -> String {
         guard bytes >= 1000 else { return "\(bytes) B" }
         var unit: (name: String, bytes: UInt64) = ("kB", 1000)

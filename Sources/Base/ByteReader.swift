@@ -1,5 +1,5 @@
-/// Reads big-endian fields from the front of bytes that came from outside. Total: every method
-/// answers nil when the bytes do not hold what is asked, and then has moved nothing.
+/// Reads big-endian fields from the front of outside bytes. Every method returns nil if the bytes do not contain the
+/// field, and then does not move.
 public struct ByteReader: Sendable {
     private let bytes: [UInt8]
     public private(set) var position: Int
@@ -23,7 +23,7 @@ public struct ByteReader: Sendable {
         return Array(bytes[position..<position + count])
     }
 
-    /// The same without a copy, for what must not lie in memory twice.
+    /// The same without a copy, for secrets.
     public mutating func slice(_ count: Int) -> ArraySlice<UInt8>? {
         guard count >= 0, remaining >= count else { return nil }
         defer { position += count }
@@ -41,7 +41,7 @@ public struct ByteReader: Sendable {
         return number
     }
 
-    /// Everything that is left.
+    /// Returns the rest.
     public mutating func rest() -> [UInt8] {
         defer { position = bytes.count }
         return Array(bytes[position...])

@@ -1,12 +1,11 @@
-/// The error of a module: one type for each, named by the module (`typealias NamespaceError = CodedError<…>`), whose
-/// `Code` lists what can go wrong by what the caller can do about it. A module whose errors carry more than that has a
-/// type of its own that conforms to `DescribedError`.
+/// The error of a module, named by it (`typealias NamespaceError = CodedError<…>`). Its `Code` lists the errors by the
+/// caller's reaction. A module with further details has its own type that conforms to `DescribedError`.
 public struct CodedError<Code: Hashable & Sendable>: DescribedError {
     public let code: Code
     public let sentence: String
     public let cause: (any Error)?
 
-    /// - Parameter sentence: see `DescribedError`.
+    /// - Parameter sentence: See `DescribedError`.
     public init(_ code: Code, _ sentence: String, cause: (any Error)? = nil) {
         self.code = code
         self.sentence = sentence

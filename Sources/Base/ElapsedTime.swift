@@ -1,5 +1,5 @@
-/// A point of time on a clock that nobody can set: nanoseconds since a database began to count (`ElapsedTimeCount`). Two
-/// of one database can be compared; no wall clock and no server has a say in them.
+/// A point in time on a clock that cannot be set: nanoseconds since a database began to count (`ElapsedTimeCount`).
+/// Comparable within one database, and independent of wall clocks and servers.
 public struct ElapsedTime: Hashable, Comparable, Sendable {
     public var nanoseconds: Int64
 
@@ -14,18 +14,18 @@ public struct ElapsedTime: Hashable, Comparable, Sendable {
 
     public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 
-    /// This time moved by a duration, to the nanosecond.
+    /// This time plus a duration, exact to the nanosecond.
     public func advanced(by duration: Duration) -> ElapsedTime {
         ElapsedTime(
             nanoseconds: Timestamp(nanoseconds: nanoseconds).advanced(by: duration).nanoseconds)
     }
 }
 
-/// What the clock of a running machine shows.
+/// A reading of a running machine's clock.
 public struct BootReading: Hashable, Sendable {
-    /// Another one after each start of the machine.
+    /// The boot, unique for each start of the machine.
     public var boot: String
-    /// Since the machine was started, also while it slept.
+    /// The time since the boot, including sleep.
     public var nanoseconds: Int64
 
     public init(boot: String, nanoseconds: Int64) {
@@ -34,14 +34,14 @@ public struct BootReading: Hashable, Sendable {
     }
 }
 
-/// The clock of the machine since its start: the system's in the program, one that tests move by hand.
+/// The machine's clock since its boot, or a manual one in tests.
 public protocol BootClock: Sendable {
     func reading() -> BootReading
 }
 
-/// Counts the time that has certainly passed, over ends of processes and starts of the machine. While the machine is
-/// off nothing is counted: only the wall clock could say how long that was, and who sets it could have everything be
-/// over at once. So a limit may last longer than it says, and never less.
+/// Counts certainly elapsed time across processes and boots. Does not count while the machine is off, because only the
+/// wall clock could tell that time, and setting it would end every limit at once. So a limit may last longer than
+/// stated, and never shorter.
 public struct ElapsedTimeCount: Hashable, Sendable {
     public private(set) var reading: BootReading
     public private(set) var time: ElapsedTime
@@ -51,8 +51,8 @@ public struct ElapsedTimeCount: Hashable, Sendable {
         self.time = time
     }
 
-    /// Counts until this reading, and gives the time then. A reading of another boot counts nothing, nor does one that
-    /// is earlier than the last.
+    /// Counts up to this reading and returns the time. A reading of another boot, or one earlier than the last, counts
+    /// nothing.
     public mutating func advance(to next: BootReading) -> ElapsedTime {
         guard next.boot == reading.boot else {
             reading = next

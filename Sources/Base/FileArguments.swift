@@ -1,4 +1,4 @@
-/// Key (32 bytes) and nonce (24 bytes) of a CryptoFile. A secret: never printed, never logged.
+/// The key (32 bytes) and nonce (24 bytes) of a CryptoFile. Secret: never printed, never logged.
 public struct FileArguments: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {

@@ -1,12 +1,12 @@
 #if DEBUG
     import Glibc
 
-    /// The mutexes that one thread holds, in the order in which it locked them. Used by that thread alone.
+    /// The mutexes that a thread holds, in locking order. Used by that thread only.
     final class HeldMutexes {
         struct Entry {
             let mutex: UnsafeRawPointer
             let lockClass: LockClass
-            /// Among those of its rank, where several may be held.
+            /// The number within its rank, if several may be held.
             let number: Int64?
         }
 

@@ -1,4 +1,4 @@
-/// Lower-case hexadecimal text, two digits a byte. Used for ids in file names and in test vectors.
+/// Lower-case hexadecimal text, two digits per byte. For ids in file names and for test vectors.
 public enum Hexadecimal {
     private static let digits = Array("0123456789abcdef".utf8)
 
@@ -11,7 +11,7 @@ public enum Hexadecimal {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes of a text of an even number of digits, or nil.
+    /// Returns the bytes of an even number of digits, or nil.
     public static func decode(_ text: some StringProtocol) -> [UInt8]? {
         guard text.utf8.count % 2 == 0 else { return nil }
         var bytes: [UInt8] = []
@@ -28,7 +28,7 @@ public enum Hexadecimal {
         return bytes
     }
 
-    /// Of one digit, in either case; nil for what is none.
+    /// Returns the value of a digit in either case, or nil.
     static func value(of digit: UInt8) -> UInt8? {
         switch digit {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")

@@ -1,18 +1,17 @@
-/// State behind a mutex. The only way in is `withLock`, so no access can be forgotten.
+/// State behind a mutex, accessible only through `withLock`.
 ///
-/// A pthread mutex rather than `Synchronization.Mutex`, whose futex the thread sanitizer does not
-/// know (`docs/contributing.md`). `State` is never a function itself, but a struct that holds it: Swift
-/// wraps a bare one anew at every access, and calling it goes through all wrappings. Not recursive; never
-/// hold it over I/O, an `await` or a callback. Debug builds see to it that mutexes are locked by
-/// rising rank.
+/// A pthread mutex, because the thread sanitizer does not know the futex of `Synchronization.Mutex`. `State` is never a
+/// bare function, but a struct that holds it: Swift wraps a bare one again at every access, and a call passes all
+/// wrappers. Not recursive; never hold it over I/O, an `await` or a callback. Debug builds enforce locking by rising
+/// rank.
 public final class Lock<State>: @unchecked Sendable {
-    // Safe: the state is touched only between lock and unlock of `mutex`. It has a byte beside it: one without
-    // bytes would else have the address of the object, and the thread sanitizer would take that for a race.
+    // Safe: the state is accessed only between lock and unlock of `mutex`. It has an extra byte: an empty state would
+    // have the object's address, which the thread sanitizer would report as a race.
     private let mutex = PthreadMutex()
     private var held: (state: State, UInt8)
     private let lockClass: LockClass
 
-    /// - Parameter rank: one for memory.
+    /// - Parameter rank: A rank for memory.
     public init(
         _ state: State, rank: MutexRank = .leaf, file: StaticString = #fileID, line: UInt = #line
     ) {

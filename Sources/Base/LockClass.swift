@@ -1,26 +1,26 @@
-/// All mutexes that are made at one place in the source, which debug builds see to: see `LockOrder`. Whoever builds a
-/// mutex holds one and reports to it; in release builds it is empty and does nothing.
+/// All mutexes created at one place in the source, for the checks of debug builds: see `LockOrder`. Each mutex holds
+/// one and reports to it. Empty in release builds.
 public struct LockClass: Sendable {
     #if DEBUG
         let rank: MutexRank
         private let file: StaticString
         private let line: UInt
 
-        /// - Parameter file: with `line` where the mutex is made, as a default argument of its initialiser.
+        /// - Parameter file: With `line`, the place of the creation, as a default argument of the initialiser.
         public init(_ rank: MutexRank, file: StaticString, line: UInt) {
             (self.rank, self.file, self.line) = (rank, file, line)
         }
 
-        /// Before the mutex at this address is waited for.
-        /// - Parameter number: where a thread may hold several of one rank, it locks them by rising number.
+        /// Call before waiting for the mutex at this address.
+        /// - Parameter number: Several mutexes of one rank are locked by rising number.
         public func willLock(_ mutex: UnsafeRawPointer, number: Int64? = nil) {
             LockOrder.willLock(mutex, self, number: number)
         }
 
-        /// By the thread that locked it.
+        /// Call on the thread that locked it.
         public func didUnlock(_ mutex: UnsafeRawPointer) { LockOrder.didUnlock(mutex) }
 
-        /// Traps when this thread holds a mutex for memory. To be called by what blocks.
+        /// Traps if this thread holds a mutex for memory. Call before blocking.
         public static func expectNoMemoryMutex(during operation: StaticString) {
             if let held = LockOrder.heldMemoryMutex { fatalError("\(operation): while \(held) is held") }
         }

@@ -1,16 +1,16 @@
 #if DEBUG
-    /// Holds the rules about mutexes to account, in debug builds; in release builds none of this exists.
+    /// Enforces the rules about mutexes in debug builds. Absent from release builds.
     ///
-    /// Each thread knows the mutexes that it holds. The process ends with their names where
+    /// Each thread records the mutexes that it holds. The process ends with their names if
     ///
-    /// * a mutex is locked under one of the same or a later rank (`MutexRank`): two threads could wait for each other.
-    ///   Several of one rank may be locked by rising number, where they have numbers;
-    /// * a mutex is locked again by the thread that holds it;
-    /// * input and output is done under a mutex for memory: everybody who needs the memory would wait for the disk.
+    /// * a mutex is locked under one of the same or a later rank (`MutexRank`), because two threads could wait for each
+    ///   other. Numbered mutexes of one rank may be locked by rising number;
+    /// * a thread locks a mutex that it holds;
+    /// * I/O happens under a mutex for memory, because its users would wait for the disk.
     ///
-    /// Threads: any; each knows only its own.
+    /// Safe to use from any thread; each sees its own mutexes only.
     enum LockOrder {
-        /// Before the mutex is waited for.
+        /// Call before waiting for the mutex.
         static func willLock(_ mutex: UnsafeRawPointer, _ lockClass: LockClass, number: Int64?) {
             let thread = HeldMutexes.ofThread
             let entry = HeldMutexes.Entry(mutex: mutex, lockClass: lockClass, number: number)
@@ -33,7 +33,7 @@
             HeldMutexes.ofThread.entries.last { !$0.lockClass.rank.isForInputOutput }?.lockClass
         }
 
-        /// Why one must not be locked while the other is held; nil: it may be.
+        /// Returns the reason for not locking one under the other, or nil if it is permitted.
         static func objection(to wanted: HeldMutexes.Entry, under held: HeldMutexes.Entry) -> String? {
             let (outer, inner) = (held.lockClass, wanted.lockClass)
             if held.mutex == wanted.mutex { return "\(inner) is locked by the thread that holds it" }

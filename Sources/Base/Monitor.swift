@@ -1,15 +1,14 @@
 import Glibc
 
-/// State behind a mutex that threads may wait for: `Lock` with a condition. For threads of our own only, since
-/// who waits blocks its thread.
+/// State behind a mutex with a condition. Waiting blocks, so use it only from own threads.
 public final class Monitor<State>: @unchecked Sendable {
-    // Safe: `state` is touched only while `mutex` is held. It lies behind the pointers, see `Lock`.
+    // Safe: `state` is accessed only while `mutex` is held. It is behind the pointers, see `Lock`.
     private let mutex = PthreadMutex()
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var state: State
     private let lockClass: LockClass
 
-    /// - Parameter rank: one for memory.
+    /// - Parameter rank: A rank for memory.
     public init(
         _ state: State, rank: MutexRank = .leaf, file: StaticString = #fileID, line: UInt = #line
     ) {
@@ -24,7 +23,7 @@ public final class Monitor<State>: @unchecked Sendable {
         condition.deallocate()
     }
 
-    /// Changes the state, and has one of those who wait look at it.
+    /// Changes the state and wakes one waiting thread.
     public func change<Result>(_ body: (inout State) -> Result) -> Result {
         lock()
         defer { unlock() }
@@ -32,7 +31,7 @@ public final class Monitor<State>: @unchecked Sendable {
         return body(&state)
     }
 
-    /// Waits until `body` answers something. Blocks.
+    /// Waits until `body` returns a value. Blocks.
     @discardableResult
     public func wait<Result>(for body: (inout State) -> Result?) -> Result {
         lock()

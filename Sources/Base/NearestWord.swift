@@ -1,9 +1,9 @@
-/// The known word nearest to a mistyped one.
+/// Finds the known word nearest to a mistyped one.
 public enum NearestWord {
-    /// The word with the fewest edits to `word`, at most a third of its letters, or one it begins.
+    /// Returns the word with the fewest edits, at most a third of its letters, or one with `word` as its beginning.
     public static func nearest(to word: String, among known: [String]) -> String? {
         let limit = max(1, word.filter { $0 != "-" }.count / 3)
-        // Capitals are no mistake of their own.
+        // Case differences are no edits.
         let lower = word.lowercased()
         let ranked = known.map { (word: $0, distance: distance(lower, $0.lowercased())) }
         if let best = ranked.min(by: { $0.distance < $1.distance }), best.distance <= limit {
@@ -12,8 +12,8 @@ public enum NearestWord {
         return word.count >= 3 ? known.first { $0.lowercased().hasPrefix(lower) } : nil
     }
 
-    /// Insertions, deletions, replacements and swaps of neighbours that lead from one word to the
-    /// other (optimal string alignment).
+    /// Returns the number of insertions, deletions, replacements and swaps of neighbours between two words (optimal
+    /// string alignment).
     static func distance(_ left: String, _ right: String) -> Int {
         let a = Array(left)
         let b = Array(right)

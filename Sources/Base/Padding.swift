@@ -1,8 +1,8 @@
-/// Hides how long a message is: a 2-byte length, the message, `#` to the end. Nobody checks what it is padded with.
+/// Hides the length of a message: a 2-byte length, the message, then `#`. The padding bytes are not verified.
 public enum Padding {
     public static let prefix = 2
 
-    /// `size` bytes, or nil when the message does not fit.
+    /// Returns `size` bytes, or nil if the message does not fit.
     public static func pad(_ message: [UInt8], to size: Int) -> [UInt8]? {
         guard message.count + prefix <= size, message.count <= Int(UInt16.max) else { return nil }
         return [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
@@ -14,7 +14,7 @@ public enum Padding {
         }
     }
 
-    /// The message, or nil when its length is wrong.
+    /// Returns the message, or nil for a wrong length.
     public static func unpad(_ bytes: [UInt8]) -> [UInt8]? {
         guard bytes.count >= prefix else { return nil }
         let length = Int(bytes[0]) << 8 | Int(bytes[1])

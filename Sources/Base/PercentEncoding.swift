@@ -1,6 +1,6 @@
-/// `%41` for the byte 0x41 (RFC 3986, 2.1), in the queries of links and in URIs.
+/// Percent-encoding (RFC 3986, 2.1) in the queries of links and in URIs: `%41` for the byte 0x41.
 public enum PercentEncoding {
-    /// Which bytes stay as they are.
+    /// The bytes that stay unencoded.
     public struct Unescaped: Sendable {
         fileprivate let table: [Bool]
 
@@ -11,7 +11,7 @@ public enum PercentEncoding {
             self.table = table
         }
 
-        /// Letters, digits, `-`, `.`, `_` and `~` (RFC 3986, 2.3): stays whole wherever it stands.
+        /// Letters, digits, `-`, `.`, `_` and `~` (RFC 3986, 2.3), which are safe everywhere.
         public static let unreserved = Unescaped(
             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
@@ -37,8 +37,8 @@ public enum PercentEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// The text; nil where a `%` has no two digits behind it, or what comes out is no UTF-8.
-    /// - Parameter plusIsSpace: as in the queries of forms.
+    /// Returns the decoded text, or nil for a `%` without two digits or for invalid UTF-8.
+    /// - Parameter plusIsSpace: Whether `+` is a space, as in the queries of forms.
     public static func decode(_ text: some StringProtocol, plusIsSpace: Bool = false) -> String? {
         var bytes: [UInt8] = []
         var source = text.utf8.makeIterator()

@@ -1,13 +1,13 @@
 import Glibc
 
-/// A mutex of POSIX threads, at an address that never changes. It knows nothing of what it guards: that is said by the
-/// types that have one, `Lock`, `Monitor`, `BlockingMutex` and `Store.Database`, and only they should. Any thread; who
-/// locks it unlocks it.
+/// A POSIX mutex at a constant address. Use it only through `Lock`, `Monitor`, `BlockingMutex` and `Store.Database`,
+/// whose comments name the guarded state. Safe to use from any thread; the locking thread unlocks it.
 public struct PthreadMutex: ~Copyable, @unchecked Sendable {
-    // Safe: POSIX lets any thread lock what was initialised, and the memory goes only with its one owner.
+    // Safe: POSIX permits any thread to lock it, and its only owner frees the memory.
     let pointer: UnsafeMutablePointer<pthread_mutex_t>
 
-    /// - Parameter refusesRelocking: who holds it already is told so, instead of waiting for ever.
+    /// - Parameter refusesRelocking: If true, locking fails instead of deadlocking when the thread already holds the
+    ///   mutex.
     public init(refusesRelocking: Bool = false) {
         pointer = .allocate(capacity: 1)
         var attributes = pthread_mutexattr_t()
@@ -22,11 +22,11 @@ public struct PthreadMutex: ~Copyable, @unchecked Sendable {
         pointer.deallocate()
     }
 
-    /// What tells this mutex from others, for `LockClass`.
+    /// Identifies the mutex for `LockClass`.
     public var address: UnsafeRawPointer { UnsafeRawPointer(pointer) }
 
-    /// Waits until nobody holds it.
-    /// - Returns: false when it was made to refuse that the thread that holds it locks it again.
+    /// Waits until the mutex is free.
+    /// - Returns: False if this thread holds it and it refuses relocking.
     @discardableResult
     public func lock() -> Bool { pthread_mutex_lock(pointer) == 0 }
 

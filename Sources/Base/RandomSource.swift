@@ -1,11 +1,10 @@
-/// Where random bytes come from. The system's generator in the program, a counter in tests that
-/// need the same bytes twice.
+/// A source of random bytes: the system's generator, or a counter in tests that need equal bytes twice.
 public protocol RandomSource: Sendable {
-    /// `count` bytes, fit for keys and nonces.
+    /// Returns `count` bytes, suitable for keys and nonces.
     func bytes(_ count: Int) -> [UInt8]
 }
 
-/// The kernel's generator, through Swift's.
+/// The kernel's generator through Swift's.
 public struct SystemRandomSource: RandomSource {
     public init() {}
 

@@ -1,8 +1,8 @@
-/// Lets something be said the first time, and again when it still happens a while later: for lines of a log that
-/// a loop would flood. Whatever comes, it remembers no more than it says in one period.
+/// Limits repeated messages: permits each one at first, and again after a period. For log lines in loops. Remembers at
+/// most the messages of one period.
 public struct RepetitionLimit<Key: Hashable & Sendable>: Sendable {
     public enum Verdict: Equatable, Sendable {
-        /// To be said; so much was kept back before.
+        /// Permitted; this many were dropped before.
         case say(keptBack: Int)
         case keepBack
     }
@@ -14,14 +14,14 @@ public struct RepetitionLimit<Key: Hashable & Sendable>: Sendable {
     private var keptBack = 0
 
     /// - Parameters:
-    ///   - period: after that the same may be said again.
-    ///   - maxCount: how many different things are said in it.
+    ///   - period: The time after which the same message is permitted again.
+    ///   - maxCount: The number of different messages in a period.
     public init(period: Duration = .seconds(60), maxCount: Int = 20) {
         self.period = period
         self.maxCount = maxCount
     }
 
-    /// - Parameter now: of any clock that never goes back.
+    /// - Parameter now: The time of a monotonic clock.
     public mutating func verdict(on key: Key, now: Duration) -> Verdict {
         if start.map({ now - $0 >= period }) ?? true {
             start = now

@@ -1,9 +1,9 @@
-/// How long to wait before trying again what failed for a while: growing delays with jitter.
+/// The delays before retries: growing, with jitter.
 public struct RetryPolicy: Sendable {
-    /// Delay before the second try, and the ceiling that doubling reaches.
+    /// The delay before the second attempt, and the maximum of doubling.
     public var first: Duration
     public var maxDelay: Duration
-    /// Tries in all, the first included. `Int.max` means for ever.
+    /// The number of attempts, including the first. `Int.max` means no limit.
     public var tries: Int
 
     public init(first: Duration, maxDelay: Duration, tries: Int) {
@@ -12,8 +12,8 @@ public struct RetryPolicy: Sendable {
         self.tries = tries
     }
 
-    /// Delay before try number `next` (2 is the first repetition), or nil when there is none.
-    /// Up to a quarter is taken off at random, so that many clients do not come back together.
+    /// Returns the delay before attempt number `next` (2 is the first retry), or nil after the last one. Shortened at
+    /// random by up to a quarter, so that many clients do not return together.
     public func delay(beforeTry next: Int, jitter: Double = .random(in: 0...0.25)) -> Duration? {
         guard next <= tries else { return nil }
         let doublings = min(max(next - 2, 0), 20)

@@ -1,6 +1,6 @@
 extension String {
-    /// As much of it from its beginning as has at most so many bytes of UTF-8; no scalar is cut. One character may have
-    /// any number of bytes, so only this bounds what is stored or sent of a text.
+    /// The longest beginning of at most this many bytes of UTF-8 without a split scalar. A character may have any
+    /// number of bytes, so only this limits stored and sent text.
     public func beginning(bytes limit: Int) -> String {
         guard utf8.count > limit else { return self }
         var end = utf8.index(utf8.startIndex, offsetBy: limit)

@@ -1,5 +1,5 @@
-/// Whether work rests: who would begin something waits here while it is suspended, and who waits for its next try goes
-/// on at once when it is resumed. Any thread.
+/// A gate that pauses work. New work waits until `resume()`, which also ends retry delays early. Safe to use from any
+/// thread.
 public final class Suspension: Sendable {
     private struct State {
         var isSuspended = false
@@ -20,10 +20,10 @@ public final class Suspension: Sendable {
 
     public var isSuspended: Bool { state.withLock { $0.isSuspended } }
 
-    /// How often it was suspended so far: who remembers the number sees that something ended because of that.
+    /// The number of suspensions so far. A changed number shows that a suspension ended some work.
     public var count: UInt64 { state.withLock { $0.count } }
 
-    /// - Returns: false when it was suspended before.
+    /// - Returns: False if it was suspended already.
     @discardableResult
     public func suspend() -> Bool {
         state.withLock { state in
@@ -34,7 +34,7 @@ public final class Suspension: Sendable {
         }
     }
 
-    /// Lets all go on who wait here.
+    /// Lets all waiting tasks continue.
     public func resume() {
         let waiting = state.withLock { state in
             state.isSuspended = false
@@ -44,7 +44,7 @@ public final class Suspension: Sendable {
         for semaphore in waiting { semaphore.release() }
     }
 
-    /// Returns at once unless work is suspended, else when it is resumed. False when the task is cancelled.
+    /// Returns at once unless suspended, otherwise after `resume()`. Returns false if the task is cancelled.
     public func wait() async -> Bool {
         let semaphore = AsyncSemaphore(0)
         guard let number = state.withLock({ $0.isSuspended ? $0.add(semaphore) : nil }) else {
@@ -54,8 +54,8 @@ public final class Suspension: Sendable {
         return await semaphore.acquire()
     }
 
-    /// Returns after this time, or when work is resumed: what failed before may succeed then. While it is suspended the
-    /// time passes all the same. False when the task is cancelled.
+    /// Returns after this time, or at `resume()`, when a retry may succeed. The time also passes during a suspension.
+    /// Returns false if the task is cancelled.
     public func sleep(for time: Duration) async -> Bool {
         let semaphore = AsyncSemaphore(0)
         let number = state.withLock { $0.add(semaphore) }

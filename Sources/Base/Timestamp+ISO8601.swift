@@ -1,15 +1,16 @@
 import Glibc
 
 extension Timestamp {
-    /// Reads a time of ISO 8601 as SimpleX writes it, in messages, its API and its databases: `2026-11-20T08:29:55.179571558Z`, with any
-    /// number of fraction digits or none, `T` or a space, `Z` or nothing (UTC either way), or `+hh:mm`.
+    /// Reads a time of ISO 8601 in SimpleX's form, in messages, its API and its databases:
+    /// `2026-11-20T08:29:55.179571558Z`, with any number of fraction digits or none, `T` or a space, `Z` or nothing
+    /// (both UTC), or `+hh:mm`.
     public init?(iso8601 text: String) {
         var digits = TimeText(bytes: Array(text.utf8))
         guard let year = digits.number(4), digits.take("-"), let month = digits.number(2),
             digits.take("-"), let day = digits.number(2), digits.take("T") || digits.take(" "),
             let hour = digits.number(2), digits.take(":"), let minute = digits.number(2),
             (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60,
-            // Beyond these years the nanoseconds do not fit.
+            // Nanoseconds of other years do not fit.
             (1678...2261).contains(year)
         else { return nil }
         var second: Int64 = 0
@@ -24,7 +25,7 @@ extension Timestamp {
         self.init(nanoseconds: seconds * 1_000_000_000 + nanoseconds)
     }
 
-    /// The same form, in UTC; a fraction only where there is one.
+    /// The same form in UTC, with a fraction only if there is one.
     public var iso8601: String {
         var time = time_t(seconds)
         var parts = tm()
@@ -34,7 +35,7 @@ extension Timestamp {
             return String(repeating: "0", count: max(0, width - digits.count)) + digits
         }
         func two(_ number: Int32) -> String { padded(Int(number), to: 2) }
-        // The first second that there is begins before the first nanosecond, so the product wraps, and back again.
+        // The first second begins before the first nanosecond, so the product wraps, and back again.
         let rest = padded(Int(nanoseconds &- seconds &* 1_000_000_000), to: 9)
         let fraction = rest.dropLast(rest.reversed().prefix { $0 == "0" }.count)
         return "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
@@ -42,7 +43,7 @@ extension Timestamp {
             + (fraction.isEmpty ? "" : "." + fraction) + "Z"
     }
 
-    /// Days from 1970-01-01 in the Gregorian calendar, by years that begin in March.
+    /// Returns days from 1970-01-01 in the Gregorian calendar, with years that begin in March.
     private static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
         let shifted = month <= 2 ? year - 1 : year
         let era = shifted / 400
@@ -79,7 +80,7 @@ private struct TimeText {
         return number
     }
 
-    /// Nanoseconds; digits beyond the ninth are dropped.
+    /// Reads nanoseconds; ignores digits after the ninth.
     mutating func fraction() -> Int64? {
         guard var fraction = digit() else { return nil }
         var count = 1
@@ -91,7 +92,7 @@ private struct TimeText {
         return fraction
     }
 
-    /// Seconds east of Greenwich; nil when something else follows.
+    /// Reads seconds east of Greenwich. Returns nil if anything else follows.
     mutating func offset() -> Int64? {
         if position == bytes.count { return 0 }
         if take("Z") || take("z") { return position == bytes.count ? 0 : nil }

@@ -1,7 +1,7 @@
 import Glibc
 
-/// A point of wall-clock time: nanoseconds since 1970-01-01 00:00 UTC, from 1677 to 2262. Files show whole
-/// seconds. Any program may give a file any time, so what lies outside becomes the nearest that there is.
+/// A point of wall-clock time: nanoseconds since 1970-01-01 00:00 UTC, from 1677 to 2262. Files show whole seconds.
+/// Programs may set any file time, so others become the nearest valid one.
 public struct Timestamp: Hashable, Comparable, Sendable, Codable {
     public var nanoseconds: Int64
 
@@ -20,7 +20,7 @@ public struct Timestamp: Hashable, Comparable, Sendable, Codable {
         return rest < 0 ? seconds - 1 : seconds
     }
 
-    /// To the minute, for people, in the local time of this machine with its offset: `2026-11-20 14:05 +01:00`.
+    /// For users, to the minute in local time with its offset: `2026-11-20 14:05 +01:00`.
     public var text: String {
         var time = time_t(seconds)
         var parts = tm()
@@ -35,7 +35,7 @@ public struct Timestamp: Hashable, Comparable, Sendable, Codable {
 
     public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 
-    /// This time moved by a duration, to the nanosecond.
+    /// This time plus a duration, exact to the nanosecond.
     public func advanced(by duration: Duration) -> Timestamp {
         let (seconds, attoseconds) = duration.components
         let step = Self.nanoseconds(seconds, attoseconds / 1_000_000_000)
@@ -44,7 +44,7 @@ public struct Timestamp: Hashable, Comparable, Sendable, Codable {
     }
 }
 
-/// What time it is: the system's clock in the program, one that tests set by hand.
+/// The current time: the system's clock, or a manual one in tests.
 public protocol WallClock: Sendable {
     func now() -> Timestamp
 }

@@ -1,6 +1,6 @@
 extension Task where Success: Sendable {
-    /// Waits for a task that goes on without the one who waits: nil after `limit`, and at once when the
-    /// waiting task is cancelled.
+    /// Waits for the task without affecting it. Returns nil after `limit`, and at once if the waiting task is
+    /// cancelled.
     public func result(within limit: Duration) async -> Result<Success, Failure>? {
         let waiting = Lock<CheckedContinuation<Result<Success, Failure>?, Never>?>(nil)
         let answer: @Sendable (Result<Success, Failure>?) -> Void = { result in

@@ -1,5 +1,5 @@
-/// The fields that all SimpleX protocols are made of, big endian: strings behind their length, lists behind their
-/// count, `0` or `1` before what may be missing, `T` or `F` for yes and no.
+/// The fields of all SimpleX protocols, big endian: strings after their length, lists after their count, `0` or `1`
+/// before an optional value, `T` or `F` for a Boolean.
 extension ByteReader {
     /// A byte string with a 1-byte length.
     public mutating func byteString() -> [UInt8]? {
@@ -20,7 +20,7 @@ extension ByteReader {
     /// 1 to 255 byte strings after their count.
     public mutating func byteStrings() -> [[UInt8]]? { list { $0.byteString() } }
 
-    /// `0`, or `1` and a byte string; nil when it is neither.
+    /// `0`, or `1` and a byte string. Returns nil for other bytes.
     public mutating func optionalByteString() -> [UInt8]?? { optional { $0.byteString() } }
 
     /// `T` or `F`.
@@ -33,7 +33,7 @@ extension ByteReader {
         }
     }
 
-    /// `0`, or `1` and a value; nil when it is neither.
+    /// `0`, or `1` and a value. Returns nil for other bytes.
     public mutating func optional<Value>(_ value: (inout ByteReader) -> Value?) -> Value?? {
         let start = self
         switch byte() {
@@ -48,7 +48,7 @@ extension ByteReader {
     }
 
     /// Up to 255 values after their count.
-    /// - Parameter mayBeEmpty: whether the count may be 0.
+    /// - Parameter mayBeEmpty: Whether the count may be 0.
     public mutating func list<Value>(
         mayBeEmpty: Bool = false, _ value: (inout ByteReader) -> Value?
     ) -> [Value]? {
@@ -62,7 +62,7 @@ extension ByteReader {
         return values
     }
 
-    /// What is not there as a whole was not read at all.
+    /// Moves the position only if all of it was read.
     private mutating func back<Value>(to start: ByteReader) -> Value? {
         self = start
         return nil
@@ -70,7 +70,7 @@ extension ByteReader {
 }
 
 extension [UInt8] {
-    /// Appends a byte string with a 1-byte length. At most 255 bytes: callers hold the limit.
+    /// Appends a byte string with a 1-byte length. At most 255 bytes; callers check.
     public mutating func append(byteString: [UInt8]) {
         precondition(byteString.count <= 255, "a byte string holds at most 255 bytes")
         append(UInt8(byteString.count))
@@ -95,7 +95,7 @@ extension [UInt8] {
         if let value { body(&self, value) }
     }
 
-    /// - Parameter mayBeEmpty: whether there may be no values.
+    /// - Parameter mayBeEmpty: Whether the list may be empty.
     public mutating func append<Value>(
         list values: [Value], mayBeEmpty: Bool = false, _ body: (inout [UInt8], Value) -> Void
     ) {

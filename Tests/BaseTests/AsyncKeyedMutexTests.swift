@@ -3,7 +3,7 @@ import Testing
 
 @testable import Base
 
-@Suite("one task after the other for each key")
+@Suite("a mutex for each key")
 struct AsyncKeyedMutexTests {
     private struct Refused: Error, Equatable {}
 
@@ -11,14 +11,14 @@ struct AsyncKeyedMutexTests {
     private let order = Lock<[Int]>([])
     private let gate = AsyncSemaphore(0)
 
-    /// Has `key` until the gate is opened.
+    /// Holds `key` until the gate is opened.
     private func holder(of key: String) async throws -> Task<Void, Never> {
         let task = Task { await mutex.withLock(key) { _ = await gate.acquire() } }
         try await wait(until: "somebody has it") { mutex.waiters(of: key) != nil }
         return task
     }
 
-    @Test("repetitions of one request come one after the other, in the order in which they came")
+    @Test("waiters of one key run in order")
     func order() async throws {
         let first = try await holder(of: "a")
         var tasks: [Task<Void, Never>] = []
@@ -35,7 +35,7 @@ struct AsyncKeyedMutexTests {
         #expect(mutex.waiters(of: "a") == nil)
     }
 
-    @Test("however many come at once, no two of them have one key")
+    @Test("a key has one holder at a time")
     func exclusion() async {
         let running = Lock((now: [0, 0, 0], most: 0))
         await withTaskGroup(of: Void.self) { group in
@@ -56,7 +56,7 @@ struct AsyncKeyedMutexTests {
         for key in ["0", "1", "2"] { #expect(mutex.waiters(of: key) == nil) }
     }
 
-    @Test("another key is not waited for")
+    @Test("other keys do not wait")
     func keys() async throws {
         let first = try await holder(of: "a")
         let other = Task { await mutex.withLock("b") { order.withLock { $0.append(7) } } }
@@ -67,7 +67,7 @@ struct AsyncKeyedMutexTests {
         await first.value
     }
 
-    @Test("who fails lets the next one in, and its own error comes through")
+    @Test("an error is thrown and frees the key")
     func failure() async throws {
         let first = try await holder(of: "a")
         let failing = Task {
@@ -84,7 +84,7 @@ struct AsyncKeyedMutexTests {
         await last.value
     }
 
-    @Test("who is cancelled while it waits has its body run all the same, and is told so there")
+    @Test("a cancelled waiter still runs its body")
     func cancellation() async throws {
         let first = try await holder(of: "a")
         let cancelled = Task { await mutex.withLock("a") { Task.isCancelled } }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite struct AsyncSemaphoreTests {
-    @Test func noMoreTasksRunAtOnceThanPermitsExist() async {
+    @Test func permitsLimitConcurrentTasks() async {
         let semaphore = AsyncSemaphore(3)
         let running = Lock((now: 0, max: 0, ended: 0))
         await withTaskGroup(of: Void.self) { group in
@@ -27,7 +27,7 @@ import Testing
         #expect(running.withLock { $0.ended } == 100)
     }
 
-    @Test func waitersAreServedInTheOrderInWhichTheyCame() async throws {
+    @Test func waitersAreServedInOrder() async throws {
         let semaphore = AsyncSemaphore(0)
         let order = Lock<[Int]>([])
         for number in 0..<10 {
@@ -37,7 +37,7 @@ import Testing
                 if await semaphore.acquire() { order.withLock { $0.append(number) } }
             }
             try await wait(until: "it has begun") { hasBegun.withLock { $0 } }
-            // Long enough to have come to the wait.
+            // Long enough to have started the wait.
             try await Task.sleep(for: .milliseconds(20))
         }
         for count in 1...10 {
@@ -47,7 +47,7 @@ import Testing
         #expect(order.withLock { $0 } == Array(0..<10))
     }
 
-    @Test func aCancelledWaitTakesNothingAway() async {
+    @Test func aCancelledWaitTakesNoPermit() async {
         let semaphore = AsyncSemaphore(1)
         #expect(await semaphore.acquire())
         let waiting = (0..<5).map { _ in Task { await semaphore.acquire() } }
@@ -57,8 +57,8 @@ import Testing
         #expect(await semaphore.acquire())
     }
 
-    /// Cancelled and served at the same moment: every permit is somewhere.
-    @Test func noPermitIsLostBetweenCancellingAndReleasing() async {
+    /// Cancelled and served at the same moment: no permit is lost.
+    @Test func cancellingDuringAReleaseLosesNoPermit() async {
         let semaphore = AsyncSemaphore(1)
         for _ in 0..<500 {
             guard await semaphore.acquire() else {
@@ -74,10 +74,10 @@ import Testing
         #expect(await semaphore.acquire())
     }
 
-    @Test func permitsThatAreWithdrawnWhileTheyAreTakenDisappearWhenTheyComeBack() async {
+    @Test func withdrawnPermitsDisappearWhenReturned() async {
         let semaphore = AsyncSemaphore(4)
         for _ in 0..<3 { #expect(await semaphore.acquire()) }
-        semaphore.withdraw(3)  // the free one and two of those that are out
+        semaphore.withdraw(3)  // the free one and two of the used ones
         for _ in 0..<3 { semaphore.release() }
         #expect(await semaphore.acquire())
         let another = Task { await semaphore.acquire() }

@@ -12,7 +12,7 @@ import Testing
         #expect(Base64URL.decode(text) == bytes)
     }
 
-    @Test func missingPaddingIsAcceptedAsTheOfficialParsersDo() {
+    @Test func missingPaddingIsAccepted() {
         #expect(Base64URL.decode("AQIDBA") == [1, 2, 3, 4])
     }
 
@@ -28,9 +28,9 @@ import Testing
     }
 
     @Test(arguments: ["-AAA", "_AAA", "A", "AB=", "AA A", "AA==\n"])
-    func whatIsNotOfTheCommonAlphabetIsRefused(text: String) { #expect(Base64.decode(text) == nil) }
+    func otherAlphabetsAreRefused(text: String) { #expect(Base64.decode(text) == nil) }
 
-    @Test func bytesOfEveryLengthComeBackWithAndWithoutPadding() {
+    @Test func everyLengthSurvivesARoundTrip() {
         for length in 0...70 {
             let bytes = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 91 &+ length) }
             let text = Base64URL.encode(bytes)
@@ -41,10 +41,10 @@ import Testing
         }
     }
 
-    @Test func everyDigitStandsForItsNumberAndNoOtherByteForAny() {
+    @Test func onlyDigitsOfTheAlphabetAreRead() {
         var digits = 0
         for byte in UInt8.min...UInt8.max {
-            // Its six bits are those of the first byte and two of the second.
+            // Its six bits belong to the first byte, and two of the second.
             guard let bytes = Base64URL.decode([byte, 65, 65, 65][...]) else { continue }
             digits += 1
             #expect(Base64URL.encode(bytes).utf8.first == byte)
@@ -52,8 +52,8 @@ import Testing
         #expect(digits == 64)
     }
 
-    @Test func bitsThatStandForNoByteAreZero() {
-        // One byte has two digits with four bits to spare, two bytes three with two.
+    @Test func extraBitsMustBeZero() {
+        // One byte has two digits with four extra bits, two bytes have three digits with two.
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         for (value, digit) in alphabet.enumerated() {
             #expect((Base64URL.decode("A\(digit)") != nil) == (value & 15 == 0))
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func hexadecimalOfEveryByteComesBackInEitherCase() {
+    @Test func hexadecimalIsReadInEitherCase() {
         let all = Array(UInt8.min...UInt8.max)
         #expect(Hexadecimal.decode(Hexadecimal.encode(all)) == all)
         #expect(Hexadecimal.decode(Hexadecimal.encode(all).uppercased()) == all)

@@ -5,7 +5,7 @@ import Testing
 @Suite("The beginning of a text")
 struct BeginningTests {
     @Test(
-        "has at most so many bytes and no half of a scalar",
+        "has a limit and no split scalar",
         arguments: [
             ("", 3, ""), ("abc", 3, "abc"), ("abcd", 3, "abc"), ("éé", 3, "é"), ("é", 1, ""),
             ("a\u{1F600}", 4, "a"), ("a\u{1F600}", 5, "a\u{1F600}"), ("abc", 0, ""),

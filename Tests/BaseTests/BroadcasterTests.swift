@@ -2,7 +2,7 @@ import Base
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct BroadcasterTests {
-    @Test func everybodyWhoListensIsToldEverythingInOrderUntilTheEnd() async {
+    @Test func everyListenerGetsAllElementsInOrder() async {
         let broadcaster = Broadcaster<Int>()
         broadcaster.send(0)
         let (first, second) = (broadcaster.subscribe(), broadcaster.subscribe())
@@ -16,14 +16,14 @@ import Testing
         }
     }
 
-    @Test func whoListensAfterTheEndHearsThatItIsOver() async {
+    @Test func lateListenersGetAnEndedStream() async {
         let broadcaster = Broadcaster<Int>()
         broadcaster.finish()
         broadcaster.finish()
         for await number in broadcaster.subscribe() { Issue.record("\(number) after the end") }
     }
 
-    @Test func whoStopsListeningHoldsUpNobody() async {
+    @Test func aDroppedListenerBlocksNoSender() async {
         let broadcaster = Broadcaster<Int>()
         let other = broadcaster.subscribe()
         let listener = Task {

@@ -15,7 +15,7 @@ import Testing
         #expect(ByteCount.parse(text) == nil)
     }
 
-    @Test func descriptionsCarryTheLargestExactUnit() {
+    @Test func descriptionsUseTheLargestExactUnit() {
         #expect(ByteCount.exact(65_536) == "64kb")
         #expect(ByteCount.exact(5_242_880) == "5mb")
         #expect(ByteCount.exact(65_537) == "65537")
@@ -41,7 +41,7 @@ import Testing
         #expect(ByteCount.rounded(bytes) == text)
     }
 
-    @Test func sizesThatDoNotFitAreRefused() {
+    @Test func tooLargeSizesAreRefused() {
         #expect(ByteCount.parse("18446744073709551615") == .max)
         #expect(ByteCount.parse("18446744073709551616") == nil)
         #expect(ByteCount.parse("17179869183gb") == 17_179_869_183 << 30)

@@ -2,7 +2,7 @@ import Base
 import Testing
 
 @Suite struct ByteReaderTests {
-    @Test func fieldsComeOutInOrderAndBigEndian() {
+    @Test func fieldsAreReadInOrderAndBigEndian() {
         var reader = ByteReader([1, 0, 2, 0, 0, 0, 3, 9, 8])
         #expect(reader.byte() == 1)
         #expect(reader.integer(UInt16.self) == 2)
@@ -11,7 +11,7 @@ import Testing
         #expect(reader.remaining == 0)
     }
 
-    @Test func aFieldThatIsNotThereMovesNothing() {
+    @Test func aMissingFieldMovesNothing() {
         var reader = ByteReader([1, 2, 3])
         #expect(reader.integer(UInt32.self) == nil)
         #expect(reader.bytes(4) == nil)
@@ -21,7 +21,7 @@ import Testing
         #expect(reader.byte() == nil)
     }
 
-    @Test func writtenIntegersAreReadBack() {
+    @Test func integersSurviveARoundTrip() {
         var bytes: [UInt8] = []
         bytes.append(bigEndian: Int64(-2))
         bytes.append(bigEndian: UInt16(0xABCD))
@@ -30,7 +30,7 @@ import Testing
         #expect(reader.integer(UInt16.self) == 0xABCD)
     }
 
-    @Test func hexadecimalGoesBothWaysAndRefusesTheRest() {
+    @Test func hexadecimalRefusesOtherCharacters() {
         #expect(Hexadecimal.encode([0, 255, 16]) == "00ff10")
         #expect(Hexadecimal.decode("00FF10") == [0, 255, 16])
         #expect(Hexadecimal.decode("0") == nil)

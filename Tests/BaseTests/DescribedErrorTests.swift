@@ -7,7 +7,7 @@ struct DescribedErrorTests {
     private typealias Failure = CodedError<Code>
     private struct Foreign: Error, CustomStringConvertible { let description = "foreign words" }
 
-    @Test("code, sentence and cause are what they were made of")
+    @Test("errors keep code, sentence and cause")
     func parts() {
         let cause = Failure(.broken, "The disk broke.")
         let error = Failure(.lost, "Nothing was read.", cause: cause)
@@ -17,13 +17,13 @@ struct DescribedErrorTests {
         #expect("\(error)" == "Nothing was read.")
     }
 
-    @Test("the sentence of an error of others is its description")
+    @Test("other errors have their description")
     func sentences() {
         #expect(sentence(of: Failure(.lost, "Gone.")) == "Gone.")
         #expect(sentence(of: Foreign()) == "foreign words")
     }
 
-    @Test("a log has the causes too, from the nearest on, to the end of the chain")
+    @Test("logs include all causes")
     func causes() {
         let bottom = Failure(.broken, "The cable is out.", cause: Foreign())
         let middle = Failure(.broken, "The disk broke.", cause: bottom)
@@ -35,7 +35,7 @@ struct DescribedErrorTests {
     }
 
     @Test(
-        "a full stop stands behind a sentence once",
+        "a sentence gets one full stop",
         arguments: [
             ("It broke", "It broke."), ("It broke.", "It broke."), ("Who?", "Who?"), ("Stop!", "Stop!"),
             ("And so on…", "And so on…"), ("(in parentheses)", "(in parentheses)."), ("", ""),

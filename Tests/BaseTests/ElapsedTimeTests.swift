@@ -1,22 +1,22 @@
 import Base
 import Testing
 
-@Suite("Time that has certainly passed")
+@Suite("Certainly elapsed time")
 struct ElapsedTimeTests {
     private static func reading(_ boot: String, _ seconds: Int64) -> BootReading {
         BootReading(boot: boot, nanoseconds: seconds * 1_000_000_000)
     }
 
-    @Test("it passes with the machine's clock, and not between two starts of the machine")
+    @Test("it counts within a boot, not between boots")
     func boots() {
         var count = ElapsedTimeCount(reading: Self.reading("a", 100), time: ElapsedTime(seconds: 5))
         #expect(count.advance(to: Self.reading("a", 110)) == ElapsedTime(seconds: 15))
-        // However long the new boot has run: when it was looked at last is not known.
+        // Independent of the new boot's uptime, because the time of the last reading is unknown.
         #expect(count.advance(to: Self.reading("b", 1_000_000)) == ElapsedTime(seconds: 15))
         #expect(count.advance(to: Self.reading("b", 1_000_001)) == ElapsedTime(seconds: 16))
     }
 
-    @Test("a clock that goes back counts nothing twice")
+    @Test("a clock that goes back counts nothing")
     func backwards() {
         var count = ElapsedTimeCount(reading: Self.reading("a", 100), time: ElapsedTime(seconds: 0))
         for seconds: Int64 in [50, 99, 100] {
@@ -28,7 +28,7 @@ struct ElapsedTimeTests {
             "nothing overflows")
     }
 
-    @Test("times are moved and compared to the nanosecond, and end at the ends")
+    @Test("arithmetic is exact and saturates")
     func arithmetic() {
         let time = ElapsedTime(seconds: 2)
         #expect(time.advanced(by: .nanoseconds(-1)) < time && time.seconds == 2)

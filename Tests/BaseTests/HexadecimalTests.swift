@@ -15,7 +15,7 @@ struct HexadecimalTests {
         #expect(Hexadecimal.decode("ff00"[...]) == [255, 0])
     }
 
-    @Test("anything that is no digit, and half a byte, is none")
+    @Test("other characters and odd lengths are refused")
     func nonsense() {
         for text in [
             "0", "abc", "0g", "g0", " 0", "0x", "é0", "0\u{301}0", "ａｂ", "--", "+1", "00 ", "\n00\n",
@@ -28,7 +28,7 @@ struct HexadecimalTests {
         }
     }
 
-    @Test("a lock gives what its body gives or throws, and is free afterwards")
+    @Test("a lock passes results and errors on")
     func lock() {
         struct Refusal: Error, Equatable {}
         let lock = Lock(1)
@@ -51,7 +51,7 @@ struct HexadecimalTests {
         #expect(mutex.withLock { 3 } == 3)
     }
 
-    @Test("of many who count under a lock none is lost")
+    @Test("concurrent increments under a lock are exact")
     func counting() async {
         let (sum, blocking) = (Lock(0), BlockingMutex())
         await withTaskGroup(of: Void.self) { group in
@@ -63,7 +63,7 @@ struct HexadecimalTests {
         #expect(blocking.withLock { true })
     }
 
-    @Test("who relocks a mutex that refuses it is told so")
+    @Test("relocking a refusing mutex fails")
     func relocking() {
         let mutex = PthreadMutex(refusesRelocking: true)
         let (first, second) = (mutex.lock(), mutex.lock())

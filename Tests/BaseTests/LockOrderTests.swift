@@ -3,10 +3,10 @@
 
     @testable import Base
 
-    /// What debug builds say about the order of mutexes.
+    /// The checks of debug builds about the order of mutexes.
     @Suite("the order of mutexes")
     struct LockOrderTests {
-        @Test("mutexes are locked by rising rank, whichever are left out")
+        @Test("rising ranks may be locked")
         func rising() {
             let operation = BlockingMutex()
             let tree = BlockingMutex(rank: .tree)
@@ -20,7 +20,7 @@
         }
 
         @Test(
-            "by falling rank the process ends, also over others between and where no other thread ever did it"
+            "falling ranks trap"
         )
         func falling() async {
             await #expect(processExitsWith: .failure) {
@@ -36,7 +36,7 @@
             }
         }
 
-        @Test("so do two of one rank, of which nobody knows the order")
+        @Test("two of one rank trap")
         func siblings() async {
             await #expect(processExitsWith: .failure) {
                 let locks = (0..<2).map { Lock($0) }
@@ -49,7 +49,7 @@
             }
         }
 
-        @Test("several of one rank are locked by rising number, never by falling")
+        @Test("numbered mutexes of one rank need rising numbers")
         func numbers() async {
             let mutexes = (0..<3).map { BlockingMutex(rank: .draft, number: $0) }
             for mutex in mutexes { mutex.lock() }
@@ -60,7 +60,7 @@
             }
         }
 
-        @Test("every pair of ranks: allowed exactly where the second is later", arguments: MutexRank.allCases)
+        @Test("a pair is permitted only by rising rank", arguments: MutexRank.allCases)
         func pairs(outer: MutexRank) {
             for inner in MutexRank.allCases {
                 let held = HeldMutexes.Entry(
@@ -73,13 +73,13 @@
 
         private func address(_ number: Int) -> UnsafeRawPointer { UnsafeRawPointer(bitPattern: number)! }
 
-        @Test("what is for memory comes after all that is for input and output")
+        @Test("ranks for memory follow those for I/O")
         func kinds() {
             let kinds = MutexRank.allCases.sorted().map(\.isForInputOutput)
             #expect(kinds == kinds.sorted { $0 && !$1 } && Set(kinds).count == 2)
         }
 
-        @Test("so does a thread that would wait for itself")
+        @Test("relocking traps")
         func itself() async {
             await #expect(processExitsWith: .failure) {
                 let lock = Lock(1)
@@ -87,7 +87,7 @@
             }
         }
 
-        @Test("so does waiting for the disk while memory is locked, and not the other way round")
+        @Test("I/O under a mutex for memory traps")
         func inputOutput() async {
             let memory = Lock(1)
             let operation = BlockingMutex()

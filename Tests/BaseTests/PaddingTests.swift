@@ -1,9 +1,9 @@
 import Base
 import Testing
 
-@Suite("Padding hides how long a message is")
+@Suite("Padding hides the length of a message")
 struct PaddingTests {
-    @Test("every message that fits has the one size, and comes back", arguments: [0, 1, 13, 14])
+    @Test("messages of every length have one size", arguments: [0, 1, 13, 14])
     func fits(length: Int) throws {
         let message = [UInt8](repeating: 5, count: length)
         let padded = try #require(Padding.pad(message, to: 16))
@@ -13,14 +13,14 @@ struct PaddingTests {
         #expect(Padding.unpad(padded) == message)
     }
 
-    @Test("one byte more does not fit")
+    @Test("a longer message does not fit")
     func tooLong() {
         #expect(Padding.pad([UInt8](repeating: 5, count: 15), to: 16) == nil)
         #expect(Padding.pad([], to: 1) == nil)
         #expect(Padding.pad([], to: 2) == [0, 0])
     }
 
-    @Test("a length of two bytes says 65,535 and no more")
+    @Test("the length is at most 65,535")
     func longest() throws {
         let message = [UInt8](repeating: 5, count: 65_535)
         let padded = try #require(Padding.pad(message, to: 70_000))
@@ -28,7 +28,7 @@ struct PaddingTests {
         #expect(Padding.pad(message + [5], to: 70_000) == nil)
     }
 
-    @Test("a length that goes beyond the bytes is none, and nobody checks the rest")
+    @Test("wrong lengths are refused, padding bytes are not")
     func wrong() {
         #expect(Padding.unpad([]) == nil && Padding.unpad([0]) == nil)
         #expect(Padding.unpad([0, 0]) == [])

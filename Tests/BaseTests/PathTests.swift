@@ -1,15 +1,15 @@
 import Base
 import Testing
 
-/// Names that Swift's characters hide a slash in: an accent joins what stands before it (U+0301), a sign of a number
-/// what stands behind it (U+0600).
-@Suite("Paths are taken apart as the kernel does it, by bytes")
+/// Names that merge with a slash as Swift characters: an accent joins the preceding one (U+0301), a number sign the
+/// following one (U+0600).
+@Suite("Paths are split by bytes, as in the kernel")
 struct PathTests {
     private static let accent = "\u{301}a"
     private static let sign = "a\u{600}"
 
     @Test(
-        "the names of a path are what stands between its slashes",
+        "slashes separate names",
         arguments: [
             ("", []), ("/", []), ("///", []), ("a", ["a"]), ("/a", ["a"]), ("a/", ["a"]),
             ("//a//b//", ["a", "b"]),
@@ -23,21 +23,21 @@ struct PathTests {
     }
 
     @Test(
-        "the folder of a path is what stands before its last slash",
+        "the last slash ends the folder",
         arguments: [
             ("a", "."), ("", "."), ("/a", "/"), ("/", "/"), ("/a/b", "/a"), ("a/b", "a"), ("/a/", "/a"),
             ("/\(accent)/\(accent)", "/\(accent)"), ("\(sign)/\(accent)", sign), ("/\(accent)", "/"),
         ])
     func parents(path: String, parent: String) { #expect(path.parentPath.hasSameBytes(as: parent)) }
 
-    @Test("a path is absolute whatever follows the first slash")
+    @Test("a leading slash makes a path absolute")
     func absolute() {
         for path in ["/", "/a", "/\(Self.accent)", "//"] { #expect(path.isAbsolutePath) }
         for path in ["", "a/", "./a", "\(Self.accent)/"] { #expect(!path.isAbsolutePath) }
     }
 
     @Test(
-        "what lies in a folder is told from what only begins alike",
+        "a common beginning is no common folder",
         arguments: [
             ("/mnt", "/mnt", ""), ("/mnt/", "/mnt", ""), ("/mnt", "/mnt/", ""), ("/mnt/a", "/mnt", "a"),
             ("/mnt//a/b", "/mnt", "a/b"), ("/mnt/a", "/mnt//", "a"), ("/mnt2/a", "/mnt", nil),
@@ -51,7 +51,7 @@ struct PathTests {
         #expect(path.path(below: folder).map { Array($0.utf8) } == rest.map { Array($0.utf8) })
     }
 
-    @Test("the same letter in another spelling is another name")
+    @Test("other spellings of a letter are other names")
     func spellings() {
         #expect("é" == "e\u{301}")
         #expect(!"é".hasSameBytes(as: "e\u{301}"))
@@ -59,7 +59,7 @@ struct PathTests {
         #expect(!"a".hasSameBytes(as: "ab") && !"ab".hasSameBytes(as: "a"))
     }
 
-    @Test("an ending is found behind anything")
+    @Test("suffixes are compared by bytes")
     func endings() {
         for name in ["a.db", ".db", "\(Self.sign).db", "\(Self.accent).db"] {
             #expect(name.endsWithBytes(of: ".db"))
@@ -68,7 +68,7 @@ struct PathTests {
         #expect("".endsWithBytes(of: "") && "a".endsWithBytes(of: ""))
     }
 
-    @Test("for any text the names joined again are the path without its superfluous slashes")
+    @Test("joined names form the normalised path")
     func model() {
         var generator = SystemRandomNumberGenerator()
         let pieces = ["/", "/", "a", "\u{301}", "\u{600}", "é", ".", "..", "\r\n", "\u{200D}", "👩", " "]

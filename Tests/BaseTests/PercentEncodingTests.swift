@@ -2,7 +2,7 @@ import Base
 import TestSupport
 import Testing
 
-/// What is written in links and URIs.
+/// Percent-encoding in links and URIs.
 @Suite struct PercentEncodingTests {
     @Test(arguments: [
         ("", ""), ("a-z_.~", "a-z_.~"), ("a b", "a%20b"), ("ü", "%C3%BC"), ("\u{0}\u{7f}", "%00%7F"),
@@ -14,11 +14,11 @@ import Testing
     }
 
     @Test(arguments: ["%", "%4", "%zz", "a%", "a%2", "%ff", "%C3", "%C3%28", "%+1", "% 1", "%%41"])
-    func whatIsNoEscapeIsRefused(text: String) {
+    func malformedEscapesAreRefused(text: String) {
         #expect(PercentEncoding.decode(text) == nil)
     }
 
-    @Test func everyTextComesBack() {
+    @Test func everyTextSurvivesARoundTrip() {
         var random = SeededGenerator(state: 5)
         for _ in 0..<300 {
             let scalars = (0..<Int.random(in: 0...12, using: &random)).compactMap { _ in
@@ -29,12 +29,12 @@ import Testing
         }
     }
 
-    @Test func aPlusIsASpaceOnlyWhereItIsSaidToBe() {
+    @Test func aPlusIsASpaceOnlyOnRequest() {
         #expect(PercentEncoding.decode("a+b%2B") == "a+b+")
         #expect(PercentEncoding.decode("a+b%2B", plusIsSpace: true) == "a b+")
     }
 
-    @Test func whatStaysAsItIsCanBeChosen() {
+    @Test func unencodedCharactersCanBeChosen() {
         let slashes = PercentEncoding.Unescaped("/a")
         #expect(PercentEncoding.encode([0x2F, 0x61, 0x62, 0xFF], except: slashes) == "/a%62%FF")
     }

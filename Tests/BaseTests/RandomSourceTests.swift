@@ -3,18 +3,18 @@ import Testing
 
 @Suite("Random bytes and mutexes of the system")
 struct RandomSourceTests {
-    @Test("as many bytes as were asked for", arguments: [0, 1, 7, 8, 9, 24, 32, 1000])
+    @Test("has the requested length", arguments: [0, 1, 7, 8, 9, 24, 32, 1000])
     func counts(count: Int) { #expect(SystemRandomSource().bytes(count).count == count) }
 
-    /// Every place of every word is used: none of them is always the same.
-    @Test("no place holds the same byte every time")
+    /// Every byte of every word varies.
+    @Test("every byte varies")
     func places() {
         let samples = (0..<64).map { _ in SystemRandomSource().bytes(19) }
         for place in 0..<19 { #expect(Set(samples.map { $0[place] }).count > 8) }
         #expect(Set(samples).count == 64)
     }
 
-    @Test("a mutex that refuses to be locked again says so to its own thread")
+    @Test("a refusing mutex fails for its own thread")
     func relocking() {
         let mutex = PthreadMutex(refusesRelocking: true)
         let answers = [mutex.lock(), mutex.lock()]
@@ -24,7 +24,7 @@ struct RandomSourceTests {
         #expect(answers == [true, false] && again)
     }
 
-    @Test("an error in what is done under a mutex leaves it unlocked")
+    @Test("an error unlocks the mutex")
     func thrown() {
         struct Failure: Error {}
         let lock = Lock(1)
@@ -36,7 +36,7 @@ struct RandomSourceTests {
     }
 
     #if DEBUG
-        @Test("who unlocks what another thread locked ends the process")
+        @Test("unlocking another thread's mutex traps")
         func foreignUnlock() async {
             await #expect(processExitsWith: .failure) {
                 BlockingMutex().unlock()

@@ -2,7 +2,7 @@ import Base
 import Testing
 
 @Suite struct RepetitionLimitTests {
-    @Test func theSameIsSaidOncePerPeriodAndWhatWasKeptBackIsCounted() {
+    @Test func repetitionsAreDroppedAndCounted() {
         var limit = RepetitionLimit<String>(period: .seconds(60), maxCount: 3)
         #expect(limit.verdict(on: "a", now: .seconds(1)) == .say(keptBack: 0))
         for second in 2..<12 { #expect(limit.verdict(on: "a", now: .seconds(second)) == .keepBack) }
@@ -11,14 +11,14 @@ import Testing
         #expect(limit.verdict(on: "a", now: .seconds(61)) == .say(keptBack: 1))
     }
 
-    @Test func soManyDifferentThingsAreSaidAndNoMore() {
+    @Test func differentMessagesHaveALimit() {
         var limit = RepetitionLimit<Int>(period: .seconds(60), maxCount: 3)
         let verdicts = (0..<1000).map { limit.verdict(on: $0, now: .seconds(1)) }
         #expect(verdicts.filter { $0 != .keepBack }.count == 3)
         #expect(limit.verdict(on: 0, now: .seconds(100)) == .say(keptBack: 997))
     }
 
-    @Test func causesAreSaidBehindTheSentenceEachOnce() {
+    @Test func eachCauseIsNamedOnce() {
         struct Failure: DescribedError {
             let sentence: String
             var cause: (any Error)?

@@ -2,16 +2,16 @@ import Base
 import TestSupport
 import Testing
 
-@Suite("Work that is suspended")
+@Suite("Suspension of work")
 struct SuspensionTests {
-    @Test("nobody waits while it is not suspended")
+    @Test("nothing waits without a suspension")
     func open() async {
         let suspension = Suspension()
         #expect(!suspension.isSuspended)
         #expect(await suspension.wait())
     }
 
-    @Test("everybody waits until it is resumed, and nobody afterwards")
+    @Test("all tasks wait until resumed")
     func waits() async throws {
         let suspension = Suspension()
         #expect(suspension.suspend())
@@ -31,7 +31,7 @@ struct SuspensionTests {
         #expect(await suspension.wait())
     }
 
-    @Test("who is cancelled waits no longer, and gets no for an answer")
+    @Test("cancellation ends a wait")
     func cancelled() async {
         let suspension = Suspension()
         suspension.suspend()
@@ -50,13 +50,13 @@ struct SuspensionTests {
         #expect(await !late.value)
     }
 
-    @Test("who waits for a next try goes on when the time is over, or at once when work is resumed")
+    @Test("retry delays end in time or when resumed")
     func sleeps() async {
         let suspension = Suspension()
         #expect(await suspension.sleep(for: .milliseconds(1)))
         let tasks = (0..<10).map { _ in Task { await suspension.sleep(for: .seconds(3600)) } }
         suspension.suspend()
-        // Also those who begin to sleep only now.
+        // Includes tasks that start to sleep only now.
         for _ in 0..<1000 { await Task.yield() }
         let resuming = Task {
             while !Task.isCancelled {
@@ -68,7 +68,7 @@ struct SuspensionTests {
         resuming.cancel()
     }
 
-    @Test("suspended and resumed by many at once: nobody is forgotten")
+    @Test("concurrent suspensions lose no waiter")
     func together() async {
         let suspension = Suspension()
         await withTaskGroup { group in

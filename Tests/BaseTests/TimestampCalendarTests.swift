@@ -2,7 +2,7 @@ import Base
 import Glibc
 import Testing
 
-/// Times as text against the C library's calendar, and at the ends of what a timestamp holds.
+/// Compares text forms of times with the C library's calendar, and at the limits of a timestamp.
 @Suite("times of the calendar")
 struct TimestampCalendarTests {
     private static func text(_ seconds: Int) -> String {
@@ -14,7 +14,7 @@ struct TimestampCalendarTests {
         return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    @Test("every day of four hundred years is the day of the C library, both ways")
+    @Test("four hundred years match the C library")
     func everyDay() {
         // From 1678 on, in steps of a day and some seconds.
         var wrong = 0
@@ -28,7 +28,7 @@ struct TimestampCalendarTests {
     }
 
     @Test(
-        "the first and the last year that there is, and no other",
+        "the first and last years are the limits",
         arguments: [
             ("1677-12-31T23:59:59Z", false), ("1678-01-01T00:00:00Z", true), ("2261-12-31T23:59:60Z", true),
             ("2262-01-01T00:00:00Z", false),
@@ -36,7 +36,7 @@ struct TimestampCalendarTests {
     func ends(text: String, exists: Bool) { #expect((Timestamp(iso8601: text) != nil) == exists) }
 
     @Test(
-        "each part within its limits",
+        "each field has its limits",
         arguments: [
             ("2026-00-20T00:00:00Z", false), ("2026-01-20T00:00:00Z", true), ("2026-12-20T00:00:00Z", true),
             ("2026-13-20T00:00:00Z", false), ("2026-11-00T00:00:00Z", false), ("2026-10-31T00:00:00Z", true),
@@ -46,7 +46,7 @@ struct TimestampCalendarTests {
         ])
     func limits(text: String, exists: Bool) { #expect((Timestamp(iso8601: text) != nil) == exists) }
 
-    @Test("cut anywhere before the minutes it is no time, and each byte of it counts")
+    @Test("truncated and changed times are refused")
     func cut() {
         let text = Array("2026-11-20T08:29".utf8)
         for length in 0..<text.count {
@@ -73,7 +73,7 @@ struct TimestampCalendarTests {
         #expect(Timestamp(iso8601: text)?.nanoseconds == (exists ? 1_795_163_395_000_000_000 : nil))
     }
 
-    @Test("moved beyond either end it stays there")
+    @Test("arithmetic saturates")
     func saturates() {
         let (first, last) = (Timestamp(nanoseconds: .min), Timestamp(nanoseconds: .max))
         #expect(last.advanced(by: .nanoseconds(1)) == last)
@@ -85,7 +85,7 @@ struct TimestampCalendarTests {
         #expect(Timestamp(seconds: 9_223_372_036) < last && Timestamp(seconds: 9_223_372_037) == last)
     }
 
-    @Test("what any time is written as is read as the same where it is read at all")
+    @Test("written times survive a round trip")
     func ownText() {
         for nanoseconds in [Int64.min, .min / 2, -1, 0, 999, 1_000_000, .max / 2, .max] {
             let time = Timestamp(nanoseconds: nanoseconds)

@@ -18,7 +18,7 @@ import Testing
         #expect(Timestamp(nanoseconds: .min).seconds == -9_223_372_037)
     }
 
-    @Test func peopleAreToldTheMinute() {
+    @Test func usersSeeTheMinute() {
         #expect(Timestamp(seconds: 0).text == "1970-01-01 00:00 +00:00")
         #expect(Timestamp(seconds: 1_795_270_719).text == "2026-11-21 14:18 +00:00")
         #expect(Timestamp(seconds: -1).text == "1969-12-31 23:59 +00:00")

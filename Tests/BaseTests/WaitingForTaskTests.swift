@@ -12,25 +12,25 @@ import Testing
         }
     }
 
-    @Test func whatATaskGivesComesToAllWhoWait() async throws {
+    @Test func allWaitersGetTheResult() async throws {
         let task = Task { 7 }
         for _ in 0..<3 { #expect(await task.result(within: .seconds(60))?.get() == 7) }
         let failing = Task<Int, any Error> { throw Failure() }
         await #expect(throws: Failure.self) { try await failing.result(within: .seconds(60))?.get() }
     }
 
-    @Test func aTaskThatTakesLongerIsLeftAlone() async throws {
+    @Test func aTimeoutLeavesTheTaskRunning() async throws {
         let task = Self.endless()
         #expect(await task.result(within: .milliseconds(10)) == nil)
         #expect(!task.isCancelled)
         task.cancel()
     }
 
-    @Test func whoIsCancelledWaitsNoLonger() async throws {
+    @Test func cancellationEndsTheWait() async throws {
         let task = Self.endless()
         for round in 0..<50 {
             let waiting = Task { await task.result(within: .seconds(3600)) == nil }
-            // Before it waits, and while it does.
+            // Before and during the wait.
             for _ in 0..<round { await Task.yield() }
             waiting.cancel()
             #expect(await waiting.value)

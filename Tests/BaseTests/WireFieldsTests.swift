@@ -1,10 +1,10 @@
 import Base
 import Testing
 
-/// The fields of the protocols: read as they were written, and nothing is moved by what is not there as a whole.
+/// Fields survive a round trip, and incomplete ones do not move the reader.
 @Suite("Fields on the wire")
 struct WireFieldsTests {
-    /// A field that is read whole, and again from every beginning of it.
+    /// Reads a complete field and each of its beginnings.
     private func check<Value: Equatable>(
         _ value: Value, _ written: (inout [UInt8]) -> Void, _ read: (inout ByteReader) -> Value?
     ) {
@@ -20,13 +20,13 @@ struct WireFieldsTests {
         }
     }
 
-    @Test("a byte string of any length it may have", arguments: [0, 1, 2, 254, 255])
+    @Test("byte strings of every length", arguments: [0, 1, 2, 254, 255])
     func byteStrings(length: Int) {
         let value = [UInt8](repeating: 7, count: length)
         check(value, { $0.append(byteString: value) }, { $0.byteString() })
     }
 
-    @Test("a long one has two bytes of length", arguments: [0, 1, 255, 256, 1000])
+    @Test("large strings have a 2-byte length", arguments: [0, 1, 255, 256, 1000])
     func large(length: Int) {
         let value = [UInt8](repeating: 7, count: length)
         check(value, { $0.append(large: value) }, { $0.large() })
@@ -35,7 +35,7 @@ struct WireFieldsTests {
         #expect(bytes.prefix(2) == [UInt8(length >> 8), UInt8(length & 255)])
     }
 
-    @Test("the longest there is goes both ways")
+    @Test("the longest string survives a round trip")
     func longest() {
         let value = [UInt8](repeating: 9, count: 65_535)
         var bytes: [UInt8] = []
@@ -46,7 +46,7 @@ struct WireFieldsTests {
         #expect(cut.large() == nil && cut.position == 0)
     }
 
-    @Test("what would not fit its length is a mistake of who writes")
+    @Test("writing an oversized string traps")
     func tooLong() async {
         await #expect(processExitsWith: .failure) {
             var bytes: [UInt8] = []
@@ -66,7 +66,7 @@ struct WireFieldsTests {
         }
     }
 
-    @Test("yes and no are letters, and no other letter is either")
+    @Test("Booleans are T and F only")
     func bools() {
         check(true, { $0.append(bool: true) }, { $0.bool() })
         check(false, { $0.append(bool: false) }, { $0.bool() })
@@ -76,7 +76,7 @@ struct WireFieldsTests {
         }
     }
 
-    @Test("what may be missing is there, is missing, or is neither")
+    @Test("optional values are present, absent or malformed")
     func optionals() {
         for value in [[1, 2], nil] as [[UInt8]?] {
             check(
@@ -89,13 +89,13 @@ struct WireFieldsTests {
         }
     }
 
-    @Test("a list of one to 255 values", arguments: [1, 2, 255])
+    @Test("lists of one to 255 values", arguments: [1, 2, 255])
     func lists(count: Int) {
         let values = (0..<count).map { [UInt8](repeating: UInt8($0), count: $0 % 3) }
         check(values, { $0.append(byteStrings: values) }, { $0.byteStrings() })
     }
 
-    @Test("a list is empty only where it may be")
+    @Test("only some lists may be empty")
     func emptyLists() {
         var bytes: [UInt8] = []
         bytes.append(list: [UInt16](), mayBeEmpty: true) { $0.append(bigEndian: $1) }
@@ -107,7 +107,7 @@ struct WireFieldsTests {
         #expect(lenient.position == 1)
     }
 
-    @Test("integers of every width are big endian, at both ends of what they hold")
+    @Test("integers are big endian")
     func integers() {
         func both<Number: FixedWidthInteger>(_ number: Number) {
             check(number, { $0.append(bigEndian: number) }, { $0.integer(Number.self) })
@@ -121,7 +121,7 @@ struct WireFieldsTests {
         #expect(reader.integer(UInt32.self) == 0x0102_0304)
     }
 
-    @Test("a slice is what bytes are, without a copy, and bounded alike")
+    @Test("slices read like byte arrays")
     func slices() {
         var reader = ByteReader([1, 2, 3])
         #expect(reader.slice(4) == nil && reader.slice(-1) == nil && reader.position == 0)

@@ -10,7 +10,7 @@ import Testing
             (0x6969, "NFS"), (0x517B, "SMB"), (0xFF53_4D42, "SMB"), (0xFE53_4D42, "SMB"), (0x0102_1997, "9p"),
             (0x5346_414F, "AFS"), (0x6B41_4653, "AFS"), (0x00C3_6400, "Ceph"),
         ] as [(UInt32, String)])
-    func whatLiesOnAnotherMachineHasAName(type: UInt32, name: String) {
+    func networkFilesystemsHaveNames(type: UInt32, name: String) {
         #expect(NetworkFilesystem.name(ofType: type) == name)
     }
 
