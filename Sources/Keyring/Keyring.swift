@@ -3,30 +3,30 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The keyring of the user's desktop session, which keeps keys of 32 bytes by name. Each call starts a process that
-/// asks it, and ends that when it takes too long. Blocks: never on the cooperative pool.
+/// The keyring of the desktop session, with keys of 32 bytes by name. Each call starts a helper process and ends it at
+/// its time limit. Blocks, so never use the cooperative pool.
 public struct Keyring: Sendable {
-    /// How long a keyring may take that does not wait for its user.
+    /// The time limit without a prompt for the user.
     public var timeout = Duration.seconds(10)
-    /// How long it may wait for its user.
+    /// The time limit with a prompt.
     public var timeoutWithUser = Duration.seconds(60)
-    /// Whether its user may be asked to unlock it.
+    /// Whether the user may be prompted to unlock it.
     public var mayAsk = true
-    /// Called when the user is asked to unlock it.
+    /// Called when the user is prompted.
     public var whenWaiting: @Sendable () -> Void = {}
-    /// Has `KeyringProcess` behind its word.
+    /// The program that runs `KeyringProcess` for its first argument.
     var executable = "/proc/self/exe"
 
     public init() {}
 
-    /// Whether there is a session bus, without asking anybody.
+    /// Whether there is a session bus. Contacts no service.
     public static var isPossible: Bool {
         if let address = getenv("DBUS_SESSION_BUS_ADDRESS"), address.pointee != 0 { return true }
         guard let folder = getenv("XDG_RUNTIME_DIR") else { return false }
         return access(String(cString: folder) + "/bus", F_OK) == 0
     }
 
-    /// nil: it keeps none of this name.
+    /// Returns the key, or nil if there is none of this name.
     /// - Throws: all of `KeyringError.Code`.
     public func key(named name: String) throws(KeyringError) -> SecretBytes? {
         let answer = try ask(mayAsk ? .find : .look, name, sending: nil)
@@ -39,14 +39,14 @@ public struct Keyring: Sendable {
         }
     }
 
-    /// Keeps a key, in place of another of this name.
+    /// Stores a key, replacing one of this name.
     /// - Throws: all of `KeyringError.Code`.
     public func keep(_ key: SecretBytes, named name: String) throws(KeyringError) {
         let answer = try ask(.keep, name, sending: HexadecimalKey.encoded(key))
         guard answer.kind == .done else { throw Self.problem(answer.kind) }
     }
 
-    /// Nothing happens where it keeps none of this name.
+    /// Does nothing if there is none of this name.
     /// - Throws: all of `KeyringError.Code`.
     public func forget(_ name: String) throws(KeyringError) {
         let answer = try ask(.forget, name, sending: nil)
@@ -61,7 +61,7 @@ public struct Keyring: Sendable {
         }
     }
 
-    // MARK: - The process
+    // MARK: - Helper process
 
     private func ask(
         _ deed: KeyringProcess.Deed, _ name: String, sending text: SecretBytes?
@@ -76,12 +76,12 @@ public struct Keyring: Sendable {
         } catch {
             throw KeyringError(error)
         }
-        // Whoever leaves this function ends the process with it.
+        // Every exit from this function ends the process.
         defer { withExtendedLifetime(child) {} }
         guard let input = child.input, let output = child.output else { throw .refused }
-        // It fits into a pipe, so this waits for nobody.
+        // Fits into a pipe, so it does not wait.
         _ = text?.withUnsafeBytes { write(input.descriptor, $0.baseAddress, $0.count) }
-        // A keyring that is to keep something may have to ask its user before it says a word.
+        // A keyring may prompt its user before it answers.
         var end = ContinuousClock.now + (deed == .keep ? timeoutWithUser : timeout)
         var isAsking = false
         while true {
@@ -89,7 +89,7 @@ public struct Keyring: Sendable {
             do throws(KeyringError) {
                 first = try read(output, upTo: 1, until: end)
             } catch {
-                // Its user was asked, and did not answer.
+                // The user was prompted and did not answer.
                 throw isAsking && error.code == .silent ? .locked : error
             }
             guard let byte = first.withUnsafeBytes({ $0.first }),
@@ -127,7 +127,7 @@ public struct Keyring: Sendable {
     }
 }
 
-/// A key as the text that a keyring keeps, in locked memory on its way.
+/// A key in the keyring's text form, in locked memory.
 enum HexadecimalKey {
     static let length = KeyringProcess.textLength / 2
 
@@ -145,7 +145,7 @@ enum HexadecimalKey {
         }
     }
 
-    /// nil for what is no such text.
+    /// Returns nil for other texts.
     static func decoded(_ text: SecretBytes) -> SecretBytes? {
         guard text.count == length * 2 else { return nil }
         var isValid = true

@@ -1,19 +1,19 @@
 import Base
 import Posix
 
-/// A keyring that gave or took nothing.
+/// A failed operation of the keyring.
 public typealias KeyringError = CodedError<KeyringErrorCode>
 
 public enum KeyringErrorCode: Hashable, Sendable {
-    /// There is no session bus, no libsecret, or no service that keeps secrets.
+    /// No session bus, no libsecret, or no service for secrets.
     case absent
-    /// Its user did not unlock it.
+    /// The user did not unlock it.
     case locked
-    /// It took longer than it may.
+    /// It exceeded the time limit.
     case silent
-    /// It refused, or what it gave is no key of ours.
+    /// It refused, or its value is not a key.
     case refused
-    /// The process that asks could not be started; `cause` is a `SystemError`.
+    /// The helper process could not be started; `cause` is a `SystemError`.
     case process
 }
 
@@ -24,9 +24,9 @@ extension KeyringError {
     static let locked = KeyringError(
         .locked, "The keyring is locked: unlock it, for example by logging in again, and try again.")
     static let silent = KeyringError(
-        .silent, "The keyring does not answer: look whether it waits for you, and try again.")
+        .silent, "The keyring does not answer. Check whether it shows a prompt, and try again.")
     static let refused = KeyringError(
-        .refused, "The keyring refused, or holds something else under this name.")
+        .refused, "The keyring refused, or has another value under this name.")
 
     init(_ error: SystemError) { self.init(.process, error.sentence, cause: error) }
 }

@@ -1,17 +1,17 @@
 import Glibc
 import Posix
 
-/// The process that asks the keyring: this same program, started by `Keyring`. One of its own because libsecret brings
-/// threads and an event loop, and because a keyring may wait for its user for ever: a process can be ended.
+/// The helper process for the keyring: this program, started by `Keyring`. A process of its own, because libsecret
+/// brings threads and an event loop, and because a keyring may wait for its user for ever: a process can be ended.
 ///
-/// Its arguments are what to do and the name of the key. A key comes and goes as 64 hexadecimal digits, through its
-/// standard input and output only. What it answers begins with a byte of `Answer`.
+/// Its arguments are the operation and the key's name. Keys pass only through its standard input and output, as 64
+/// hexadecimal digits. Its output begins with a byte of `Answer`.
 public enum KeyringProcess {
-    /// As the first argument it makes `chatfs` this process.
+    /// The first argument that selects this process.
     public static let word = "use-keyring"
 
     enum Deed: String {
-        /// Of the first two the second asks nobody to unlock the keyring.
+        /// The second of the first two never prompts the user.
         case find, look, keep, forget
     }
 
@@ -20,7 +20,7 @@ public enum KeyringProcess {
         case found = 0x6B
         case none = 0x6E
         case done = 0x64
-        /// The user is being asked to unlock the keyring; another answer follows.
+        /// The user is being prompted; another answer follows.
         case waiting = 0x77
         case locked = 0x6C
         case absent = 0x61
@@ -29,7 +29,7 @@ public enum KeyringProcess {
 
     static let textLength = 64
 
-    /// - Parameter arguments: those behind `word`.
+    /// - Parameter arguments: The arguments after `word`.
     public static func main(_ arguments: [String]) -> Never {
         ProcessHardening.apply()
         signal(SIGPIPE, SIG_IGN)

@@ -1,8 +1,8 @@
 import Glibc
 
-/// What is used of libsecret-1 (the Secret Service of the desktop), loaded at run time: only the process that asks the
-/// keyring needs it, and ChatFS works without. Its functions with lists of arguments are left out: Swift cannot call
-/// them. The interface has been stable since 0.16 (its reference manual). One thread.
+/// The used part of libsecret-1 (the Secret Service of the desktop), loaded at run time by the helper process only;
+/// ChatFS works without it. Omits its variadic functions, which Swift cannot call. Its interface is stable since 0.16.
+/// For one thread.
 struct SecretLibrary {
     private typealias Pointer = UnsafeMutableRawPointer
     private typealias Text = UnsafePointer<CChar>
@@ -27,10 +27,10 @@ struct SecretLibrary {
     private let (hash, equal): (Pointer, Pointer)
     private let schema: Pointer
 
-    /// nil when it is not installed.
+    /// Returns nil if it is not installed.
     init?() {
         guard let library = dlopen("libsecret-1.so.0", RTLD_NOW | RTLD_LOCAL) else { return nil }
-        // Those of GLib are found too: dlsym looks into what the library needs.
+        // dlsym also finds GLib's functions, because libsecret depends on it.
         func symbol<Function>(_ name: String) -> Function? {
             dlsym(library, name).map { unsafeBitCast($0, to: Function.self) }
         }
@@ -67,8 +67,8 @@ struct SecretLibrary {
         schema = Self.makeSchema()
     }
 
-    /// SecretSchema: a name, flags, up to 32 attributes (a name and a type, 0 for text), and space for later. It lives
-    /// as long as the process.
+    /// SecretSchema: a name, flags, up to 32 attributes (a name and a type, 0 for text), and reserved space. Lives as
+    /// long as the process.
     private static func makeSchema() -> Pointer {
         let schema = Pointer.allocate(byteCount: 1024, alignment: 16)
         memset(schema, 0, 1024)
@@ -83,8 +83,8 @@ struct SecretLibrary {
     /// SECRET_ERROR_IS_LOCKED.
     private static let lockedCode: Int32 = 2
 
-    /// - Parameter unlocking: whether the desktop may ask its user to unlock the keyring.
-    /// - Returns: what `use` makes of the secret; nil when there is none of this name.
+    /// - Parameter unlocking: Whether the desktop may prompt its user.
+    /// - Returns: The result of `use` for the secret, or nil if there is none of this name.
     func find<Result>(
         _ name: String, unlocking: Bool, use: (UnsafeRawBufferPointer) -> Result
     ) throws(Problem) -> Result? {
@@ -101,21 +101,21 @@ struct SecretLibrary {
         return use(UnsafeRawBufferPointer(start: bytes, count: length))
     }
 
-    /// - Parameter text: ends with a zero.
+    /// - Parameter text: Ends with NUL.
     func keep(_ text: UnsafeRawPointer, _ name: String, label: String) throws(Problem) {
         var failure: Pointer?
         let done = store(schema, attributes(name), "default", label, text, nil, &failure)
         guard done != 0, failure == nil else { throw problem(failure) }
     }
 
-    /// Nothing happens where there is none of this name.
+    /// Does nothing if there is none of this name.
     func forget(_ name: String) throws(Problem) {
         var failure: Pointer?
         _ = clear(schema, attributes(name), nil, &failure)
         if failure != nil { throw problem(failure) }
     }
 
-    /// A GHashTable of texts, which are never freed: the process makes one or two of them.
+    /// A GHashTable of texts that are never freed: the process creates one or two of them.
     private func attributes(_ name: String) -> Pointer {
         guard let table = newTable(hash, equal), let key = strdup(Self.attribute), let value = strdup(name)
         else { preconditionFailure("out of memory") }

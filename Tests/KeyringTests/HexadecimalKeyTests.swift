@@ -3,9 +3,9 @@ import Testing
 
 @testable import Keyring
 
-/// What a keyring keeps is a text that others may have changed.
+/// Other programs may change a keyring's text.
 @Suite struct HexadecimalKeyTests {
-    @Test func everyKeyIsReadAsItWasWritten() throws {
+    @Test func everyKeySurvivesARoundTrip() throws {
         for _ in 0..<50 {
             let key = SecretBytes(randomCount: 32)
             let text = HexadecimalKey.encoded(key)
@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(arguments: ["", "00", String(repeating: "0", count: 63), String(repeating: "G", count: 64)])
-    func whatIsNoKeyIsNone(_ text: String) {
+    func otherTextsAreNoKeys(_ text: String) {
         #expect(HexadecimalKey.decoded(SecretBytes(Array(text.utf8))) == nil)
     }
 

@@ -7,15 +7,15 @@ import Testing
 
 @testable import Keyring
 
-/// The process that asks the keyring, in every way in which it may answer, or end. In processes of their own: whether
-/// there is a session bus is said by the environment.
-@Suite("What the process that asks the keyring may answer", .timeLimit(.minutes(10)))
+/// Every answer and every end of the helper process. In processes of their own, because the environment decides about
+/// the session bus.
+@Suite("Answers of the helper process", .timeLimit(.minutes(10)))
 struct KeyringAnswerTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// A program that does `script` in place of asking.
+    /// A program that runs `script` in place of the helper.
     private static func program(_ script: String, in folder: String) throws -> String {
         let path = folder + "/asks"
         let file = try OpenFile(path, flags: O_WRONLY | O_CREAT | O_TRUNC, mode: 0o700)
@@ -23,12 +23,12 @@ struct KeyringAnswerTests {
         return path
     }
 
-    /// What asking for a key, keeping one and forgetting one lead to.
+    /// Returns the results of reading, storing and deleting a key.
     private static func outcomes(of script: String, in folder: String, timeout: Duration = .seconds(60))
         throws
         -> [String]
     {
-        // As on the threads that may block: who has gone already takes nothing.
+        // As on threads for blocking work: the helper may have gone already.
         signal(SIGPIPE, SIG_IGN)
         var keyring = Keyring()
         keyring.executable = try program(script, in: folder)
@@ -52,7 +52,7 @@ struct KeyringAnswerTests {
         ]
     }
 
-    @Test("each answer means one thing for each question, and every other is a refusal")
+    @Test("each answer has one meaning per operation")
     func answers() async throws {
         await #expect(processExitsWith: .success) { [path = folder.path as String] in
             setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere", 1)
@@ -67,7 +67,7 @@ struct KeyringAnswerTests {
                 ("printf x", ["refused", "refused", "refused"]),
                 ("exit 0", ["refused", "refused", "refused"]),
                 ("kill -9 $$", ["refused", "refused", "refused"]),
-                // The user is asked, and answers, or not.
+                // The user is prompted, with and without an answer.
                 ("printf wd", ["refused", "kept", "forgotten"]),
                 ("printf wwk\(key)", [key, "refused", "refused"]),
                 ("printf w; kill -9 $$", ["refused", "refused", "refused"]),
@@ -78,7 +78,7 @@ struct KeyringAnswerTests {
         }
     }
 
-    @Test("a key that is too short, cut off or written otherwise is none; what stands behind it is not read")
+    @Test("malformed keys are refused")
     func keys() async throws {
         await #expect(processExitsWith: .success) { [path = folder.path as String] in
             setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere", 1)
@@ -92,7 +92,7 @@ struct KeyringAnswerTests {
             }
             let more = try KeyringAnswerTests.outcomes(of: "printf 'k\(key)0f'", in: path)
             precondition(more[0] == key)
-            // In whatever pieces it comes.
+            // In pieces of any size.
             let pieces = try KeyringAnswerTests.outcomes(
                 of: "for d in k \(key.map { String($0) }.joined(separator: " ")); do printf $d; done",
                 in: path)
@@ -100,7 +100,7 @@ struct KeyringAnswerTests {
         }
     }
 
-    @Test("what is to be kept goes to its input, what is asked for into its arguments")
+    @Test("keys go to its input, names to its arguments")
     func question() async throws {
         await #expect(processExitsWith: .success) { [path = folder.path as String] in
             setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere", 1)
@@ -121,7 +121,7 @@ struct KeyringAnswerTests {
         }
     }
 
-    @Test("one that says nothing in its time is ended, and who waits is told that the user is asked")
+    @Test("a silent helper ends at its time limit")
     func silence() async throws {
         await #expect(processExitsWith: .success) { [path = folder.path as String] in
             setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere", 1)
@@ -143,7 +143,7 @@ struct KeyringAnswerTests {
         }
     }
 
-    @Test("without a session bus nobody is asked, and a program that is not there is told apart")
+    @Test("without a session bus no helper starts")
     func absent() async throws {
         await #expect(processExitsWith: .success) { [path = folder.path as String] in
             unsetenv("XDG_RUNTIME_DIR")

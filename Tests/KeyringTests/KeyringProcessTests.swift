@@ -7,10 +7,10 @@ import Testing
 
 @testable import Keyring
 
-/// The process that asks the keyring, as the program starts it.
-@Suite("The process that asks the keyring", .timeLimit(.minutes(10)))
+/// The helper process, as the program starts it.
+@Suite("The helper process for the keyring", .timeLimit(.minutes(10)))
 struct KeyringProcessTests {
-    /// Nothing of the user's own session.
+    /// Without the user's own session.
     private static func run(_ arguments: [String], address: String? = nil) async throws -> Shell.Outcome {
         try await ChatFSProcess.run(
             [KeyringProcess.word] + arguments,
@@ -21,7 +21,7 @@ struct KeyringProcessTests {
     }
 
     @Test(
-        "what is no deed, or has no name or two, is refused before any library is loaded",
+        "wrong arguments are refused before loading a library",
         arguments: [[], ["find"], ["find", "a", "b"], ["open", "a"], ["", ""], ["FIND", "a"]])
     func usage(arguments: [String]) async throws {
         let outcome = try await Self.run(arguments)
@@ -38,21 +38,21 @@ struct KeyringProcessTests {
         }
     }
 
-    @Test("on a bus where nobody keeps secrets no key is found, and nothing is waited for")
-    func nobody() async throws {
+    @Test("a bus without a service has no key")
+    func noService() async throws {
         let services = try SystemServices()
         try await services.startBus()
         for deed in ["find", "look"] {
             let outcome = try await Self.run([deed, "name"], address: services.address)
             let answer = outcome.output.utf8.first.flatMap(KeyringProcess.Answer.init(rawValue:))
-            // Some versions of libsecret say so, others that they found nothing.
+            // Some versions of libsecret report this, others a missing key.
             #expect(answer == .absent || answer == KeyringProcess.Answer.none)
             #expect(outcome.ending == .code(0) && outcome.output.utf8.count == 1)
         }
         try await services.stopBus()
     }
 
-    @Test("each answer is a byte of its own, which no key begins with")
+    @Test("answers are unique bytes that begin no key")
     func answers() {
         let answers: [KeyringProcess.Answer] = [.found, .none, .done, .waiting, .locked, .absent, .refused]
         #expect(Set(answers.map(\.rawValue)).count == answers.count)
@@ -63,7 +63,7 @@ struct KeyringProcessTests {
         }
     }
 
-    @Test("what is asked for is found again in every sentence: none of them is the same")
+    @Test("each error has its own sentence")
     func sentences() {
         let errors: [KeyringError] = [
             .absent, .locked, .silent, .refused,
@@ -71,15 +71,15 @@ struct KeyringProcessTests {
         ]
         #expect(Set(errors.map(\.sentence)).count == errors.count)
         #expect(errors.map(\.code) == [.absent, .locked, .silent, .refused, .process])
-        // What this process lacks is said, and not that there is no keyring.
+        // A lack of this process is no missing keyring.
         #expect(errors[4].sentence.contains("Too many open files"))
     }
 
-    @Test("a keyring whose process cannot be started for want of descriptors is not one that is absent")
+    @Test("a failed start is no missing keyring")
     func exhausted() async throws {
         await #expect(processExitsWith: .success) {
             setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere", 1)
-            // The thread that starts programs is there already.
+            // The thread that starts programs exists already.
             _ = try? ChildProcess.startBlocking(ChildProcess.Settings("/bin/true"))
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
@@ -97,7 +97,7 @@ struct KeyringProcessTests {
         }
     }
 
-    @Test("the text of a key is its hexadecimal digits, and any other character makes it none")
+    @Test("a key's text has only hexadecimal digits")
     func text() throws {
         var generator = SeededGenerator(state: 5)
         for _ in 0..<50 {
