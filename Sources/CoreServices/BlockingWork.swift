@@ -2,16 +2,15 @@ import Base
 import ChatCore
 import Posix
 
-/// The threads of a core for its blocking work (disk, SQLite), and what an error there means for who gave the
-/// command.
+/// The threads for a core's blocking work (disk, SQLite), and the mapping of its errors to the caller's.
 public struct BlockingWork: Sendable {
     private let pool: ThreadPool
     private let log: Log
     private let failure: @Sendable (any Error) -> ChatError
 
     /// - Parameters:
-    ///   - pool: of the core's own, so that it waits for nobody else's work.
-    ///   - failure: what an error from beneath means.
+    ///   - pool: The core's own pool, so that foreign work does not delay it.
+    ///   - failure: Maps an error of a lower layer.
     public init(
         _ pool: ThreadPool, _ log: Log,
         failure: @escaping @Sendable (any Error) -> ChatError = { ChatError(wrapping: $0) }
@@ -21,8 +20,8 @@ public struct BlockingWork: Sendable {
         self.failure = failure
     }
 
-    /// Runs work and awaits its result.
-    /// - Throws: what `failure` makes of what `body` throws.
+    /// Runs work and returns its result.
+    /// - Throws: The mapped error of `body`.
     public func run<Result: Sendable>(
         _ body: @escaping @Sendable () throws -> Result
     ) async throws(ChatError) -> Result {
@@ -33,8 +32,8 @@ public struct BlockingWork: Sendable {
         }
     }
 
-    /// Runs work that nobody waits for and that is done again later where it fails: then the log says so.
-    /// - Parameter deed: what could not be done, for "could not …".
+    /// Runs work without a waiting caller that is retried later. Logs a failure.
+    /// - Parameter deed: The failed operation, for "could not …".
     @discardableResult
     public func attempt<Result: Sendable>(
         _ deed: String, _ body: @escaping @Sendable () throws -> Result

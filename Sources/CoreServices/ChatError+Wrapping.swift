@@ -5,7 +5,7 @@ import Posix
 import Store
 
 extension ChatError {
-    /// What an error from beneath means for who gave the command.
+    /// Maps an error of a lower layer to the caller's.
     public init(wrapping error: any Error) {
         switch error {
         case let error as ChatError:
@@ -24,11 +24,11 @@ extension ChatError {
             self.init(code, error.sentence, cause: error)
         default:
             self.init(
-                .internalError, "Something unexpected happened: \(Base.sentence(of: error))", cause: error)
+                .internalError, "Unexpected error: \(Base.sentence(of: error))", cause: error)
         }
     }
 
-    /// As what a failure stands in the row of a file.
+    /// The failure for a file's row.
     public var fileProblemKind: FileProblem.Kind { if case .file(let kind) = code { kind } else { .other } }
 
     private static func code(of error: SystemError) -> Code {

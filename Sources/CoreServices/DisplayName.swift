@@ -1,14 +1,14 @@
 import ChatCore
 @_spi(_Unicode) import Swift
 
-/// Names of profiles and groups: 1 to 64 characters in Unicode NFC, none of them a control character
-/// or one that changes the direction of text, none that nobody sees, no space at either end, and no `@`,
-/// `#`, `*` in front, which stand for the kinds of chats on the command line.
+/// Checks names of profiles and groups: 1 to 64 characters in Unicode NFC. They have no control characters, invisible
+/// characters, changes of text direction, or spaces at an end. They do not begin with `@`, `#` or `*`, which mark
+/// kinds of chats on the command line.
 public enum DisplayName {
     static let maxLength = 64
 
-    /// The name in its composed form.
-    /// - Parameter what: that has it, for the sentence.
+    /// Returns the name in its composed form.
+    /// - Parameter what: The kind of owner, for the sentence.
     /// - Throws: `.invalidCommand`.
     public static func checked(_ name: String, of what: String) throws(ChatError) -> String {
         func refusal(_ reason: String) -> ChatError {
@@ -28,7 +28,7 @@ public enum DisplayName {
         let isPrintable = composed.unicodeScalars.allSatisfy { scalar in
             switch scalar.properties.generalCategory {
             case .control, .format, .surrogate, .lineSeparator, .paragraphSeparator, .unassigned:
-                // Joiners and tags where they are part of the spelling.
+                // Joiners and tags within the spelling of a character are permitted.
                 scalar.properties.isDefaultIgnorableCodePoint && !scalar.properties.isBidiControl
             default: true
             }

@@ -2,12 +2,12 @@ import ChatCore
 import Posix
 
 extension ProcessLock {
-    /// Keeps a profile to this process, or waits for one that is just leaving. Blocks.
+    /// Locks a profile for this process, or waits for a process that is ending. Blocks.
     ///
     /// - Parameters:
-    ///   - mountpoint: told to others who want the profile.
-    ///   - timeout: how long to wait for a process that is finishing.
-    /// - Throws: `ChatError.profileInUse` naming the process that has it; `SystemError`.
+    ///   - mountpoint: Shown to processes that want the profile.
+    ///   - timeout: The maximum wait for a process that is ending.
+    /// - Throws: `ChatError.profileInUse` with the name of the process; `SystemError`.
     public static func takeProfile(
         _ file: OpenFile, mountpoint: String?, timeout: Duration = .seconds(10)
     ) throws -> ProcessLock {

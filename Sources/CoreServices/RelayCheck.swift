@@ -1,14 +1,14 @@
 import ChatCore
 import XFTP
 
-/// Whether relays that somebody else chose may be contacted: each sees the user's network address.
+/// Checks relays that another person chose: each would see the user's network address.
 public enum RelayCheck {
-    /// Refuses relays that may not be contacted to receive a file.
+    /// Refuses relays that may not be contacted for receiving a file.
     ///
     /// - Parameters:
-    ///   - allowsUnknown: also those that are neither configured nor approved, outside of this machine's own network.
-    ///   - isKnown: whether an address of a relay is configured or approved.
-    /// - Throws: `.file(.notApproved)`, naming the relays and the command that approves them.
+    ///   - allowsUnknown: Whether unknown relays outside the own network are permitted.
+    ///   - isKnown: Whether a relay's address is configured or approved.
+    /// - Throws: `.file(.notApproved)` with the relays and the command that approves them.
     public static func require(
         _ relays: [RelayAddress], allowsUnknown: Bool, isKnown: (RelayAddress) -> Bool
     ) throws(ChatError) {
@@ -29,7 +29,7 @@ public enum RelayCheck {
         }
     }
 
-    /// All that official programs preset; a sender may name hundreds.
+    /// The number of relays preset in official programs; a sender may name hundreds.
     private static let maxNamed = 12
 
     private static func list(_ relays: [RelayAddress]) -> String {

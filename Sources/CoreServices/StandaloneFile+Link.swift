@@ -2,8 +2,8 @@ import ChatCore
 import XFTP
 
 extension StandaloneFile {
-    /// What a link says of its file: nobody is asked.
-    /// - Throws: `.file(.damaged)` for a text that is no link.
+    /// Reads the facts of a file from its link without a connection.
+    /// - Throws: `.file(.damaged)` for a malformed link.
     public static func described(by link: String) async throws(ChatError) -> StandaloneFile {
         let description = try await FileLink.parsed(link).fileDescription
         return StandaloneFile(
@@ -13,8 +13,8 @@ extension StandaloneFile {
 }
 
 extension FileLink {
-    /// Reads a link that a user gave to a core.
-    /// - Throws: `.file(.damaged)` for a text that is no link.
+    /// Reads a link that a user passed to a core.
+    /// - Throws: `.file(.damaged)` for a malformed link.
     public static func parsed(_ link: String) async throws(ChatError) -> FileLink {
         do throws(XFTPError) {
             return try await parse(link)

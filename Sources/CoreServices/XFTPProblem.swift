@@ -2,8 +2,8 @@ import ChatCore
 import XFTP
 
 extension FileProblem.Kind {
-    /// What an error of a relay, or on the way to it, means for a file that a core or a command transfers itself. For
-    /// who reads it, `Hydration` decides.
+    /// Maps an error of a relay or of its connection to the problem of a file that a core or a command transfers
+    /// itself. For readers, `Hydration` decides.
     public init(_ code: XFTPErrorCode) {
         self =
             switch code {

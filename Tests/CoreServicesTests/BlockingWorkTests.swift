@@ -12,13 +12,13 @@ import XFTP
 @Suite struct BlockingWorkTests {
     private let work = BlockingWork(ThreadPool(name: "test", threads: 1), Log("test"))
 
-    @Test func workRunsOnItsOwnThreadsAndItsResultComesBack() async throws {
+    @Test func workRunsOnThePoolAndReturnsItsResult() async throws {
         let own = pthread_self()
         let isElsewhere = try await work.run { pthread_equal(own, pthread_self()) == 0 }
         #expect(isElsewhere)
     }
 
-    @Test func whatFailsIsToldByWhatItMeansForTheCommand() async {
+    @Test func errorsAreMappedForTheCaller() async {
         let full = SystemError(code: ENOSPC, operation: "write")
         await #expect(throws: ChatError.self) { try await work.run { throw full } }
         do throws(ChatError) {
@@ -29,7 +29,7 @@ import XFTP
         }
     }
 
-    @Test func whatNobodyWaitsForFailsWithoutAnError() async {
+    @Test func workWithoutACallerFailsWithALogLine() async {
         let failed: Int? = await work.attempt("do what fails") {
             throw SystemError(code: EIO, operation: "read")
         }
@@ -37,7 +37,7 @@ import XFTP
         #expect(await work.attempt("do what succeeds") { 7 } == 7)
     }
 
-    @Test func aCoreMayHaveErrorsOfItsOwn() async {
+    @Test func aCoreMayMapErrorsItself() async {
         struct Own: Error {}
         let work = BlockingWork(ThreadPool(name: "test", threads: 1), Log("test")) { error in
             error is Own ? ChatError(.noSuchChat, "None.") : ChatError(wrapping: error)
@@ -68,13 +68,13 @@ import XFTP
         #expect(error.cause is StoreError)
     }
 
-    @Test func anErrorOfACoreStaysAsItIs() {
+    @Test func errorsOfACoreAreUnchanged() {
         let error = ChatError(wrapping: ChatError(.nameTaken, "Taken."))
         #expect(error.code == .nameTaken)
         #expect(error.sentence == "Taken.")
     }
 
-    @Test func anErrorThatNobodyKnowsSaysSo() {
+    @Test func unknownErrorsAreInternalErrors() {
         struct Unknown: Error {}
         #expect(ChatError(wrapping: Unknown()).code == .internalError)
         #expect(ChatError(wrapping: SystemError(code: EDQUOT, operation: "x")).code == .file(.noSpace))

@@ -16,7 +16,7 @@ struct DisplayNameTests {
     }
 
     @Test(
-        "what people are called is taken, in its composed form",
+        "ordinary names are accepted in composed form",
         arguments: [
             ("bob", "bob"), ("Zoë", "Zoë"), ("Zoe\u{308}", "Zo\u{EB}"), ("book club", "book club"),
             ("a@b", "a@b"),
@@ -30,7 +30,7 @@ struct DisplayNameTests {
     }
 
     @Test(
-        "each refusal says what is wrong, and of what",
+        "each refusal names its reason and owner",
         arguments: [
             ("", "cannot be empty"), (" a", "cannot begin or end with a space"),
             ("a ", "cannot begin or end with a space"),
@@ -51,18 +51,18 @@ struct DisplayNameTests {
     }
 
     @Test(
-        "64 characters, whatever each of them takes, as far as that is no more than four bytes each",
+        "64 characters of up to four bytes on average fit",
         arguments: [63, 64, 65])
     func length(count: Int) {
         for letter in ["x", "é", "葛", "😀"] {
             #expect((refusal(String(repeating: letter, count: count)) == nil) == (count <= 64))
         }
-        // One character for a person, three and more for who stores it.
+        // One visible character, three and more when stored.
         let families = String(repeating: "👩\u{200D}👧", count: count)
         #expect(refusal(families) == "The name of a profile can have at most 64 characters.")
     }
 
-    @Test("one letter under accents is one character, but not without end")
+    @Test("accents of one character have a limit")
     func accents() {
         // 1 + 2 bytes each, 256 in all.
         #expect(refusal("x" + String(repeating: "\u{334}", count: 127)) == nil)

@@ -9,10 +9,10 @@ import XFTP
 
 @testable import CoreServices
 
-@Suite("What errors from beneath mean for a file, and for who has the profile")
+@Suite("Mapping of errors of lower layers")
 struct MeaningTests {
     @Test(
-        "every answer of a relay, and what happens on the way to it",
+        "errors of relays and connections",
         arguments: [
             (.malformedDescription, .damaged), (.damaged, .damaged), (.relay(.authorization), .expired),
             (.relay(.noFile), .neverUploaded), (.relay(.blocked(reason: "spam")), .blocked),
@@ -31,7 +31,7 @@ struct MeaningTests {
     func relays(code: XFTPErrorCode, kind: FileProblem.Kind) { #expect(FileProblem.Kind(code) == kind) }
 
     @Test(
-        "a file that cannot be decrypted is damaged, unless it was the disk",
+        "decryption failures are damage, disk errors are not",
         arguments: [
             (nil, ChatErrorCode.file(.damaged)), (ENOSPC, .file(.noSpace)), (EDQUOT, .file(.noSpace)),
             (EIO, .storage),
@@ -46,7 +46,7 @@ struct MeaningTests {
         #expect(wrapped.cause is CryptographyError)
     }
 
-    @Test("what an error says of a file is what stands in its row; any other is no word about the file")
+    @Test("only errors about the file become its problem")
     func rows() {
         #expect(ChatError(.file(.blocked), "x").fileProblemKind == .blocked)
         #expect(ChatError(.file(.noSpace), "x").fileProblemKind == .noSpace)
@@ -55,7 +55,7 @@ struct MeaningTests {
         }
     }
 
-    @Test("a profile that another process has is refused by its name; when that lets go it is free")
+    @Test("a used profile is refused with its process")
     func profiles() throws {
         let folder = try TemporaryFolder()
         func file() throws -> OpenFile { try OpenFile(folder.path("lock"), flags: O_RDWR | O_CREAT) }
@@ -65,7 +65,7 @@ struct MeaningTests {
         }
         #expect(error.code == .profileInUse)
         #expect(error.sentence == "The profile is in use by process \(getpid()), mounted at /home/ann/Chats.")
-        // It says that it is leaving; who does not wait is still refused.
+        // It announces its end; an impatient process is still refused.
         first.finish()
         #expect(throws: ChatError.self) {
             try ProcessLock.takeProfile(file(), mountpoint: nil, timeout: .zero)

@@ -5,7 +5,7 @@ import XFTP
 
 @testable import CoreServices
 
-@Suite("Relays that somebody else chose")
+@Suite("Relays chosen by others")
 struct RelayCheckTests {
     private static func relay(_ host: String, _ number: UInt8 = 5) throws -> RelayAddress {
         try #require(
@@ -24,14 +24,14 @@ struct RelayCheckTests {
         }
     }
 
-    @Test("known ones may be contacted, wherever they are; none at all is no obstacle")
+    @Test("known relays are permitted everywhere")
     func known() throws {
         let relays = try [Self.relay("relay.example"), Self.relay("127.0.0.1"), Self.relay("a.local:5443")]
         #expect(refusal(relays, known: Set(relays)) == nil)
         #expect(refusal([]) == nil)
     }
 
-    @Test("unknown ones are named with the command that approves them, the known ones among them are not")
+    @Test("the refusal names only unknown relays")
     func unknown() throws {
         let (mine, first, second) = try (
             Self.relay("mine.example"), Self.relay("one.example"), Self.relay("two.example:99", 6)
@@ -44,7 +44,7 @@ struct RelayCheckTests {
     }
 
     @Test(
-        "what points into this machine's own network is refused whatever the policy, and only that is named",
+        "relays in the own network are refused under every policy",
         arguments: [
             "127.0.0.1", "10.1.2.3", "localhost", "[fe80::1]", "nas.local", "192.168.0.1:5443", "0x7f.1",
         ])
@@ -60,7 +60,7 @@ struct RelayCheckTests {
     }
 
     @Test(
-        "of more than a dozen the first are named, and how many more there are", arguments: [11, 12, 13, 40])
+        "at most a dozen relays are named", arguments: [11, 12, 13, 40])
     func many(count: Int) throws {
         let relays = try (0..<count).map { try Self.relay("r\($0).example") }
         let sentence = try #require(refusal(relays))
@@ -70,7 +70,7 @@ struct RelayCheckTests {
         #expect(sentence.contains("@r\(min(count, 12) - 1).example"))
     }
 
-    @Test("a password never stands in a sentence")
+    @Test("sentences contain no password")
     func password() throws {
         let relay = RelayAddress(
             fingerprint: [UInt8](repeating: 1, count: 32), hosts: ["relay.example"], port: 5443,
@@ -80,7 +80,7 @@ struct RelayCheckTests {
 }
 
 extension String {
-    /// How often a text occurs.
+    /// Returns the number of occurrences of a text.
     fileprivate func components(of text: String) -> Int {
         split(separator: text, omittingEmptySubsequences: false).count - 1
     }
