@@ -7,16 +7,16 @@ extension QRCode {
         case light
     }
 
-    /// How modules are written.
+    /// The notation of modules.
     public enum Style: Sendable {
         /// Half blocks of Unicode: a column for each module, a line for two rows of them.
         case halfBlocks
-        /// Two characters of ASCII for each module.
+        /// Two ASCII characters for each module.
         case ascii
     }
 
-    /// Lines that fit into a terminal with as much of the quiet zone as there is room for, a module at least; nil: it is
-    /// too small.
+    /// Lines that fit into a terminal, with the largest possible quiet zone of at least one module. Returns nil if the
+    /// terminal is too small.
     public func lines(on background: Background, style: Style, columns: Int, rows: Int) -> [String]? {
         for edge in stride(from: Self.quietZone, through: 1, by: -1) {
             let modules = width + 2 * edge
@@ -38,9 +38,9 @@ extension QRCode {
         }
     }
 
-    /// Lines of half blocks, two rows of modules each. No escape sequences, so that it can be copied and looks right
+    /// Lines of half blocks, two rows of modules each. Uses no escape sequences, so that it can be copied and works
     /// without colours.
-    /// - Parameter edge: modules of quiet zone.
+    /// - Parameter edge: The width of the quiet zone in modules.
     public func lines(on background: Background, edge: Int = QRCode.quietZone / 2) -> [String] {
         stride(from: -edge, to: width + edge, by: 2).map { row in
             var line = ""

@@ -33,8 +33,8 @@ public struct QREncoder: @unchecked Sendable {
         self.free = unsafeBitCast(free, to: Free.self)
     }
 
-    /// The smallest code for a text, with the highest error correction that makes it no larger; nil for one that is empty
-    /// or has more than 2,953 bytes.
+    /// Returns the smallest code for a text, with the highest error correction for that size. Returns nil for an empty
+    /// text or more than 2,953 bytes.
     public func code(of text: String) -> QRCode? {
         let bytes = Array(text.utf8)
         guard (1...Self.maxBytes).contains(bytes.count) else { return nil }

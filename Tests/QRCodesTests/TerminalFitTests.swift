@@ -2,7 +2,7 @@ import Testing
 
 @testable import QRCodes
 
-/// A code in a terminal of some size.
+/// A code in a terminal of a given size.
 @Suite struct TerminalFitTests {
     private func code(_ width: Int) throws -> QRCode {
         try #require(QRCode(width: width, isDark: (0..<width * width).map { $0 % 3 == 0 }))
@@ -22,7 +22,7 @@ import Testing
         #expect(try code(41).lines(on: .dark, style: .halfBlocks, columns: 40, rows: 99) == nil)
     }
 
-    @Test func asciiHasEveryModule() throws {
+    @Test func asciiShowsEveryModule() throws {
         let code = try code(21)
         let lines = try #require(code.lines(on: .light, style: .ascii, columns: 80, rows: 40))
         #expect(lines.count == 29 && lines.allSatisfy { $0.count == 58 })
