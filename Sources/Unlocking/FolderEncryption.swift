@@ -6,17 +6,17 @@ import KeySlots
 import Posix
 import Store
 
-/// Encrypts a folder whose databases are in clear. Whoever is killed at whatever moment leaves one that opens: in clear
-/// until the file of keys has its name, encrypted from then on; `finish` does what is left, and needs no key.
+/// Encrypts a folder with plain databases. After a kill at any moment the folder opens: plain until the file of keys
+/// has its name, encrypted from then on. `finish` does the rest without a key.
 ///
-///     encrypting             the databases, one a line: there while it is under way
+///     encrypting             the databases, one per line, during the encryption
 ///     DATABASE.sealing       the encrypted copy, until the file of keys has its name
 ///     keys.sealing           the file of keys before that
-///     DATABASE.clear         what was in clear, until it is overwritten
+///     DATABASE.clear         the plain database, until it is overwritten
 ///
-/// It needs space for a second copy of the databases. Blocks.
+/// Needs space for a second copy of the databases. Blocks.
 public struct FolderEncryption: Sendable {
-    /// What has been done, as tests are told.
+    /// The completed steps, for tests.
     enum Step: Hashable, Sendable {
         case listed, keys, committed, finished
         case copied(Int)
@@ -33,7 +33,7 @@ public struct FolderEncryption: Sendable {
     private let lockFile: String
     private let step: @Sendable (Step) -> Void
 
-    /// - Parameter lockFile: in the folder; whoever uses it has it locked.
+    /// - Parameter lockFile: A file in the folder that its users lock.
     public init(_ folder: KeyedFolder, lockFile: String) {
         self.init(folder, lockFile: lockFile, step: { _ in })
     }
@@ -44,12 +44,12 @@ public struct FolderEncryption: Sendable {
         self.step = step
     }
 
-    /// Whether it was begun and is not finished.
+    /// Whether an encryption was started and not finished.
     public var isUnderWay: Bool { access(folder.path + "/" + Self.marker, F_OK) == 0 }
 
-    /// - Parameter secret: the first way to unlock.
-    /// - Throws: `.busy` while anybody uses the folder, `.diskFull`, `.database`, `.file`, `.wrongSecret`. Then nothing
-    ///   has changed.
+    /// - Parameter secret: The first way to unlock.
+    /// - Throws: `.busy` if the folder is in use, `.diskFull`, `.database`, `.file`, `.wrongSecret`. Nothing has
+    ///   changed then.
     public func encrypt(for secret: UnlockingSecret) throws(UnlockingError) {
         let lock = try takeLock()
         defer { withExtendedLifetime(lock) {} }
@@ -75,7 +75,7 @@ public struct FolderEncryption: Sendable {
             try directory.synchronise()
             step(.committed)
         } catch {
-            // What there was no space for of the list itself.
+            // The remains of a list that did not fit on the disk.
             unlink("\(folder.path)/.\(Self.marker).new")
             try? settle()
             throw Self.wrapping(error)
@@ -83,7 +83,7 @@ public struct FolderEncryption: Sendable {
         try settle()
     }
 
-    /// Does what a process that was killed left to do: to the end where it was committed, back where it was not.
+    /// Finishes the work of a killed process: completes it if it was committed, otherwise reverts it.
     /// - Throws: `.busy`, `.file`.
     public func finish() throws(UnlockingError) {
         guard isUnderWay else { return }
@@ -101,10 +101,10 @@ public struct FolderEncryption: Sendable {
             let list = try OpenFile(Self.marker, flags: O_RDONLY | chatfs_o_nofollow, in: directory)
             let names = try list.readAll(limit: 16 << 20).split(separator: UInt8(ascii: "\n"))
                 .map { String(decoding: $0, as: UTF8.self) }
-                // Never beyond the folder, whatever became of the list.
+                // Stays inside the folder, even with a damaged list.
                 .filter { !$0.isAbsolutePath && !$0.pathNames.contains("..") }
             if try folder.condition == .encrypted {
-                // Nothing in clear is given up for a file of keys whose name a power cut could still take away.
+                // Keep the plain files while a power cut could still remove the name of the file of keys.
                 try directory.synchronise()
                 for (index, name) in names.enumerated() { try place(name, index) }
             } else {
@@ -127,7 +127,7 @@ public struct FolderEncryption: Sendable {
         try synchroniseFolder(of: name)
     }
 
-    /// Each step is seen from the names that are there.
+    /// File names show the state of each step.
     private func place(_ name: String, _ index: Int) throws {
         let (sealed, clear) = (path(name) + ".sealing", path(name) + ".clear")
         if access(sealed, F_OK) == 0 {
@@ -135,7 +135,7 @@ public struct FolderEncryption: Sendable {
                 try check("put a database aside") { rename(path(name), clear) }
                 step(.moved(index))
             }
-            // Of the one in clear: its journal would be taken for the new one's.
+            // The journal belongs to the plain database and must not be used for the new one.
             for suffix in ["-wal", "-shm", "-journal"] { try Self.wipe(path(name) + suffix) }
             try check("put an encrypted database in place") { rename(sealed, path(name)) }
             for suffix in ["-wal", "-shm"] { unlink(sealed + suffix) }
@@ -146,8 +146,8 @@ public struct FolderEncryption: Sendable {
         step(.wiped(index))
     }
 
-    /// Overwrites a file as far as its disk allows, and removes it. Nothing happens where there is none.
-    /// - Throws: where it cannot be opened or overwritten: it is there still. ELOOP for a link.
+    /// Overwrites a file as far as its disk permits, and removes it. Does nothing if it is missing.
+    /// - Throws: If it cannot be opened or overwritten; it is still there then. ELOOP for a link.
     public static func wipe(_ path: String) throws(SystemError) {
         guard let file = try OpenFile.existing(path, flags: O_WRONLY | O_NOFOLLOW) else { return }
         let zeros = [UInt8](repeating: 0, count: 1 << 20)
@@ -183,7 +183,7 @@ public struct FolderEncryption: Sendable {
 
     // MARK: - The databases
 
-    /// All there are, relative to the folder.
+    /// All databases, relative to the folder.
     private func databases() throws -> [String] {
         var found: [String] = []
         func look(into directory: OpenFile, _ prefix: String, _ depth: Int) throws {
@@ -207,7 +207,7 @@ public struct FolderEncryption: Sendable {
         return found
     }
 
-    /// A database that was never written to is an empty file.
+    /// A database that was never written is an empty file.
     private static func isClear(_ name: String, in directory: OpenFile) throws(SystemError) -> Bool {
         let magic = Array("SQLite format 3".utf8) + [0]
         let file = try OpenFile(name, flags: O_RDONLY | chatfs_o_nofollow, in: directory)

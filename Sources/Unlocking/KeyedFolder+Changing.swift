@@ -4,12 +4,12 @@ import KeySlots
 import Keyring
 import Posix
 
-/// Changing one way to unlock rewrites nothing else.
+/// Changes one way to unlock without rewriting anything else.
 extension KeyedFolder {
-    /// One more way, in place of those of the given kinds.
+    /// Adds a way, replacing those of the given kinds.
     ///
-    /// - Parameter dataKey: from `unlock`.
-    /// - Throws: `.wrongSecret` for an unsuitable one, `.keys`, `.busy`, `.diskFull`, `.file`.
+    /// - Parameter dataKey: The result of `unlock`.
+    /// - Throws: `.wrongSecret` for an unsuitable secret, `.keys`, `.busy`, `.diskFull`, `.file`.
     public func add(
         _ secret: UnlockingSecret, for dataKey: SecretBytes, replacing kinds: Set<KeySlot.Kind> = []
     ) throws(UnlockingError) {
@@ -22,11 +22,11 @@ extension KeyedFolder {
         }
     }
 
-    /// A fresh code in place of earlier ones. Those open until somebody surely has it: whoever is killed here at
-    /// whatever moment leaves a way that is known, and no other but where it may just have been handed over.
+    /// Replaces recovery codes by a new one. Earlier codes work until the user certainly has the new one. After a kill
+    /// at any moment, every remaining way is known, except for a code that was just being handed over.
     ///
-    /// - Parameter handingOver: gives it to its user. When it throws, the earlier ones stay and this one opens nothing.
-    /// - Throws: as `add`, and what `handingOver` throws.
+    /// - Parameter handingOver: Hands the code over. If it throws, earlier codes stay and the new one opens nothing.
+    /// - Throws: As `add`, and the error of `handingOver`.
     public func newRecoveryCode(
         for dataKey: SecretBytes, handingOver: (RecoveryCode) throws -> Void
     ) throws {
@@ -47,33 +47,33 @@ extension KeyedFolder {
             try made?.noteShown()
             try handingOver(code)
         } catch {
-            // Whatever fails here, what is told is why nobody has the code.
+            // A failure here must not hide the reason for which the code was not handed over.
             try? made?.noteUnseen()
             do throws(UnlockingError) {
                 try change { slots throws(KeySlotsError) in try slots.remove(new.number) }
             } catch {
-                // Its note stays, by which the next one that opens the folder removes it.
+                // The note remains, so the next process that opens the folder removes the slot.
                 made = nil
             }
             throw error
         }
         try change { slots throws(KeySlotsError) in
-            // A later one was handed over by another process meanwhile.
+            // Another process handed a later code over meanwhile.
             for old in slots.slots where old.kind == .recoveryCode && old.number < new.number {
                 try slots.remove(old.number)
             }
         }
     }
 
-    /// Has the keyring unlock it from now on, with a key of its own. Nothing changes where it does already. So what the
-    /// keyring loses opened nothing, and until the new key's slot is written, after a kill too, all ways are as they
-    /// were. Other changes wait, or are told so, while the keyring asks its user.
+    /// Adds a new key in the keyring as a way. Does nothing if the keyring already unlocks the folder. A lost key of
+    /// the keyring therefore opened nothing, and until the slot is written, also after a kill, all ways are unchanged.
+    /// Other changes wait or fail while the keyring prompts its user.
     ///
-    /// - Throws: as `add`, and `.keyring`.
+    /// - Throws: As `add`, and `.keyring`.
     public func remember(_ dataKey: SecretBytes, in keyring: Keyring) throws(UnlockingError) {
         let wrapping: (KeySlotsError) -> UnlockingError = { UnlockingError($0) }
         try file.change(wrapping: wrapping) { slots throws(UnlockingError) in
-            // One that does not open it counts as none, for whatever reason.
+            // A key that does not open it counts as missing, for any reason.
             if let kept = try kept(slots.name, in: keyring),
                 (try? slots.unlock(with: .keyringKey(kept))) != nil
             {
@@ -92,7 +92,7 @@ extension KeyedFolder {
         }
     }
 
-    /// nil: nothing of this name, or something that is no key.
+    /// Returns nil for a missing or malformed key.
     private func kept(_ name: String, in keyring: Keyring) throws(UnlockingError) -> SecretBytes? {
         do throws(KeyringError) {
             return try keyring.key(named: name)
@@ -102,10 +102,10 @@ extension KeyedFolder {
         }
     }
 
-    /// What the keyring keeps opens nothing any more, also where it cannot be asked.
+    /// Removes the keyring's way, even if the keyring is unavailable.
     ///
-    /// - Returns: what the keyring said when its own copy was to go.
-    /// - Throws: `.keys` where it is the last way, or none; `.busy`, `.diskFull`, `.file`.
+    /// - Returns: The keyring's error when its copy was to be deleted.
+    /// - Throws: `.keys` if it is the last way, or missing; `.busy`, `.diskFull`, `.file`.
     @discardableResult
     public func forget(in keyring: Keyring?) throws(UnlockingError) -> KeyringError? {
         let name = try slots().name
@@ -125,7 +125,7 @@ extension KeyedFolder {
         }
     }
 
-    /// What a process that was killed left of a way that nobody has the secret of.
+    /// Removes the remains of a killed process: slots whose secret no user has.
     func removeUnconfirmed() {
         UnconfirmedSlot.sweep(in: path) { isLeft in
             do throws(UnlockingError) {
@@ -134,7 +134,7 @@ extension KeyedFolder {
                 }
                 return true
             } catch {
-                // Of damaged ones whoever unlocks with them is told; the rest is tried again by the next one.
+                // A later unlock reports damaged keys; the next process retries the rest.
                 return error.code == .keys
             }
         }

@@ -6,11 +6,11 @@ import Keyring
 import Posix
 
 extension KeyedFolder {
-    /// Gives a new folder a data key, wrapped for the first way that there is: what was named, a credential, the
-    /// keyring, a passphrase that is asked for twice. Of two processes that do so at once one makes it.
+    /// Gives a new folder a data key, wrapped for the first available way: the named one, a credential, the keyring, or
+    /// a passphrase that is typed twice. Of concurrent processes one creates it.
     ///
-    /// - Parameter prepare: makes the folder itself, once it is clear that there is a way.
-    /// - Returns: nil: the folder is not to be encrypted.
+    /// - Parameter prepare: Creates the folder, once there is a way.
+    /// - Returns: Nil if the folder is to stay unencrypted.
     /// - Throws: `.noWay`, `.unconfirmed`, `.wrongSecret`, `.keyring`, `.keys`, `.busy`, `.diskFull`, `.file`.
     public func make(
         with ways: Ways, prepare: () throws -> Void
@@ -31,7 +31,7 @@ extension KeyedFolder {
         } catch {
             throw UnlockingError(error)
         }
-        // In the keyring first: keys that nobody can unlock would be the end of the folder.
+        // The keyring first: a key file without a way to unlock would lose the data.
         if let kept { try keep(kept.key, made.name, in: kept.keyring) }
         let end = ContinuousClock.now + .seconds(10)
         while true {
@@ -51,7 +51,7 @@ extension KeyedFolder {
         }
     }
 
-    /// For a folder, or one more way: what was named, a credential, a fresh key for the keyring, a new passphrase.
+    /// The secret for a new folder or way: the named one, a credential, a new key for the keyring, or a new passphrase.
     private func firstSecret(
         _ ways: Ways
     ) throws(UnlockingError) -> (UnlockingSecret, (key: SecretBytes, keyring: Keyring)?) {
@@ -70,7 +70,7 @@ extension KeyedFolder {
         return (.passphrase(try Self.newPassphrase(ask)), nil)
     }
 
-    /// Whether it answers at all: looks for what is not there.
+    /// Checks that the keyring answers, by reading a missing key.
     private func isUsable(_ keyring: Keyring) -> Bool {
         do throws(KeyringError) {
             _ = try keyring.key(named: "nothing")
@@ -80,7 +80,7 @@ extension KeyedFolder {
         }
     }
 
-    /// Has the keyring keep a key, and reads it back: one that accepts it and loses it would be the end of the folder.
+    /// Stores a key in the keyring and reads it back: a lost key would mean lost data.
     func keep(_ key: SecretBytes, _ name: String, in keyring: Keyring) throws(UnlockingError) {
         do throws(KeyringError) {
             try keyring.keep(key, named: name)

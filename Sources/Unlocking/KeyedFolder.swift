@@ -6,11 +6,11 @@ import Keyring
 import Posix
 import Store
 
-/// A folder whose databases are encrypted with one data key, which lies in its file `keys`, sealed for each way to
-/// unlock. A data directory is one, and so is the folder of a relay. Blocks, a passphrase for half a second.
+/// A folder whose databases are encrypted with one data key. Its file `keys` holds that key, wrapped for each way to
+/// unlock. Data directories and folders of relays are such folders. Blocks; a passphrase takes half a second.
 public struct KeyedFolder: Sendable {
     public enum Condition: Hashable, Sendable {
-        /// Nothing was kept in it yet.
+        /// The folder has no data yet.
         case new
         case plain
         case encrypted
@@ -19,20 +19,20 @@ public struct KeyedFolder: Sendable {
     public static let keysFile = "keys"
 
     public let path: String
-    /// The one that is there wherever something is kept.
+    /// The database that exists in every used folder.
     private let database: String
     var file: KeySlotsFile { KeySlotsFile(path: path + "/" + Self.keysFile) }
 
     /// - Parameters:
-    ///   - path: of the folder. Absolute.
-    ///   - database: the name of the database that is made first.
+    ///   - path: The path of the folder. Absolute.
+    ///   - database: The name of the database that is created first.
     public init(path: String, database: String) {
         self.path = path
         self.database = database
     }
 
-    /// - Throws: `.file` where that cannot be found out: it must not be taken for a new one; `.keys` where its first
-    ///   database is encrypted and the file of keys is missing.
+    /// - Throws: `.file` if the condition is unknown, because the folder must not be taken for a new one; `.keys` if
+    ///   the first database is encrypted and the file of keys is missing.
     public var condition: Condition {
         get throws(UnlockingError) {
             if try isThere(file.path) { return .encrypted }
@@ -55,7 +55,7 @@ public struct KeyedFolder: Sendable {
         }
     }
 
-    /// The ways to unlock that there are.
+    /// The existing ways to unlock.
     /// - Throws: `.keys`, `.file`.
     public func slots() throws(UnlockingError) -> KeySlots {
         do throws(KeySlotsError) {
@@ -65,7 +65,7 @@ public struct KeyedFolder: Sendable {
         }
     }
 
-    /// What is so where there is no file of keys because there never was one; nil: it is another error.
+    /// Returns the error for a folder that never had a file of keys, or nil for other causes.
     private func missing(_ error: KeySlotsError) throws(UnlockingError) -> UnlockingError? {
         guard error.code == .missing else { return nil }
         return switch try condition {
@@ -83,8 +83,8 @@ public struct KeyedFolder: Sendable {
         try unlocking(with: ways).dataKey
     }
 
-    /// The same, and which kind of way it was.
-    /// - Throws: as `unlock`.
+    /// The same with the kind of the way.
+    /// - Throws: As `unlock`.
     public func unlockedWay(
         with ways: Ways
     ) throws(UnlockingError) -> (dataKey: SecretBytes, kind: KeySlot.Kind) {
@@ -92,7 +92,7 @@ public struct KeyedFolder: Sendable {
         return (opened.dataKey, opened.slot.kind)
     }
 
-    /// Whether the first database opens with a key.
+    /// Returns whether a key opens the first database.
     /// - Throws: `.database`.
     public func probe(with key: SecretBytes) throws(UnlockingError) {
         do throws(StoreError) {
@@ -129,7 +129,7 @@ public struct KeyedFolder: Sendable {
         throw Self.noWay(slots, obstacles)
     }
 
-    /// - Parameter keyring: nil: there is none, but one may come, as at a login.
+    /// - Parameter keyring: Nil if there is none yet, as before a login.
     private func opening(
         _ slots: KeySlots, _ keyring: Keyring?
     ) throws(UnlockingError) -> Result<(dataKey: SecretBytes, slot: KeySlot), UnlockingError> {
@@ -144,7 +144,7 @@ public struct KeyedFolder: Sendable {
         return .failure(UnlockingError(.wrongSecret, "The keyring has no key of it."))
     }
 
-    /// nil: it does not open it.
+    /// Returns nil if it does not open the folder.
     private func open(
         _ slots: KeySlots, _ secret: UnlockingSecret
     ) throws(UnlockingError) -> (dataKey: SecretBytes, slot: KeySlot)? {
@@ -163,16 +163,16 @@ public struct KeyedFolder: Sendable {
         return (answer.dataKey, answer.slot)
     }
 
-    /// Asks for the passphrase, or the recovery code, and returns the right one for a later unlocking.
-    /// - Returns: nil without an answer.
-    /// - Throws: as `unlock`.
+    /// Asks for the passphrase or recovery code, and returns the right one for later use.
+    /// - Returns: Nil without an answer.
+    /// - Throws: As `unlock`.
     public func askedSecret(
         _ ask: (Ways.Passphrase) -> SecretBytes?
     ) throws(UnlockingError) -> UnlockingSecret? {
         try Self.answer(slots(), ask)?.secret
     }
 
-    /// Three times, as at a login. A recovery code is taken in place of the passphrase.
+    /// Three attempts, as at a login. A recovery code may replace the passphrase.
     private static func answer(
         _ slots: KeySlots, _ ask: (Ways.Passphrase) -> SecretBytes?
     ) throws(UnlockingError) -> (secret: UnlockingSecret, dataKey: SecretBytes, slot: KeySlot)? {
@@ -203,7 +203,7 @@ public struct KeyedFolder: Sendable {
         let hint =
             hints.isEmpty
             ? "Unlock the keyring." : "Unlock it with \(hints.joined(separator: " or "))."
-        // A keyring that fails says more than that no way is left.
+        // A keyring's error is more useful than the lack of ways.
         let keyring = obstacles.first { $0.code == .keyring }
         return UnlockingError(
             keyring == nil ? .noWay : .keyring,

@@ -3,17 +3,17 @@ import KeySlots
 import Keyring
 import Store
 
-/// What came of opening encrypted data, in words for its user.
+/// The result of opening encrypted data, in words for the user.
 public struct OpeningResult: Sendable {
     public enum Kind: Hashable, Sendable {
         case ok
-        /// Two passphrases that should be the same, or a question without an answer.
+        /// Two passphrases differ, or a question has no answer.
         case invalidConfirmation
         case errorNotADatabase(NotADatabase)
-        /// The data was written by another version.
+        /// Another version wrote the data.
         case errorMigration
         case errorSQL
-        /// Nothing that could unlock it was to be had.
+        /// No way to unlock was available.
         case errorKeychain
         case unknown
     }
@@ -21,16 +21,16 @@ public struct OpeningResult: Sendable {
     public enum NotADatabase: Hashable, Sendable {
         /// Encrypted with another key.
         case wrongKey
-        /// Nothing, or something else.
+        /// Missing or not a database.
         case noDatabase
         case damaged
     }
 
     public let kind: Kind
-    /// What is so, and what to do.
+    /// The state and the remedy.
     public let sentence: String
 
-    /// - Parameter kind: of the way that unlocked it; nil: it is not encrypted.
+    /// - Parameter kind: The kind of the way that unlocked it, or nil if it is not encrypted.
     public static func ok(unlockedBy kind: KeySlot.Kind?) -> OpeningResult {
         let sentence =
             switch kind {
@@ -52,7 +52,7 @@ public struct OpeningResult: Sendable {
         self.init(kind: Self.kind(of: error), sentence: Base.sentence(of: error))
     }
 
-    /// By the error that is known, or by the one behind it.
+    /// By the error itself or its cause.
     private static func kind(of error: any Error) -> Kind {
         switch error {
         case let error as UnlockingError: kind(of: error)

@@ -1,11 +1,11 @@
 import Cryptography
 
-/// Estimates how many guesses a new passphrase withstands. Each guess costs a thief Argon2id with 128 MiB.
+/// Estimates the number of guesses that a new passphrase withstands. Each guess costs Argon2id with 128 MiB.
 public enum PassphraseStrength {
-    /// Bits below which a passphrase is weak: a thief with a thousand processors tries that many in some years.
+    /// The bits below which a passphrase is weak: a thousand processors try that many in some years.
     private static let enough = 45.0
 
-    /// Why it is weak, with the remedy; nil: it is not. Copies nothing out of locked memory.
+    /// Returns the reason for weakness with the remedy, or nil. Copies nothing out of locked memory.
     public static func weakness(of passphrase: SecretBytes) -> String? {
         let bits = passphrase.withUnsafeBytes { (bytes: UnsafeRawBufferPointer) -> Double in
             Self.bits(of: bytes)
@@ -20,7 +20,7 @@ public enum PassphraseStrength {
         return reason + "; four words that do not belong together are better"
     }
 
-    /// By its length and the kinds of its characters; those that follow from the one before count little.
+    /// By length and kinds of characters. Characters that follow from the previous one count little.
     static func bits(of bytes: UnsafeRawBufferPointer) -> Double {
         var kinds: (lower: Bool, upper: Bool, digit: Bool, other: Bool) = (false, false, false, false)
         var places = 0.0
@@ -43,13 +43,13 @@ public enum PassphraseStrength {
         return places * perPlace
     }
 
-    /// Whether a place is easily guessed from those before: the same again, the next one (`abc`, `321`, a row of keys), or
-    /// a repetition of the beginning.
+    /// Returns whether a character is easily guessed from the previous ones: a repetition, a successor (`abc`, `321`, a
+    /// keyboard row), or a repeated beginning.
     private static func follows(_ bytes: UnsafeRawBufferPointer, _ index: Int) -> Bool {
         guard index > 0 else { return false }
         let step = Int(bytes[index]) - Int(bytes[index - 1])
         if (-1...1).contains(step) || isNeighbour(bytes[index - 1], bytes[index]) { return true }
-        // The beginning once more, of three places at least.
+        // A repeated beginning of at least three characters.
         return (3...max(3, index)).contains { period in
             index >= period && (period...index).allSatisfy { bytes[$0] == bytes[$0 - period] }
         }

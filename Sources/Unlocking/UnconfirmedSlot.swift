@@ -3,15 +3,16 @@ import Glibc
 import KeySlots
 import Posix
 
-/// Says beside the keys (`keys.unconfirmed-NUMBER`) that nobody can have the secret of a new slot yet. Who makes the slot
-/// has it locked; where a process was killed with it, the next one that opens the folder removes the slot. All calls
+/// A note next to the keys (`keys.unconfirmed-NUMBER`) that no user can have the secret of a new slot yet. The process
+/// that creates the slot locks it. If it was killed, the next process that opens the folder removes the slot. All calls
 /// block.
 ///
-///     0   "u"; "s", of an earlier version: somebody may have the secret
-///     1   what tells the slot from others (`KeySlot.identity`): whoever is killed before the slot is in the file leaves
-///         a number that another process gives to a slot of its own
+///     0   "u"; "s" of an earlier version: a user may have the secret
+///     1   the identity of the slot (`KeySlot.identity`): after a kill before the slot is written, another process may
+///         use its number
 ///
-/// Executable: somebody may have the secret. A mode is changed on a full disk too, also where what a file holds is never
+/// An executable note means that a user may have the secret. Its mode can be changed on a full disk, even on
+/// filesystems that never write in place.
 /// written in place.
 struct UnconfirmedSlot {
     private static let prefix = KeyedFolder.keysFile + ".unconfirmed-"
@@ -22,7 +23,7 @@ struct UnconfirmedSlot {
     private let file: OpenFile
     private let name: String
 
-    /// Before the slot is in the file of keys.
+    /// Creates the note before the slot is in the file of keys.
     init(of slot: KeySlot, in path: String) throws(SystemError) {
         folder = try OpenFile(path, flags: O_RDONLY | chatfs_o_directory)
         name = Self.prefix + "\(slot.number)"
@@ -34,10 +35,10 @@ struct UnconfirmedSlot {
         try folder.synchronise()
     }
 
-    /// From then on the slot stays, whoever is killed.
+    /// Keeps the slot from now on, also after a kill.
     func noteShown() throws(SystemError) { try note(isShown: true) }
 
-    /// It was refused.
+    /// Notes that the code was not handed over.
     func noteUnseen() throws(SystemError) { try note(isShown: false) }
 
     private func note(isShown: Bool) throws(SystemError) {
@@ -51,10 +52,10 @@ struct UnconfirmedSlot {
         withExtendedLifetime(file) {}
     }
 
-    /// What cannot be read now stays for the next one: unlocking does not fail for it.
+    /// Leaves unreadable notes for the next process, so that unlocking does not fail.
     ///
-    /// - Parameter removeSlots: removes those of which nobody has the secret; there may be none. False: it is to be
-    ///   tried again.
+    /// - Parameter removeSlots: Removes the slots whose secret no user has; they may be missing. Returns false to
+    ///   retry.
     static func sweep(in path: String, removeSlots: (@escaping (KeySlot) -> Bool) -> Bool) {
         guard let folder = try? OpenFile(path, flags: O_RDONLY | chatfs_o_directory),
             let names = try? PrivateFolder.names(in: folder)

@@ -5,21 +5,21 @@ import Keyring
 import Posix
 import Store
 
-/// A folder of encrypted databases that could not be unlocked, made or encrypted.
+/// An encrypted folder could not be unlocked, created or encrypted.
 public typealias UnlockingError = CodedError<UnlockingErrorCode>
 
 public enum UnlockingErrorCode: Hashable, Sendable {
-    /// No way to unlock can be gone here: nobody can be asked, nothing was handed over.
+    /// No way is available: no prompt is possible, and no secret was given.
     case noWay
-    /// What was handed over or typed does not open it.
+    /// The given secret is wrong.
     case wrongSecret
-    /// Two passphrases that should be the same, or no answer.
+    /// Two passphrases differ, or there was no answer.
     case unconfirmed
     /// `cause` is a `KeyringError`.
     case keyring
-    /// The file of wrapped keys: missing, damaged, of a newer version; `cause` is a `KeySlotsError`.
+    /// The file of wrapped keys is missing, damaged or newer; `cause` is a `KeySlotsError`.
     case keys
-    /// Some process uses the folder, or changes its keys.
+    /// A process uses the folder or changes its keys.
     case busy
     case diskFull
     /// A database; `cause` is a `StoreError`.
@@ -41,8 +41,8 @@ extension UnlockingError {
         self.init(code, error.sentence, cause: error)
     }
 
-    /// Whether the next attempt needs somebody: the user left the keyring locked, or no way that there is opens it. Who
-    /// starts by itself would ask the same question again. A keyring that is not there may come.
+    /// Whether a retry needs the user: the keyring stayed locked, or every way failed. An automatic restart would only
+    /// repeat the question. A missing keyring may appear later.
     public var needsSomebody: Bool {
         switch code {
         case .noWay, .wrongSecret, .unconfirmed: true

@@ -4,35 +4,35 @@ import KeySlots
 import Keyring
 import Posix
 
-/// What a process may use to unlock, in the order in which it is tried. Of what was named nothing else is tried.
+/// The ways in which a process may unlock, in the order of use. A named one is the only one tried.
 public struct Ways: Sendable {
     public enum Passphrase: Sendable {
-        /// The passphrase that there is.
+        /// The existing passphrase.
         case present
-        /// The same after one that was not the right one.
+        /// The same after a wrong one.
         case presentOnceMore
-        /// A new one, and the same once more.
+        /// A new passphrase, and its repetition.
         case new, again
     }
 
-    /// Handed over for this call.
+    /// Given for this call.
     public var named: UnlockingSecret?
     public var credentials: Credentials?
     public var keyring: Keyring?
-    /// Asks on the terminal; without an answer nil. Nil itself where nobody can be asked.
+    /// Asks on the terminal and returns nil without an answer. Nil itself if no prompt is possible.
     public var ask: (@Sendable (Passphrase) -> SecretBytes?)?
-    /// A new folder is not encrypted.
+    /// A new folder stays unencrypted.
     public var makesPlain = false
 
     public init(named: UnlockingSecret? = nil) { self.named = named }
 }
 
-/// The credentials that systemd gives a service (systemd.exec(5), "LoadCredentialEncrypted="): `chatfs.key`, 32 bytes,
-/// and `chatfs.passphrase`.
+/// The credentials of a systemd service (systemd.exec(5), "LoadCredentialEncrypted="): `chatfs.key`, 32 bytes, and
+/// `chatfs.passphrase`.
 public struct Credentials: Sendable {
     private let folder: String
 
-    /// nil: none are there, of ours.
+    /// Returns nil if none of ours exists.
     public init?(folder: String) {
         self.folder = folder
         guard access(folder + "/chatfs.key", F_OK) == 0 || access(folder + "/chatfs.passphrase", F_OK) == 0
@@ -45,8 +45,8 @@ public struct Credentials: Sendable {
         self.init(folder: String(cString: folder))
     }
 
-    /// What can be read, the key first. Blocks.
-    /// - Throws: `.wrongSecret` for a key that is not one, `.file`.
+    /// Reads the available credentials, the key first. Blocks.
+    /// - Throws: `.wrongSecret` for an invalid key, `.file`.
     func secrets() throws(UnlockingError) -> [UnlockingSecret] {
         var secrets: [UnlockingSecret] = []
         for name in ["chatfs.key", "chatfs.passphrase"] where access("\(folder)/\(name)", F_OK) == 0 {

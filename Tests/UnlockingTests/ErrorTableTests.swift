@@ -10,8 +10,8 @@ import Testing
 
 @testable import Unlocking
 
-/// What lies beneath an error decides what is told and whether it is worth trying again.
-@Suite("Errors of what unlocking needs")
+/// The cause of an error decides the message and whether to retry.
+@Suite("Errors of unlocking")
 struct ErrorTableTests {
     @Test(
         "of a file of keys",
@@ -54,7 +54,7 @@ struct ErrorTableTests {
         #expect(!error.needsSomebody)
     }
 
-    @Test("of the system: a full disk is told as that, however deep it lies")
+    @Test("a full disk is found in every cause")
     func system() {
         for code in [ENOSPC, EDQUOT, EFBIG] {
             let cause = SystemError(code: code, operation: "write the keys")
@@ -68,7 +68,7 @@ struct ErrorTableTests {
         }
     }
 
-    @Test("an error of others is known by what lies beneath it, and by nothing else")
+    @Test("foreign errors are mapped by their causes")
     func beneath() {
         enum Code: Hashable { case outer }
         let damaged = StoreError(.damaged, "Damaged.")
@@ -88,7 +88,7 @@ struct ErrorTableTests {
     }
 }
 
-@Suite("Credentials that were handed over")
+@Suite("Credentials")
 struct CredentialsTests {
     private let folder: TemporaryFolder
 
@@ -115,7 +115,7 @@ struct CredentialsTests {
     }
 
     @Test(
-        "a key of another length, an empty passphrase and an endless one are told",
+        "invalid credentials have errors",
         arguments: [
             ("chatfs.key", 0), ("chatfs.key", 31), ("chatfs.key", 33), ("chatfs.passphrase", 0),
             ("chatfs.passphrase", 1026),
@@ -130,7 +130,7 @@ struct CredentialsTests {
         #expect((error.cause as? KeySlotsError)?.code == .unsuitableSecret)
     }
 
-    @Test("a folder in the place of a credential is an error of the system")
+    @Test("a folder in place of a credential is a system error")
     func folders() throws {
         _ = try folder.makeFolder("chatfs.key")
         guard case .failure(let error) = secrets() else {

@@ -9,13 +9,13 @@ import Testing
 
 @testable import Unlocking
 
-/// A data directory in clear is encrypted on request, and nothing is lost whatever happens meanwhile.
+/// Encrypts a plain data directory without loss at any interruption.
 @Suite struct FolderEncryptionTests {
     private func encryption(_ fixture: KeyedFixture) -> FolderEncryption {
         FolderEncryption(fixture.keyed, lockFile: KeyedFixture.lockFile)
     }
 
-    @Test func whatCannotBeWipedIsNotTakenForMissing() throws {
+    @Test func aFailedWipeIsAnError() throws {
         let folder = try TemporaryFolder()
         try FolderEncryption.wipe(folder.path("none"))
         try #require(symlink("loop", folder.path("loop")) == 0)
@@ -27,7 +27,7 @@ import Testing
         #expect(try folder.names() == ["loop"])
     }
 
-    @Test func everythingIsThereAfterwardsAndNothingCanBeReadWithoutTheKey() throws {
+    @Test func encryptionKeepsDataAndLeavesNothingReadable() throws {
         let fixture = try KeyedFixture(rows: 300)
         let before = try fixture.contents(key: nil)
         #expect(try fixture.keyed.condition == .plain)
@@ -39,7 +39,7 @@ import Testing
         #expect(try fixture.folder.read("profiles/1/other.sqlite") == Array("nothing".utf8))
         let expected = KeyedFixture.databases + ["in-use", "keys", "profiles/1/other.sqlite"]
         #expect(try fixture.files().sorted() == expected.sorted())
-        // Once more changes nothing.
+        // A second run changes nothing.
         try encryption(fixture).encrypt(for: .passphrase("another"))
         #expect(try fixture.keyed.slots().slots.count == 1)
     }
@@ -61,7 +61,7 @@ import Testing
 
     /// The list, a copy of each database, the keys, their name, three steps for each database, the end.
     @Test(arguments: 1...(1 + 3 + 2 + 9 + 1))
-    func whoeverIsKilledLeavesWhatOpens(_ last: Int) async throws {
+    func aKillLeavesAFolderThatOpens(_ last: Int) async throws {
         let fixture = try KeyedFixture()
         let before = try fixture.contents(key: nil)
         let path = fixture.folder.path
@@ -82,7 +82,7 @@ import Testing
         #expect(try fixture.filesWithMarks().isEmpty)
     }
 
-    @Test func whoUsesItIsNotDisturbed() throws {
+    @Test func aFolderInUseIsNotEncrypted() throws {
         let fixture = try KeyedFixture()
         let before = try fixture.contents(key: nil)
         let use = try OpenFile(
@@ -95,11 +95,11 @@ import Testing
         withExtendedLifetime(use) {}
     }
 
-    @Test func aFullDiskIsToldAndTheNextAttemptWorks() async throws {
+    @Test func aFullDiskIsReportedAndTheNextAttemptWorks() async throws {
         let fixture = try KeyedFixture(rows: 400)
         let before = try fixture.contents(key: nil)
         let path = fixture.folder.path
-        // No file may grow beyond 64 KiB.
+        // No file may exceed 64 KiB.
         await #expect(processExitsWith: .exitCode(28)) { [path = path as String] in
             signal(SIGXFSZ, SIG_IGN)
             var limit = rlimit(rlim_cur: 64 << 10, rlim_max: 64 << 10)
@@ -120,7 +120,7 @@ import Testing
             try fixture.contents(key: fixture.keyed.unlock(with: Ways(named: .someKey))) == before)
     }
 
-    /// In a list that somebody changed, an accent or a sign of a number hides no slash: what lies beyond the folder stays.
+    /// In a changed list, characters that merge with a slash do not lead outside the folder.
     @Test(arguments: [
         "a\u{600}/../../outside", "../outside", "profiles/../../outside", "/outside", "x\n../outside",
     ])
@@ -141,7 +141,7 @@ import Testing
             ])
     }
 
-    @Test func databasesAreFoundWhateverTheirFoldersAreCalled() throws {
+    @Test func databasesAreFoundInFoldersOfAnyName() throws {
         let fixture = try KeyedFixture(rows: 3)
         let names = ["\u{301}a", "a\u{600}"]
         for name in names {
@@ -157,7 +157,7 @@ import Testing
         #expect(try fixture.filesWithMarks().isEmpty)
     }
 
-    @Test func aDatabaseThatIsDamagedStopsItAndStaysAsItIs() throws {
+    @Test func aDamagedDatabaseStopsTheEncryption() throws {
         let fixture = try KeyedFixture(rows: 300)
         let path = fixture.folder.path(KeyedFixture.databases[1])
         let file = try OpenFile(path, flags: O_RDWR)

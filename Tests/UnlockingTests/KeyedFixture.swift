@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import Unlocking
 
-/// A folder as a data directory is one: databases in it and in folders below.
+/// A folder like a data directory, with databases in it and in subfolders.
 struct KeyedFixture {
     static let databases = ["chatfs.db", "profiles/1/names.sqlite", "profiles/1/outbox/journal.sqlite"]
     static let mark = "mark-of-a-secret-name"
@@ -17,12 +17,12 @@ struct KeyedFixture {
     let folder: TemporaryFolder
     var keyed: KeyedFolder { KeyedFolder(path: folder.path, database: "chatfs.db") }
 
-    /// - Parameter rows: in each database.
+    /// - Parameter rows: The rows of each database.
     init(rows: Int = 40) throws {
         folder = try TemporaryFolder()
         for name in ["profiles", "profiles/1", "profiles/1/outbox"] { _ = try folder.makeFolder(name) }
         for name in Self.databases { try Self.fill(folder.path(name), rows: rows) }
-        // No database, whatever it is called.
+        // Not a database despite its name.
         try folder.write(Array("nothing".utf8), to: "profiles/1/other.sqlite")
     }
 
@@ -52,12 +52,12 @@ struct KeyedFixture {
                 try connection.execute(
                     "INSERT INTO loose (rowid, text) VALUES (?, ?)", number * 3 + 7, mark)
             }
-            // What was given once is not given again.
+            // Numbers are never reused.
             try connection.execute("DELETE FROM note WHERE id = ?", rows)
         }
     }
 
-    /// All that a user would miss.
+    /// All contents that a user would miss.
     static func content(of path: String, key: SecretBytes?) throws -> [String] {
         let database = try Database(path: path, migrations: migrations, key: key)
         defer { database.close() }
@@ -80,7 +80,7 @@ struct KeyedFixture {
         try Self.databases.map { try Self.content(of: folder.path($0), key: key) }
     }
 
-    /// Paths of all files, relative.
+    /// The relative paths of all files.
     func files() throws -> [String] {
         func list(_ name: String) throws -> [String] {
             try folder.names(in: name).flatMap { inner -> [String] in
@@ -93,7 +93,7 @@ struct KeyedFixture {
         return try list(".")
     }
 
-    /// The files in which something of what was in clear can be read.
+    /// The files that contain plain text.
     func filesWithMarks() throws -> [String] {
         try files().filter { name in
             let bytes = try folder.read(name)

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Unlocking
 
-/// How a data directory is made and unlocked.
+/// Creating and unlocking a data directory.
 @Suite struct KeyedFolderTests {
     private let folder: TemporaryFolder
     private var keyed: KeyedFolder { KeyedFolder(path: folder.path, database: "chatfs.db") }
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func whatCannotBeLookedIntoIsNotNew() throws {
+    @Test func anUnreadableFolderIsNotNew() throws {
         try #require(symlink("loop", keyed.path + "/loop") == 0)
         let unreachable = KeyedFolder(path: keyed.path + "/loop", database: "chatfs.db")
         #expect(code { _ = try unreachable.condition } == .file)
@@ -38,7 +38,7 @@ import Testing
         #expect(try missing.condition == .new)
     }
 
-    @Test func encryptedDataWithoutItsKeysIsNeitherNewNorInClear() throws {
+    @Test func encryptedDataWithoutKeysIsAnError() throws {
         let key = try made(Ways(named: .passphrase("correct horse")))
         let path = folder.path("chatfs.db")
         try Database(path: path, migrations: [], key: key).close()
@@ -51,7 +51,7 @@ import Testing
         #expect(try keyed.condition == .plain)
     }
 
-    @Test func aPassphraseThatWasHandedOverOpensItAgainAndNoOtherDoes() throws {
+    @Test func onlyTheGivenPassphraseOpensIt() throws {
         #expect(try keyed.condition == .new)
         let key = try made(Ways(named: .passphrase("correct horse")))
         #expect(try keyed.condition == .encrypted)
@@ -61,7 +61,7 @@ import Testing
         #expect(code { _ = try keyed.unlock(with: Ways()) } == .noWay)
     }
 
-    @Test func withoutAnyWayNothingIsMade() throws {
+    @Test func withoutAWayNothingIsCreated() throws {
         var isPrepared = false
         let error = #expect(throws: UnlockingError.self) {
             try keyed.make(with: Ways()) { isPrepared = true }
@@ -74,7 +74,7 @@ import Testing
         #expect(try keyed.make(with: plain) {} == nil)
     }
 
-    @Test func aCredentialOpensItWithoutAnybody() throws {
+    @Test func credentialUnlocksWithoutPrompt() throws {
         let credentials = try TemporaryFolder()
         #expect(Credentials(folder: credentials.path) == nil)
         try credentials.write([UInt8](repeating: 9, count: 32), to: "chatfs.key")
@@ -83,7 +83,7 @@ import Testing
         let key = try made(ways)
         #expect(try keyed.slots().slots.map(\.kind) == [.key])
         #expect(try keyed.unlock(with: ways).isEqual(to: key))
-        // A wrong one leads to the next way, and is told where there is none.
+        // A wrong one leads to the next way, and is reported without one.
         try credentials.write([UInt8](repeating: 8, count: 32), to: "chatfs.key")
         #expect(code { _ = try keyed.unlock(with: ways) } == .noWay)
         try keyed.add(.passphrase("a"), for: key)
@@ -93,14 +93,14 @@ import Testing
         #expect(code { _ = try keyed.unlock(with: ways) } == .wrongSecret)
     }
 
-    @Test func whoStartsAgainByItselfMayHopeForAKeyringThatIsAwayAndNotForOneThatWasLeftLocked() {
+    @Test func unlockErrorsNeedUserWhenRetryingCannotHelp() {
         let ofKeyrings: [(KeyringErrorCode, Bool)] = [
             (.locked, true), (.absent, false), (.silent, false), (.refused, false), (.process, false),
         ]
         for (code, needsSomebody) in ofKeyrings {
             let error = UnlockingError(KeyringError(code, "Because."))
             #expect(error.needsSomebody == needsSomebody, "\(code)")
-            // As it is told when no way is left.
+            // As reported when no way is left.
             let last = UnlockingError(.keyring, "It could not be unlocked.", cause: error)
             #expect(last.needsSomebody == needsSomebody, "\(code)")
         }
@@ -112,21 +112,21 @@ import Testing
         }
     }
 
-    @Test func aKeyringThatIsNotThereYetIsNotTheEndOfAllWays() throws {
+    @Test func aMissingKeyringLeavesOtherWays() throws {
         let kept = DataKey.random()
         let key = try made(Ways(named: .keyringKey(kept)))
         #expect(try keyed.slots().slots.map(\.kind) == [.keyring])
         let error = #expect(throws: UnlockingError.self) { try keyed.unlock(with: Ways()) }
         #expect(error?.code == .keyring && error?.needsSomebody == false)
         #expect(error?.sentence.contains("There is no keyring") == true, "\(error?.sentence ?? "")")
-        // Whoever can be asked is asked.
+        // A prompt is used if possible.
         try keyed.add(.passphrase("a"), for: key)
         var ways = Ways()
         ways.ask = { _ in SecretBytes(Array("a".utf8)) }
         #expect(try keyed.unlock(with: ways).isEqual(to: key))
     }
 
-    @Test func whoIsAskedMayMistypeTwice() throws {
+    @Test func thePromptPermitsTwoMistakes() throws {
         let answers = Lock(
             ["good", "good", "bad", "worse", "good", "bad", "bad", "bad"].map { Array($0.utf8) })
         let asked = Lock<[Ways.Passphrase]>([])
@@ -139,7 +139,7 @@ import Testing
         #expect(try keyed.unlock(with: ways).isEqual(to: key))
         #expect(asked.withLock { $0 } == [.new, .again, .present, .presentOnceMore, .presentOnceMore])
         #expect(code { _ = try keyed.unlock(with: ways) } == .wrongSecret)
-        // Nobody answers any more.
+        // No further answer.
         #expect(code { _ = try keyed.unlock(with: ways) } == .noWay)
     }
 
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func passphrasesThatDifferMakeNothing() throws {
+    @Test func differentPassphrasesCreateNothing() throws {
         let answers = Lock(["one", "other"].map { Array($0.utf8) })
         var ways = Ways()
         ways.ask = { _ in answers.withLock { $0.isEmpty ? nil : SecretBytes($0.removeFirst()) } }
@@ -170,7 +170,7 @@ import Testing
         #expect(try keyed.condition == .new)
     }
 
-    @Test func ofManyWhoMakeItAtOnceOneDoes() async throws {
+    @Test func oneOfManyConcurrentCreatorsSucceeds() async throws {
         let keyed = keyed
         let keys = try await withThrowingTaskGroup(of: SecretBytes.self) { group in
             for _ in 0..<4 {
@@ -185,7 +185,7 @@ import Testing
         #expect(keys.allSatisfy { $0.isEqual(to: keys[0]) })
     }
 
-    @Test func changingAPassphraseKeepsTheKeyAndTheOtherWays() throws {
+    @Test func changingAPassphraseKeepsTheDataKey() throws {
         let key = try made(Ways(named: .passphrase("old")))
         let recovery = try newCode(for: key)
         try keyed.add(.passphrase("new"), for: key, replacing: [.passphrase])
@@ -193,7 +193,7 @@ import Testing
         #expect(try keyed.unlock(with: Ways(named: .passphrase("new"))).isEqual(to: key))
         let typed = try RecoveryCode(recovery.text.lowercased())
         #expect(try keyed.unlock(with: Ways(named: .recoveryCode(typed))).isEqual(to: key))
-        // A newer code takes its place.
+        // A newer code replaces it.
         _ = try newCode(for: key)
         #expect(code { _ = try keyed.unlock(with: Ways(named: .recoveryCode(typed))) } == .wrongSecret)
         #expect(try keyed.slots().slots.map(\.kind) == [.passphrase, .recoveryCode])
@@ -210,7 +210,7 @@ import Testing
         return (try? keyed.unlock(with: Ways(named: .recoveryCode(code)))) != nil
     }
 
-    @Test func anEarlierRecoveryCodeOpensUntilSomebodyHasTheNewOne() throws {
+    @Test func anEarlierCodeOpensUntilTheNewOneIsHandedOver() throws {
         struct Full: Error {}
         let key = try made(Ways(named: .someKey))
         let first = try newCode(for: key)
@@ -223,7 +223,7 @@ import Testing
             }
         }
         #expect(try opens(first) && !opens(unseen))
-        // Of two at once the later one stays, whoever was shown theirs first.
+        // Of two concurrent codes the later one stays, in any order of display.
         var inner: RecoveryCode?
         var outer: RecoveryCode?
         try keyed.newRecoveryCode(for: key) { code in
@@ -233,7 +233,7 @@ import Testing
         #expect(try opens(inner) && !opens(outer) && !opens(first))
     }
 
-    @Test func aCodeThatNobodyHasAndThatCouldNotBeRemovedIsRemovedByTheNextWhoOpens() throws {
+    @Test func anUnclaimedCodeIsRemovedAtTheNextOpening() throws {
         struct Full: Error {}
         let key = try made(Ways(named: .someKey))
         var unseen: RecoveryCode?
@@ -255,7 +255,7 @@ import Testing
         #expect(try keyed.slots().slots.map(\.kind) == [.key])
     }
 
-    @Test func aCodeThatNobodyHasIsRemovedByTheNextWhoOpensWhereTheDiskWasFullForItsNoteToo() async throws {
+    @Test func anUnclaimedCodeIsRemovedAfterAFullDisk() async throws {
         let key = try made(Ways(named: .someKey))
         let path = keyed.path
         await #expect(processExitsWith: .success) { [path = path as String] in
@@ -265,7 +265,7 @@ import Testing
             let key = try keyed.unlock(with: Ways(named: .someKey))
             #expect(throws: Full.self) {
                 try keyed.newRecoveryCode(for: key) { _ in
-                    // No byte of any file is written from here on.
+                    // No byte of any file can be written from here on.
                     var limit = rlimit(rlim_cur: 0, rlim_max: rlim_t.max)
                     try #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
                     throw Full()
@@ -279,9 +279,9 @@ import Testing
         #expect(!left.contains { $0.hasPrefix("keys.unconfirmed") })
     }
 
-    /// A process of its own, killed as it hands the code over, in which nobody was given anything yet.
+    /// A process that is killed before the code reaches a user.
     @Test(arguments: [true, false])
-    func whatAKilledProcessLeftOfACodeIsRemovedWhereNobodyCanHaveIt(isRefused: Bool) async throws {
+    func aKilledProcessLeavesNoUnclaimedCode(isRefused: Bool) async throws {
         let key = try made(Ways(named: .someKey))
         let path = keyed.path
         await #expect(processExitsWith: .signal(SIGKILL)) {
@@ -302,17 +302,17 @@ import Testing
         }
         #expect(try keyed.slots().slots.map(\.kind) == [.key, .recoveryCode])
         #expect(try keyed.unlock(with: Ways(named: .someKey)).isEqual(to: key))
-        // Where it was just being handed over somebody may have it.
+        // Killed during the handover, when a user may have it.
         #expect(try keyed.slots().slots.map(\.kind) == (isRefused ? [.key] : [.key, .recoveryCode]))
         let left = try PrivateFolder.names(in: OpenFile(path, flags: O_RDONLY))
         #expect(!left.contains { $0.hasPrefix("keys.unconfirmed") })
-        // The next code takes its place.
+        // The next code replaces it.
         let code = try newCode(for: key)
         #expect(try opens(code) && keyed.slots().slots.count == 2)
     }
 
-    /// Of a process that was killed before its slot was in the file the number is left, which the next slot gets.
-    @Test func aPassphraseThatGotTheNumberOfACodeThatNeverWasStays() throws {
+    /// A process killed before its slot was written leaves a note with a number, which the next slot gets.
+    @Test func aPassphraseWithTheNumberOfALostCodeStays() throws {
         let key = try made(Ways(named: .someKey))
         var slots = try keyed.slots()
         let never = try slots.add(.recoveryCode(.random()), for: key, at: Timestamp(seconds: 1))

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Unlocking
 
-/// What users are told when their data does not open.
+/// The messages for data that does not open.
 @Suite struct OpeningResultTests {
     private func result(_ body: () throws -> Void) -> OpeningResult? {
         do {
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func aWrongKeyIsToldFromNoDatabaseAndFromADamagedOne() throws {
+    @Test func aWrongKeyIsNotCalledDamage() throws {
         let folder = try TemporaryFolder()
         let (path, key) = (folder.path("chatfs.db"), SecretBytes(randomCount: 32))
         func kind(_ key: SecretBytes) -> OpeningResult.Kind? {
@@ -57,7 +57,7 @@ import Testing
         #expect(try folder.read("chatfs.db") == before)
     }
 
-    @Test func theOthersByTheirErrors() {
+    @Test func otherErrorsHaveTheirResult() {
         #expect(OpeningResult(UnlockingError(.unconfirmed, "a")).kind == .invalidConfirmation)
         #expect(OpeningResult(UnlockingError(.wrongSecret, "a")).kind == .errorNotADatabase(.wrongKey))
         #expect(OpeningResult(UnlockingError(.noWay, "a")).kind == .errorKeychain)

@@ -8,8 +8,8 @@ import Testing
 
 @testable import Unlocking
 
-/// Beside the keys lie notes of codes that nobody may have yet. Anything may lie there under such a name.
-@Suite("Notes about codes that nobody has")
+/// Notes about unclaimed codes, and other files under such names.
+@Suite("Notes about unclaimed codes")
 struct UnconfirmedNoteTests {
     private let folder: TemporaryFolder
     private let keyed: KeyedFolder
@@ -32,12 +32,12 @@ struct UnconfirmedNoteTests {
 
     private func kinds() throws -> [KeySlot.Kind] { try keyed.slots().slots.map(\.kind) }
 
-    @Test("a note of a code that nobody has takes its slot along, one that was shown leaves it")
+    @Test("an unclaimed code's slot is removed, a shown one stays")
     func shown() throws {
         let slot = try addCode()
         do {
             let note = try UnconfirmedSlot(of: slot, in: folder.path)
-            // Who makes it has it locked.
+            // Its creator has it locked.
             keyed.removeUnconfirmed()
             #expect(try notes().count == 1 && kinds() == [.key, .recoveryCode])
             try note.noteShown()
@@ -53,7 +53,7 @@ struct UnconfirmedNoteTests {
         #expect(try notes() == [] && kinds() == [.key])
     }
 
-    @Test("a note that names another slot, or is of another kind of it, removes nothing and goes")
+    @Test("a note of another slot removes only itself")
     func others() throws {
         let slot = try addCode()
         let first = try #require(try keyed.slots().slots.first)
@@ -62,9 +62,9 @@ struct UnconfirmedNoteTests {
             ("keys.unconfirmed-\(slot.number)", [UInt8(ascii: "u")] + slot.identity.reversed()),
             ("keys.unconfirmed-\(slot.number)", [UInt8(ascii: "u")] + slot.identity.dropLast()),
             ("keys.unconfirmed-\(slot.number)", []), ("keys.unconfirmed-\(slot.number)", [UInt8(ascii: "u")]),
-            // No code, but the way that unlocks.
+            // Not a code, but the way that unlocks.
             ("keys.unconfirmed-\(first.number)", [UInt8(ascii: "u")] + first.identity),
-            // Of an earlier version: somebody may have it.
+            // Of an earlier version: a user may have it.
             ("keys.unconfirmed-\(slot.number)", [UInt8(ascii: "s")] + slot.identity),
         ]
         for (name, content) in strange {
@@ -75,7 +75,7 @@ struct UnconfirmedNoteTests {
         }
     }
 
-    @Test("what is called so and is no note of ours stays, and unlocking does not fail for it")
+    @Test("foreign files with such names stay")
     func foreign() throws {
         let names = [
             "keys.unconfirmed-", "keys.unconfirmed-x", "keys.unconfirmed--1", "keys.unconfirmed-4294967296",
@@ -90,7 +90,7 @@ struct UnconfirmedNoteTests {
         #expect(try folder.read("keys") == before)
     }
 
-    @Test("with damaged keys a note goes, since whoever unlocks is told of the damage")
+    @Test("a note of damaged keys is removed")
     func damaged() throws {
         let slot = try addCode()
         try folder.write([UInt8(ascii: "u")] + slot.identity, to: "keys.unconfirmed-\(slot.number)")
@@ -102,7 +102,7 @@ struct UnconfirmedNoteTests {
         #expect(try notes() == [])
     }
 
-    @Test("an error of who is to get the code leaves the earlier one, and this one opens nothing")
+    @Test("a failed handover keeps the earlier code")
     func refused() throws {
         struct NoPrinter: Error {}
         let codes = Lock<[RecoveryCode]>([])
