@@ -1,7 +1,7 @@
 import Base
 import Glibc
 
-/// One command of the chat API as the scripted core carries it out: those that ChatFS gives.
+/// Performs one command of the chat API, of those that ChatFS sends.
 struct ScriptedCommand {
     struct Outcome {
         /// The JSON of `resp`.
@@ -62,7 +62,7 @@ struct ScriptedCommand {
         return outcome
     }
 
-    /// Where it is told to, if it may.
+    /// The requested path, if it is permitted.
     private func writeArchive() {
         guard let path = text.firstMatch(of: /"archivePath":"([^"]*)"/)?.1,
             let file = fopen(String(path), "wx")
@@ -71,7 +71,7 @@ struct ScriptedCommand {
         fclose(file)
     }
 
-    /// What a command about a chat that is not there is refused with; nil for others.
+    /// The refusal of a command about a missing chat, or nil for other commands.
     private func unknownChat(_ state: ScriptedState) -> String? {
         let beginnings = [
             "/_get chat ", "/_get code ", "/_verify code ", "/_sync ", "/_send ", "/_create ",
@@ -85,7 +85,7 @@ struct ScriptedCommand {
         return state.absence(of: String(chat)).map(Self.failure)
     }
 
-    // MARK: - Looking
+    // MARK: - Reading
 
     private func servers(_ state: ScriptedState) -> String {
         let servers = state.relays.map { #"{"server":"\#($0)","enabled":true,"deleted":false}"# }
@@ -125,14 +125,14 @@ struct ScriptedCommand {
         )
     }
 
-    /// What stands behind the equals sign.
+    /// The text after the equals sign.
     private func number(_ word: String?) -> Int { Int(word?.split(separator: "=").last ?? "") ?? 0 }
 
     private static func failure(_ name: String) -> String {
         #"{"type":"chatCmdError","chatError":{"type":"errorStore","storeError":{"type":"\#(name)"}}}"#
     }
 
-    /// The questions of ChatFS, told apart by what they ask for.
+    /// The queries of ChatFS, identified by their text.
     private func rows(_ state: ScriptedState) -> String {
         guard state.answersQuestions else { return #"{"type":"chatCmdError","chatError":{"type":"error"}}"# }
         var rows = ["header"]
@@ -260,7 +260,7 @@ extension ScriptedState {
         #"{"chatInfo":\#(info(message.chat)),"chatItem":\#(message.json)}"#
     }
 
-    /// `chatInfo` of a chat, or of a part of a group.
+    /// `chatInfo` of a chat or group scope.
     func info(_ chat: String) -> String {
         let reference = chat.prefix { $0 != "(" }
         let id = Int64(reference.dropFirst()) ?? 0

@@ -1,10 +1,10 @@
-/// Messages by chat and number. A page costs what is on it, however many messages there are.
+/// Messages by chat and number. The cost of a page depends only on its length.
 public struct ScriptedHistory: Sendable {
     private var chats: [String: [ScriptedMessage]] = [:]
     private var chatOfMessage: [Int64: String] = [:]
     /// Messages without a file.
     private var texts: [String: Set<Int64>] = [:]
-    /// How often something changed.
+    /// The number of changes.
     private(set) var changes = 0
 
     public init() {}
@@ -44,7 +44,7 @@ public struct ScriptedHistory: Sendable {
         chatOfMessage[id].flatMap { chat in chats[chat]?[position(of: id, in: chat)] }
     }
 
-    /// Changes a message; the changed one, nil when there is none of this number.
+    /// Changes a message. Returns it, or nil if its number is unknown.
     @discardableResult
     public mutating func change(
         _ id: Int64, _ body: (inout ScriptedMessage) -> Void
@@ -58,13 +58,13 @@ public struct ScriptedHistory: Sendable {
         return changed
     }
 
-    /// Of one chat or part of a group, oldest first.
+    /// The messages of a chat or group scope, oldest first.
     public func messages(of chat: String) -> [ScriptedMessage] { chats[chat] ?? [] }
 
     public var all: [ScriptedMessage] { chats.values.flatMap { $0 } }
     public var newest: Int64 { chats.values.lazy.compactMap(\.last?.id).max() ?? 0 }
 
-    /// How many messages with a file from `id` on each chat has, parts of groups with their groups.
+    /// The number of messages with a file from `id` on for each chat, with scopes counted in their groups.
     func counts(from id: Int64) -> [String: Int] {
         var counts: [String: Int] = [:]
         for (chat, messages) in chats {
@@ -75,10 +75,10 @@ public struct ScriptedHistory: Sendable {
         return counts
     }
 
-    /// Parts of groups.
+    /// Group scopes.
     var parts: [String] { chats.keys.filter { $0.contains("(") }.sorted() }
 
-    /// The first message from `id` on.
+    /// The index of the first message from `id` on.
     func position(of id: Int64, in chat: String) -> Int {
         guard let messages = chats[chat] else { return 0 }
         var (low, high) = (0, messages.count)

@@ -1,4 +1,4 @@
-/// Commands about whole chats, and about files that belong to none.
+/// Commands about whole chats and about files without a chat.
 struct ScriptedManagement {
     private let text: String
     private let words: [String]
@@ -8,7 +8,7 @@ struct ScriptedManagement {
         words = text.split(separator: " ", maxSplits: 3).map(String.init)
     }
 
-    /// nil for other commands.
+    /// Returns nil for other commands.
     func answer(_ state: inout ScriptedState) -> String? {
         if text.hasPrefix("/_set alias "), words.count == 4 {
             let chat = words[2]
@@ -31,7 +31,7 @@ struct ScriptedManagement {
         let chat = words[1]
         guard let id = Int64(chat.dropFirst()) else { return Self.refusal("contactNotFound") }
         if chat.hasPrefix("#") {
-            // The real core refuses the member who is in it, and ends the group for all when an owner asks.
+            // The real core refuses this for a member, and an owner's deletion ends the group for all.
             guard state.left.contains(chat) || state.invitedInto.remove(id) != nil else {
                 return Self.refusal("groupUserRole")
             }
@@ -55,7 +55,7 @@ struct ScriptedManagement {
         #"{"type":"chatCmdError","chatError":{"type":"error","errorType":{"type":"\#(type)"}}}"#
     }
 
-    /// Of a file that belongs to no chat: its end is for who uses this core to tell.
+    /// For a file without a chat: the test reports its end.
     private func begin(_ state: inout ScriptedState) -> String {
         state.lastStandalone += 1
         let file = state.lastStandalone

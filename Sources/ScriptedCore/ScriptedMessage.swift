@@ -1,31 +1,31 @@
 import Base
 
-/// A message with a file, as the scripted core has it.
+/// A message with a file in the scripted core.
 public struct ScriptedMessage: Sendable {
     /// Also its age: higher numbers are newer. Its file has the number `fileID`.
     public var id: Int64
-    /// Where it is, as commands name it: `@1`, `#3`, `#3(_support:9)`, `*1`.
+    /// Its chat as in commands: `@1`, `#3`, `#3(_support:9)`, `*1`.
     public var chat: String
     public var isSent: Bool
     public var name: String
-    /// Plaintext, in bytes.
+    /// The size of the plaintext in bytes.
     public var size: Int64
     /// The JSON of `fileStatus`.
     public var status = #"{"type":"rcvInvitation"}"#
-    /// Where the file lies: absolute, or relative to the core's files folder.
+    /// The path of the file: absolute, or relative to the core's files folder.
     public var path: String?
-    /// The JSON of `cryptoArgs` when a CryptoFile lies there.
+    /// The JSON of `cryptoArgs` for a CryptoFile.
     public var cryptoArguments: String?
     /// `type` of the message's content: `file`, `image`.
     public var type = "file"
-    /// The picture in an image's message: text of any length without quotes.
+    /// The preview in an image message: text of any length without quotes.
     public var preview = ""
     public var disappears = false
-    /// When it was sent, in seconds since 1970; else by its number.
+    /// The time in seconds since 1970, or nil for a time derived from the number.
     public var time: Int64?
-    /// What a stub says became of the message: `deleted`, `moderated`, `blocked`, `blockedByAdmin`.
+    /// The reason of a stub: `deleted`, `moderated`, `blocked`, `blockedByAdmin`.
     public var deletion: String?
-    /// What a message without a file says, as it stands in JSON; nil of one with a file.
+    /// The text of a message without a file, as in JSON, or nil with a file.
     public var text: String?
 
     public init(id: Int64, chat: String, isSent: Bool = false, name: String, size: Int64 = 1000) {
@@ -46,7 +46,7 @@ public struct ScriptedMessage: Sendable {
     var statusType: String { status.firstMatch(of: /"type":"([^"]*)"/).map { String($0.1) } ?? "" }
     static let firstFile: Int64 = 1000
 
-    /// When it was sent, as the chat API writes times.
+    /// The time in the form of the chat API.
     static func time(of id: Int64) -> String {
         func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
         let day = id / 86_400
@@ -87,7 +87,7 @@ public struct ScriptedMessage: Sendable {
     }
 }
 
-/// The inside of a JSON string.
+/// The content of a JSON string.
 func escaped(_ text: String) -> String {
     text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
 }

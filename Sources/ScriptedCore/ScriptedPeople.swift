@@ -1,6 +1,6 @@
 import Base
 
-/// Commands about links, the address and who asks there.
+/// Commands about links, the address and its requests.
 struct ScriptedPeople {
     private let text: String
     private let words: [String]
@@ -12,7 +12,7 @@ struct ScriptedPeople {
 
     private static let full = "simplex:/contact#/?v=2-7&smp=x"
 
-    /// nil for other commands.
+    /// Returns nil for other commands.
     func answer(_ state: inout ScriptedState) -> String? {
         switch words.first {
         case "/_connect": connect(&state)
@@ -32,7 +32,7 @@ struct ScriptedPeople {
         }
     }
 
-    /// Answers to questions about the database; nil for others.
+    /// Returns answers to queries about the database, or nil for others.
     func rows(_ state: ScriptedState) -> [String]? {
         if text.contains("FROM contact_requests") {
             return state.requests.sorted { $0.key < $1.key }.map { number, name in

@@ -2,11 +2,10 @@ import Base
 import Glibc
 import Posix
 
-/// A WebSocket server on the loopback interface, written apart from the client that it judges: blocking
-/// sockets, a thread for each connection, on a port of its own. It answers commands as its script says and
-/// can misbehave.
+/// A scripted WebSocket server on the loopback interface, independent of the tested client: blocking sockets, a thread
+/// for each connection, its own port. It can misbehave.
 public final class ScriptedServer: Sendable {
-    /// What the script does with one command: frames to send back, or nil to close the connection.
+    /// Returns the frames for a command, or nil to close the connection.
     public typealias Script = @Sendable (_ command: String, _ correlation: String) -> [String]?
 
     private struct State {
@@ -14,7 +13,7 @@ public final class ScriptedServer: Sendable {
         var commands: [String] = []
         var isAway = false
         var isClosed = false
-        /// Bytes that it still writes before it hangs up once; nil: any number.
+        /// The bytes to write before one disconnection, or nil for no limit.
         var bytesUntilBreak: Int?
     }
 
@@ -22,14 +21,14 @@ public final class ScriptedServer: Sendable {
     private let listener: Int32
     private let script: Script
     private let state = Lock(State())
-    /// Held while a frame is written: an event must not come between the parts of a long answer.
+    /// Held while a frame is written, so that an event cannot split a long answer.
     private let writing = Lock((), rank: .collection)
 
-    /// Command texts so far, in the order in which they came.
+    /// The received commands in order.
     public var commands: [String] { state.withLock { $0.commands } }
     public var connectionCount: Int { state.withLock { $0.connections.count } }
 
-    /// - Throws: `SystemError` where there is no socket for it.
+    /// - Throws: `SystemError` if there is no socket.
     public init(script: @escaping Script) throws {
         let descriptor = try check("make a socket") { socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0) }
         var on: Int32 = 1
@@ -51,8 +50,8 @@ public final class ScriptedServer: Sendable {
         Thread.start("script-accept") { self.accept() }
     }
 
-    /// Puts a scripted core behind the socket.
-    /// - Throws: as with a script.
+    /// Serves a scripted core.
+    /// - Throws: As with a script.
     public convenience init(_ simplex: ScriptedSimpleX) throws {
         try self.init { command, correlation in
             guard let response = simplex.answer(command) else { return [] }
@@ -63,8 +62,8 @@ public final class ScriptedServer: Sendable {
             breaks: { [weak self] in self?.breakConnections() })
     }
 
-    /// Answers `/version` itself and everything else by `answer`.
-    /// - Throws: as with a script.
+    /// Answers `/version` itself and other commands with `answer`.
+    /// - Throws: As with a script.
     public static func core(
         _ answer: @escaping @Sendable (String) -> String
     ) throws -> ScriptedServer {
@@ -92,7 +91,7 @@ public final class ScriptedServer: Sendable {
         }
     }
 
-    /// Sends an event to one connection: the core never sends it to more.
+    /// Sends an event to one connection, as the core does.
     public func tell(_ json: String, connection index: Int = 0) {
         let connection = state.withLock {
             $0.connections.indices.contains(index) ? $0.connections[index] : nil
@@ -100,7 +99,7 @@ public final class ScriptedServer: Sendable {
         if let connection { send(WebSocketFrames.frame(1, Array(json.utf8)), connection) }
     }
 
-    /// Sends these very bytes.
+    /// Sends these bytes.
     public func tellRaw(_ bytes: [UInt8], connection index: Int = 0) {
         let connection = state.withLock {
             $0.connections.indices.contains(index) ? $0.connections[index] : nil
@@ -108,17 +107,16 @@ public final class ScriptedServer: Sendable {
         if let connection { send(bytes, connection) }
     }
 
-    /// As a core that is not running, for as long as it is away: its connections break, new ones are closed
-    /// before the handshake.
+    /// Simulates a stopped core: breaks connections and closes new ones before the handshake.
     public func setAway(_ isAway: Bool) {
         state.withLock { $0.isAway = isAway }
         if isAway { breakConnections() }
     }
 
-    /// Hangs up once, on the connection on which it writes then, after `count` bytes more.
+    /// Disconnects once after `count` further bytes, on the connection that writes them.
     public func breakAfter(_ count: Int) { state.withLock { $0.bytesUntilBreak = count } }
 
-    /// Breaks all connections without a word.
+    /// Breaks all connections without a close frame.
     public func breakConnections() {
         for connection in state.withLock({ $0.connections }) { shutdown(connection, Int32(SHUT_RDWR)) }
     }
@@ -142,7 +140,7 @@ public final class ScriptedServer: Sendable {
         }
     }
 
-    // MARK: One connection
+    // MARK: Connection
 
     private func serve(_ connection: Int32) {
         defer {
@@ -168,7 +166,7 @@ public final class ScriptedServer: Sendable {
         }
     }
 
-    /// The two members as the client writes them; commands with escapes are unescaped by hand.
+    /// The two members in the client's form; escapes in commands are decoded by hand.
     private static func parse(_ text: String) -> (String, String)? {
         guard let match = text.wholeMatch(of: /\{"corrId":"([0-9]+)","cmd":"(.*)"\}/) else { return nil }
         let command = match.2.replacing("\\\"", with: "\"").replacing("\\\\", with: "\\")

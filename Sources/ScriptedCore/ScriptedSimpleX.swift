@@ -1,13 +1,12 @@
 import Base
 import Glibc
 
-/// A SimpleX core with chats and messages in memory that speaks the chat API, as far as ChatFS asks. What it
-/// says goes through the same texts and frames as with the real program, over a socket (`ScriptedServer`)
-/// or without one.
+/// A SimpleX core with chats and messages in memory that implements the used part of the chat API. Its texts and frames
+/// take the same way as those of the real program, over a socket (`ScriptedServer`) or without one.
 public final class ScriptedSimpleX: Sendable {
     private let state = Lock(ScriptedState())
     private let commandTexts = Lock<[String]>([])
-    /// Held over a command for as long as it takes: that is what is simulated.
+    /// Held for the whole duration of a command, which is simulated.
     private let database = Lock((), rank: .collection)
 
     private struct Hooks {
@@ -24,16 +23,16 @@ public final class ScriptedSimpleX: Sendable {
         state.withLock { body(&$0) }
     }
 
-    /// Command texts so far, in order.
+    /// The received commands in order.
     public var commands: [String] { commandTexts.withLock { $0 } }
 
-    /// How many commands so far began like this.
+    /// Returns the number of commands with this prefix.
     public func count(_ beginning: String) -> Int { commands.filter { $0.hasPrefix(beginning) }.count }
 
-    /// The next process of the core: the same chats, no command yet.
+    /// Restarts the core's process: the same chats, no commands yet.
     public func restart() { commandTexts.withLock { $0 = [] } }
 
-    /// Where events go (the JSON of `resp`), and how its connections are broken.
+    /// The receiver of events (the JSON of `resp`), and the way to break its connections.
     public func connect(
         tells: @escaping @Sendable (String) -> Void, breaks: @escaping @Sendable () -> Void
     ) {
@@ -43,7 +42,7 @@ public final class ScriptedSimpleX: Sendable {
         }
     }
 
-    /// What it does when it accepted a file. Called on the thread of the command.
+    /// Called when it accepted a file, on the thread of the command.
     public func whenReceiving(_ body: @escaping @Sendable (ScriptedMessage) -> Void) {
         hooks.withLock { $0.receives = body }
     }
@@ -61,8 +60,8 @@ public final class ScriptedSimpleX: Sendable {
         tell(#"{"type":"newChatItems",\#(ScriptedState.user),"chatItems":[\#(pair(message))]}"#)
     }
 
-    /// A message is gone: its time was over (`timed`), or somebody deleted it, and where a stub is left that
-    /// says what became of it (`ScriptedMessage.deletion`).
+    /// Deletes a message because it expired (`timed`) or another side deleted it. May leave a stub with a reason
+    /// (`ScriptedMessage.deletion`).
     public func tellGone(_ id: Int64, timed: Bool = false, stub: String? = nil) {
         guard let message = change({ $0.history.remove(id) }) else { return }
         var left = message
@@ -73,7 +72,7 @@ public final class ScriptedSimpleX: Sendable {
                 + #"\#(pair(message))\#(replacement)}],"byUser":\#(timed),"timed":\#(timed)}"#)
     }
 
-    /// The file of a message has been received and lies at `path`.
+    /// The file of a message was received at `path`.
     public func complete(_ id: Int64, path: String, cryptoArguments: String?) {
         let message = change { state in
             state.history.change(id) { message in
@@ -94,7 +93,7 @@ public final class ScriptedSimpleX: Sendable {
 
     // MARK: - Commands
 
-    /// The JSON of `resp`; nil when there is no answer. Blocks for as long as the command takes.
+    /// The JSON of `resp`, or nil for no answer. Blocks for the duration of the command.
     public func answer(_ text: String) -> String? {
         commandTexts.withLock { $0.append(text) }
         let (isSilent, breaks, refusal) = state.withLock { state in

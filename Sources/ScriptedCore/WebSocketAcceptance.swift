@@ -1,7 +1,6 @@
 import Base
 
-/// How a server shows that it understood a client's key (RFC 6455, 4.2.2), with SHA-1 by its definition
-/// (RFC 3174).
+/// A server's answer to a client's key (RFC 6455, 4.2.2), with SHA-1 as in RFC 3174.
 enum WebSocketAcceptance {
     static func answer(_ key: String) -> String {
         let digest = digest(Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))

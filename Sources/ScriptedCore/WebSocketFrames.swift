@@ -2,7 +2,7 @@ import Glibc
 
 /// The server's side of RFC 6455 on a blocking socket.
 public enum WebSocketFrames {
-    /// The bytes of one frame, unmasked as a server's are. `opcode` 1 is text, 8 close, 9 ping.
+    /// Returns the bytes of one unmasked frame. `opcode` 1 is text, 8 close, 9 ping.
     public static func frame(_ opcode: UInt8, _ payload: [UInt8], final: Bool = true) -> [UInt8] {
         var bytes: [UInt8] = [(final ? 0x80 : 0) | opcode]
         if payload.count < 126 {

@@ -5,10 +5,10 @@ import Testing
 
 @testable import ScriptedCore
 
-/// What the scripted core says has the members that the official program's has, in the same places: what it made up,
-/// tests of the client would take for the real thing.
+/// Compares the members of the scripted core's JSON with those of the official program: invented ones would mislead
+/// tests of the client.
 @Suite struct FaithfulnessTests {
-    /// Every member of every object by the member that this is, `meta.itemId number`; of responses by their type.
+    /// Every member of every object by its parent, as `meta.itemId number`; of responses by their type.
     private static let recorded: Set<String> = {
         var places: Set<String> = []
         for line in try! recordings() {
@@ -20,10 +20,10 @@ import Testing
         return places
     }()
 
-    /// Of the operators of preset servers, which whoever was recorded did not use (simplex-chat `ServerOperator`).
+    /// About operators of preset servers, which the recorded user did not use (simplex-chat `ServerOperator`).
     private static let unrecorded: Set = ["userServers.operator object", "operator.enabled truth value"]
 
-    /// The recordings that the tests of the official core have.
+    /// The recordings of the tests of the official core.
     private static func recordings() throws -> [[UInt8]] {
         var parts = #filePath.split(separator: "/")
         parts.removeLast(2)

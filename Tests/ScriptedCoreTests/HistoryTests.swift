@@ -4,11 +4,11 @@ import Testing
 
 @testable import ScriptedCore
 
-/// The messages of the scripted core and the pages of them that commands get, against lists.
+/// Compares messages and pages of the scripted core with lists.
 @Suite struct HistoryTests {
     private static let chats = ["@1", "@2", "#3", "#3(_support:9)", "*1"]
 
-    /// All messages in the order of their numbers, looked through one by one.
+    /// All messages in order of their numbers.
     private struct Model {
         var messages: [(id: Int64, chat: String, name: String, isText: Bool)] = []
         var changes = 0
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test("whatever comes, changes and goes, in any order", arguments: 1...20 as ClosedRange<UInt64>)
+    @Test("random changes match the lists", arguments: 1...20 as ClosedRange<UInt64>)
     func model(seed: UInt64) {
         var random = SeededGenerator(state: seed)
         var (history, model) = (ScriptedHistory(), Model())
@@ -69,7 +69,7 @@ import Testing
         }
         for message in model.messages { #expect(history[message.id]?.name == message.name) }
         #expect(history[61] == nil)
-        // Parts of a group count with it.
+        // Group scopes count with their group.
         let counts = history.counts(from: 30)
         #expect(counts["#3", default: 0] == model.files({ $0.hasPrefix("#3") }, from: 30))
         #expect(counts["@1", default: 0] == model.files({ $0 == "@1" }, from: 30))
@@ -95,7 +95,7 @@ import Testing
         return core
     }
 
-    @Test("a page is the newest messages, those before one, or those around one", arguments: [1, 3, 100])
+    @Test("pages hold the newest, earlier or surrounding messages", arguments: [1, 3, 100])
     func pages(count: Int) {
         let core = Self.core()
         let all = (1...40).filter { $0 % 4 != 0 }.map { Int64($0 * 10) }
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test("a page at a message that is not in the chat is an error, as with the real core")
+    @Test("a page at an unknown message is an error")
     func unknownAnchor() {
         let core = Self.core()
         for anchor in [5, 40, 10_000] {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ScriptedCore
 
-@Suite("Chats that are renamed, left and deleted, and files that belong to none")
+@Suite("Changes of chats, and files without a chat")
 struct ManagementTests {
     private func core() -> ScriptedSimpleX {
         let core = ScriptedSimpleX()
@@ -12,7 +12,7 @@ struct ManagementTests {
         return core
     }
 
-    @Test("a name of the user's own stands beside the one that the other chose, with spaces and quotes")
+    @Test("aliases may have spaces and quotes")
     func aliases() throws {
         let core = core()
         let contact = try core.response(#"/_set alias @1 Bob "the" Builder"#)["toContact"]
@@ -26,7 +26,7 @@ struct ManagementTests {
             listed.first?["chatInfo"]?["contact"]?["profile"]?["localAlias"]?.string == #"Bob "the" Builder"#)
     }
 
-    @Test("a contact that is ended keeps its history, one that is deleted is gone; the others are told once")
+    @Test("ended contacts keep their history, deleted ones do not")
     func contacts() throws {
         let core = core()
         core.change { $0.history.append(ScriptedMessage(id: 1, contact: 1, name: "a")) }
@@ -41,14 +41,14 @@ struct ManagementTests {
         #expect(core.change { $0.contacts.isEmpty })
     }
 
-    @Test("a contact that is deleted at once is told so")
+    @Test("deleting a contact at once notifies it")
     func deletedAtOnce() throws {
         let core = core()
         #expect(try core.outcome("/_delete @1 full notify=on") == "contactDeleted")
         #expect(core.change { ($0.deliveries, $0.contacts.count) } == (1, 0))
     }
 
-    @Test("an invitation into a group is refused by deleting the group, which nobody is told")
+    @Test("an invitation is refused by deleting the group silently")
     func invitations() throws {
         let core = core()
         core.change { $0.invitedInto = [3] }
@@ -56,7 +56,7 @@ struct ManagementTests {
         #expect(core.change { ($0.deliveries, $0.groups.count, $0.invitedInto.count) } == (0, 0, 0))
     }
 
-    @Test("files without a chat have numbers of their own, which are cancelled once")
+    @Test("files without a chat are cancelled once")
     func standalone() throws {
         let core = core()
         let upload = try core.response("/_upload 1 /a/b")["fileTransferMeta"]?["fileId"]?.integer
@@ -71,7 +71,7 @@ struct ManagementTests {
         #expect(try core.response("/_upload 1 /a/b")["fileTransferMeta"]?["fileId"]?.integer == 900_003)
     }
 
-    @Test("an archive is written where nothing is, and what could not be taken along is named")
+    @Test("an archive is new and names its errors")
     func archives() throws {
         let folder = try TemporaryFolder()
         let core = core()
@@ -88,7 +88,7 @@ struct ManagementTests {
         #expect(try folder.names() == ["chats.zip"])
     }
 
-    @Test("the network has a proxy where the test says so, and the relays are those that it says")
+    @Test("network settings are those of the test")
     func network() throws {
         let core = core()
         #expect(try core.response("/network")["networkConfig"]?["socksProxy"] == nil)

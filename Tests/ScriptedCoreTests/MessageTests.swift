@@ -4,14 +4,14 @@ import Testing
 
 @testable import ScriptedCore
 
-@Suite("Messages as the scripted core writes them")
+@Suite("Messages of the scripted core")
 struct MessageTests {
     private func json(_ message: ScriptedMessage) throws -> JSONValue {
         try #require(JSONValue.parse(Array(message.json.utf8)))
     }
 
     @Test(
-        "who wrote it and where: by its chat and its direction",
+        "chat and direction decide the author",
         arguments: [
             ("@1", false, "directRcv"), ("@1", true, "directSnd"), ("#3", false, "groupRcv"),
             ("#3", true, "groupSnd"),
@@ -24,7 +24,7 @@ struct MessageTests {
         #expect(item["meta"]?["itemId"]?.integer == 4 && item["file"]?["fileId"]?.integer == 1004)
     }
 
-    @Test("a file has its place and key where there are some, and a text has none")
+    @Test("only files have a path and a key")
     func files() throws {
         var message = ScriptedMessage(id: 1, contact: 1, name: #"a "b".txt"#, size: 77)
         var file = try json(message)["file"]
@@ -42,7 +42,7 @@ struct MessageTests {
     }
 
     @Test(
-        "times follow the numbers, so that later messages are newer, and are those of the test where it says one"
+        "times follow numbers unless a test sets one"
     )
     func times() throws {
         let times = [0, 1, 59, 60, 3599, 3600, 86_399, 86_400, 28 * 86_400].map {
@@ -70,7 +70,7 @@ struct MessageTests {
         #expect(item["meta"]?["itemDeleted"]?.type == "moderated")
     }
 
-    @Test("a chat is as old as its newest message, and a part of a group names its member")
+    @Test("a chat has its newest message's time")
     func chats() throws {
         let core = ScriptedSimpleX()
         core.change { state in
@@ -90,7 +90,7 @@ struct MessageTests {
         #expect(try info("*1")?["noteFolder"]?["noteFolderId"]?.integer == 1)
     }
 
-    @Test("what is sent is a message with its file and name, or a text with its words")
+    @Test("sent messages have a file or a text")
     func sent() throws {
         let core = ScriptedSimpleX()
         let file = try core.response(#"/_send @1 json [{"fileSource":{"filePath":"/out/message-a/b.txt"}}]"#)
@@ -104,7 +104,7 @@ struct MessageTests {
         #expect(core.change { $0.history.counts(from: 0) }["@1"] == 1)
     }
 
-    @Test("what is told when a message goes: whether its time was over, and what is left of it")
+    @Test("deletion events name reason and stub")
     func gone() throws {
         let core = ScriptedSimpleX()
         let told = ToldEvents()

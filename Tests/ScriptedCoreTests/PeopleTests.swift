@@ -3,9 +3,9 @@ import Testing
 
 @testable import ScriptedCore
 
-@Suite("Links, the address and who asks there, as commands change them")
+@Suite("Links, the address and its requests")
 struct PeopleTests {
-    @Test("an invitation has both of its links and the number of its connection")
+    @Test("an invitation has two links and a number")
     func inviting() throws {
         let invitation = try ScriptedSimpleX().response("/_connect 1")
         #expect(invitation.type == "invitation" && invitation["connection"]?["pccConnId"]?.integer == 7)
@@ -14,7 +14,7 @@ struct PeopleTests {
         #expect(link?["connFullLink"]?.string?.hasPrefix("simplex:/invitation#") == true)
     }
 
-    @Test("a link is looked at before it is used: what the test says of it, else that it can be used")
+    @Test("a link's plan is that of the test")
     func plans() throws {
         let core = ScriptedSimpleX()
         core.change {
@@ -32,7 +32,7 @@ struct PeopleTests {
                 == 8)
     }
 
-    @Test("how requests are answered shows at the address; both commands for it are known")
+    @Test("both commands for automatic acceptance work")
     func acceptance() throws {
         let core = ScriptedSimpleX()
         func isAutomatic() throws -> Bool {
@@ -50,7 +50,7 @@ struct PeopleTests {
         }
     }
 
-    @Test("a contact that was accepted is listed and can be written to, one that was rejected is not")
+    @Test("only accepted contacts are listed")
     func requests() throws {
         let core = ScriptedSimpleX()
         core.change { $0.requests = [3: "dan", 4: "eve"] }
@@ -68,7 +68,7 @@ struct PeopleTests {
         #expect(listed == [1, 103])
     }
 
-    @Test("a group is joined by who is invited, once")
+    @Test("a group is joined once")
     func groups() throws {
         let core = ScriptedSimpleX()
         core.change { state in
@@ -87,7 +87,7 @@ struct PeopleTests {
         }
     }
 
-    @Test("a code is shown of a contact, and keys are agreed on anew with one")
+    @Test("codes are shown and keys renewed")
     func keys() throws {
         let core = ScriptedSimpleX()
         let code = try core.response("/_get code @1")

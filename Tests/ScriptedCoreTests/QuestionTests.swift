@@ -4,8 +4,8 @@ import Testing
 
 @testable import ScriptedCore
 
-/// What is answered about its databases: the questions are those of `OfficialCore`, told apart by their words.
-@Suite("Questions about the database are answered from what the core has")
+/// Answers to the queries of `OfficialCore`, identified by their text.
+@Suite("Queries about the core's database")
 struct QuestionTests {
     private func core(_ prepare: (inout ScriptedState) -> Void = { _ in }) -> ScriptedSimpleX {
         let core = ScriptedSimpleX()
@@ -13,7 +13,7 @@ struct QuestionTests {
         return core
     }
 
-    @Test("a core that answers none refuses them all, and nothing else")
+    @Test("queries can be refused")
     func refused() throws {
         let core = core { $0.answersQuestions = false }
         #expect(try core.outcome("/sql chat SELECT total_changes()") == "error")
@@ -21,13 +21,13 @@ struct QuestionTests {
         #expect(try core.outcome("/user") == "activeUser")
     }
 
-    @Test("a question that nobody expected has a header and nothing more")
+    @Test("an unknown query has only a header")
     func unknown() throws {
         #expect(try core().rows("chat SELECT 1") == [])
         #expect(try core().response("/sql chat SELECT 1")["rows"]?.elements.count == 1)
     }
 
-    @Test("when the profile was made, where the chats are, how often something changed")
+    @Test("creation time, database path and number of changes")
     func single() throws {
         let core = core { state in
             state.created = "2027-01-01"
@@ -45,7 +45,7 @@ struct QuestionTests {
         #expect(try core.rows("chat SELECT total_changes()") == ["2"], "nothing happened")
     }
 
-    @Test("a description is given as hexadecimal text of its file alone")
+    @Test("a file's description is hexadecimal")
     func descriptions() throws {
         let core = core { $0.descriptions = [7: "name: ä\n"] }
         let question = "chat SELECT hex(d.file_descr_text) FROM rcv_files r WHERE r.file_id = "
@@ -54,7 +54,7 @@ struct QuestionTests {
         #expect(try core.rows(question + "x") == [])
     }
 
-    @Test("uploads that one of its databases forgot, and those whose descriptions are on their way or gone")
+    @Test("uploads known to one database, and their descriptions")
     func uploads() throws {
         let core = core { state in
             state.forgotten = [9, 5]
@@ -75,7 +75,7 @@ struct QuestionTests {
         #expect(try core.rows("chat SELECT hex(agent_snd_file_id) FROM snd_files") == [])
     }
 
-    @Test("the newest item of a file by its folder, and messages that got none")
+    @Test("the newest item of a folder, and messages without one")
     func staged() throws {
         let core = core { state in
             for (id, path) in [
@@ -93,7 +93,7 @@ struct QuestionTests {
         #expect(try core.rows("chat SELECT 'orphans', count(*) FROM messages m") == ["orphans|2"])
     }
 
-    @Test("how many files each chat has from a number on, parts of groups with their groups, texts not")
+    @Test("the number of files of each chat")
     func counts() throws {
         let core = core { state in
             for (id, chat) in [(1, "@1"), (2, "@1"), (3, "#3"), (4, "#3(_support:9)"), (5, "*1")] {
@@ -111,7 +111,7 @@ struct QuestionTests {
         #expect(try counts(from: 6) == [])
     }
 
-    @Test("the parts of groups in which there are messages")
+    @Test("group scopes with messages")
     func parts() throws {
         let core = core { state in
             for (id, chat) in [(1, "#3"), (2, "#3(_support:9)"), (3, "#4(_support)"), (4, "@1")] {
@@ -121,7 +121,7 @@ struct QuestionTests {
         #expect(try core.rows("chat SELECT coalesce(group_scope_group_member_id, 0)") == ["3|9", "4|0"])
     }
 
-    @Test("who asks at the address, who invites into groups, what became of a connection")
+    @Test("requests, invitations and finished connections")
     func people() throws {
         let core = core { state in
             state.requests = [4: "eve ä", 3: "dan"]

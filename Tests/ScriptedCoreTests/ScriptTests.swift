@@ -5,7 +5,7 @@ import Testing
 
 @testable import ScriptedCore
 
-/// What it told, in order.
+/// The events in order.
 final class ToldEvents: Sendable {
     private let events = Lock<[String]>([])
 
@@ -13,13 +13,13 @@ final class ToldEvents: Sendable {
     var all: [String] { events.withLock { $0 } }
 }
 
-/// How a test makes the scripted core misbehave, and what its commands change.
+/// Misbehaviour of the scripted core and effects of its commands.
 @Suite struct ScriptTests {
     private static func type(_ answer: String?) -> String? {
         answer.flatMap { JSONValue.parse(Array($0.utf8)) }?.type
     }
 
-    @Test("a command that is to be silent, refused or to break the connection is")
+    @Test("commands can be silent, refused or break the connection")
     func misbehaviour() {
         let core = ScriptedSimpleX()
         let breaks = Lock(0)
@@ -31,7 +31,7 @@ final class ToldEvents: Sendable {
         }
         #expect(core.answer("/_get chats 1") == nil)
         #expect(Self.type(core.answer("/freceive 1001")) == "chatCmdError")
-        // Carried out, and never answered; the next one is.
+        // Performed and never answered; the next command is answered.
         let command = #"/_send @1 json [{"filePath":"/a/b.txt"}]"#
         #expect(core.answer(command) == nil)
         #expect(breaks.withLock { $0 } == 1)
@@ -43,7 +43,7 @@ final class ToldEvents: Sendable {
         #expect(core.commands.isEmpty && core.change { $0.history.count } == 2)
     }
 
-    @Test("receiving a file changes its message, and whoever asked is told with its state")
+    @Test("receiving a file changes its message")
     func receiving() {
         let core = ScriptedSimpleX()
         let received = Lock<[Int64]>([])
@@ -55,7 +55,7 @@ final class ToldEvents: Sendable {
         #expect(core.change { $0.history[5]?.status } == #"{"type":"rcvAccepted"}"#)
     }
 
-    @Test("only messages of the chat that is named are deleted")
+    @Test("only the named chat's messages are deleted")
     func deleting() {
         let core = ScriptedSimpleX()
         core.change { state in
@@ -67,7 +67,7 @@ final class ToldEvents: Sendable {
         #expect(core.change { $0.history.all.map(\.id).sorted() } == [1, 3])
     }
 
-    @Test("an address is there once, from its making to its deletion")
+    @Test("there is at most one address")
     func address() {
         let core = ScriptedSimpleX()
         #expect(Self.type(core.answer("/_show_address 1")) == "chatCmdError")
@@ -78,7 +78,7 @@ final class ToldEvents: Sendable {
         #expect(Self.type(core.answer("/_delete_address 1")) == "chatCmdError")
     }
 
-    @Test("a request is answered once, and whoever was accepted becomes a contact")
+    @Test("a request is answered once")
     func requests() {
         let core = ScriptedSimpleX()
         core.change { $0.requests = [3: "dan", 4: "eve"] }
@@ -89,7 +89,7 @@ final class ToldEvents: Sendable {
         #expect(core.change { $0.contacts[104] } == nil && core.change { $0.requests.isEmpty })
     }
 
-    @Test("who is in a group cannot delete it; leaving tells the others once")
+    @Test("a member leaves a group before deleting it")
     func groups() {
         let core = ScriptedSimpleX()
         core.change { $0.groups = [3: "club"] }
@@ -101,7 +101,7 @@ final class ToldEvents: Sendable {
         #expect(core.change { $0.groups.isEmpty })
     }
 
-    @Test("names with quotes, backslashes and line breaks stay one JSON text")
+    @Test("special characters in names stay valid JSON")
     func escaping() {
         let core = ScriptedSimpleX()
         let name = "a \"b\" \\ c\nd"

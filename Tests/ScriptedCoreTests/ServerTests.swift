@@ -6,7 +6,7 @@ import Testing
 
 @testable import ScriptedCore
 
-/// A client of a few lines, apart from the one that the server judges.
+/// A minimal client, independent of the tested one.
 private struct PlainClient {
     let connection: OpenFile
 
@@ -36,7 +36,7 @@ private struct PlainClient {
 
     func say(_ text: String) { WebSocketFrames.send(Array(text.utf8), connection.descriptor) }
 
-    /// The head of the answer to the handshake.
+    /// The head of the handshake's answer.
     func hearHead() throws -> String {
         var head = ""
         while !head.hasSuffix("\r\n\r\n") {
@@ -61,7 +61,7 @@ private struct PlainClient {
         send(#"{"corrId":"\#(correlation)","cmd":"\#(escaped)"}"#)
     }
 
-    /// A frame of the server; nil at the end of the connection.
+    /// Returns the server's next frame, or nil at the end of the connection.
     func hear() -> (opcode: UInt8, text: String)? {
         guard let head = WebSocketFrames.read(connection.descriptor, 2) else { return nil }
         var length = Int(head[1])
@@ -76,9 +76,9 @@ private struct PlainClient {
     }
 }
 
-@Suite("The server of a scripted core, seen by another client than ours", .timeLimit(.minutes(10)))
+@Suite("The scripted server with an independent client", .timeLimit(.minutes(10)))
 struct ServerTests {
-    /// Connected, with the handshake behind it: it was counted before that was answered.
+    /// Connects and performs the handshake, before which the connection was counted.
     private func connected(_ server: ScriptedServer) throws -> PlainClient {
         let client = try PlainClient(server)
         _ = try client.hearHead()
@@ -91,7 +91,7 @@ struct ServerTests {
         }
     }
 
-    @Test("a handshake is answered with the key's answer, and a request without a key is hung up on")
+    @Test("handshakes need a key")
     func handshakes() async throws {
         let server = try echoing()
         defer { server.close() }
@@ -102,12 +102,12 @@ struct ServerTests {
         let keyless = try PlainClient(server, handshake: false)
         keyless.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(WebSocketFrames.read(keyless.connection.descriptor, 1) == nil)
-        // The other one goes on.
+        // The other connection continues.
         client.ask("still here")
         #expect(client.hear()?.text == "1:still here:0")
     }
 
-    @Test("commands are answered in their order with their number, as many frames as the script says")
+    @Test("commands are answered in order by number")
     func commands() async throws {
         let server = try echoing()
         defer { server.close() }
@@ -119,7 +119,7 @@ struct ServerTests {
     }
 
     @Test(
-        "quotes and backslashes of a command come as they were",
+        "quotes and backslashes survive",
         arguments: [
             #"/_send @1 json [{"a":"b"}]"#, #"a\b"#, #"\""#, "ä👩 x", "",
         ])
@@ -132,7 +132,7 @@ struct ServerTests {
         #expect(server.commands == [command])
     }
 
-    @Test("what is no command is passed over, and so are pings")
+    @Test("other messages and pings are ignored")
     func strange() async throws {
         let server = try echoing()
         defer { server.close() }
@@ -147,18 +147,18 @@ struct ServerTests {
         #expect(server.commands == ["known"])
     }
 
-    @Test("a long command and a long answer come whole", arguments: [125, 126, 30_000, 65_535])
+    @Test("long commands and answers are complete", arguments: [125, 126, 30_000, 65_535])
     func lengths(count: Int) async throws {
         let server = try echoing()
         defer { server.close() }
         let client = try connected(server)
-        // With what stands around it.
+        // With the surrounding JSON.
         let command = String(repeating: "x", count: max(1, count - #"{"corrId":"1","cmd":""}"#.utf8.count))
         client.ask(command)
         #expect(client.hear()?.text == "1:\(command):0")
     }
 
-    @Test("a script that says nothing ends the connection, and a goodbye is answered by the same words")
+    @Test("no answer ends the connection, a close frame is echoed")
     func ends() async throws {
         let server = try echoing()
         defer { server.close() }
@@ -172,7 +172,7 @@ struct ServerTests {
         try await wait(until: "both are gone") { server.connectionCount == 0 }
     }
 
-    @Test("an event goes to one connection alone, and to nobody where there is none of this number")
+    @Test("an event goes to one connection")
     func events() async throws {
         let server = try echoing()
         defer { server.close() }
@@ -191,7 +191,7 @@ struct ServerTests {
         }
     }
 
-    @Test("it hangs up once, in the middle of what it says then", arguments: [0, 1, 5])
+    @Test("it disconnects once in the middle of a frame", arguments: [0, 1, 5])
     func breaksOff(count: Int) async throws {
         let server = try echoing()
         defer { server.close() }
@@ -207,7 +207,7 @@ struct ServerTests {
         #expect(next.hear()?.text == "1:x:0" && next.hear()?.text == "1:x:1")
     }
 
-    @Test("what fits is said whole, and the next one is cut")
+    @Test("frames within the limit are complete")
     func breaksLater() async throws {
         let server = try echoing()
         defer { server.close() }
@@ -218,7 +218,7 @@ struct ServerTests {
         #expect(client.hear() == nil)
     }
 
-    @Test("while it is away connections break and new ones are not answered; then it is there again")
+    @Test("an absent server returns")
     func away() async throws {
         let server = try echoing()
         defer { server.close() }
@@ -233,7 +233,7 @@ struct ServerTests {
         #expect(next.hear()?.text == "1:back:0")
     }
 
-    @Test("broken connections are forgotten; a closed server takes nobody")
+    @Test("a closed server accepts no connection")
     func closed() async throws {
         let server = try echoing()
         let client = try connected(server)
@@ -248,7 +248,7 @@ struct ServerTests {
     }
 
     @Test(
-        "a scripted core behind it answers, tells, breaks off and stays silent over the socket as without one"
+        "a scripted core behaves the same over a socket"
     )
     func core() async throws {
         let simplex = ScriptedSimpleX()
@@ -272,7 +272,7 @@ struct ServerTests {
         #expect(next.hear()?.text.contains("networkConfig") == true)
     }
 
-    @Test("a core of one closure says its version itself")
+    @Test("a core of one closure answers /version")
     func closure() async throws {
         let server = try ScriptedServer.core { #"{"type":"\#($0.dropFirst())"}"# }
         defer { server.close() }

@@ -4,8 +4,8 @@ import Testing
 
 @testable import ScriptedCore
 
-/// A scripted core that answered for what is not there would let the client ask for anything.
-@Suite("Chats, messages and files that are not there are refused as by the official core")
+/// Answers for unknown objects would hide errors of the client.
+@Suite("Unknown chats, messages and files")
 struct UnknownTests {
     private static func core() -> ScriptedSimpleX {
         let core = ScriptedSimpleX()
@@ -41,7 +41,7 @@ struct UnknownTests {
         }
     }
 
-    @Test("the ones that are there are not refused for that")
+    @Test("existing chats are not refused")
     func present() throws {
         let core = Self.core()
         for (command, type) in [
@@ -57,7 +57,7 @@ struct UnknownTests {
         }
     }
 
-    @Test("a contact or group that was deleted is unknown from then on")
+    @Test("deleted contacts and groups are unknown")
     func deleted() throws {
         let core = Self.core()
         #expect(try core.outcome("/_delete @1 full notify=on") == "contactDeleted")
@@ -69,7 +69,7 @@ struct UnknownTests {
         #expect(core.change { $0.absence(of: "@1") } == "contactNotFound")
     }
 
-    @Test("what is no name of a chat is no chat that is missing")
+    @Test("a malformed chat name is no missing chat")
     func names() {
         for text in ["", "@", "@x", "7", "~1", "?3", "user"] {
             #expect(Self.core().change { $0.absence(of: text) } == nil)
@@ -77,7 +77,7 @@ struct UnknownTests {
     }
 
     @Test(
-        "files are received where they can be, and cancelled where that means something",
+        "files are received and cancelled only in fitting states",
         arguments: [
             ("rcvInvitation", "rcvFileAccepted", "rcvFileCancelled"),
             ("rcvAccepted", "fileAlreadyReceiving", "rcvFileCancelled"),
@@ -111,7 +111,7 @@ struct UnknownTests {
             "only what happens changes something")
     }
 
-    @Test("files that nobody has, and texts, which have none")
+    @Test("unknown files, and texts without a file")
     func unknownFiles() throws {
         let core = Self.core()
         core.change { state in

@@ -4,8 +4,8 @@ import Testing
 
 @testable import ScriptedCore
 
-/// The server's side of RFC 6455, by the examples of the standards: the client that it judges would not notice what
-/// both had misread.
+/// Checks the server's side of RFC 6455 with examples of the standards, because client and server could share a
+/// misreading.
 @Suite struct WebSocketTests {
     @Test("a handshake is answered as in RFC 6455, 1.3")
     func acceptance() {
@@ -29,7 +29,7 @@ import Testing
         #expect(hexadecimal == expected)
     }
 
-    @Test("a text is framed as in RFC 6455, 5.7, in one piece and in two")
+    @Test("texts are framed as in RFC 6455, 5.7")
     func frames() {
         #expect(
             WebSocketFrames.frame(1, Array("Hello".utf8)) == [0x81, 0x05, 0x48, 0x65, 0x6C, 0x6C, 0x6F])
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(
-        "lengths are written in as many bytes as they need",
+        "lengths have their shortest form",
         arguments: [
             (125, [125] as [UInt8]), (126, [126, 0, 126]), (65_535, [126, 255, 255]),
             (65_536, [127, 0, 0, 0, 0, 0, 1, 0, 0]),
@@ -50,14 +50,14 @@ import Testing
         #expect(frame.count == 1 + expected.count + count)
     }
 
-    /// Two ends of a connection.
+    /// The two ends of a connection.
     private func pair() throws -> (OpenFile, OpenFile) {
         var ends: [Int32] = [0, 0]
         try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
         return (OpenFile(adopting: ends[0]), OpenFile(adopting: ends[1]))
     }
 
-    @Test("a masked frame is read as in RFC 6455, 5.7, also when it comes byte by byte")
+    @Test("masked frames are read as in RFC 6455, 5.7")
     func masked() throws {
         let (client, server) = try pair()
         let frame: [UInt8] = [0x81, 0x85, 0x37, 0xFA, 0x21, 0x3D, 0x7F, 0x9F, 0x4D, 0x51, 0x58]
@@ -68,7 +68,7 @@ import Testing
         #expect(opcode == 1 && payload == Array("Hello".utf8))
     }
 
-    @Test("a frame that is not masked, or ends in the middle, is none")
+    @Test("unmasked and truncated frames are refused")
     func hostile() throws {
         for bytes: [UInt8] in [
             [0x81, 0x05, 0x48, 0x65, 0x6C, 0x6C, 0x6F], [0x81, 0x85, 1, 2, 3, 4, 5], [0x81],
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test("the key of a handshake is found, and an endless one is given up")
+    @Test("endless handshakes are refused")
     func key() throws {
         let (client, server) = try pair()
         let request = "GET / HTTP/1.1\r\nHost: a\r\nSec-WebSocket-Key: abc==\r\n\r\n"
