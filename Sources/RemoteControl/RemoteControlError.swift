@@ -1,30 +1,30 @@
 import Base
 
-/// A phone's session that could not be begun, broke, or said what it must not.
+/// A failed or broken session with a phone, or a violation of its protocol.
 public typealias RemoteControlError = CodedError<RemoteControlErrorCode>
 
-/// By what the caller can do.
+/// The kinds of errors, by the caller's reaction.
 public enum RemoteControlErrorCode: Hashable, Sendable {
-    /// Bytes from the phone that are not what the protocol has there.
+    /// Bytes of the phone that violate the protocol.
     case malformed
-    /// A box or attachment whose tag, or whose session, is another one.
+    /// A box or attachment with a wrong tag or of another session.
     case notAuthentic
-    /// The phone's app, or its protocol, is older or newer than the ranges that were offered.
+    /// The phone's app or protocol is outside the offered versions.
     case incompatible
-    /// Another phone than the one of this pairing.
+    /// The phone is not the one of this pairing.
     case identity
-    /// More than a limit allows: numbers of messages, bytes of an answer.
+    /// More messages or bytes than a limit permits.
     case limit
-    /// A link, name or address that cannot be made.
+    /// An invalid link, name or address.
     case configuration
-    /// The connection ended, or the phone gave a request up: it is not known what the phone did.
+    /// The connection ended, or the phone gave up a request, which it may have performed.
     case closed
-    /// The phone was silent for too long: the same.
+    /// The phone was silent for too long. It may have performed the request.
     case timeout
-    /// The caller's task was cancelled: the same.
+    /// The caller's task was cancelled. The phone may have performed the request.
     case cancelled
-    /// The phone could not take a request (`PhoneFailure`), or refused it: it has not done it.
+    /// The phone refused a request or could not perform it (`PhoneFailure`).
     case refused
-    /// A command that is in no row of the allow-list. Nothing was sent.
+    /// The command matches no row of the allow-list. Nothing was sent.
     case notAllowed
 }

@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func requestsAreTheDocumentedOnes() throws {
+    @Test func requestsMatchTheDocumentation() throws {
         func text(_ request: PhoneRequest) throws -> String {
             String(decoding: try request.json(), as: UTF8.self)
         }
@@ -102,20 +102,20 @@ import Testing
 }
 
 @Suite struct PhoneAnswerTests {
-    @Test func formOfPhonesIsMadeTheCommonOne() throws {
+    @Test func encodingsOfIPhonesAreConverted() throws {
         let pairs = try #require(JSONValue.parse(VectorValue.bytes("owsf", in: "xrcp")))
         #expect(pairs.elements.count == 10)
         for pair in pairs.elements {
             let (swift, tagged) = (try #require(pair["swift"]), try #require(pair["tagged"]))
             let made = try #require(OneFieldObjects.tagged(Array(swift.source)).flatMap(JSONValue.parse))
             #expect(Self.sorted(made) == Self.sorted(tagged))
-            // The common form stays as it is.
+            // The common form is unchanged.
             let again = try #require(OneFieldObjects.tagged(Array(tagged.source)).flatMap(JSONValue.parse))
             #expect(Self.sorted(again) == Self.sorted(tagged))
         }
     }
 
-    /// A text that is the same for objects with the same members.
+    /// A text that is equal for objects with equal members.
     private static func sorted(_ value: JSONValue) -> String {
         if value.isObject {
             let members = value.members.map { "\($0.name):\(sorted($0.value))" }.sorted()

@@ -39,19 +39,19 @@ import Testing
         #expect(queue.next() == nil)
     }
 
-    @Test func eventsWithoutAPlaceAreToldOnce() throws {
+    @Test func droppedEventsAreReportedOnce() throws {
         let queue = try queue(limit: 20, longest: 30)
         for number in 0..<10 { queue.append(Self.event(number)) }
         #expect(queue.next() == .event(Self.event(0)))
         #expect(queue.next() == .event(Self.event(1)))
         #expect(queue.next() == .lost)
         #expect(queue.next() == nil)
-        // After that the state was read anew, and what comes counts again.
+        // The state was read again, so further events count.
         queue.append(Self.event(10))
         #expect(queue.next() == .event(Self.event(10)))
     }
 
-    @Test func diskThatIsFullLosesEventsAndNothingElse() {
+    @Test func aFullDiskLosesOnlyEvents() {
         let queue = EventQueue(limit: 8) { () throws(SystemError) in
             throw SystemError(code: ENOSPC, operation: "make a file")
         }
@@ -61,7 +61,7 @@ import Testing
         #expect(queue.next() == .lost)
     }
 
-    @Test func nothingOfAnEventIsOnTheDiskInClear() throws {
+    @Test func eventsAreEncryptedOnTheDisk() throws {
         let queue = try queue(limit: 0)
         queue.append(Array("a secret word".utf8))
         let stored = try #require(folder).read("events")

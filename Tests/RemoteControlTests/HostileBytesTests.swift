@@ -6,14 +6,14 @@ import Testing
 
 @testable import RemoteControl
 
-/// What a phone sends is changed on its way, or made by somebody else.
+/// Changed and forged transmissions of a phone.
 @Suite struct HostileBytesTests {
     @Test func changedHellosAreRefused() throws {
         let recorded = try RecordedSession.all()[0]
         let block = try recorded.vector["hostHello"]["block"].bytes
         let (key, authority) = (try recorded.agreement, try recorded.phoneAuthority)
         var generator = SeededGenerator(state: 3)
-        // The padding of the block itself is not covered.
+        // The padding of the block itself is not authenticated.
         for place in (0..<90).map({ _ in Int.random(in: 0..<12_379, using: &generator) }) + [0, 1, 8, 9] {
             var changed = block
             changed[place] ^= 1 << UInt8.random(in: 0...7, using: &generator)
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func hellosOfOthersAreToldApart() throws {
+    @Test func foreignHellosHaveTheirErrors() throws {
         let recorded = try RecordedSession.all()[0]
         let block = try recorded.vector["hostHello"]["block"].bytes
         func code(_ key: AgreementKey, _ authority: [UInt8], _ versions: AppVersionRange) throws
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func longAnswersAreRefusedBeforeTheyCome() throws {
+    @Test func longAnswersAreRefusedByTheirHead() throws {
         var reader = ResponseReader(channelBinding: [])
         var head: [UInt8] = []
         head.append(bigEndian: UInt32(1))
@@ -139,7 +139,7 @@ import Testing
         #expect(try Self.keys([1, 2, 3, 4, 5]) == Self.keys([4, 1, 5, 3, 2]))
     }
 
-    @Test func numbersCountOnce() throws {
+    @Test func eachNumberCountsOnce() throws {
         var chain = Self.chain()
         _ = try chain.keys(of: 3)
         _ = try chain.keys(of: 1)
@@ -156,7 +156,7 @@ import Testing
         _ = try chain.keys(of: 257 + 257)
     }
 
-    @Test func keysOfLostAnswersAreForgottenInTheEnd() throws {
+    @Test func keysOfLostAnswersAreDropped() throws {
         var chain = Self.chain()
         for number in stride(from: UInt32(200), through: 2000, by: 200) { _ = try chain.keys(of: number) }
         #expect(throws: RemoteControlError.self) { try chain.keys(of: 1) }

@@ -13,7 +13,7 @@ import Testing
         return try invitation.link(session: .generate(), identity: .generate())
     }
 
-    @Test func versionsAreComparedNumberByNumber() throws {
+    @Test func versionsAreComparedByNumbers() throws {
         let rising = ["6.4.0.7", "6.4.4.2", "6.4.5", "6.4.5.1", "6.10", "7.0"].compactMap { AppVersion($0) }
         #expect(rising.count == 6 && rising == rising.shuffled().sorted())
         for text in ["", ".", "6.", "6..4", "6.x", "-1", "6.4\n", "99999999999", " 6"] {
@@ -24,7 +24,7 @@ import Testing
         #expect(RecordedSession.versions.contains(rising[2]) && !RecordedSession.versions.contains(rising[5]))
     }
 
-    @Test func namesKeepNothingThatLinksCannotCarry() {
+    @Test func namesAreSafeForLinks() {
         #expect(DeviceName("a+b 50%25").text == "a\u{FF0B}b 50\u{FF05}25")
         #expect(DeviceName("Jürgens \"PC\" \\ 🖥").text == "Jürgens \"PC\" \\ 🖥")
         #expect(DeviceName("a\u{0}\n\u{7F}\u{2028}b").text == "ab")

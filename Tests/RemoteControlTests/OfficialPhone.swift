@@ -5,7 +5,7 @@ import Network
 import Posix
 import TestSupport
 
-/// The official program as a phone: its commands confirm links and codes. It needs no relay.
+/// The official program as a phone: its commands confirm links and codes. Needs no relay.
 final class OfficialPhone: Sendable {
     private final class Heard: WebSocketListener {
         let frames = Lock<[String]>([])
@@ -54,7 +54,7 @@ final class OfficialPhone: Sendable {
 
     deinit { program.send(SIGKILL) }
 
-    /// The answer to a command, whatever it is.
+    /// Returns the answer to a command.
     @discardableResult
     func command(_ text: String) async throws -> String {
         let number = count.withLock { count in
@@ -68,7 +68,7 @@ final class OfficialPhone: Sendable {
         }
     }
 
-    /// The session code that it shows after a command.
+    /// Returns the session code that it shows after a command.
     func connect(_ link: String) async throws -> String {
         heard.frames.withLock { $0 = [] }
         let answer = try await command("/connect remote ctrl \(link)")

@@ -17,7 +17,7 @@ struct OfficialPhoneTests {
         let pairing: Pairing
     }
 
-    /// Pairs, or meets again, over a link.
+    /// Pairs or reconnects over a link.
     private static func begin(_ phone: OfficialPhone, _ pairing: Pairing) async throws -> Session {
         let seen = Lock<(code: SessionCode?, connection: PhoneConnection?, phone: Pairing.Phone?)>(
             (nil, nil, nil))
@@ -58,7 +58,7 @@ struct OfficialPhoneTests {
         #expect(connection.phone.encoding == .kotlin && connection.phone.deviceName == "Telephone")
         let user = try await Self.ask("/user", connection)
         #expect(user.type == "activeUser")
-        // One request for events waits meanwhile.
+        // A request for events waits meanwhile.
         let event = Task { try await connection.ask(.nextEvent(.seconds(20))) }
         let content = SystemRandomSource().bytes(300_001)
         let stored = try await connection.ask(
@@ -83,7 +83,7 @@ struct OfficialPhoneTests {
             return
         }
         #expect(fetched.bytes == content)
-        // Another file than the phone's record has.
+        // A file other than that of the phone's record.
         guard
             case .refusal = try await connection.ask(
                 .fetchFile(PhoneFile(user: 1, file: number, isSent: true, path: "other", arguments: nil)),
@@ -93,12 +93,12 @@ struct OfficialPhoneTests {
             return
         }
         event.cancel()
-        // A cancelled request ends nothing.
+        // A cancelled request ends nothing else.
         #expect(try await Self.ask("/user", connection).type == "activeUser")
         await session.listener.stop()
     }
 
-    @Test func meetsAgainAndKnowsItsPhone() async throws {
+    @Test func reconnectsWithTheKnownPhone() async throws {
         let phone = try await OfficialPhone()
         let first = try await Self.begin(phone, .make())
         #expect(try await Self.ask("/user", first.connection).type == "activeUser")

@@ -2,15 +2,15 @@ import Base
 import Cryptography
 import TestSupport
 
-/// The phone's half of sntrup761, straight from its definition and in no constant time: one published key pair, and
-/// decapsulation. Only this side of the protocol needs it, so it is nowhere else.
+/// The phone's half of sntrup761, from its definition and not in constant time: one published key pair, and
+/// decapsulation. Used only in tests.
 struct PhoneKEM {
     private static let (degree, modulus, small) = (761, 4591, 3)
     let publicKey: [UInt8]
     private let secretKey: [UInt8]
 
     init() throws {
-        // Beside the tests of the KEM.
+        // Next to the tests of the KEM.
         let source = #filePath.replacing("RemoteControlTests", with: "RatchetTests")
         let vector = try VectorValue.file("sntrup761", besides: source)
         publicKey = try vector["publicKey"].bytes

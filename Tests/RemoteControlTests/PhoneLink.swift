@@ -3,7 +3,7 @@ import Cryptography
 
 @testable import RemoteControl
 
-/// A link as a phone reads it: taken apart, encoded once more, and verified over that.
+/// Parses a link like a phone: splits it, encodes it again, and verifies the signatures over that.
 struct PhoneLink {
     let authority: [UInt8]
     let host: String
@@ -12,7 +12,7 @@ struct PhoneLink {
     let session: VerifyingKey
     let identity: VerifyingKey
 
-    /// nil where the phone would say `badInvitation`.
+    /// Returns nil if the phone would report `badInvitation`.
     init?(_ link: String) {
         guard
             let match = link.wholeMatch(

@@ -8,7 +8,7 @@ import Testing
 
 @testable import RemoteControl
 
-/// This computer's side of a session, listening on loopback.
+/// The computer's side of a session, listening on loopback.
 private final class Computer: Sendable {
     private struct Seen {
         var code: SessionCode?
@@ -75,7 +75,7 @@ private final class Computer: Sendable {
     var phones: [Pairing.Phone] { seen.withLock { $0.phones } }
 }
 
-/// Answers like an official core with nothing in it, echoes events, and keeps files.
+/// Answers like an empty official core, echoes events, and keeps files.
 private func answering(_ files: Lock<[String: [UInt8]]> = Lock([:])) -> ScriptedPhone.Script {
     { json, attachment in
         if json.contains(#""type":"recv""#) { return nil }
@@ -101,7 +101,7 @@ private let fetch = PhoneRequest.fetchFile(
     PhoneFile(user: 1, file: 1, isSent: true, path: "stored", arguments: nil))
 
 @Suite struct PhoneSessionTests {
-    @Test func phoneThatScansTheLinkIsAsked() async throws {
+    @Test func aPhoneThatScansTheLinkGetsACode() async throws {
         let computer = try Computer()
         let phone = try ScriptedPhone(link: computer.listener.link, script: answering())
         let code = try await computer.code()
@@ -125,7 +125,7 @@ private let fetch = PhoneRequest.fetchFile(
         await computer.listener.stop()
     }
 
-    @Test func knownPhoneFindsTheAnnouncement() async throws {
+    @Test func aKnownPhoneFindsTheAnnouncement() async throws {
         var pairing = try Pairing.make()
         let earlier = AgreementKey.generate()
         let authority = try CertificateAuthority.make()
@@ -158,7 +158,7 @@ private let fetch = PhoneRequest.fetchFile(
         let error = try #require(end)
         #expect(sentence(of: error).contains("unknown ca"), "\(error)")
         #expect(try await computer.refused().code == .handshake)
-        // The listener goes on.
+        // The listener continues.
         let phone = try ScriptedPhone(
             link: computer.listener.link, authority: authority, script: answering())
         try phone.confirm()
@@ -175,7 +175,7 @@ private let fetch = PhoneRequest.fetchFile(
         await computer.listener.stop()
     }
 
-    @Test func oneSessionAtATime() async throws {
+    @Test func thereIsOneSessionAtATime() async throws {
         let computer = try Computer()
         let phone = try ScriptedPhone(link: computer.listener.link, script: answering())
         _ = try await computer.code()
@@ -186,7 +186,7 @@ private let fetch = PhoneRequest.fetchFile(
         await computer.listener.stop()
     }
 
-    @Test func phoneThatLeavesBeforeConfirmingMayComeAgain() async throws {
+    @Test func aPhoneMayLeaveBeforeConfirmingAndReturn() async throws {
         let computer = try Computer()
         let undecided = try ScriptedPhone(link: computer.listener.link, script: answering())
         _ = try await computer.code()
@@ -198,7 +198,7 @@ private let fetch = PhoneRequest.fetchFile(
         await computer.listener.stop()
     }
 
-    @Test func strangerWhoOnlyConnectsIsGivenUp() async throws {
+    @Test func aStrangerThatOnlyConnectsTimesOut() async throws {
         let computer = try Computer(confirmation: .milliseconds(300))
         let stranger = try ScriptedPhone(link: computer.listener.link, script: answering())
         #expect(stranger.waitForEnd() != nil)
@@ -206,8 +206,8 @@ private let fetch = PhoneRequest.fetchFile(
         await computer.listener.stop()
     }
 
-    /// More events than one arrive while nobody takes them: each is fetched, in its order.
-    @Test func eventsAreFetchedWhetherOrNotTheyAreTaken() async throws {
+    /// Several events arrive without a reader: each is fetched in order.
+    @Test func eventsAreFetchedWithoutAReader() async throws {
         let (computer, count) = (try Computer(), Lock(0))
         let phone = try ScriptedPhone(link: computer.listener.link) { json, _ in
             guard json.contains(#""type":"recv""#) else { return nil }
@@ -270,7 +270,7 @@ private let fetch = PhoneRequest.fetchFile(
         await computer.listener.stop()
     }
 
-    @Test func filesThatAreNotTheAnnouncedOnesAreRefused() async throws {
+    @Test func filesOtherThanAnnouncedAreRefused() async throws {
         for announced in [
             #""fileSize":3,"fileDigest":"\#(Base64URL.encode(SHA512.hash([1, 2])))""#,
             #""fileSize":2,"fileDigest":"\#(Base64URL.encode(SHA512.hash([1, 2, 3])))""#,
@@ -288,8 +288,8 @@ private let fetch = PhoneRequest.fetchFile(
         }
     }
 
-    /// One `recv` waits while commands are answered, so the phone's numbers are not those of requests.
-    @Test func requestsAreAnsweredBesideOneThatWaits() async throws {
+    /// One `recv` waits while commands are answered, so the phone's numbers differ from those of requests.
+    @Test func requestsAreAnsweredDuringAWaitingOne() async throws {
         let computer = try Computer()
         let phone = try ScriptedPhone(link: computer.listener.link) { [released = Lock(false)] json, _ in
             guard json.contains("recv") else {
@@ -318,14 +318,14 @@ private let fetch = PhoneRequest.fetchFile(
         await computer.listener.stop()
     }
 
-    @Test func nothingIsEverReset() async throws {
+    @Test func noStreamIsEverReset() async throws {
         let (computer, files) = (
             try Computer(), Lock<[String: [UInt8]]>(["stored": SystemRandomSource().bytes(4 << 20)])
         )
         let phone = try ScriptedPhone(link: computer.listener.link, script: answering(files))
         try phone.confirm()
         let connection = try await computer.connection()
-        // Cancelled while it waits, and while its file comes.
+        // Cancelled while it waits, and while its file arrives.
         let event = Task { try await connection.ask(.nextEvent(.seconds(30))) }
         try await wait(until: "it waits") { phone.shared.withLock { $0.requests.count } == 1 }
         event.cancel()
@@ -340,7 +340,7 @@ private let fetch = PhoneRequest.fetchFile(
         await computer.listener.stop()
     }
 
-    @Test func frozenPhoneCountsAsSilentAndGoesOn() async throws {
+    @Test func aFrozenPhoneIsSilentAndContinues() async throws {
         var limits = ReversedServer.Limits()
         (limits.question, limits.silence) = (.milliseconds(200), .milliseconds(600))
         let computer = try Computer(limits: limits)
@@ -357,7 +357,7 @@ private let fetch = PhoneRequest.fetchFile(
         await computer.listener.stop()
     }
 
-    @Test func phoneThatIsSilentForTooLongIsGivenUp() async throws {
+    @Test func aLongSilentPhoneIsDropped() async throws {
         var limits = ReversedServer.Limits()
         (limits.question, limits.silence, limits.end) = (
             .milliseconds(100), .milliseconds(300), .milliseconds(900)
@@ -371,7 +371,7 @@ private let fetch = PhoneRequest.fetchFile(
         await computer.listener.stop()
     }
 
-    @Test func requestsOfASessionThatEndedFail() async throws {
+    @Test func requestsFailAfterTheSession() async throws {
         let computer = try Computer()
         let phone = try ScriptedPhone(link: computer.listener.link, script: answering())
         try phone.confirm()
@@ -406,7 +406,7 @@ private let fetch = PhoneRequest.fetchFile(
         #expect(machine.phase == .over)
     }
 
-    @Test func attemptThatFailsLetsTheNextOneIn() {
+    @Test func aFailedAttemptPermitsTheNextOne() {
         var machine = SessionMachine()
         _ = machine.connected(1)
         #expect(machine.ended(1) == .waitAgain)

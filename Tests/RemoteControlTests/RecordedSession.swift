@@ -6,11 +6,11 @@ import Testing
 @testable import Cryptography
 @testable import RemoteControl
 
-/// A session that an independent controller had with the official program, with all keys.
+/// A session of an independent controller with the official program, with all keys.
 struct RecordedSession {
     let vector: VectorValue
 
-    /// The pairing, and the second session over an announcement.
+    /// The pairing, and a second session over an announcement.
     static func all() throws -> [RecordedSession] {
         let first = try VectorValue.file("vectors", in: "xrcp")
         return [RecordedSession(vector: first), RecordedSession(vector: try first["reconnect"])]
@@ -44,7 +44,7 @@ struct RecordedSession {
             versions: Self.versions)
     }
 
-    /// With the ciphertext that was sent then.
+    /// With the recorded ciphertext.
     func controllerHello() throws -> ControllerHello {
         let ciphertext = try vector["ctrlHello"]["kemCiphertext"].bytes
         let secret = WipedBytes(try vector["ctrlHello"]["kemShared"].bytes)
@@ -61,13 +61,13 @@ struct RecordedSession {
     }
 }
 
-/// An answer as its parts.
+/// The parts of an answer.
 struct CollectedAnswer {
     var json: [UInt8] = []
     var size: UInt64?
     var content: [UInt8] = []
 
-    /// Reads an answer that comes in pieces of so many bytes.
+    /// Reads an answer in pieces of this size.
     init(
         _ bytes: [UInt8], channelBinding: [UInt8], pieces: Int = .max,
         keys: (UInt32) throws -> MessageKeys

@@ -7,7 +7,7 @@ import Testing
 @testable import RemoteControl
 
 @Suite struct RecordedSessionTests {
-    @Test func linksAreTheRecordedOnesByteForByte() throws {
+    @Test func linksMatchTheRecording() throws {
         for recorded in try RecordedSession.all() {
             let invitation = try recorded.invitation
             let (session, identity) = (try recorded.session, try recorded.identity)
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func announcementIsTheRecordedOne() throws {
+    @Test func announcementsMatchTheRecording() throws {
         let recorded = try RecordedSession.all()[1]
         struct Nonce: RandomSource {
             let nonce: [UInt8]
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func codeIsTheOneThatThePhoneShowed() throws {
+    @Test func codesMatchTheRecording() throws {
         for recorded in try RecordedSession.all() {
             let code = SessionCode(channelBinding: try recorded.channelBinding)
             #expect(try code.description == recorded.vector["sessionCode"].text)
@@ -71,14 +71,14 @@ import Testing
         }
     }
 
-    @Test func helloOfThisSideIsTheRecordedOne() throws {
+    @Test func ownHelloMatchesTheRecording() throws {
         for recorded in try RecordedSession.all() {
             let hello = try recorded.controllerHello()
             #expect(try hello.block == recorded.vector["ctrlHello"]["block"].bytes)
         }
     }
 
-    @Test func requestsAreTheRecordedOnesByteForByte() throws {
+    @Test func requestsMatchTheRecording() throws {
         for recorded in try RecordedSession.all() {
             var sealer = try recorded.sealer()
             for exchange in try recorded.vector["exchanges"].list {
@@ -127,7 +127,7 @@ import Testing
         #expect(parsing["errorType"]?.type == "commandError")
     }
 
-    /// What was stored on the phone, and fetched again.
+    /// The content that was stored on the phone and fetched again.
     private static func storedFile(_ recorded: RecordedSession) throws -> [UInt8] {
         var chain = ReceivingChain(try recorded.controllerHello().receiving)
         for exchange in try recorded.vector["exchanges"].list {

@@ -7,13 +7,12 @@ import Posix
 @testable import Network
 @testable import RemoteControl
 
-/// A phone as the protocol has it: connects to a link, shows a code, greets, and answers requests as its script says, on
-/// a thread of its own. A small implementation of the other side, which shares no code of `RemoteControl` but the
-/// derivation of keys.
+/// A phone on a thread of its own: connects to a link, shows a code, sends its hello, and answers requests as its
+/// script says. A small independent implementation, which shares only the key derivation with `RemoteControl`.
 final class ScriptedPhone: @unchecked Sendable {
-    // Safe: what the thread of the phone and the test share is behind `shared`.
+    // Safe: the state shared by the phone's thread and the test is in `shared`.
 
-    /// An answer; nil: none for now (the phone holds it back until `release`).
+    /// Returns an answer, or nil to withhold it until `release`.
     typealias Script = @Sendable (_ json: String, _ attachment: [UInt8]?) -> (json: String, file: [UInt8]?)?
 
     struct Shared {
@@ -23,7 +22,7 @@ final class ScriptedPhone: @unchecked Sendable {
         var isLeaving = false
         var failure: (any Error)?
         var hasEnded = false
-        /// Answers that were held back are given now.
+        /// Sends the withheld answers.
         var isReleased = false
     }
 
@@ -39,8 +38,8 @@ final class ScriptedPhone: @unchecked Sendable {
     var version = "6.4.5.1"
     private let script: Script
 
-    /// Connects and finishes the handshake.
-    /// - Parameter chain: certificates and the leaf's key to show; nil: those of `authority`.
+    /// Connects and performs the TLS handshake.
+    /// - Parameter chain: The certificates and the leaf's key, or nil for those of `authority`.
     init(
         link text: String, authority: CertificateAuthority? = nil, showsNothing: Bool = false,
         extra: CertificateAuthority? = nil, script: @escaping Script
@@ -78,7 +77,7 @@ final class ScriptedPhone: @unchecked Sendable {
 
     var channelBinding: [UInt8] { stream.channelBinding }
 
-    /// Waits for the end of the connection, without having greeted.
+    /// Waits for the end of the connection without a hello.
     func waitForEnd() -> (any Error)? {
         let deadline = Deadline(after: .seconds(60))
         while !deadline.hasPassed {
@@ -90,7 +89,7 @@ final class ScriptedPhone: @unchecked Sendable {
         return nil
     }
 
-    /// The person says yes: greets, reads the answer, and serves on a thread.
+    /// The user confirms: sends the hello, reads the answer, and serves on a thread.
     func confirm() throws {
         let kem = try PhoneKEM()
         let shared = try agreement.sharedSecret(with: link.agreementKey)
@@ -139,13 +138,13 @@ final class ScriptedPhone: @unchecked Sendable {
         throw NetworkError(.timeout, "no block")
     }
 
-    /// Leaves before or after the greeting.
+    /// Leaves before or after the hello.
     func leave() {
         shared.withLock { $0.isLeaving = true }
         wakeUp.notify()
     }
 
-    /// Without a goodbye, before the greeting.
+    /// Without close_notify, before the hello.
     func hangUp() { _ = shutdown(stream.socket.descriptor, Int32(SHUT_RDWR)) }
 
     func freeze(_ isFrozen: Bool) {
@@ -161,7 +160,7 @@ final class ScriptedPhone: @unchecked Sendable {
 
 /// The phone's end of HTTP/2, on its thread.
 private final class PhoneServer: HTTP2SessionEvents, @unchecked Sendable {
-    // Safe: made on one thread and then used on the thread of the phone alone.
+    // Safe: created on one thread and then used on the phone's thread only.
 
     private let phone: ScriptedPhone
     private let channelBinding: [UInt8]

@@ -1,24 +1,24 @@
 import Base
 import JSON
 
-/// One argument of a command to the phone: what it may look like.
+/// The form of one argument of a command.
 enum CommandArgument {
     /// Digits, at most 19.
     case number
-    /// Numbers with commas between them.
+    /// Numbers separated by commas.
     case numbers
-    /// A number behind one of these signs: `@` a contact, `#` a group, `*` the user's notes.
+    /// A number after one of these signs: `@` a contact, `#` a group, `*` the user's notes.
     case chat(of: String)
     /// One of these words.
     case word([String])
-    /// The same, where it may be missing.
+    /// The same, optional.
     case optional([String])
-    /// A number behind a word.
+    /// A number after a word.
     case value(String)
-    /// Messages as JSON, to the end of the command.
+    /// Messages as JSON up to the end of the command.
     case messages
 
-    /// Whether the front of `words` fits, which is then removed.
+    /// Removes a matching argument from the front of `words`. Returns whether there is one.
     func take(from words: inout ArraySlice<Substring>) -> Bool {
         switch self {
         case .optional(let choices):
@@ -52,14 +52,14 @@ enum CommandArgument {
         (1...19).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
     }
 
-    /// An array of messages whose files are names in the phone's own folder of files: no other file of the phone can be
+    /// An array of messages whose files are names in the phone's files folder, so no other file of the phone can be
     /// sent.
     private static func areMessages(_ text: String) -> Bool {
         guard let messages = JSONValue.parse(Array(text.utf8)), text.first == "[", !messages.elements.isEmpty
         else { return false }
         return messages.elements.allSatisfy { message in
             let sources = message.members.filter { $0.name == "fileSource" }
-            // Earlier versions had the path beside the content.
+            // Earlier versions had the path next to the content.
             guard message.isObject, !message.members.contains(where: { $0.name == "filePath" }),
                 sources.count <= 1
             else { return false }
@@ -71,10 +71,10 @@ enum CommandArgument {
     }
 }
 
-/// A name of a file on the phone.
+/// The name of a file on the phone.
 enum PhoneFileName {
-    /// Whether it is one path component, without control characters, and none that means another folder. The phone does
-    /// not clean names itself.
+    /// Whether it is one path component, without control characters, and not a relative folder. The phone does not
+    /// sanitise names.
     static func isClean(_ name: String) -> Bool {
         (1...255).contains(name.utf8.count) && name != "." && name != ".."
             && name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "/") }

@@ -1,12 +1,11 @@
 import JSON
 
-/// The form in which iPhones write alternatives, `{"_owsf":true,"x":{…}}`, made into the one of all others,
-/// `{"type":"x",…}`.
+/// Converts the iPhone's encoding of alternatives, `{"_owsf":true,"x":{…}}`, into the common one, `{"type":"x",…}`.
 enum OneFieldObjects {
     private static let mark = Array("_owsf".utf8)
 
-    /// The text with every pair of that form replaced, in one pass; nil where it is no JSON. Text without any comes
-    /// back as it is.
+    /// Returns the text with all such pairs replaced, in one pass, or nil if it is not JSON. Text without any is
+    /// returned unchanged.
     static func tagged(_ text: [UInt8]) -> [UInt8]? {
         guard text.contains(mark) else { return text }
         guard let value = JSONValue.parse(text) else { return nil }
@@ -35,7 +34,7 @@ enum OneFieldObjects {
         }
     }
 
-    /// Members of an object stand beside the name; anything else, and an alternative of its own, is its `data`.
+    /// Members of an object are next to the name; other content, and an alternative, is its `data`.
     private static func write(_ content: JSONValue, named name: String, to output: inout [UInt8]) {
         output += Array(#"{"type":"#.utf8) + Array(JSONText.string(name).utf8)
         if content.isObject, alternative(content) == nil {
@@ -56,7 +55,7 @@ enum OneFieldObjects {
         }
     }
 
-    /// The name and the content of an object of exactly two members, of which one is the mark.
+    /// Returns the name and content of an object with exactly two members, one of which is the mark.
     private static func alternative(_ value: JSONValue) -> (name: String, content: JSONValue)? {
         guard value.isObject, value["_owsf"]?.bool == true else { return nil }
         let members = value.members

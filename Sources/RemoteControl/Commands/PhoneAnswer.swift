@@ -2,30 +2,30 @@ import Base
 import Cryptography
 import JSON
 
-/// What the phone answered.
+/// An answer of the phone.
 public enum PhoneAnswer: Sendable {
-    /// To a command: what the chat API has as its response.
+    /// To a command: the response of the chat API.
     case response(JSONValue)
-    /// To a command, or instead of a file: the chat API's error, without a wrapper.
+    /// To a command or in place of a file: the chat API's error, without a wrapper.
     case refusal(JSONValue)
-    /// The next event; nil: none came in time.
+    /// The next event, or nil if none came in time.
     case event(JSONValue?)
     /// An event that is an error.
     case failedEvent(JSONValue)
-    /// Where the file was stored, relative to the phone's folder of files.
+    /// The path of the stored file, relative to the phone's files folder.
     case stored(path: String)
-    /// The size of the attachment that follows, and its SHA-512.
+    /// The size of the following attachment, and its SHA-512.
     case file(size: UInt64, digest: [UInt8])
-    /// The phone could not take the request itself.
+    /// The phone could not process the request.
     case failure(PhoneFailure)
 
-    /// - Parameter text: JSON in either form of alternatives.
-    /// - Throws: `.malformed` for anything else.
+    /// - Parameter text: JSON in either encoding of alternatives.
+    /// - Throws: `.malformed` for other texts.
     init(_ text: [UInt8]) throws(RemoteControlError) {
         guard let answer = OneFieldObjects.tagged(text).flatMap(JSONValue.parse),
             let read = Self.read(answer)
         else {
-            throw RemoteControlError(.malformed, "The phone's answer is none that this program knows.")
+            throw RemoteControlError(.malformed, "The phone's answer is unknown.")
         }
         self = read
     }
@@ -46,24 +46,24 @@ public enum PhoneAnswer: Sendable {
                 digest.count == SHA512.length
             else { return nil }
             return .file(size: UInt64(size), digest: digest)
-        // So the app spells it.
+        // The app's spelling.
         case "protocolError": return answer["remoteProcotolError"].map { .failure(PhoneFailure($0)) }
         default: return nil
         }
     }
 }
 
-/// Why a phone could not take a request. The session goes on.
+/// The reason for which a phone could not process a request. The session continues.
 public enum PhoneFailure: Hashable, Sendable {
-    /// The keys or signatures of this session are not the phone's any more.
+    /// The phone no longer has the keys or signatures of this session.
     case notAuthentic
-    /// The phone's app does not know such a request.
+    /// The phone's app does not know the request.
     case unknownRequest
-    /// What was stored is not what was announced: its size, its digest, or there was nothing.
+    /// The stored file differs from its announcement, or is missing.
     case damagedFile
-    /// The phone could not read or write a file. What it says of it may hold paths, and is never shown.
+    /// The phone could not read or write a file. Its message may contain paths and is never shown.
     case file
-    /// Too many requests were lost on the way.
+    /// Too many requests were lost.
     case lostRequests
     case other
 

@@ -1,19 +1,19 @@
 import Base
 
-/// A command that may be sent to a phone. The phone executes whatever it can parse, so there is no way to make one but
-/// by a row of the table.
+/// A permitted command for a phone. The phone executes everything that it can parse, so each command must match a row
+/// of the table.
 public struct PhoneCommand: Hashable, Sendable {
     public let text: String
 
-    /// What a command does on the phone.
+    /// The effect of a command on the phone.
     public enum Effect: Hashable, Sendable {
         /// Changes nothing.
         case reads
-        /// Uses the phone's storage or network, or undoes that.
+        /// Uses the phone's storage or network, or reverts that.
         case receives
-        /// Sends what the user gave this side for sending.
+        /// Sends content that the user gave this side for sending.
         case sends
-        /// Changes what the user sees on the phone, or deletes: only where the user asked for that by name.
+        /// Changes or deletes things that the user sees on the phone, only if the user named them.
         case asked
     }
 
@@ -35,7 +35,7 @@ public struct PhoneCommand: Hashable, Sendable {
     ]
     private static let filters = #"{"type":"filters","favorite":false,"unread":false}"#
 
-    /// All that may be sent. A command is its name, and its arguments, each behind one space.
+    /// All permitted commands: a name, and arguments after one space each.
     static let table: [Row] = [
         Row("/user", [], .reads),
         Row("/users", [], .reads),
@@ -51,7 +51,7 @@ public struct PhoneCommand: Hashable, Sendable {
         Row("/_contacts", [.number], .reads),
         Row("/_groups", [.number], .reads),
         Row("/_get code", [.chat(of: "@")], .reads),
-        // Never with a path: it would be one of the phone.
+        // Never with a path, which would be one on the phone.
         Row("/freceive", [.number] + choices, .receives),
         Row("/_set_file_to_receive", [.number] + choices, .receives),
         Row("/fcancel", [.number], .receives),
@@ -62,14 +62,14 @@ public struct PhoneCommand: Hashable, Sendable {
         Row("/_read chat items", [chats, .numbers], .asked),
     ]
 
-    /// - Parameter isAsked: whether the user asked for just this by name.
-    /// - Throws: `.notAllowed` for what is in no row, or in one that only the user's wish allows.
+    /// - Parameter isAsked: Whether the user asked for this by name.
+    /// - Throws: `.notAllowed` for a command in no row, or in a row that needs the user's request.
     public init(_ text: String, isAsked: Bool = false) throws(RemoteControlError) {
         let row = Self.table.first { row in
             (row.effect != .asked || isAsked) && Self.fits(text, row)
         }
         guard row != nil else {
-            throw RemoteControlError(.notAllowed, "This command is none that may be sent to a phone.")
+            throw RemoteControlError(.notAllowed, "This command may not be sent to a phone.")
         }
         self.text = text
     }

@@ -38,18 +38,18 @@ public struct PhoneFile: Hashable, Sendable {
 
 /// The four things that a phone can be asked.
 public enum PhoneRequest: Hashable, Sendable {
-    /// `retry` counts the repetitions of a command that may be repeated: each gives the phone more time for the network.
+    /// `retry` counts the repetitions of a command. Each one gives the phone more time for the network.
     case command(PhoneCommand, retry: Int)
-    /// The next event, or none once so much time has passed.
+    /// The next event, or none after this time.
     case nextEvent(Duration)
-    /// A file follows as the attachment. Its name is one path component; the phone makes it unique.
+    /// The file follows as the attachment. Its name is one path component; the phone makes it unique.
     case storeFile(name: String, size: UInt64, digest: [UInt8])
     case fetchFile(PhoneFile)
 
-    /// The longest that the phone may be silent over an event: it gives up a request after 60 seconds without a word.
+    /// The maximum silence of the phone while it waits for an event: it gives up a request after 60 silent seconds.
     public static let longestWait = Duration.seconds(30)
 
-    /// - Throws: `.configuration` for a name that is none.
+    /// - Throws: `.configuration` for an invalid name.
     func json() throws(RemoteControlError) -> [UInt8] {
         let text: String
         switch self {

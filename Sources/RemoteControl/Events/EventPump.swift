@@ -2,14 +2,13 @@ import Base
 import JSON
 import Posix
 
-/// Fetches the events of a session, one after the other and always, whether or not somebody takes them in: the phone's
-/// core stops when it cannot get rid of them. Any thread.
+/// Fetches the events of a session continuously, because the phone's core stops otherwise. Safe to use from any thread.
 public final class EventPump: Sendable {
-    /// What the phone told.
+    /// An event of the phone.
     public enum Told: Sendable {
-        /// JSON of the chat API: an event, or an error that is one.
+        /// JSON of the chat API: an event or an error.
         case event(JSONValue)
-        /// Events were lost here: the state is to be read anew.
+        /// Events were lost. Read the state again.
         case lost
     }
 
@@ -17,10 +16,10 @@ public final class EventPump: Sendable {
     private let queue: EventQueue
     private let arrived = AsyncSemaphore(0)
 
-    /// How long the phone may wait for an event: as the official program has it wait.
+    /// The time for which the phone waits for an event, as with the official program.
     private static let wait = Duration.seconds(10)
 
-    /// - Parameter makeFile: an empty file without a name for events that are not taken in yet.
+    /// - Parameter makeFile: Creates an empty unnamed file for unprocessed events.
     public init(
         _ connection: PhoneConnection, makeFile: @escaping @Sendable () throws(SystemError) -> OpenFile
     ) {
@@ -28,7 +27,7 @@ public final class EventPump: Sendable {
         queue = EventQueue(makeFile: makeFile)
     }
 
-    /// Fetches until the session is over or the task is cancelled. A phone that is frozen meanwhile is asked again.
+    /// Fetches until the session ends or the task is cancelled. Retries if the phone is frozen.
     public func run() async {
         while connection.isOpen, !Task.isCancelled {
             do {
@@ -39,7 +38,7 @@ public final class EventPump: Sendable {
                 default: try await Task.sleep(for: .seconds(1))
                 }
             } catch {
-                // Between two attempts, where there is anybody to attempt it with.
+                // The delay between two attempts.
                 guard connection.isOpen else { break }
                 try? await Task.sleep(for: .seconds(1))
             }
@@ -52,7 +51,7 @@ public final class EventPump: Sendable {
         arrived.release()
     }
 
-    /// The next one, in their order; nil once the session is over and all were taken, or the task is cancelled.
+    /// Returns the next event in order, or nil at the end of the session or when the task is cancelled.
     public func next() async -> Told? {
         while await arrived.acquire() {
             switch await ThreadPool.shared.run({ [queue] in queue.next() }) {
@@ -60,7 +59,7 @@ public final class EventPump: Sendable {
                 if let event = JSONValue.parse(bytes) { return .event(event) }
             case .lost: return .lost
             case nil where !connection.isOpen:
-                // For whoever asks again.
+                // For the next caller.
                 arrived.release()
                 return nil
             case nil: continue

@@ -2,20 +2,20 @@ import Base
 import Cryptography
 import Posix
 
-/// The phone's events between who fetches them and who takes them in. The phone's core stops when nobody fetches, so
-/// fetching never waits: what is not taken in yet is in memory up to a limit, and behind that in a sealed file.
+/// A queue between fetching the phone's events and processing them. The phone's core stops without fetches, so adding
+/// never waits: unprocessed events are in memory up to a limit, and further ones in a sealed file.
 ///
-/// Blocks where the file is used; call it on a thread that may.
+/// Blocks for the file, so call it on a thread that may block.
 final class EventQueue: Sendable {
     enum Taken: Equatable {
         case event([UInt8])
-        /// Events were dropped here: the disk was full, or did not keep them. The state is to be read anew.
+        /// Events were dropped because the disk was full or failed. Read the state again.
         case lost
     }
 
     private struct State {
         var memory: [[UInt8]] = []
-        /// What lies in front of it was taken.
+        /// The index of the first unread event.
         var head = 0
         var bytes = 0
         var spill: EventSpill?
@@ -26,13 +26,13 @@ final class EventQueue: Sendable {
     private let longest: UInt64
     private let makeFile: @Sendable () throws(SystemError) -> OpenFile
     private let mutex = BlockingMutex(rank: .stagedFile)
-    // Only under `mutex`: a file is read and written with it.
+    // Only under `mutex`, which covers reads and writes of the file.
     private nonisolated(unsafe) var state = State()
 
     /// - Parameters:
-    ///   - limit: bytes in memory.
-    ///   - longest: bytes in the file.
-    ///   - makeFile: an empty file without a name, open for reading and writing.
+    ///   - limit: The bytes in memory.
+    ///   - longest: The bytes in the file.
+    ///   - makeFile: Creates an empty unnamed file, open for reading and writing.
     init(
         limit: Int = 1 << 20, longest: UInt64 = 1 << 30,
         makeFile: @escaping @Sendable () throws(SystemError) -> OpenFile
@@ -42,7 +42,7 @@ final class EventQueue: Sendable {
         self.makeFile = makeFile
     }
 
-    /// Takes an event in, whatever happens: where it has no place, the listener hears that some were lost.
+    /// Adds an event. Without space it is dropped, and the listener gets `lost` once.
     func append(_ event: [UInt8]) {
         mutex.withLock {
             guard !state.isLost else { return }
@@ -61,7 +61,7 @@ final class EventQueue: Sendable {
         }
     }
 
-    /// The oldest event, or that some were lost, which is said once; nil: none is there.
+    /// Returns the oldest event, or `lost` once after a loss; nil if there is none.
     func next() -> Taken? {
         mutex.withLock {
             if state.head < state.memory.count {
@@ -82,7 +82,7 @@ final class EventQueue: Sendable {
         }
     }
 
-    /// Under the mutex. Events in memory come first; those in the file are as good as lost.
+    /// Call under the mutex. Events in memory come first; those in the file count as lost.
     private func lose() {
         state.spill = nil
         state.isLost = true

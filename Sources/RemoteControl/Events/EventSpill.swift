@@ -2,7 +2,7 @@ import Base
 import Cryptography
 import Posix
 
-/// Events that nobody has taken yet, in a sealed file without a name, in their order. One thread at a time.
+/// Unread events in order, in a sealed unnamed file. For one thread at a time.
 final class EventSpill {
     private let file: SealedFile
     private let limit: UInt64
@@ -10,8 +10,8 @@ final class EventSpill {
     private var end: UInt64 = 0
 
     /// - Parameters:
-    ///   - file: empty, open for reading and writing.
-    ///   - limit: bytes that it may hold.
+    ///   - file: Empty, open for reading and writing.
+    ///   - limit: The maximum size in bytes.
     /// - Throws: `.file`.
     init(_ file: OpenFile, limit: UInt64) throws(CryptographyError) {
         self.file = try SealedFile(file: file, key: SecretBytes(randomCount: 32), fileID: [])
@@ -20,8 +20,8 @@ final class EventSpill {
 
     var isEmpty: Bool { start == end }
 
-    /// False when it is full: the event is not in it.
-    /// - Throws: `.file`; the event is not in it then.
+    /// Adds an event. Returns false if the file is full.
+    /// - Throws: `.file`; the event is not stored then.
     func append(_ event: [UInt8]) throws(CryptographyError) -> Bool {
         guard end + UInt64(event.count) + 4 <= limit else { return false }
         var record: [UInt8] = []
@@ -32,13 +32,13 @@ final class EventSpill {
         return true
     }
 
-    /// The oldest event, which is taken.
-    /// - Throws: `.file`, `.notAuthentic` where the disk did not keep it: nothing more can be taken.
+    /// Removes and returns the oldest event.
+    /// - Throws: `.file`, `.notAuthentic` if the disk lost it. Nothing more can be read then.
     func next() throws(CryptographyError) -> [UInt8]? {
         guard !isEmpty else { return nil }
         var head = ByteReader(try bytes(4, at: start))
         guard let count = head.integer(UInt32.self), start + 4 + UInt64(count) <= end else {
-            throw CryptographyError(.tooShort, "An event that was put aside is not there any more.")
+            throw CryptographyError(.tooShort, "A stored event is missing.")
         }
         let event = try bytes(Int(count), at: start + 4)
         start += 4 + UInt64(count)
@@ -55,7 +55,7 @@ final class EventSpill {
             try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
         }
         guard read == count else {
-            throw CryptographyError(.tooShort, "An event that was put aside is not there any more.")
+            throw CryptographyError(.tooShort, "A stored event is missing.")
         }
         return bytes
     }

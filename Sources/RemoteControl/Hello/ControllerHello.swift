@@ -1,15 +1,15 @@
 import Base
 import Cryptography
 
-/// The answer to the phone's hello, and the keys that both sides have from then on.
+/// The answer to the phone's hello, and the resulting keys of both sides.
 struct ControllerHello {
     /// 16,384 bytes.
     let block: [UInt8]
     let sending: MessageChain
     let receiving: MessageChain
 
-    /// - Parameter encapsulate: gives a ciphertext and a secret for the phone's key of 1158 bytes.
-    /// - Throws: `.malformed` where the phone's key cannot be used.
+    /// - Parameter encapsulate: Returns a ciphertext and a secret for the phone's key of 1158 bytes.
+    /// - Throws: `.malformed` for an unusable key of the phone.
     init(
         answering hello: PhoneHello,
         encapsulate: ([UInt8]) throws(CryptographyError) -> Sntrup761.Encapsulation
@@ -35,7 +35,7 @@ struct ControllerHello {
         receiving = chains.receiving
     }
 
-    /// By libgcrypt where it is installed, else by code of our own.
+    /// With libgcrypt if it is installed, otherwise with our own code.
     static func encapsulate(to key: [UInt8]) throws(CryptographyError) -> Sntrup761.Encapsulation {
         if let library = GcryptSntrup761.installed { return try library.encapsulate(to: key) }
         return try OwnSntrup761().encapsulate(to: key)

@@ -1,22 +1,22 @@
 import Base
 import JSON
 
-/// What the phone says of itself.
+/// The phone's description of itself.
 public struct PhoneApp: Hashable, Sendable {
-    /// How it writes answers.
+    /// Its encoding of alternatives.
     public enum Encoding: String, Hashable, Sendable {
-        /// `{"type":"x",…}`: Android and the programs for computers.
+        /// `{"type":"x",…}`: Android and desktop programs.
         case kotlin
         /// `{"_owsf":true,"x":{…}}`: iOS.
         case swift
     }
 
-    /// The one that both sides know, not the version of the app, which `/version` tells.
+    /// The common version, not that of the app, which `/version` returns.
     public let version: AppVersion
-    /// As the phone's user wrote it: not fit for a terminal as it is.
+    /// The user's text, not safe for a terminal.
     public let deviceName: String
     public let encoding: Encoding
-    /// Whether it keeps its files encrypted. Then files are to be encrypted before they are stored there.
+    /// Whether it keeps its files encrypted. Encrypt files before storing them then.
     public let encryptsFiles: Bool
 
     init?(_ json: JSONValue) {

@@ -2,22 +2,22 @@ import Base
 import Cryptography
 import JSON
 
-/// The phone's hello, opened and checked.
+/// The phone's hello, decrypted and verified.
 public struct PhoneHello: Sendable {
-    /// The phone's key of this session, SubjectPublicKeyInfo DER, 44 bytes. It opens the announcement of the next one.
+    /// The phone's session key as SubjectPublicKeyInfo DER, 44 bytes. It decrypts the next announcement.
     public let agreementKey: [UInt8]
     public let app: PhoneApp
-    /// What is encapsulated to: 1158 bytes.
+    /// The sntrup761 key, 1158 bytes.
     let kemKey: [UInt8]
-    /// The raw result of the agreement.
+    /// The raw key agreement.
     let secret: WipedBytes
 
     /// - Parameters:
     ///   - block: 16,384 bytes.
-    ///   - key: this session's.
-    ///   - authority: SHA-256 of the certificate authority that the phone showed in TLS.
+    ///   - key: This session's key.
+    ///   - authority: SHA-256 of the phone's certificate authority in TLS.
     /// - Throws: `.malformed`, `.notAuthentic`; `.incompatible` for another protocol, version or encoding; `.identity`
-    ///   where it names another authority.
+    ///   for another authority.
     public init(
         _ block: [UInt8], key: AgreementKey, authority: [UInt8], versions: AppVersionRange
     ) throws(RemoteControlError) {
@@ -33,7 +33,7 @@ public struct PhoneHello: Sendable {
         }
         guard let text = MessageBox.openPadded(reader.rest(), key: secret, nonce: nonce) else {
             throw RemoteControlError(
-                .notAuthentic, "The phone's greeting is encrypted for somebody else.")
+                .notAuthentic, "The phone's hello is encrypted for another computer.")
         }
         guard let json = JSONValue.parse(text), let version = json["v"]?.integer,
             let named = json["ca"]?.string.flatMap(Base64URL.decode),
@@ -42,7 +42,7 @@ public struct PhoneHello: Sendable {
         else { throw Self.malformed }
         guard named == authority else {
             throw RemoteControlError(
-                .identity, "The phone's greeting names another identity than its certificate.")
+                .identity, "The phone's hello names another identity than its certificate.")
         }
         guard version == Invitation.protocolVersion, let app = PhoneApp(about), versions.contains(app.version)
         else {
@@ -57,5 +57,5 @@ public struct PhoneHello: Sendable {
     }
 
     private static let malformed = RemoteControlError(
-        .malformed, "The phone's greeting is none of this protocol.")
+        .malformed, "The phone's hello violates the protocol.")
 }

@@ -1,9 +1,9 @@
-/// A version of the app: dotted numbers, compared one after the other, so 6.4.4.2 < 6.4.5 < 6.4.5.1.
+/// A version of the app: dotted numbers, compared one by one, so 6.4.4.2 < 6.4.5 < 6.4.5.1.
 public struct AppVersion: Hashable, Sendable, Comparable, CustomStringConvertible {
     private let numbers: [UInt32]
     private static let longest = 63
 
-    /// nil for anything but dotted decimal numbers, and for more than 63 bytes.
+    /// Returns nil for other texts and for more than 63 bytes.
     public init?(_ text: some StringProtocol) {
         guard text.utf8.count <= Self.longest else { return nil }
         var numbers: [UInt32] = []
@@ -23,13 +23,12 @@ public struct AppVersion: Hashable, Sendable, Comparable, CustomStringConvertibl
     }
 }
 
-/// The versions of the app whose commands and answers this side can use. The phone has a range of its own, and where
-/// the two do not overlap it says so on its screen and never connects.
+/// The supported versions of the app. The phone has its own range, and never connects if they do not overlap.
 public struct AppVersionRange: Hashable, Sendable {
     public let minimum: AppVersion
     public let maximum: AppVersion
 
-    /// nil where the first is the later one.
+    /// Returns nil if the first is later.
     public init?(_ minimum: AppVersion, _ maximum: AppVersion) {
         guard minimum <= maximum else { return nil }
         self.minimum = minimum

@@ -1,5 +1,5 @@
-/// JSON strings exactly as the phone writes them again before it verifies a signature over them: only `"`, `\` and
-/// control characters below U+0020 are escaped.
+/// JSON strings in the phone's own encoding, over which it verifies signatures: only `"`, `\` and control characters
+/// below U+0020 are escaped.
 enum CanonicalJSON {
     static func string(_ value: String) -> String {
         var text = "\""

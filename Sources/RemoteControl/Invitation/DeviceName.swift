@@ -1,12 +1,11 @@
-/// This computer's name as the phone shows it.
+/// This computer's name on the phone.
 public struct DeviceName: Hashable, Sendable {
-    /// Longer names would not leave space for the rest of a link in an announcement.
+    /// Longer names would leave no space for the rest of a link in an announcement.
     public static let longest = 64
     public let text: String
 
-    /// The name without what a link cannot carry: control characters go, `+` and `%`, which the phone would decode a
-    /// second time, become their wide forms, and what is beyond 64 bytes is cut off between characters. "Computer"
-    /// where nothing is left.
+    /// Returns the name in a form for links. Removes control characters, replaces `+` and `%`, which the phone would
+    /// decode again, by their wide forms, and cuts at 64 bytes between characters. "Computer" if nothing is left.
     public init(_ name: String) {
         var cleaned = ""
         for character in name {

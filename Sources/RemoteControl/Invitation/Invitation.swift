@@ -1,25 +1,25 @@
 import Base
 import Cryptography
 
-/// What a link to this computer says, `xrcp:/…`. The phone encodes what it read once more and verifies the signatures
-/// over that, so the text has one form, byte for byte.
+/// The content of a link to this computer, `xrcp:/…`. The phone encodes the parsed link again and verifies the
+/// signatures over that, so the text has exactly one form.
 public struct Invitation: Hashable, Sendable {
     /// The only version of the protocol.
     static let protocolVersion = 1
-    /// The longest that fits an announcement.
+    /// The maximum length for an announcement.
     public static let longestAnnounced = 898
 
     /// SHA-256 of the DER of this pairing's certificate authority: 32 bytes.
     public var authority: [UInt8]
-    /// Where the phone is to connect: an IPv4 or IPv6 address without brackets, or a DNS name. It need not be the one
-    /// that is listened on.
+    /// The host for the phone: an IPv4 or IPv6 address without brackets, or a DNS name. May differ from the listening
+    /// address.
     public var host: String
     public var port: UInt16
     public var versions: AppVersionRange
     public var name: DeviceName
-    /// Seconds since 1970. Nobody checks it.
+    /// Seconds since 1970. Not verified.
     public var time: Int64
-    /// SubjectPublicKeyInfo DER, 44 bytes, of X25519.
+    /// An X25519 key as SubjectPublicKeyInfo DER, 44 bytes.
     public var agreementKey: [UInt8]
 
     public init(
@@ -35,26 +35,26 @@ public struct Invitation: Hashable, Sendable {
         self.agreementKey = agreementKey
     }
 
-    /// The link, signed with the key of the session, and then with that of the pairing.
-    /// - Throws: `.configuration` for a host that no link can have, or an authority of another length.
+    /// Returns the link, signed with the session's key and then with the pairing's.
+    /// - Throws: `.configuration` for an invalid host, or an authority of wrong length.
     public func link(session: SigningKey, identity: SigningKey) throws(RemoteControlError) -> String {
         try check()
         let signed = text(host: host, session: session, identity: identity)
         let signature = session.sign(Array(signed.utf8))
         let identitySignature = identity.sign(
             Array(Self.signedByIdentity(signed, signature).utf8))
-        // Colons of an IPv6 address stand in the link encoded and in what is signed as they are.
+        // The link encodes the colons of an IPv6 address, and the signed text does not.
         let escaped = host.replacing(":", with: "%3A")
         return text(host: escaped, session: session, identity: identity) + "&ssig="
             + Base64URL.encode(signature) + "&idsig=" + Base64URL.encode(identitySignature)
     }
 
-    /// With the common alphabet, unlike the one of the link.
+    /// With the common alphabet, unlike the link's.
     static func signedByIdentity(_ signed: String, _ signature: [UInt8]) -> String {
         signed + "&ssig=" + Base64.encode(signature)
     }
 
-    /// Everything in front of the signatures.
+    /// The text before the signatures.
     func text(host: String, session: SigningKey, identity: SigningKey) -> String {
         let app = PercentEncoding.encode(application)
         func key(_ spki: [UInt8]) -> String { PercentEncoding.encode(Base64URL.encode(spki)) }
@@ -63,7 +63,7 @@ public struct Invitation: Hashable, Sendable {
             + "&dh=\(key(agreementKey))"
     }
 
-    /// Keys in the order of the alphabet, no spaces.
+    /// Keys in alphabetical order, no spaces.
     private var application: String {
         let string = CanonicalJSON.string
         return #"{"appVersionRange":{"maxVersion":\#(string("\(versions.maximum)")),"#
@@ -79,7 +79,7 @@ public struct Invitation: Hashable, Sendable {
         }
         guard isHost, (1...253).contains(host.utf8.count) else {
             throw RemoteControlError(
-                .configuration, "“\(host)” is no address or name that a phone can connect to.")
+                .configuration, "“\(host)” is not an address or name for a phone.")
         }
     }
 }

@@ -1,10 +1,10 @@
-/// What a person compares on both screens before the phone lets this computer in: the session's "tls-unique" as a
+/// The code that a user compares on both screens before the phone admits this computer: the session's "tls-unique" as a
 /// decimal number, in groups of five digits from the left.
 public struct SessionCode: Hashable, Sendable, CustomStringConvertible {
     /// All groups: 72 to 78 digits.
     public let groups: [String]
 
-    /// - Parameter channelBinding: 32 bytes, of the TLS connection.
+    /// - Parameter channelBinding: 32 bytes of the TLS connection.
     public init(channelBinding: [UInt8]) {
         // Digits, lowest first.
         var digits: [UInt8] = [0]

@@ -1,25 +1,25 @@
 import Cryptography
 
-/// Key and nonce of one box.
+/// The key and nonce of one box.
 struct BoxKey {
     let key: WipedBytes
     let nonce: [UInt8]
 }
 
-/// The two boxes of a message: its JSON, and the attachment, which takes a step of the chain also where there is none.
+/// The two boxes of a message: its JSON, and the attachment, which takes a step of the chain even if absent.
 struct MessageKeys {
     let body: BoxKey
     let attachment: BoxKey
 }
 
-/// Keys of one direction of a session, each made from the one before, which is forgotten. A value.
+/// The keys of one direction of a session. Each is derived from the previous one, which is dropped. A value.
 struct MessageChain {
     private var key: WipedBytes
 
     /// The chains of this side and of the phone.
     /// - Parameters:
-    ///   - agreement: the raw X25519 secret.
-    ///   - encapsulated: the secret of the KEM.
+    ///   - agreement: The raw X25519 secret.
+    ///   - encapsulated: The secret of the KEM.
     static func begin(
         agreement: WipedBytes, encapsulated: WipedBytes
     ) -> (sending: MessageChain, receiving: MessageChain) {

@@ -1,10 +1,10 @@
 import Base
 import Cryptography
 
-/// Makes the first part of a request: its number, its encrypted JSON, and the signatures of the session and of the
-/// pairing. The attachment, if any, follows it.
+/// Makes the first part of a request: its number, its encrypted JSON, and the signatures of session and pairing. The
+/// attachment, if any, follows.
 struct MessageSigner {
-    /// "tls-unique" of the connection: 32 bytes, in front of every JSON.
+    /// The "tls-unique" of the connection, 32 bytes, which precedes every JSON.
     let channelBinding: [UInt8]
     let session: SigningKey
     let identity: SigningKey
@@ -22,7 +22,7 @@ struct MessageSigner {
         bytes += box.tag()
         let signature = session.sign(SHA512.hash(bytes))
         bytes.append(byteString: signature)
-        // Of what was signed and the signature, without its length.
+        // Over the signed text and the signature, without its length.
         let signed = bytes.dropLast(signature.count + 1) + signature
         bytes.append(byteString: identity.sign(SHA512.hash(Array(signed))))
         return bytes

@@ -1,9 +1,9 @@
 import Cryptography
 
-/// Keys of the phone's answers. It numbers them 1, 2, 3 as it begins them, and they may be met in another order: keys
-/// of numbers that were passed over are kept until they come.
+/// The keys of the phone's answers. The phone numbers them 1, 2, 3 at their start, and they may arrive in another
+/// order, so keys of skipped numbers are kept.
 struct ReceivingChain {
-    /// Numbers that may be passed over at once, and be missing in all.
+    /// The maximum of skipped numbers, at once and in total.
     static let largestGap: UInt32 = 256
     static let mostMissing = 1024
 
@@ -13,9 +13,8 @@ struct ReceivingChain {
 
     init(_ chain: MessageChain) { self.chain = chain }
 
-    /// The keys of an answer, once for each number.
-    /// - Throws: `.malformed` for a number that came before, `.limit` for one that is too far ahead. Nothing has
-    ///   changed then.
+    /// Returns the keys of an answer, once for each number.
+    /// - Throws: `.malformed` for a repeated number, `.limit` for one that is too far ahead. Nothing changes then.
     mutating func keys(of number: UInt32) throws(RemoteControlError) -> MessageKeys {
         guard number > last else {
             guard let keys = missing.removeValue(forKey: number) else {

@@ -2,8 +2,8 @@ import Base
 import Cryptography
 import Network
 
-/// Makes the bodies of requests. Numbers and keys are taken in the order in which streams are opened, so it belongs to
-/// the thread that opens them.
+/// Makes the bodies of requests. Numbers and keys follow the order of streams, so it belongs to the thread that opens
+/// them.
 struct RequestSealer {
     private var chain: MessageChain
     private let signer: MessageSigner
@@ -14,14 +14,14 @@ struct RequestSealer {
         self.signer = signer
     }
 
-    /// - Parameter attachment: a file behind the request; nil: none.
-    /// - Throws: `.limit` for a file that is too long, and after 2³²−1 requests. A number that was taken is lost then,
-    ///   which the phone passes over.
+    /// - Parameter attachment: The file of the request, or nil.
+    /// - Throws: `.limit` for a file that is too long, and after 2³²−1 requests. A taken number is then lost, and the
+    ///   phone skips it.
     mutating func seal(
         _ json: [UInt8], attachment: (any BodySource)? = nil
     ) throws(RemoteControlError) -> any BodySource {
         guard last < UInt32.max else {
-            throw RemoteControlError(.limit, "No more requests can be made over this connection.")
+            throw RemoteControlError(.limit, "This connection permits no more requests.")
         }
         last += 1
         let keys = chain.nextMessage()

@@ -2,20 +2,20 @@ import Base
 import Cryptography
 import JSON
 
-/// Takes an answer of the phone as it arrives, in pieces of any length: head, encrypted JSON, and the encrypted
-/// attachment where there is one. Total and bounded: anything else is an error, after which it takes nothing more.
+/// Reads an answer of the phone in pieces of any size: head, encrypted JSON, and an optional encrypted attachment.
+/// Bounded; after an error it reads nothing more.
 struct ResponseReader {
-    /// What came out of the bytes, in their order.
+    /// A part of the answer.
     enum Part {
-        /// The JSON, authenticated.
+        /// The authenticated JSON.
         case json([UInt8])
-        /// An attachment of so many bytes follows.
+        /// An attachment of this length follows.
         case attachment(UInt64)
-        /// The next bytes of it, decrypted and not authenticated before the end of the answer.
+        /// The attachment's next decrypted bytes, not authenticated before the end of the answer.
         case content([UInt8])
     }
 
-    /// The longest JSON: as much as `JSONDocument` reads.
+    /// The maximum length of the JSON, that of `JSONDocument`.
     static let longestBody = JSONDocument.maxLength
     private static let pieceLength = 64 << 10
 
@@ -34,13 +34,13 @@ struct ResponseReader {
     private var place = Place.head
     private var held: [UInt8] = []
 
-    /// - Parameter channelBinding: "tls-unique" of the connection, 32 bytes.
+    /// - Parameter channelBinding: The "tls-unique" of the connection, 32 bytes.
     init(channelBinding: [UInt8]) { self.channelBinding = channelBinding }
 
     /// - Parameters:
-    ///   - keys: gives the keys of the answer with a number.
-    ///   - take: what the bytes hold, in order.
-    /// - Throws: `.malformed`, `.notAuthentic`, `.limit`; what `keys` and `take` throw.
+    ///   - keys: Returns the keys of the answer with a number.
+    ///   - take: Receives the parts in order.
+    /// - Throws: `.malformed`, `.notAuthentic`, `.limit`; errors of `keys` and `take`.
     mutating func receive(
         _ bytes: UnsafeRawBufferPointer, keys: (UInt32) throws -> MessageKeys, take: (Part) throws -> Void
     ) throws {
@@ -54,7 +54,7 @@ struct ResponseReader {
         }
     }
 
-    /// - Throws: `.malformed` where more should have come.
+    /// - Throws: `.malformed` if the answer is incomplete.
     func finish() throws(RemoteControlError) {
         switch place {
         case .mark, .end: return
@@ -73,7 +73,7 @@ struct ResponseReader {
                 let length = head.integer(UInt32.self)
             else { return }
             guard length >= StreamBox.tagLength, length <= Self.longestBody else {
-                throw RemoteControlError(.limit, "The phone's answer is longer than this program reads.")
+                throw RemoteControlError(.limit, "The phone's answer is too long.")
             }
             place = .body(length: Int(length), try keys(number))
         case .body(let length, let keys):
@@ -108,7 +108,7 @@ struct ResponseReader {
         }
     }
 
-    /// So many bytes once they have come, or nil with what there is kept.
+    /// Returns the next `count` bytes once they have arrived, otherwise nil.
     private mutating func gather(_ count: Int, from rest: inout Slice<UnsafeRawBufferPointer>) -> [UInt8]? {
         let part = min(count - held.count, rest.count)
         held += rest.prefix(part)
@@ -132,5 +132,5 @@ struct ResponseReader {
     }
 
     private static let malformed = RemoteControlError(
-        .malformed, "The phone's answer is none of this protocol.")
+        .malformed, "The phone's answer violates the protocol.")
 }

@@ -2,11 +2,11 @@ import Base
 import Cryptography
 import Network
 
-/// A file behind a request, encrypted as the connection takes it.
+/// The file of a request, encrypted as the connection reads it.
 final class SealedAttachment: BodySource {
     private struct State {
         var box: StreamBox
-        /// Bytes that go out next, before anything else: the header at first, the tag at last.
+        /// The bytes to send next: the header first, the tag at the end.
         var waiting: [UInt8]
         var left: Int
         var hasTag = false
@@ -14,14 +14,14 @@ final class SealedAttachment: BodySource {
 
     private static let mark: UInt8 = 1
     private static let headerLength = 5
-    /// The longest file: its length with its tag is a number of four bytes.
+    /// The maximum length: with its tag it is a number of four bytes.
     static let longest = Int(UInt32.max) - StreamBox.tagLength
 
     let length: Int
     private let file: any BodySource
     private let state: Lock<State>
 
-    /// - Throws: `.limit` for a file that is too long for this protocol.
+    /// - Throws: `.limit` for a file that is too long.
     init(_ file: any BodySource, key: BoxKey) throws(RemoteControlError) {
         guard file.length <= Self.longest else {
             throw RemoteControlError(.limit, "A file for the phone can have 4 GiB at most.")
@@ -34,7 +34,7 @@ final class SealedAttachment: BodySource {
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        // The connection's thread alone calls this; the file may block, so nothing is locked meanwhile.
+        // Only the connection's thread calls this. The file may block, so no lock is held meanwhile.
         var state = self.state.withLock { $0 }
         defer { self.state.withLock { [state] in $0 = state } }
         if state.waiting.isEmpty, state.left > 0 {

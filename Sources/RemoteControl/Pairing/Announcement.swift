@@ -1,19 +1,19 @@
 import Base
 import Cryptography
 
-/// A link, sent to the local network once a second for a phone that knows this computer: only it can read it.
+/// An encrypted link for a known phone, sent to the local network once a second.
 enum Announcement {
-    /// The group and port to which it goes. IPv4 only.
+    /// Its multicast group and port. IPv4 only.
     static let group = "224.0.0.251"
     static let port: UInt16 = 5227
     static let size = 985
     private static let contentSize = 900
 
     /// - Parameters:
-    ///   - link: at most 898 bytes. The phone accepts it only from the address that is its host.
-    ///   - key: this session's, the same as in the link.
-    ///   - phone: the phone's key of the last session, 44 bytes.
-    /// - Throws: `.configuration` for a link that is too long, or a key that is none.
+    ///   - link: At most 898 bytes. The phone accepts it only from the link's host.
+    ///   - key: This session's key, as in the link.
+    ///   - phone: The phone's key of the last session, 44 bytes.
+    /// - Throws: `.configuration` for a link that is too long or an invalid key.
     static func packet(
         _ link: String, key: AgreementKey, phone: [UInt8], random: some RandomSource = SystemRandomSource()
     ) throws(RemoteControlError) -> [UInt8] {

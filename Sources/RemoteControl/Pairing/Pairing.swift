@@ -2,13 +2,13 @@ import Base
 import Cryptography
 import Network
 
-/// What this side keeps for one phone: all of it is secret.
+/// The secrets of the pairing with one phone.
 public struct Pairing: Sendable {
-    /// A phone that was here before.
+    /// The phone of an earlier session.
     public struct Phone: Hashable, Sendable {
         /// SHA-256 of its certificate authority: 32 bytes.
         public var authority: [UInt8]
-        /// Its key of the last session, 44 bytes: with it an announcement is written that only it can read.
+        /// Its key of the last session, 44 bytes, which encrypts an announcement for that phone only.
         public var agreementKey: [UInt8]
         public var deviceName: String
 
@@ -21,7 +21,7 @@ public struct Pairing: Sendable {
 
     public let authority: CertificateAuthority
     public let identity: SigningKey
-    /// nil before the first session.
+    /// Nil before the first session.
     public var phone: Phone?
 
     public init(authority: CertificateAuthority, identity: SigningKey, phone: Phone? = nil) {
@@ -30,8 +30,8 @@ public struct Pairing: Sendable {
         self.phone = phone
     }
 
-    /// Keys for a new phone: each has its own.
-    /// - Throws: `.configuration` when OpenSSL refuses.
+    /// Creates the keys for a new phone.
+    /// - Throws: `.configuration` if OpenSSL refuses.
     public static func make() throws(NetworkError) -> Pairing {
         Pairing(authority: try .make(), identity: .generate())
     }

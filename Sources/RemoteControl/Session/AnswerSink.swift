@@ -2,8 +2,8 @@ import Base
 import Cryptography
 import Network
 
-/// Takes one answer on the connection's thread: keeps its JSON and hands on its attachment, which must be the file that
-/// the JSON announced.
+/// Receives one answer on the connection's thread: keeps its JSON and passes its attachment on, which must match the
+/// JSON.
 final class AnswerSink: BodySink {
     private struct State {
         var reader: ResponseReader
@@ -14,7 +14,7 @@ final class AnswerSink: BodySink {
 
     private let file: (any BodySink)?
     private let keys: @Sendable (UInt32) throws -> MessageKeys
-    /// nil while it is being used: nothing of it is copied then.
+    /// Nil during its use, so that it is not copied.
     private let state: Lock<State?>
 
     init(
@@ -27,7 +27,7 @@ final class AnswerSink: BodySink {
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer) throws {
-        // The connection's thread alone calls this; the file may block, so nothing is locked meanwhile.
+        // Only the connection's thread calls this. The file may block, so no lock is held meanwhile.
         guard var state = takeState() else { return }
         defer { self.state.withLock { [state] in $0 = state } }
         var taken: [ResponseReader.Part] = []
@@ -47,7 +47,7 @@ final class AnswerSink: BodySink {
         case .json(let text): state.answer = try PhoneAnswer(text)
         case .attachment(let size):
             guard case .file(let announced, _)? = state.answer, announced == size else {
-                throw RemoteControlError(.malformed, "The phone sent another file than it announced.")
+                throw RemoteControlError(.malformed, "The phone's file is not the announced one.")
             }
             state.hasFile = true
         case .content(let bytes):
@@ -56,7 +56,7 @@ final class AnswerSink: BodySink {
         }
     }
 
-    /// The answer, once all of it has come and the file is the announced one.
+    /// Returns the complete answer after checking its file.
     func finish() throws(RemoteControlError) -> PhoneAnswer {
         guard let state = takeState(), let answer = state.answer else {
             throw RemoteControlError(.malformed, "The phone's answer is empty.")

@@ -1,4 +1,4 @@
-/// What both sides agreed on.
+/// The values agreed on by both sides.
 struct OpenedSession {
     let phone: PhoneApp
     let hello: ControllerHello

@@ -2,9 +2,9 @@ import Base
 import Cryptography
 import Network
 
-/// A session with a phone: requests and their answers, side by side. Any thread.
+/// A session with a phone: concurrent requests and their answers. Safe to use from any thread.
 ///
-/// Requests that are made at once may be carried out in another order: where order matters, wait for the answer.
+/// The phone may perform concurrent requests in another order: if order matters, wait for the answer.
 public final class PhoneConnection: Sendable {
     public let phone: PhoneApp
     private let client: DrainingClient
@@ -12,7 +12,7 @@ public final class PhoneConnection: Sendable {
     private let sealer: Lock<RequestSealer>
     private let receiving: Lock<ReceivingChain>
 
-    /// The longest that nothing of a request may move: the phone gives one up after 60 seconds without a word.
+    /// The maximum time without progress of a request: the phone gives it up after 60 silent seconds.
     private static let patience = Duration.seconds(65)
 
     init(_ client: DrainingClient, _ opened: OpenedSession) {
@@ -24,17 +24,17 @@ public final class PhoneConnection: Sendable {
     }
 
     public var isOpen: Bool { client.isOpen }
-    /// Whether the phone has said nothing for a while: it is asleep, or out of reach, and may come back.
+    /// Whether the phone is silent: asleep or unreachable, and perhaps back later.
     public var isSilent: Bool { client.isSilent }
 
     public func close() { client.close() }
 
     /// - Parameters:
-    ///   - attachment: what `storeFile` stores.
-    ///   - file: takes what `fetchFile` fetches. Nothing that it was given may be used before this returned.
-    /// - Throws: `.closed`, `.timeout`, `.cancelled` (it is not known what the phone did), `.malformed`, `.notAuthentic`,
-    ///   `.limit`, `.configuration`; what `file` and `attachment` throw. The connection is closed after an answer that is
-    ///   not authentic.
+    ///   - attachment: The content for `storeFile`.
+    ///   - file: Receives the content of `fetchFile`. Use nothing of it before this returns.
+    /// - Throws: `.closed`, `.timeout` or `.cancelled` if the phone may have performed the request; `.malformed`,
+    ///   `.notAuthentic`, `.limit`, `.configuration`; errors of `file` and `attachment`. An inauthentic answer closes
+    ///   the connection.
     public func ask(
         _ request: PhoneRequest, attachment: (any BodySource)? = nil, file: (any BodySink)? = nil
     ) async throws -> PhoneAnswer {
@@ -61,7 +61,7 @@ public final class PhoneConnection: Sendable {
         }
     }
 
-    /// The error of this module that a network's error is here, or what lay beneath it.
+    /// Maps an error of the network, or returns its cause.
     private static func reason(_ error: any Error) -> any Error {
         guard let error = error as? NetworkError else { return error }
         switch error.code {

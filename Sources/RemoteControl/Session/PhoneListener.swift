@@ -2,22 +2,22 @@ import Base
 import Cryptography
 import Network
 
-/// Waits at one address for one phone of a pairing, and has one session with it. The keys of its link are for this
+/// Waits at one address for the phone of a pairing, and has one session with it. The keys of its link are for this
 /// session only.
 public final class PhoneListener: Sendable {
-    /// What the phone scans.
+    /// The link that the phone scans.
     public let link: String
     public let endpoint: Endpoint
     private let server: ReversedServer
 
     /// Listens and starts to accept.
     /// - Parameters:
-    ///   - time: seconds since 1970, for the link.
-    ///   - remember: keeps the phone durably, before its hello is answered: both sides need the keys of the last session.
-    ///     Where it throws, the session does not begin.
-    ///   - observe: hears what happens.
-    /// - Throws: `NetworkError` for an address that cannot be listened on; `RemoteControlError` for one that no link can
-    ///   have.
+    ///   - time: The time in the link, in seconds since 1970.
+    ///   - remember: Stores the phone durably before its hello is answered, because both sides need the keys of the
+    ///     last session. If it throws, the session does not begin.
+    ///   - observe: Receives the events.
+    /// - Throws: `NetworkError` for an unusable listening address; `RemoteControlError` for one that a link cannot
+    ///   contain.
     public static func start(
         _ settings: PhoneListenerSettings, pairing: Pairing, time: Int64,
         remember: @escaping @Sendable (Pairing.Phone) throws -> Void,
@@ -51,15 +51,15 @@ public final class PhoneListener: Sendable {
         self.opening = opening
     }
 
-    /// The packet that says the link to the phone of this pairing, once a second from the address of the link; nil before
-    /// the first session.
+    /// Returns the announcement of the link for the phone of this pairing, sent once a second from the link's address.
+    /// Nil before the first session.
     /// - Throws: `.configuration` for a link that is too long.
     public func announcement() throws(RemoteControlError) -> [UInt8]? {
         try opening.announcement(of: link)
     }
 
-    /// Says the link in the local network until a phone has connected or the task is cancelled, once a second for a
-    /// minute. Only the phone of this pairing can read it, and only where the link's host is an IPv4 address of this
+    /// Announces the link in the local network once a second for a minute, until a phone connects or the task is
+    /// cancelled. Only the phone of this pairing can read it. Requires that the link's host is an IPv4 address of this
     /// machine. Does nothing before the first session.
     /// - Throws: `RemoteControlError` for a link that is too long, `NetworkError` for another host.
     public func announce() async throws {
@@ -67,12 +67,12 @@ public final class PhoneListener: Sendable {
         let sender = try MulticastSender(
             from: opening.host, to: Announcement.group, port: Announcement.port)
         for _ in 0..<60 where opening.isWaiting && !Task.isCancelled {
-            // A network that takes nothing now may do so in a second.
+            // A network that accepts nothing now may do so in a second.
             try? sender.send(packet)
             try? await Task.sleep(for: .seconds(1))
         }
     }
 
-    /// Ends the session too, and waits until its threads have ended.
+    /// Ends the session, and waits until its threads have ended.
     public func stop() async { await server.stop() }
 }

@@ -1,15 +1,15 @@
 import Network
 
-/// What happens at a `PhoneListener`. Told on the threads of its connections.
+/// An event of a `PhoneListener`, on the thread of a connection.
 public enum PhoneListenerEvent: Sendable {
-    /// A phone is connected: its user compares the code with the one on its screen.
+    /// A phone is connected; its user compares the code.
     case confirm(SessionCode)
-    /// The phone left, its user said no, or it greeted with something else. The link can be used again.
+    /// The phone left, its user refused, or its hello was invalid. The link can be used again.
     case gaveUp(RemoteControlError)
-    /// A connection of somebody else, or of a phone that cannot be understood, came to nothing.
+    /// The connection of a stranger or of an incompatible phone failed.
     case refused(NetworkError)
     /// The session has begun.
     case connected(PhoneConnection)
-    /// It is over; nil: this side ended it.
+    /// The session ended; nil if this side ended it.
     case ended(NetworkError?)
 }

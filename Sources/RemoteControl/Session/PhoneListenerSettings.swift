@@ -1,15 +1,15 @@
 import Network
 
-/// Where a phone is waited for, and what its link says.
+/// The listening address for a phone, and the content of its link.
 public struct PhoneListenerSettings: Sendable {
-    /// Where to listen; port 0 for any.
+    /// The address to listen on; port 0 for any.
     public var endpoint: Endpoint
-    /// What the link says instead, where the phone reaches this computer otherwise; nil: the same.
+    /// The host and port in the link if they differ, otherwise nil.
     public var advertisedHost: String?
     public var advertisedPort: UInt16?
     public var versions: AppVersionRange
     public var name: DeviceName
-    /// How long a person may compare codes. A stranger who connects first keeps the phone out for as long.
+    /// The time limit for comparing codes. A stranger that connects first blocks the phone for as long.
     public var confirmation = Duration.seconds(300)
     public var limits = ReversedServer.Limits()
 

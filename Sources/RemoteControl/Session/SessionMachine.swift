@@ -1,5 +1,5 @@
-/// Which of the connections to a listener is the session, and how far it is. A pure machine: the threads of the
-/// connections tell it what happened and do what it answers.
+/// Decides which connection of a listener has the session, without input and output. The connections' threads report
+/// events and follow the result.
 ///
 ///     waiting ── connected ─► confirming ── hello ─► connected ── ended ─► over
 ///        ▲                        │
@@ -10,19 +10,19 @@ struct SessionMachine: Equatable {
         case waiting
         /// A phone is connected, and its user compares the code.
         case confirming(connection: Int)
-        /// The session has begun. The listener takes nobody else.
+        /// The session has begun. The listener accepts no more connections.
         case connected(connection: Int)
         case over
     }
 
     enum Step: Equatable {
-        /// Somebody else has the session: close this connection.
+        /// Another connection has the session: close this one.
         case refuse
         /// Show the code and wait for the hello.
         case confirm
-        /// Answer the hello, and take no more connections.
+        /// Answer the hello, and accept no more connections.
         case begin
-        /// Nothing came of it: wait for the next phone.
+        /// The attempt failed: wait for the next phone.
         case waitAgain
         /// The session is over.
         case end
@@ -30,21 +30,21 @@ struct SessionMachine: Equatable {
 
     private(set) var phase = Phase.waiting
 
-    /// A connection has finished its TLS handshake.
+    /// A connection finished its TLS handshake.
     mutating func connected(_ connection: Int) -> Step {
         guard case .waiting = phase else { return .refuse }
         phase = .confirming(connection: connection)
         return .confirm
     }
 
-    /// The hello of a connection was right.
+    /// The hello of a connection was valid.
     mutating func greeted(_ connection: Int) -> Step {
         guard phase == .confirming(connection: connection) else { return .refuse }
         phase = .connected(connection: connection)
         return .begin
     }
 
-    /// A connection ended, or said something else than a hello.
+    /// A connection ended, or sent something other than a hello.
     mutating func ended(_ connection: Int) -> Step {
         switch phase {
         case .confirming(connection):

@@ -2,7 +2,7 @@ import Base
 import Cryptography
 import Network
 
-/// The connections of a `PhoneListener` on their threads, from the TLS handshake to the end of the session.
+/// Runs the connections of a `PhoneListener` on their threads, from the TLS handshake to the end of the session.
 final class SessionOpening: Sendable {
     private struct State {
         var machine = SessionMachine()
@@ -31,7 +31,7 @@ final class SessionOpening: Sendable {
 
     func begun(_ server: ReversedServer) { state.withLock { $0.server = server } }
 
-    /// What the link says.
+    /// The content of the link.
     var host: String { settings.advertisedHost ?? settings.endpoint.host }
 
     func link(port: UInt16, time: Int64) throws(RemoteControlError) -> String {
@@ -70,7 +70,7 @@ final class SessionOpening: Sendable {
         }
     }
 
-    /// From the code to the answered hello.
+    /// From the code to the answer of the hello.
     private func confirm(_ connection: ReversedConnection, _ number: Int) throws -> OpenedSession {
         let blocks = connection.blocks
         guard blocks.peerCertificates.count == 2 else {
