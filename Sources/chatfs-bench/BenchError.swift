@@ -1,16 +1,16 @@
 import Base
 
-/// A measure that could not be taken.
+/// A failed measure.
 typealias BenchError = CodedError<BenchErrorCode>
 
-/// What a `BenchError` says.
+/// The kinds of a `BenchError`.
 enum BenchErrorCode: Hashable, Sendable {
-    /// A program that it is compared with is not on this machine.
+    /// A program for the comparison is not installed.
     case missing
-    /// Something was started and did not do its work.
+    /// A started process failed.
     case failed
-    /// What arrived is not what was sent.
+    /// The received bytes differ from the sent ones.
     case wrong
-    /// It took too long, or somebody stopped the run.
+    /// It took too long, or the run was stopped.
     case stopped
 }

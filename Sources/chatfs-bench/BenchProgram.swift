@@ -3,19 +3,19 @@ import CommandLineKit
 import Glibc
 import Posix
 
-/// `chatfs-bench`: measures the built `chatfs` beside it from outside, through real mounts and real relays on
-/// this machine, alternating with what people would use instead.
+/// `chatfs-bench`: measures the built `chatfs` next to it from outside, through real mounts and relays on this machine,
+/// alternating with references.
 enum BenchProgram {
     static let program = Command(
         "chatfs-bench", "Measure chatfs beside other filesystems.",
         discussion: """
-            Prints a report in Markdown. Every figure is the median of repetitions that take turns with the \
-            same work done by what it is compared with, so that a busy machine slows both. All files are made \
-            in DIR and removed; the measures need up to 10 GiB there.
+            Prints a report in Markdown. Every figure is the median of repetitions that alternate with the same \
+            work of a reference, so that a busy machine slows both. Creates and removes all files in DIR, up to \
+            10 GiB.
 
-            Compared with: files on the disk of DIR; a passthrough filesystem in C, built with cc; rclone, when \
-            it is installed; the official xftp and xftp-server, when the variable OFFICIAL_BIN names their \
-            folder. What is not there is left out, and the report says so.
+            References: files on the disk of DIR; a passthrough filesystem in C, built with cc; rclone, if it \
+            is installed; the official xftp and xftp-server, if the variable OFFICIAL_BIN names their folder. \
+            The report lists missing references.
 
             Measures:
 
@@ -45,7 +45,7 @@ enum BenchProgram {
             .flag("quick", "Smaller files, fewer entries: a look, not a result."),
         ],
         examples: [
-            Example("chatfs-bench --only warm list", "What the kernel answers, and listings."),
+            Example("chatfs-bench --only warm list", "Answers of the kernel, and listings."),
             Example(
                 "chatfs-bench --page docs/performance.md --svg docs/performance.svg",
                 "Everything, into the documentation."),
@@ -58,7 +58,7 @@ enum BenchProgram {
             folder: try Self.absolute(invocation["dir"] ?? "/var/tmp"), isQuick: quick,
             repetitions: invocation.integer("repetitions") ?? (quick ? 3 : 5),
             official: getenv("OFFICIAL_BIN").map { String(cString: $0) })
-        // A page without marks is found before the work, not after it.
+        // A page without marks fails before the work.
         let page = try invocation["page"].map { try FiguresPage($0) }
         var report = Report(
             date: Machine.today(), machine: Machine.describe(plan), isQuick: quick)
@@ -69,7 +69,7 @@ enum BenchProgram {
             MeasureTable.all.chosen(invocation.all("only") + invocation.allArguments("NAME")),
             into: &report)
         Terminal.write(report.markdown, to: STDOUT_FILENO)
-        // Half a run replaces no figures of a whole one.
+        // A partial run does not replace the figures of a full one.
         if invocation.stop.isRequested { throw ExitCode.failure }
         if let path = invocation["json"] { try Self.write(report.json, to: path) }
         if let path = invocation["svg"] { try Self.write(Picture.svg(of: report), to: path) }
@@ -79,7 +79,7 @@ enum BenchProgram {
         }
     }
 
-    /// As the table of mounts has it: absolute, without symbolic links.
+    /// In the form of the mount table: absolute, without symbolic links.
     private static func absolute(_ folder: String) throws(SystemError) -> String {
         guard let resolved = realpath(folder, nil) else {
             throw SystemError(code: errno, operation: "work in \(folder)")
@@ -94,7 +94,7 @@ enum BenchProgram {
     }
 }
 
-/// A page that was found to have a place for figures.
+/// A page with the marks for figures.
 private struct FiguresPage {
     let path: String
     private let text: String

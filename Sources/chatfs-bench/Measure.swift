@@ -1,15 +1,15 @@
-/// One thing that can be measured by itself: some rows that come from the same work. Each is a type in a file of its
-/// own in `Measures`, with what it alone does; what several do is in `Stage` and `Work`.
+/// A measure: rows from the same work. Each is a type in its own file in `Measures` with its own work; common work is
+/// in `Stage` and `Work`.
 protocol Measure: Sendable {
-    /// For `--only`.
+    /// The name for `--only`.
     var name: String { get }
-    /// In words, for the help.
+    /// The description for the help.
     var abstract: String { get }
-    /// When it is given up.
+    /// The time limit.
     var limit: Duration { get }
 
-    /// Takes the figures on a stage of its own, which is taken down afterwards whatever happens.
-    /// - Throws: `BenchError`, and whatever goes wrong: it leaves a gap in the report.
+    /// Measures on its own stage, which is always taken down.
+    /// - Throws: `BenchError` or any other error, which leaves a gap in the report.
     func take(on stage: Stage) async throws -> [Row]
 }
 

@@ -1,8 +1,8 @@
 import Base
 import CommandLineKit
 
-/// Takes measures one after the other. One that fails, takes too long or lacks what it is compared with leaves
-/// a gap in the report and nothing on the machine; a stop signal ends the one that runs and those after it.
+/// Takes measures one after another. A failure, a timeout or a missing reference leaves a gap in the report and nothing
+/// on the machine; a stop signal ends the current measure and skips the rest.
 struct MeasureRun: Sendable {
     let plan: Plan
     let stop: StopRequest
@@ -51,7 +51,7 @@ struct MeasureRun: Sendable {
             return rows
         } catch {
             try? await stage.takeDown()
-            // Whatever broke when everything was killed: the reason is that it was.
+            // The reason is the abandonment, not its consequences.
             try stage.check()
             throw error
         }

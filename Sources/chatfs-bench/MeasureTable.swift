@@ -1,6 +1,6 @@
-/// Measures in the order of the report, each with a name of its own.
+/// Uniquely named measures in the order of the report.
 struct MeasureTable: Sendable {
-    /// All there are. What can be chosen and what the help says comes from here.
+    /// All measures, for the choice and the help.
     static let all = MeasureTable([
         ColdMeasure(), MiddleMeasure(), UploadMeasure(), TransferMeasure(), RcloneMeasure(),
         OfficialMeasure(),
@@ -19,10 +19,10 @@ struct MeasureTable: Sendable {
 
     var names: [String] { measures.map(\.name) }
 
-    /// A paragraph for each.
+    /// A paragraph for each measure.
     var help: String { measures.map { "\($0.name): \($0.abstract)." }.joined(separator: "\n\n") }
 
-    /// Those that are named, or all when none is; in the order of the report, each once.
+    /// Returns the named measures, or all if none is named, in the order of the report.
     func chosen(_ names: [String]) -> [any Measure] {
         names.isEmpty ? measures : measures.filter { names.contains($0.name) }
     }

@@ -6,15 +6,15 @@ import Testing
 
 @testable import chatfs_bench
 
-/// The line of the measures, with bytes on it. How long it takes is said by `LinePathTests`, without a clock.
-@Suite("Bytes on a line of some length", .timeLimit(.minutes(10)))
+/// Transfers bytes over the line. `LinePathTests` checks the times without a clock.
+@Suite("Bytes on a delay line", .timeLimit(.minutes(10)))
 struct DelayLineTests {
-    /// As short as a line can be.
+    /// The shortest possible line.
     private static let settings = LineSettings(
         delay: .microseconds(1), rate: 1_000_000_000, firstWindow: 1 << 20, maxWindow: 8 << 20)
     private static let buffer = 256 << 10
 
-    /// A place that answers each connection with all that it hears, when the other side has ended.
+    /// A server that echoes each connection's bytes after its end.
     private static func mirror() throws -> (listener: OpenFile, port: UInt16) {
         let listener = try LocalPort.listen(buffer: buffer)
         let port = try LocalPort.number(of: listener)
@@ -38,7 +38,7 @@ struct DelayLineTests {
         return try socket.receiveAll(limit: 64 << 20)
     }
 
-    @Test("arrive whole, in order and with their end, both ways", arguments: [0, 1, 65_536, 3_000_001])
+    @Test("arrive in order with their end in both directions", arguments: [0, 1, 65_536, 3_000_001])
     func whole(length: Int) async throws {
         let (listener, target) = try Self.mirror()
         defer { shutdown(listener.descriptor, Int32(SHUT_RDWR)) }
@@ -49,7 +49,7 @@ struct DelayLineTests {
         #expect(heard == bytes && line.connections == 1)
     }
 
-    @Test("of several connections never meet")
+    @Test("of several connections stay separate")
     func several() async throws {
         let (listener, target) = try Self.mirror()
         defer { shutdown(listener.descriptor, Int32(SHUT_RDWR)) }
@@ -70,8 +70,8 @@ struct DelayLineTests {
         #expect(line.connections == 6)
     }
 
-    @Test("go nowhere when nobody listens at the other end, or the line is gone")
-    func nobody() async throws {
+    @Test("are lost without a server or line")
+    func withoutServer() async throws {
         let (listener, target) = try Self.mirror()
         shutdown(listener.descriptor, Int32(SHUT_RDWR))
         let line = try DelayLine(to: try LocalPort.free(), Self.settings)
@@ -84,7 +84,7 @@ struct DelayLineTests {
         #expect(try !LocalPort.isOpen(target))
     }
 
-    @Test("of a file are the same for the same seed, and differ from block to block")
+    @Test("of a file depend on seed and block")
     func files() throws {
         let folder = try TemporaryFolder()
         for (name, size, seed) in [
@@ -108,7 +108,7 @@ struct DelayLineTests {
         #expect(throws: SystemError.self) { try FileWork.read(folder.path("none")) }
     }
 
-    @Test("and names: a folder that shows others than it should is said")
+    @Test("and names: an unexpected name is an error")
     func names() async throws {
         let folder = try TemporaryFolder()
         try await NameWork.fill(folder.path, count: 9)
@@ -122,7 +122,7 @@ struct DelayLineTests {
         #expect(throws: SystemError.self) { try NameWork.list(folder.path("none"), expecting: 0) }
     }
 
-    @Test("a process says what it costs, and one that is gone says nothing")
+    @Test("figures need a running process")
     func figures() async throws {
         let own = ProcessFigures(process: getpid())
         let (now, peak, anonymous) = try (own.memory(), own.peakMemory(), own.ownMemory())

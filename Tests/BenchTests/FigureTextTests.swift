@@ -2,10 +2,10 @@ import Testing
 
 @testable import chatfs_bench
 
-@Suite("Figures are rounded to what matters of them")
+@Suite("Rounding of figures")
 struct FigureTextTests {
     @Test(
-        "three digits, also where rounding makes one more of them",
+        "three digits, also after a carry",
         arguments: [
             (9.994, "9.99"), (9.996, "10.0"), (99.94, "99.9"), (99.96, "100"), (999.4, "999"),
             (999.6, "1000"),
@@ -16,7 +16,7 @@ struct FigureTextTests {
     func numbers(value: Double, text: String) { #expect(FigureText.number(value) == text) }
 
     @Test(
-        "as many decimals as were asked for, with zeros before and behind",
+        "the requested decimals with zeros",
         arguments: [
             (0.0, 0, "0"), (0, 2, "0.00"), (0.005, 2, "0.01"), (0.004, 2, "0.00"), (-0.5, 0, "-1"),
             (-0.04, 1, "0.0"), (-0.06, 1, "-0.1"), (1.999, 2, "2.00"), (12, 3, "12.000"), (0.125, 3, "0.125"),
@@ -26,11 +26,11 @@ struct FigureTextTests {
     }
 
     @Test(
-        "a bound has no zeros at its end",
+        "a bound has no trailing zeros",
         arguments: [(1.0, "1"), (1.5, "1.5"), (1.25, "1.25"), (100, "100"), (0.1, "0.1"), (10.10, "10.1")])
     func bounds(value: Double, text: String) { #expect(FigureText.bound(value) == text) }
 
-    @Test("every unit says what it counts, and only rates are better when they are more")
+    @Test("only rates improve upwards")
     func units() {
         let units: [(Unit, Bool)] = [
             (.megabytesPerSecond, true), (.perSecond, true), (.milliseconds, false), (.microseconds, false),
@@ -46,7 +46,7 @@ struct FigureTextTests {
         #expect(Target.asReference.text(.seconds) == "within noise")
     }
 
-    @Test("what stands in the picture is text, whatever a title holds")
+    @Test("titles are escaped in the picture")
     func escaped() {
         #expect(Picture.escaped("<a href=\"x\">&</a>") == "&lt;a href=&quot;x&quot;&gt;&amp;&lt;/a&gt;")
         #expect(Picture.share(-1) == 0.01 && Picture.share(100) == 1 && Picture.share(.nan) == 0.01)

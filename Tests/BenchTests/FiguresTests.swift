@@ -2,28 +2,28 @@ import Testing
 
 @testable import chatfs_bench
 
-/// What measures make of what they have seen, without seeing it.
+/// Rows from given figures, without measuring.
 @Suite("Rows of the measures")
 struct FiguresTests {
     private static func reading(_ first: Double, _ whole: Double) -> FileWork.Reading {
         FileWork.Reading(first: first, whole: whole, sum: 7)
     }
 
-    @Test("figures of subjects that take turns stay apart and in their order")
+    @Test("figures of alternating subjects stay separate")
     func samples() {
         var table = SampleTable(subjects: 3)
         for (subject, figure) in [(0, 1.0), (2, 9), (1, 5), (0, 2), (2, 8)] { table.add(figure, of: subject) }
         #expect(table[0] == [1, 2] && table[1] == [5] && table[2] == [9, 8])
     }
 
-    @Test("other bytes than were sent are no figure")
+    @Test("wrong bytes give no figure")
     func sums() throws {
         try Self.reading(1, 1).requireSum(7)
         let error = #expect(throws: BenchError.self) { try Self.reading(1, 1).requireSum(8) }
         #expect(error?.code == .wrong)
     }
 
-    @Test("a cold file: milliseconds, megabytes in a second, mebibytes, each beside its reference")
+    @Test("rows of a cold file with units and references")
     func cold() {
         var figures = ColdFigures(size: 64 << 20)
         figures.add(Self.reading(0.002, 0.25), primitives: 1.5)
@@ -42,7 +42,7 @@ struct FiguresTests {
         #expect(rows.allSatisfy { $0.target != nil })
     }
 
-    @Test("warm work: our mount beside two others, and no request may reach the daemon")
+    @Test("rows of warm work with two references")
     func warm() {
         var figures = WarmFigures(size: 256 << 20, names: 1000)
         for subject in 0..<3 {
@@ -62,7 +62,7 @@ struct FiguresTests {
         #expect(rows[6].samples == [4] && rows[6].isMet == false)
     }
 
-    @Test("beside the official programs: five times and twelve times, four through their relay")
+    @Test("rows beside the official programs")
     func official() {
         var figures = OfficialFigures(size: 16 << 20)
         let bytes = Double(16 << 20) / 1e6

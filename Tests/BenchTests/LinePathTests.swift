@@ -2,16 +2,16 @@ import Testing
 
 @testable import chatfs_bench
 
-@Suite("A line of some length")
+@Suite("A delay line")
 struct LinePathTests {
-    /// 10 ms each way, a megabyte a second, one thousand bytes at first.
+    /// 10 ms each way, a megabyte per second, an initial window of one thousand bytes.
     private let settings = LineSettings(
         delay: .milliseconds(10), rate: 1_000_000, firstWindow: 1000, maxWindow: 8000)
     private let start = ContinuousClock.now
 
     private func at(_ milliseconds: Double) -> LinePath.Instant { start + .microseconds(milliseconds * 1000) }
 
-    @Test("a byte needs its time on the line and the delay, and is acknowledged one delay later")
+    @Test("acknowledgements come one delay after arrival")
     func single() {
         var (path, line) = (LinePath(settings), SharedLine(settings))
         #expect(path.allowance(at: start) == 1000)
@@ -21,12 +21,12 @@ struct LinePathTests {
         #expect(path.arrived(by: at(11)) == 1000)
         path.take(1000, at: at(11))
         #expect(path.allowance(at: at(20.9)) == 0 && path.nextEvent == at(21))
-        // What was acknowledged may be sent again, and as much on top.
+        // The window grows by the acknowledged bytes.
         #expect(path.allowance(at: at(21)) == 2000)
         #expect(path.nextEvent == nil)
     }
 
-    @Test("the window doubles with every round trip until it is as large as it gets")
+    @Test("the window doubles up to its maximum")
     func slowStart() {
         var (path, line) = (LinePath(settings), SharedLine(settings))
         var (now, windows) = (start, [Int]())
@@ -41,20 +41,20 @@ struct LinePathTests {
         #expect(windows == [1000, 2000, 4000, 8000, 8000, 8000])
     }
 
-    @Test("connections share the rate of the line, in the order in which they send")
+    @Test("connections share the rate in order")
     func shared() {
         var line = SharedLine(settings)
         var (first, second) = (LinePath(settings), LinePath(settings))
         first.send(1000, at: start, into: &line)
         second.send(500, at: start, into: &line)
         #expect(first.nextEvent == at(11) && second.nextEvent == at(11.5))
-        // Nobody sent for a while: the line is free at once.
+        // After a pause the line is free at once.
         second.send(500, at: at(100), into: &line)
         #expect(second.arrived(by: at(110.4)) == 500)
         #expect(second.arrived(by: at(110.5)) == 500)
     }
 
-    @Test("a receiver that takes nothing stops its sender")
+    @Test("a receiver that reads nothing stops its sender")
     func slowReceiver() {
         var (path, line) = (LinePath(settings), SharedLine(settings))
         path.send(1000, at: start, into: &line)
@@ -64,7 +64,7 @@ struct LinePathTests {
         #expect(path.allowance(at: at(1010)) == 800)
     }
 
-    @Test("the rounds of slow start are counted as they are taken")
+    @Test("rounds of slow start are counted")
     func rounds() {
         var window = 1000
         #expect(settings.rounds(for: 1, window: &window) == 1)

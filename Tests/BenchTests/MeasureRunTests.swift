@@ -7,7 +7,7 @@ import Testing
 
 @testable import chatfs_bench
 
-/// Does what a test says.
+/// Runs a test's closure.
 private struct GivenMeasure: Measure {
     let name: String
     let abstract = "for a test"
@@ -47,7 +47,7 @@ struct MeasureRunTests {
         #expect(try PrivateFolder.names(in: OpenFile(folder.path, flags: O_RDONLY)).isEmpty)
     }
 
-    @Test("measures are chosen by name, in the order of the report, and have names of their own")
+    @Test("measures are chosen by unique names")
     func chosen() {
         let table = MeasureTable(["a", "b", "c"].map(Self.good))
         #expect(table.chosen(["c", "a", "c"]).map(\.name) == ["a", "c"])
@@ -57,7 +57,7 @@ struct MeasureRunTests {
     }
 
     @Test(
-        "one that fails leaves a gap with its reason; the others give their rows; no file and no process stays"
+        "a failed measure leaves only a gap"
     )
     func failing() async throws {
         let broken = GivenMeasure(name: "broken") { stage in
@@ -71,7 +71,7 @@ struct MeasureRunTests {
         try expectNothingLeft()
     }
 
-    @Test("one that hangs in a process is ended by its limit, and the next is measured")
+    @Test("a hanging measure ends at its limit")
     func overdue() async throws {
         let hanging = GivenMeasure(name: "hanging", limit: .seconds(1)) { stage in
             try await stage.run("/bin/sleep", ["1000"])
@@ -83,7 +83,7 @@ struct MeasureRunTests {
         try expectNothingLeft()
     }
 
-    @Test("a stop request ends the one that waits and leaves out those after it")
+    @Test("a stop request skips the rest")
     func stopped() async throws {
         let stop = stop
         let waiting = GivenMeasure(name: "waiting") { stage in
@@ -98,7 +98,7 @@ struct MeasureRunTests {
         try expectNothingLeft()
     }
 
-    @Test("a program that ends with an error is named with what it said")
+    @Test("errors quote the failed program")
     func complaint() async throws {
         let broken = GivenMeasure(name: "broken") { stage in
             try await stage.run("/bin/sh", ["-c", "echo no such relay >&2; exit 3"])
@@ -109,7 +109,7 @@ struct MeasureRunTests {
     }
 
     @Test(
-        "what a mount says of itself is read by name",
+        "a mount's counters are read by name",
         arguments: [
             ("{\n  \"cachedBytes\" : 12582912,\n  \"requests\" : 7\n}", "cachedBytes", 12_582_912 as Int?),
             ("{\n  \"cachedBytes\" : 12582912,\n  \"requests\" : 7\n}", "requests", 7),

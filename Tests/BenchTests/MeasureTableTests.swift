@@ -3,11 +3,11 @@ import Testing
 
 @testable import chatfs_bench
 
-@Suite("What can be measured")
+@Suite("The table of measures")
 struct MeasureTableTests {
     private static let table = MeasureTable.all
 
-    @Test("the order of the report is that of the documentation, and names are words")
+    @Test("names are words in the order of the report")
     func names() {
         #expect(
             Self.table.names == [
@@ -21,7 +21,7 @@ struct MeasureTableTests {
         }
     }
 
-    @Test("the help has a paragraph for each, which is a sentence")
+    @Test("the help has a sentence for each measure")
     func help() {
         let paragraphs = Self.table.help.split(separator: "\n\n").map(String.init)
         #expect(paragraphs.count == Self.table.names.count)
@@ -32,7 +32,7 @@ struct MeasureTableTests {
         #expect(BenchProgram.program.discussion.hasSuffix(Self.table.help))
     }
 
-    @Test("each is given up after four minutes at the earliest and an hour at the latest")
+    @Test("limits are four minutes to an hour")
     func limits() {
         for measure in Self.table.chosen([]) {
             #expect((.seconds(240) ... .seconds(3600)).contains(measure.limit), "\(measure.name)")
@@ -41,7 +41,7 @@ struct MeasureTableTests {
         #expect(ContactsMeasure().limit == .seconds(3600))
     }
 
-    @Test("two of one name end the program before anybody is misled")
+    @Test("duplicate names trap")
     func twice() async {
         await #expect(processExitsWith: .failure) {
             _ = MeasureTable([UploadMeasure(), ColdMeasure(), UploadMeasure()])

@@ -2,11 +2,11 @@ import Testing
 
 @testable import chatfs_bench
 
-@Suite("Figures go into a page of the documentation")
+@Suite("Figures in a page of the documentation")
 struct PageTests {
     private static let page = "# Title\n\n\(Page.beginning)\n\nold\n\(Page.ending)\n\n## After\n"
 
-    @Test("between the marks everything is new, around them nothing is, and twice is as once")
+    @Test("only the text between the marks changes")
     func replaces() throws {
         let once = try #require(Page.replacing(figuresIn: Self.page, with: "| new |\n"))
         #expect(once == "# Title\n\n\(Page.beginning)\n\n| new |\n\n\(Page.ending)\n\n## After\n")
@@ -14,7 +14,7 @@ struct PageTests {
     }
 
     @Test(
-        "a page without marks, with one, with them twice or the wrong way round is left alone",
+        "a page with wrong marks is refused",
         arguments: [
             "nothing", Page.beginning, Page.ending, Page.ending + Page.beginning, page + page,
             Page.beginning + Page.beginning + Page.ending, Page.ending + page,
@@ -24,7 +24,7 @@ struct PageTests {
     }
 
     @Test(
-        "a picture in the page's folder is linked by its name, one elsewhere by its path",
+        "pictures are linked relative to the page",
         arguments: [
             ("docs/a.svg", "docs/page.md", "(a.svg)"), ("a.svg", "page.md", "(a.svg)"),
             ("/x/docs/a.svg", "/x/docs/page.md", "(a.svg)"), ("/y/a.svg", "docs/page.md", "(/y/a.svg)"),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import chatfs_bench
 
-@Suite("The report in its forms")
+@Suite("Forms of the report")
 struct ReportTests {
     static let report: Report = {
         var report = Report(date: "2026-01-02", machine: [("Kernel", "6 \"odd\"")], isQuick: false)
@@ -20,7 +20,7 @@ struct ReportTests {
         return report
     }()
 
-    @Test("Markdown has a line for each row, says what is met and what was not measured")
+    @Test("Markdown has a line for each row and each gap")
     func markdown() {
         let lines = Self.report.markdown.split(separator: "\n").map(String.init)
         #expect(lines.contains("* Kernel: 6 \"odd\""))
@@ -51,7 +51,7 @@ struct ReportTests {
         var notMeasured: [[String: String]]
     }
 
-    @Test("JSON has the fields that readers of it rely on, null where there is nothing")
+    @Test("JSON has all fields, null if empty")
     func json() throws {
         let text = Self.report.json
         let decoder = JSONDecoder()
@@ -70,13 +70,13 @@ struct ReportTests {
         #expect(decoded.rows[1].met == false)
         #expect(decoded.rows[2].samples == [100, 200])
         #expect(decoded.notMeasured == [["measure": "official", "reason": "It is not here."]])
-        // A field that is missing is another thing to those who read it than one that is null.
+        // A missing field differs from null for readers.
         for key in ["reference", "reference_value", "ratio", "target", "met"] {
             #expect(text.contains("\"\(key)\" : null"))
         }
     }
 
-    @Test("the picture is XML with a bar for each row that has a target, and nothing from outside")
+    @Test("the picture is self-contained XML with a bar per target")
     func picture() async throws {
         let folder = try TemporaryFolder()
         let svg = Picture.svg(of: Self.report)
@@ -93,7 +93,7 @@ struct ReportTests {
         #expect(svg.split(separator: "http").count == 2, "the name of the format, which nobody fetches")
     }
 
-    @Test("a bar ends in the middle at its target and inside the picture wherever it is")
+    @Test("a bar at its target ends in the middle")
     func lengths() {
         #expect(Picture.share(1) == 0.5)
         #expect(Picture.share(10) == 1)
@@ -104,7 +104,7 @@ struct ReportTests {
     }
 
     @Test(
-        "figures show the three digits that matter",
+        "figures have three significant digits",
         arguments: [
             (0.0, "0"), (0.01234, "0.0123"), (1.234, "1.23"), (12.34, "12.3"), (123.4, "123"),
             (12_345, "12345"),
@@ -115,7 +115,7 @@ struct ReportTests {
     }
 
     @Test(
-        "bounds are written as in the table of targets",
+        "bounds are written as in targets",
         arguments: [
             (0.95, "0.95"), (1.2, "1.2"), (300, "300"), (0, "0"),
         ])

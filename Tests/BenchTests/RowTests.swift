@@ -2,7 +2,7 @@ import Testing
 
 @testable import chatfs_bench
 
-@Suite("A figure beside what it is compared with")
+@Suite("Figures and references")
 struct RowTests {
     private static func row(
         _ unit: Unit, _ samples: [Double], beside other: [Double]? = nil, target: Target
@@ -10,14 +10,14 @@ struct RowTests {
         Row("name", "title", unit, samples, beside: other.map { Reference("other", $0) }, target: target)
     }
 
-    @Test("the middle one of an odd number, the mean of the two in the middle of an even one")
+    @Test("the median of odd and even counts")
     func median() {
         #expect(Row.median([9, 1, 5]) == 5)
         #expect(Row.median([4, 1, 2, 100]) == 3)
         #expect(Row.median([]) == 0)
     }
 
-    @Test("the ratio is that of the medians, and there is none beside nothing or zero")
+    @Test("the ratio needs a positive reference")
     func ratio() {
         let row = Row("name", "title", .milliseconds, [10, 2, 3], beside: Reference("other", [6, 1, 90]))
         #expect(row.ratio == 0.5)
@@ -26,7 +26,7 @@ struct RowTests {
     }
 
     @Test(
-        "a bound is met up to and including itself, and the reach says how far it is",
+        "a bound includes itself",
         arguments: [
             (Target.atMost(25), 25.0, 1.0), (.atMost(25), 50, 0.5), (.atLeast(300), 300, 1),
             (.atLeast(300), 150, 0.5),
@@ -37,20 +37,20 @@ struct RowTests {
         #expect(row.isMet == (reach >= 1))
     }
 
-    @Test("where nothing is allowed, nothing is as good as can be and one is missed")
+    @Test("a target of zero is met by zero only")
     func nothing() {
         #expect(Self.row(.requests, [0], target: .atMost(0)).isMet == true)
         #expect(Self.row(.requests, [1], target: .atMost(0)).isMet == false)
     }
 
-    @Test("a ratio that cannot be told is neither met nor missed")
+    @Test("an unknown ratio is neither met nor missed")
     func withoutReference() {
         #expect(Self.row(.megabytesPerSecond, [500], target: .ratioAtLeast(2)).isMet == nil)
         #expect(Self.row(.megabytesPerSecond, [500], beside: [250], target: .ratioAtLeast(2)).isMet == true)
         #expect(Self.row(.microseconds, [13], beside: [10], target: .ratioAtMost(1.2)).isMet == false)
     }
 
-    @Test("noise is what the reference itself moves by, or 15 %, in the direction of the unit")
+    @Test("noise is the reference's spread or 15 %")
     func noise() {
         #expect(Self.row(.perSecond, [86], beside: [100, 100, 100], target: .asReference).isMet == true)
         #expect(Self.row(.perSecond, [84], beside: [100, 100, 100], target: .asReference).isMet == false)

@@ -2,17 +2,17 @@ import Base
 import Glibc
 import Posix
 
-/// A line of some length between this machine and itself: whoever connects to its port talks to `target` through
-/// it. One thread moves all bytes; what is on its way is bounded by the windows of the connections.
+/// A line with a delay on this machine: a connection to its port reaches `target` through it. One thread moves all
+/// bytes. The windows of the connections bound the bytes in transit.
 final class DelayLine: Sendable {
     let port: UInt16
     private let stop: WakeUp
     private let accepted = Lock(0)
 
-    /// Connections so far.
+    /// The number of connections so far.
     var connections: Int { accepted.withLock { $0 } }
 
-    /// - Parameter target: a port of 127.0.0.1.
+    /// - Parameter target: A port of 127.0.0.1.
     init(to target: UInt16, _ settings: LineSettings = LineSettings()) throws(SystemError) {
         let listener = try LocalPort.listen(buffer: LineConnection.kernelBuffer)
         port = try LocalPort.number(of: listener)
@@ -24,13 +24,13 @@ final class DelayLine: Sendable {
         }
     }
 
-    /// Ends the line with everything that is on it.
+    /// Ends the line with all bytes in transit.
     func close() { stop.notify() }
 
     deinit { close() }
 }
 
-/// What the line's thread does.
+/// The work of the line's thread.
 private struct LineLoop {
     let listener: OpenFile
     let target: UInt16
@@ -70,7 +70,7 @@ private struct LineLoop {
         }
     }
 
-    /// To the millisecond, the 80th part of a round trip. False at the end.
+    /// In milliseconds, the 80th part of a round trip. Returns false at the end.
     private func wait(_ requests: inout [pollfd], until next: LinePath.Instant?) -> Bool {
         let limit = next.map {
             Int32(clamping: Int(((max(.zero, $0 - .now)) / .milliseconds(1)).rounded(.up)))
@@ -90,15 +90,15 @@ private struct LineLoop {
     }
 }
 
-/// One connection: two sockets and a path in either direction. Belongs to the line's thread.
+/// A connection: two sockets and a path in each direction. Belongs to the line's thread.
 private final class LineConnection {
-    /// Of the sockets on either side of the line, so that the line itself holds what is on its way.
+    /// The buffers of the sockets at both sides, so that the line itself holds the bytes in transit.
     static let kernelBuffer = 256 << 10
     private var up: Flow
     private var down: Flow
 
     init(client: OpenFile, server: OpenFile, _ settings: LineSettings) {
-        // The client hears that it is connected one round trip after it asked; until then it sends nothing.
+        // The client learns of the connection after one round trip; it sends nothing until then.
         up = Flow(from: client, to: server, opens: .now + settings.roundTrip, settings)
         down = Flow(from: server, to: client, opens: .now, settings)
         for file in [client, server] {
@@ -120,15 +120,14 @@ private final class LineConnection {
     }
 }
 
-/// One direction of a connection: reads from its sender what the path allows, and hands it to its receiver when
-/// it has arrived.
+/// One direction of a connection: reads from the sender within the window, and writes to the receiver on arrival.
 private struct Flow {
     private let source: OpenFile
     private let target: OpenFile
     private let opens: LinePath.Instant
     private var path: LinePath
     private var bytes = ByteStore()
-    /// Of the bytes kept, those that have arrived.
+    /// The arrived ones of the kept bytes.
     private var due = 0
     private var mayRead = true
     private var isTargetFull = false
@@ -192,7 +191,7 @@ private struct Flow {
 
     private mutating func read(into line: inout SharedLine) {
         while true {
-            // Asked at the end too: it takes the acknowledgements in.
+            // Called at the end too, to process acknowledgements.
             let allowance = path.allowance(at: .now)
             mayRead = allowance > 0
             guard mayRead, !hasSourceEnded else { return }
@@ -212,24 +211,24 @@ private struct Flow {
     }
 }
 
-/// Bytes in the order in which they came, in the pieces in which they came.
+/// Bytes in order, in the received pieces.
 private struct ByteStore {
     private var pieces: [[UInt8]] = []
     private var start = 0
-    /// Of the first piece, those that have gone.
+    /// The removed bytes of the first piece.
     private var gone = 0
 
     var isEmpty: Bool { start == pieces.count }
 
     mutating func append(_ piece: [UInt8]) { pieces.append(piece) }
 
-    /// Some of the first, at most `count`.
+    /// Returns some of the first bytes, at most `count`.
     func first(_ count: Int) -> ArraySlice<UInt8> {
         let piece = pieces[start]
         return piece[gone..<min(piece.count, gone + count)]
     }
 
-    /// Of the first piece.
+    /// The first piece.
     mutating func removeFirst(_ count: Int) {
         gone += count
         guard gone == pieces[start].count else { return }

@@ -1,14 +1,14 @@
-/// One direction of one connection over a line, without I/O: how much its sender may send, and what has arrived
-/// when. TCP's slow start and nothing else of it: the window grows by what is acknowledged until it is as large
-/// as it gets; nothing is lost, so it never shrinks, not even when the connection rests.
+/// One direction of a connection over a line, without I/O: the permitted bytes of its sender, and the arrivals.
+/// Implements only TCP's slow start: the window grows with acknowledgements up to its maximum. No bytes are lost, so it
+/// never shrinks, even on an idle connection.
 struct LinePath {
     typealias Instant = ContinuousClock.Instant
 
     private let settings: LineSettings
     private var window: Int
-    /// Sent and not acknowledged.
+    /// The sent and unacknowledged bytes.
     private var unacknowledged = 0
-    /// On their way, in order; the bytes themselves are kept elsewhere.
+    /// The bytes in transit, in order; their contents are elsewhere.
     private var transit = Timetable()
     private var acknowledgements = Timetable()
 
@@ -17,7 +17,7 @@ struct LinePath {
         window = settings.firstWindow
     }
 
-    /// Bytes that may be sent now.
+    /// The bytes that may be sent now.
     mutating func allowance(at now: Instant) -> Int {
         while let count = acknowledgements.next(by: now) {
             unacknowledged -= count
@@ -26,25 +26,25 @@ struct LinePath {
         return max(0, window - unacknowledged)
     }
 
-    /// `count` bytes are sent, behind what others sent into the line before.
+    /// Sends `count` bytes, after earlier bytes of other connections.
     mutating func send(_ count: Int, at now: Instant, into line: inout SharedLine) {
         unacknowledged += count
         transit.add(count, at: line.departure(of: count, at: now) + settings.delay)
     }
 
-    /// Bytes that have arrived since the last time.
+    /// Returns the bytes that arrived since the last call.
     mutating func arrived(by now: Instant) -> Int {
         var sum = 0
         while let count = transit.next(by: now) { sum += count }
         return sum
     }
 
-    /// The receiver has taken `count` of what arrived; its sender will know one delay later.
+    /// The receiver has read `count` of the arrived bytes; the sender learns that one delay later.
     mutating func take(_ count: Int, at now: Instant) {
         acknowledgements.add(count, at: now + settings.delay)
     }
 
-    /// When something arrives, or the sender may send more, next.
+    /// The next time of an arrival or of a larger window.
     var nextEvent: Instant? {
         switch (transit.first, acknowledgements.first) {
         case (let arrival?, let more?): min(arrival, more)
@@ -53,14 +53,14 @@ struct LinePath {
     }
 }
 
-/// One direction of the line: what goes through it goes one after the other.
+/// One direction of the line: bytes pass one after another.
 struct SharedLine {
     private let settings: LineSettings
     private var free: LinePath.Instant?
 
     init(_ settings: LineSettings) { self.settings = settings }
 
-    /// When the last of `count` bytes has left.
+    /// Returns the departure of the last of `count` bytes.
     mutating func departure(of count: Int, at now: LinePath.Instant) -> LinePath.Instant {
         let end = max(now, free ?? now) + settings.time(for: count)
         free = end
@@ -68,7 +68,7 @@ struct SharedLine {
     }
 }
 
-/// Numbers of bytes with the moment of each, in order.
+/// Numbers of bytes with their times, in order.
 private struct Timetable {
     private var entries: [(at: LinePath.Instant, count: Int)] = []
     private var start = 0

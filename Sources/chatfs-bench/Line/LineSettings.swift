@@ -1,21 +1,21 @@
-/// A network line between a client and a relay, the same in both directions.
+/// A network line between a client and a relay, equal in both directions.
 struct LineSettings: Sendable {
-    /// How long a byte is on its way.
+    /// The delay of a byte.
     var delay: Duration = .milliseconds(40)
-    /// Bytes a second, of all connections together.
+    /// The bytes per second of all connections together.
     var rate = 100_000_000
-    /// What a connection may have on its way at first, in bytes: ten segments (RFC 6928).
+    /// The initial window in bytes: ten segments (RFC 6928).
     var firstWindow = 14_600
-    /// The most that a connection may have on its way: a sender's buffer is no larger by default (tcp_wmem).
+    /// The maximum window in bytes: the default maximum of a sender's buffer (tcp_wmem).
     var maxWindow = 4 << 20
 
     var roundTrip: Duration { delay * 2 }
 
-    /// How long `count` bytes need by the rate alone.
+    /// Returns the time for `count` bytes by the rate alone.
     func time(for count: Int) -> Duration { .nanoseconds(count * 1_000_000_000 / rate) }
 
-    /// How long `count` bytes of payload need from when the first of them leaves until the last has left: a round
-    /// trip for each window but the last, and that one's bytes. In TLS records and HTTP/2 frames of 16 KiB, whose
+    /// Returns the time for `count` bytes of payload from the departure of the first to that of the last: a round trip
+    /// for each window but the last, and the bytes of that one. In TLS records and HTTP/2 frames of 16 KiB, whose
     /// headers make a chunk of 4 MiB larger than the largest window.
     func time(forPayload count: Int, window: Int) -> Duration {
         let headers = (count + 16_383) / 16_384 * (22 + 9)
@@ -28,8 +28,8 @@ struct LineSettings: Sendable {
         return roundTrip * rounds + time(for: left)
     }
 
-    /// Rounds of one window each, from `window` on, doubled after each, in which `count` bytes go. The windows of
-    /// all rounds are full, as slow start has it. `window` becomes the next round's.
+    /// Returns the number of rounds for `count` bytes, with one full window each, which doubles after each as in slow
+    /// start. `window` becomes that of the next round.
     func rounds(for count: Int, window: inout Int) -> Int {
         var (rounds, left) = (0, count)
         while left > 0 {

@@ -1,8 +1,8 @@
 import Glibc
 import Posix
 
-/// A file from a phone, with the official program in its place: to a mount of the own core, and to one of the
-/// official core. Both people are contacts of the same phone, over the same official relays.
+/// A file from a phone, with the official program in its place, to a mount of the embedded core and to one of the
+/// official core. Both people are contacts of the phone over the same official relays.
 struct ArrivalMeasure: Measure {
     let name = "arrival"
     let abstract =
@@ -28,7 +28,7 @@ struct ArrivalMeasure: Measure {
     }
 }
 
-/// The official program in the place of a phone, and whom it knows.
+/// The official program in place of a phone, and its contacts.
 private struct Phone: Sendable {
     private static let size = 1 << 20
 
@@ -38,7 +38,7 @@ private struct Phone: Sendable {
     let files: OfficialRelay
     let program: OfficialChatProgram
 
-    /// Whom the phone sends to, and the folder where it comes out.
+    /// A recipient, and the folder of the received file.
     struct Receiver: Sendable {
         let contact: Int64
         let folder: String
@@ -88,7 +88,7 @@ private struct Phone: Sendable {
         return Receiver(contact: try await program.contact(named: name, on: stage), folder: folder)
     }
 
-    /// Seconds from the order to send until the first byte was read from the folder.
+    /// Returns the seconds from the send command until the first byte was read from the folder.
     func send(_ name: String, to receiver: Receiver) async throws -> Double {
         let (source, received) = (program.files + "/" + name, receiver.folder + "/" + name)
         let seed = UInt64(receiver.contact)
@@ -98,7 +98,7 @@ private struct Phone: Sendable {
         try await stage.settle()
         let start = ContinuousClock.now
         try await program.send(name, to: receiver.contact, on: stage)
-        // It is offered before the relay has it; a reader waits then.
+        // The core offers it before the relay has it; a reader then waits.
         try await stage.wait(for: "\(name) in its folder") { access(received, F_OK) == 0 }
         let shown = FileWork.seconds(since: start)
         let (reading, sum) = try await ThreadPool.shared.run {

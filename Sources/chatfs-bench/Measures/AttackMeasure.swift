@@ -3,7 +3,7 @@ import Glibc
 import Posix
 import SMP
 
-/// What an honest client waits for while strangers attack a relay, and what that costs in memory.
+/// The delay of an honest client during attacks on a relay, and the relay's memory.
 struct AttackMeasure: Measure {
     let name = "attack"
     let abstract =
@@ -41,7 +41,7 @@ struct AttackMeasure: Measure {
         return rows
     }
 
-    /// Used on one thread after the other.
+    /// Used on one thread after another.
     private final class Honest: @unchecked Sendable {
         let client: RelayClient
         init(_ client: RelayClient) { self.client = client }

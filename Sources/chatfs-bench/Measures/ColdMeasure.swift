@@ -1,7 +1,6 @@
 import Posix
 
-/// One file of 1 GiB, sent once to a group; every repetition is another member, whose mount has just been
-/// made and has nothing of it.
+/// A file of 1 GiB, sent once to a group. Each repetition uses another member with a new mount without local data.
 struct ColdMeasure: Measure {
     let name = "cold"
     let abstract = "first byte and sequential read of a cold 1 GiB, its memory and CPU"
@@ -28,7 +27,7 @@ struct ColdMeasure: Measure {
     }
 }
 
-/// What was seen of cold files.
+/// The figures of cold files.
 struct ColdFigures: Sendable {
     private let size: Int
     private var ours = Samples()
@@ -50,7 +49,7 @@ struct ColdFigures: Sendable {
 
     init(size: Int) { self.size = size }
 
-    /// Reads the file at a path of a mount of which nobody has asked anything.
+    /// Reads the file on an unused mount.
     mutating func add(
         _ path: String, on mount: Mounted, _ stage: Stage
     ) async throws -> FileWork.Reading {
@@ -61,7 +60,7 @@ struct ColdFigures: Sendable {
             try FileWork.read(path)
         }
         ours.add(reading, size)
-        // The last bytes of the CryptoFile and the check of the whole belong to it.
+        // The last bytes of the CryptoFile and the final check belong to it.
         try await mount.figures.rest(on: stage)
         processor.append((try mount.figures.processorTime() - before) * Double(1 << 30) / Double(size))
         let most = try mount.figures.peakMemory()
@@ -70,15 +69,15 @@ struct ColdFigures: Sendable {
         return reading
     }
 
-    /// - Parameter primitives: processor seconds of the cryptography alone, for a GiB.
+    /// - Parameter primitives: The processor seconds of the cryptography alone for a GiB.
     mutating func add(_ native: FileWork.Reading, primitives: Double) {
         self.native.add(native, size)
         self.primitives.append(primitives)
     }
 
     /// - Parameters:
-    ///   - sender: bytes of memory of the mount that sent it, at most.
-    ///   - relay: the same of the relay.
+    ///   - sender: The maximum bytes of memory of the sending mount.
+    ///   - relay: The same of the relay.
     func rows(sender: Double, relay: Double) -> [Row] {
         let label = "\(size >> 20) MiB"
         return [

@@ -4,7 +4,7 @@ import Glibc
 import Posix
 import SMP
 
-/// What a profile costs by how many people on the network it has.
+/// The cost of a profile by its number of contacts on the network.
 struct ContactsMeasure: Measure {
     let name = "contacts"
     let abstract =
@@ -23,15 +23,15 @@ struct ContactsMeasure: Measure {
     }
 }
 
-/// Two profiles that become each other's contacts again and again, each time by a link: every contact has keys and
-/// queues of its own, as with so many people.
+/// Two profiles that become contacts repeatedly, each time by a new link. Every contact has its own keys and queues, as
+/// with different people.
 private final class Acquaintances {
     private static let names = ["reader", "people"]
-    /// A relay lets a connection make a thousand queues in an hour.
+    /// A relay permits a connection a thousand new queues in an hour.
     private static let atOneOpening = 800
     private static let atOnce = 16
     private static let idling = Duration.seconds(60)
-    /// A mount gives back what only its start needed when no request came for ten seconds.
+    /// A mount returns the memory of its start after ten seconds without a request.
     private static let untilIdle = Duration.seconds(12)
 
     private let stage: Stage
@@ -54,7 +54,7 @@ private final class Acquaintances {
             try await ThreadPool.shared.run { try DataDirectory(data) }, profile: name)
     }
 
-    /// Makes contacts until there are so many.
+    /// Creates contacts up to this number.
     func meet(until end: Int) async throws {
         while count < end {
             let next = min(end, count + Self.atOneOpening)
@@ -136,7 +136,7 @@ private final class Acquaintances {
         return try await Mounted.waiting(for: process, at: path, type: "fuse.chatfs", on: stage)
     }
 
-    /// The log says it.
+    /// Waits for the log line.
     private func waitForAll(_ process: ObservedProcess) async throws {
         let words = "Messages come from \(count) queues"
         try await stage.wait(for: "all queues") { process.errors.contains(words) }

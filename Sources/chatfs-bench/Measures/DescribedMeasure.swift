@@ -3,8 +3,8 @@ import Glibc
 import Posix
 import ScriptedCore
 
-/// A file of an official core whose description is known is fetched chunk by chunk while the core receives
-/// it too; without the description its reader waits until the core has the whole.
+/// A file of an official core with a known description is fetched chunk by chunk while the core receives it too.
+/// Without the description its reader waits for the whole file.
 struct DescribedMeasure: Measure {
     let name = "described"
     let abstract =
@@ -48,8 +48,8 @@ struct DescribedMeasure: Measure {
     }
 }
 
-/// Files that lie on a relay, offered again and again by the scripted core. It receives them as the official
-/// one does: the whole first, then encrypted into its files folder.
+/// Files on a relay, offered repeatedly by the scripted core. It receives them like the official one: the whole first,
+/// then encrypted into its files folder.
 private final class Offers: Sendable {
     struct Upload: Sendable {
         let source: String
@@ -83,8 +83,8 @@ private final class Offers: Sendable {
         return Upload(source: source, size: size, description: String(decoding: text, as: UTF8.self))
     }
 
-    /// Puts an upload into the history of the chat, under a name of its own. Undescribed, the core does not
-    /// tell where it lies.
+    /// Adds an upload to the history of the chat under a new name. If undescribed, the core does not reveal its
+    /// location.
     func offer(_ upload: Upload, described: Bool) -> ScriptedMessage {
         let id = state.withLock { state in
             state.last += 1
@@ -100,7 +100,7 @@ private final class Offers: Sendable {
         return message
     }
 
-    /// Reads an offer when the mount is at rest, and waits until the core has it too. Every byte is compared.
+    /// Reads an offer on an idle mount, and waits until the core has it too. Compares every byte.
     func read(_ message: ScriptedMessage, _ mount: Mounted) async throws -> FileWork.Reading {
         let id = message.id
         guard let upload = state.withLock({ $0.uploads[id] }) else {

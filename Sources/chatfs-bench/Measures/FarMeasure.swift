@@ -1,6 +1,6 @@
 import Posix
 
-/// Files of 256 MiB between two mounts and a relay at the other end of a line of 80 ms and 100 MB/s.
+/// Files of 256 MiB between two mounts and a relay behind a line of 80 ms and 100 MB/s.
 struct FarMeasure: Measure {
     let name = "far"
     let abstract =
@@ -12,7 +12,7 @@ struct FarMeasure: Measure {
         let settings = LineSettings()
         let source = stage.plain("source.bin")
         try await ThreadPool.shared.run { try FileWork.make(source, size: size, seed: 9) }
-        // Every repetition has a receiver of its own, which has no connection yet.
+        // Every repetition has its own receiver without a connection.
         let members = (0..<stage.plan.repetitions).map { "member\($0)" }
         let relay = try await OwnRelay.start(on: stage)
         let (address, line) = try DelayLine.ahead(of: relay.address, settings)
@@ -41,7 +41,7 @@ struct FarMeasure: Measure {
 }
 
 extension DelayLine {
-    /// A new line, and the address of a relay at the other end of it.
+    /// A new line, and the address of a relay at its far end.
     fileprivate static func ahead(
         of address: String, _ settings: LineSettings
     ) throws -> (address: String, line: DelayLine) {
@@ -53,13 +53,13 @@ extension DelayLine {
     }
 }
 
-/// The official programs and their relay, at the other end of a line of its own.
+/// The official programs and their relay behind a line of their own.
 private struct FarOfficial: Sendable {
     let programs: OfficialPrograms
     let relay: OfficialRelay
     let line: DelayLine
 
-    /// nil where there are none.
+    /// Returns nil without them.
     static func start(_ settings: LineSettings, on stage: Stage) async throws -> FarOfficial? {
         guard let programs = try? OfficialPrograms.find(stage.plan) else { return nil }
         let near = try await OfficialRelay.start(programs, "far", on: stage)
@@ -68,12 +68,12 @@ private struct FarOfficial: Sendable {
     }
 }
 
-/// What was seen over the line.
+/// The figures over the line.
 private struct FarFigures: Sendable {
     let settings: LineSettings
     let size: Int
     private var sent: [Double] = []
-    /// On new connections, and on those that have carried a file before.
+    /// On new connections, and on those that carried a file before.
     private var new: [FileWork.Reading] = []
     private var used: [FileWork.Reading] = []
     var official: [(send: Double, receive: Double)] = []
@@ -137,16 +137,15 @@ private struct FarFigures: Sendable {
         return rows
     }
 
-    /// What the first byte of a file in chunks of 4 MiB has to wait for, all of it on the line: the round trips
-    /// of TCP, of TLS, of the relay's hello, of the client's and of the request, each as many as slow start makes
-    /// of its bytes; the windows in which the chunk comes; and half a round trip for all work at both ends. The
-    /// request waits for the answer to the client's hello: the official relay serves the requests of a connection
-    /// side by side, and one that came before the hello was read would be taken for it.
+    /// The minimum time to the first byte of a file in chunks of 4 MiB. It consists of the round trips of TCP, TLS, the
+    /// hellos and the request by slow start, the windows of the chunk, and half a round trip for all work at both ends.
+    /// The request waits for the answer to the client's hello, because the official relay serves the requests of a
+    /// connection concurrently.
     private func needed(isNew: Bool) -> Duration {
         let (block, chunk) = (16_384 + 64, 4 << 20)
         var (rounds, window) = (1, settings.maxWindow)
         if isNew {
-            // TLS: what the client and the relay say in the handshake, which opens their windows as well.
+            // TLS: the bytes of both sides in the handshake, which open their windows as well.
             var (up, down) = (settings.firstWindow + 400, settings.firstWindow + 1500)
             rounds = 2 + settings.rounds(for: block, window: &down)
             rounds += settings.rounds(for: block, window: &up) + settings.rounds(for: block, window: &up)

@@ -4,7 +4,7 @@ import EmbeddedCore
 import Glibc
 import Posix
 
-/// What a mount costs by how much its chats hold, of which only a little is looked at.
+/// The cost of a mount by the size of its chats, most of which are not listed.
 struct HistoryMeasure: Measure {
     let name = "history"
     let abstract =
@@ -21,7 +21,7 @@ struct HistoryMeasure: Measure {
     }
 }
 
-/// A profile with many chats. Ten of them are looked at; they hold a thousand files each where there are enough.
+/// A profile with many chats. Ten of them are listed; they hold a thousand files each if there are enough.
 struct History: Sendable {
     static let lookedAt = 10
     private static let inEachLookedAt = 1000
@@ -35,8 +35,8 @@ struct History: Sendable {
     var files: Int { counts.reduce(0, +) }
 
     /// - Parameters:
-    ///   - name: of its data directory; nil: by the number of files.
-    ///   - key: with which that is encrypted; nil: it is not.
+    ///   - name: The name of its data directory, or nil for one by the number of files.
+    ///   - key: The key of its databases, or nil for plain ones.
     static func write(
         files: Int, chats: Int, in name: String? = nil, key: SecretBytes? = nil, on stage: Stage
     ) async throws -> History {
@@ -104,7 +104,7 @@ struct History: Sendable {
         ]
     }
 
-    /// Milliseconds from the start of a mount until a chat is listed.
+    /// Returns the milliseconds from the start of a mount until a chat is listed.
     func timeToStart() async throws -> Double {
         try await stage.settle()
         let start = ContinuousClock.now
@@ -115,7 +115,7 @@ struct History: Sendable {
         return time
     }
 
-    /// The first mount, in which every name is given; answers its memory in MiB.
+    /// Runs the first mount, in which all names are assigned. Returns its memory in MiB.
     func listEverything() async throws -> Double {
         let mount = try await mount()
         for chat in counts.indices { try await list(chat, of: mount) }
@@ -131,7 +131,7 @@ struct History: Sendable {
         try await ThreadPool.shared.run { try NameWork.list(folder, expectingAtLeast: count) }
     }
 
-    /// Milliseconds from when a file was committed until it is found in a folder that was listed.
+    /// Returns the milliseconds from the commit of a file to its visibility in a listed folder.
     private func timeOfArrival(in mount: Mounted, _ repetition: Int) async throws -> Double {
         var times: [Double] = []
         for number in 0..<stage.plan.arrivals / 10 {
@@ -154,8 +154,7 @@ struct History: Sendable {
         return Row.median(times)
     }
 
-    /// Milliseconds of processor time for each of many files that arrive in chats at which nobody looks, one after
-    /// the other.
+    /// Returns the milliseconds of processor time for each of many files that arrive one by one in unlisted chats.
     private func workOfArrivals(in mount: Mounted, _ repetition: Int) async throws -> Double {
         try await mount.figures.rest(on: stage)
         let before = try mount.figures.processorTime()

@@ -1,8 +1,7 @@
 import Posix
 
-/// A file that is here whole, read for the first time since its pages were dropped: by the daemon from
-/// the sealed cache, by another from the plain cache, and by the passthrough filesystem from a file whose
-/// pages the kernel has.
+/// The first read of a local file after its pages were dropped. One daemon reads from the sealed cache, another from
+/// the plain cache, and the passthrough filesystem from a file in the kernel's pages.
 struct HydratedMeasure: Measure {
     let name = "hydrated"
     let abstract = "first sequential read of a hydrated file, sealed and plain"

@@ -2,8 +2,7 @@ import Base
 import Glibc
 import Posix
 
-/// The first listing of a large folder on a mount that was just made, alone and while readers wait for a
-/// relay that stands still.
+/// The first listing of a large folder on a new mount, alone and while readers wait for a stopped relay.
 struct ListMeasure: Measure {
     let name = "list"
     let abstract =
@@ -68,7 +67,7 @@ private struct ListedFolders: Sendable {
         try await chats.mount("bob", relays: [relay.address])
     }
 
-    /// Milliseconds, as of the others, on a mount that was just made.
+    /// Milliseconds, as for the others, on a new mount.
     func listAlone() async throws -> Double {
         let mount = try await mount()
         let time = try await first(mount.file("Saved notes"))
@@ -85,14 +84,14 @@ private struct ListedFolders: Sendable {
 
     func listPlain() async throws -> Double { try await first(plain) }
 
-    /// The relay stands still meanwhile.
+    /// The relay is stopped meanwhile.
     func listWhileReadersWait() async throws -> Double {
         let mount = try await mount()
         relay.process.send(SIGSTOP)
         let readers = try await WaitingReaders.start(on: mount)
         let time = try await first(mount.file("Saved notes"))
         let answered = readers.answered
-        // Nobody will answer these readers: they end with the mount.
+        // These readers get no answer and end with the mount.
         mount.process.child.sendToGroup(SIGKILL)
         await stage.end(mount.process)
         _ = try await MountTable.mount(at: mount.path)?.detach()
@@ -129,7 +128,7 @@ private final class WaitingReaders: Sendable {
         while readers.state.withLock({ $0.begun }) < paths.count, ContinuousClock.now < end {
             try await Task.sleep(for: .milliseconds(5))
         }
-        // From open to the read is a moment.
+        // The read follows the open after a moment.
         try await Task.sleep(for: .milliseconds(200))
         return readers
     }

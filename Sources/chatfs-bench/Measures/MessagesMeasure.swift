@@ -5,7 +5,7 @@ import Posix
 import SMP
 import SMPClient
 
-/// Our connections and our relay for messages, on loopback.
+/// Our connections and our relay for messages on loopback.
 struct MessagesMeasure: Measure {
     let name = "messages"
     let abstract =
@@ -33,7 +33,7 @@ struct MessagesMeasure: Measure {
     }
 }
 
-/// People with many queues, and somebody who sends to all of them.
+/// People with many queues, and a sender to all of them.
 private struct QueueOwners: Sendable {
     struct Queue: Sendable {
         let recipientID: [UInt8]
@@ -45,7 +45,7 @@ private struct QueueOwners: Sendable {
     private let owners: [(connections: QueueConnections, queues: [Queue])]
     private let sender = QueueConnections(ConnectionSettings(policy: .everything))
 
-    /// So many queues as one connection may make in an hour.
+    /// The number of queues that a connection may create in an hour.
     private static let queuesEach = 1000
 
     static func make(queues count: Int, at server: ServerAddress) async throws -> QueueOwners {
@@ -77,7 +77,7 @@ private struct QueueOwners: Sendable {
         }
     }
 
-    /// Subscribes to all, every owner at once; answers the seconds.
+    /// Subscribes to all queues, all owners at once. Returns the seconds.
     func subscribe() async throws -> Double {
         let start = ContinuousClock.now
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -99,8 +99,7 @@ private struct QueueOwners: Sendable {
         return start.duration(to: .now) / .seconds(1)
     }
 
-    /// Sends a message to each of `count` queues, all under way at once; answers the seconds until the last was
-    /// acknowledged.
+    /// Sends a message to each of `count` queues at once. Returns the seconds until the last was acknowledged.
     func fill(_ count: Int) async throws -> Double {
         let body = [UInt8](repeating: 7, count: 16_043)
         let requests = owners.flatMap(\.queues).prefix(count).map {

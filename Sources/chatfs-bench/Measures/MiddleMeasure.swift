@@ -1,7 +1,7 @@
 import Posix
 
-/// A look into the middle of a cold 1 GiB, as a player does that jumps. Another member of the group for
-/// every repetition.
+/// A read in the middle of a cold file of 1 GiB, as by a video player. Each repetition uses another member of the
+/// group.
 struct MiddleMeasure: Measure {
     let name = "middle"
     let abstract = "4 KiB in the middle of a cold 1 GiB, and the chunks that it takes"
@@ -18,7 +18,7 @@ struct MiddleMeasure: Measure {
             try await mount.figures.rest(on: stage)
             first.append(
                 1000 * (try await ThreadPool.shared.run { try FileWork.readPage(path, at: middle) }))
-            // What was on its way meanwhile counts.
+            // Chunks that arrive meanwhile count.
             try await mount.figures.rest(on: stage)
             let cached = try await MountCounters(mount: mount).cachedBytes()
             chunks.append((Double(cached) / Double(4 << 20)).rounded(.up))

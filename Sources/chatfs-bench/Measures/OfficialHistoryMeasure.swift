@@ -3,8 +3,8 @@ import Glibc
 import Posix
 import ScriptedCore
 
-/// A long history of an official core: what a reader feels of it while it is read for the first time, and
-/// what the next mount needs to show all of it.
+/// A long history of an official core: the delay for readers while it is read for the first time, and the next mount's
+/// time to show all of it.
 struct OfficialHistoryMeasure: Measure {
     let name = "official-history"
     let abstract =
@@ -33,12 +33,12 @@ struct OfficialHistoryMeasure: Measure {
     }
 }
 
-/// Chats with many files each, and one whose files are opened. Half of the messages are pictures with
-/// previews as the apps make them.
+/// Chats with many files each, and one with the opened files. Half of the messages are pictures with previews as in the
+/// apps.
 private struct OfficialHistory {
     let chats: Int
     let filesInEach: Int
-    /// Files that are opened while the history is read, and as many afterwards.
+    /// The files opened while the history is read, and as many afterwards.
     let opened: Int
 
     init(_ plan: Plan) {
@@ -74,15 +74,15 @@ private struct OfficialHistory {
             state.history.append(
                 ScriptedMessage(id: id, contact: Self.reader, name: "open \(number).bin", size: 4096))
         }
-        // As the official program was recorded: it answers in a few milliseconds, and half a millisecond for
-        // each message more.
+        // As recorded from the official program: it answers in a few milliseconds, and half a millisecond for each
+        // further message.
         state.work.command = .milliseconds(2)
         state.work.message = .microseconds(400)
     }
 
-    // MARK: - The first start
+    // MARK: - First start
 
-    /// Milliseconds from a reader's open until the core had its order to receive.
+    /// Returns the milliseconds from a reader's open until the core got its order to receive.
     func first(_ chats: ScriptedChats, on stage: Stage) async throws -> (during: [Double], idle: [Double]) {
         let accepted = Lock<[String: ContinuousClock.Instant]>([:])
         chats.simplex.whenReceiving { message in
@@ -123,7 +123,7 @@ private struct OfficialHistory {
         return (moment - start) / .milliseconds(1)
     }
 
-    /// Waits until everything is known and shown.
+    /// Waits until everything is shown.
     private func finish(_ chats: ScriptedChats, _ mount: Mounted, on stage: Stage) async throws {
         let end = ContinuousClock.now + .seconds(500)
         while try names(mount) < count {
@@ -142,7 +142,7 @@ private struct OfficialHistory {
         }
     }
 
-    // MARK: - The second
+    // MARK: - Second start
 
     func second(
         _ chats: ScriptedChats, on stage: Stage

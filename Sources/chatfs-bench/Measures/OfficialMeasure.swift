@@ -1,7 +1,7 @@
 import Posix
 
-/// The same file through chatfs and through the official programs, as released and without Nagle's delay;
-/// and both through the official relay as released.
+/// The same file through chatfs and through the official programs, as released and without Nagle's algorithm; both also
+/// through the official relay as released.
 struct OfficialMeasure: Measure {
     let name = "official"
     let abstract =
@@ -40,8 +40,8 @@ struct OfficialMeasure: Measure {
         return figures.rows
     }
 
-    /// The largest file of the plan that all repetitions get through in four minutes, by how long a small one
-    /// takes; else the smallest.
+    /// The largest file of the plan that all repetitions finish in four minutes, estimated from a small one; otherwise
+    /// the smallest.
     private func fittingSize(
         _ sides: [(OfficialPrograms, OfficialRelay, String)], on stage: Stage
     ) async throws -> Int {
@@ -75,13 +75,13 @@ struct OfficialMeasure: Measure {
     }
 }
 
-/// What was seen of our programs and of theirs.
+/// The figures of our programs and of the official ones.
 struct OfficialFigures: Sendable {
     let size: Int
-    /// Through our relay, and through theirs as released.
+    /// Through our relay, and through the official one as released.
     var ours = Rates()
     var throughTheirs = Rates()
-    /// As released, and without Nagle's delay.
+    /// As released, and without Nagle's algorithm.
     var theirs = Rates()
     var theirsHurried = Rates()
 

@@ -1,6 +1,6 @@
 import Posix
 
-/// Two machines become contacts over our relay, by the commands that a person gives.
+/// Two machines become contacts over our relay with a user's commands.
 struct PairMeasure: Measure {
     let name = "pair"
     let abstract =
@@ -21,14 +21,14 @@ struct PairMeasure: Measure {
         }
         return [
             Row(
-                "pair-connected", "from the start of chatfs accept until chatfs pair says who connected",
+                "pair-connected", "from the start of chatfs accept until chatfs pair names the contact",
                 .milliseconds, connected, target: .atMost(1000)),
             Row("pair-accepted", "the same until chatfs accept has ended", .milliseconds, whole),
         ]
     }
 }
 
-/// People who are new, each with a data directory of their own.
+/// New people, each with their own data directory.
 private struct Pairing {
     let stage: Stage
     let servers: [String]

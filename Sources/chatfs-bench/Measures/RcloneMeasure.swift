@@ -27,7 +27,7 @@ struct RcloneMeasure: Measure {
             }
             for mount in mounts { try await mount.figures.rest(on: stage) }
             try await stage.settle()
-            // Several: the first also has the kernel move all pages to those that it keeps longest.
+            // Several: the first one also makes the kernel move all pages to its active list.
             for _ in 0..<Self.rereads {
                 for (subject, path) in paths.enumerated() {
                     let seconds = try await ThreadPool.shared.run { try FileWork.read(path).whole }

@@ -5,7 +5,7 @@ import KeySlots
 import Posix
 import Unlocking
 
-/// What it costs that databases are encrypted: the same work on encrypted data and on data in clear, alternating.
+/// The cost of encrypted databases: the same work on encrypted and plain data, alternating.
 struct SealedMeasure: Measure {
     let name = "sealed"
     let abstract =
@@ -45,7 +45,7 @@ struct SealedMeasure: Measure {
         ]
     }
 
-    /// Of a new data directory, which opens with the stage's credential.
+    /// In a new data directory, which opens with the stage's credential.
     private func newKey(_ repetition: Int, on stage: Stage) async throws -> SecretBytes? {
         let path = stage.path("data-sealed-\(repetition)-0")
         let credential = stage.path("credentials/chatfs.key")

@@ -1,6 +1,6 @@
 import Posix
 
-/// Small files that travelled inside their messages and were read once.
+/// Small files that came inside their messages and were read once.
 struct SmallMeasure: Measure {
     let name = "small"
     let abstract =

@@ -1,6 +1,6 @@
 import Posix
 
-/// A small and a large file through two mounts, and through the commands that need none.
+/// A small and a large file through two mounts, and through the commands without a mount.
 struct TransferMeasure: Measure {
     let name = "transfers"
     let abstract =
@@ -40,7 +40,7 @@ struct TransferMeasure: Measure {
     }
 }
 
-/// Seconds of one repetition each.
+/// The seconds of one repetition.
 private struct TransferTimes: Sendable {
     let size: Int
     var copyIn: [Double] = []

@@ -1,6 +1,6 @@
 import Posix
 
-/// Files of 256 MiB, copied in one after the other.
+/// Files of 256 MiB, copied in one after another.
 struct UploadMeasure: Measure {
     let name = "upload"
     let abstract =

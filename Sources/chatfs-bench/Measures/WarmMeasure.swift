@@ -1,8 +1,8 @@
 import Glibc
 import Posix
 
-/// What the kernel answers by itself: pages of a file that was read, attributes of names that were looked
-/// up. How many requests reach the daemon meanwhile is counted by the daemon.
+/// Operations that the kernel answers itself: pages of a file that was read, attributes of names that were looked up.
+/// The daemon counts the requests that still reach it.
 struct WarmMeasure: Measure {
     let name = "warm"
     let abstract =
@@ -30,8 +30,8 @@ struct WarmMeasure: Measure {
         return figures.rows
     }
 
-    /// What is read: on a mount of chatfs, on the passthrough filesystem and on the disk itself; and that mount, which
-    /// has everything and does nothing any more.
+    /// The subjects: a mount of chatfs, the passthrough filesystem and the disk; and that mount, which has all data and
+    /// is idle.
     private func makeSubjects(
         size: Int, names: Int, on stage: Stage
     ) async throws -> (mount: Mounted, subjects: [WarmSubject]) {
@@ -65,7 +65,7 @@ struct WarmMeasure: Measure {
     }
 }
 
-/// What was seen of the three subjects: a mount of chatfs, the passthrough filesystem, the disk.
+/// The figures of the three subjects: a mount of chatfs, the passthrough filesystem, the disk.
 struct WarmFigures: Sendable {
     private let size: Int
     private let names: Int
@@ -75,14 +75,14 @@ struct WarmFigures: Sendable {
     private var requests: [Double] = []
 
     /// - Parameters:
-    ///   - size: of the file that is read, in bytes.
-    ///   - names: how many are looked at.
+    ///   - size: The size of the file in bytes.
+    ///   - names: The number of names.
     init(size: Int, names: Int) {
         self.size = size
         self.names = names
     }
 
-    /// - Parameter requests: how many reached the daemon meanwhile.
+    /// - Parameter requests: The number of requests that reached the daemon.
     mutating func add(_ figures: WarmSubject.Figures, of subject: Int, requests: Int? = nil) {
         reread.add(figures.reread, of: subject)
         random.add(figures.random, of: subject)
@@ -111,7 +111,7 @@ struct WarmFigures: Sendable {
     }
 }
 
-/// A file and a folder that are read again and again.
+/// A file and a folder for repeated reads.
 struct WarmSubject: Sendable {
     let file: OpenFile
     let paths: [String]
@@ -131,7 +131,7 @@ struct WarmSubject: Sendable {
 }
 
 extension Stage {
-    /// Waits until the notes that were copied in are no drafts any more, whose attributes move.
+    /// Waits until the copied notes are no longer drafts, whose attributes change.
     func waitForNotes(in folder: String, count: Int) async throws {
         for number in 0..<count {
             let path = "\(folder)/note \(number).txt"

@@ -1,18 +1,17 @@
 import Cryptography
 import Glibc
 
-/// What the bytes of a file that is read from front to end must go through, measured alone: the
-/// cryptography of the wire, of the file, and of the CryptoFile that is kept. The list is that of the code
-/// (`docs/architecture.md`, "The way of the data"): TLS, `ChunkSink`, `CachedStream`, `PassWork`, `BlockTags`. What
-/// comes in order is not sealed into the cache.
+/// The cryptography for the bytes of a file that is read from front to end, measured alone: of the wire, of the file,
+/// and of the stored CryptoFile. Follows the code: TLS, `ChunkSink`, `CachedStream`, `PassWork`, `BlockTags`.
+/// Sequential bytes are not sealed into the cache.
 enum Primitives {
     static let name = "its cryptography alone"
 
-    /// Bytes that go through each at once: a chunk.
+    /// The bytes processed at once: a chunk.
     private static let piece = 4 << 20
     private static let rounds = 16
 
-    /// Processor seconds for 2^30 bytes through all of them. Blocks for about half a second.
+    /// Returns the processor seconds for 2^30 bytes. Blocks for about half a second.
     static func secondsPerGibibyte() throws -> Double {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: piece, alignment: 4096)
         defer { buffer.deallocate() }
@@ -23,19 +22,18 @@ enum Primitives {
         var (chunkDigest, fileDigest) = (SHA256(), SHA512())
         let record = TLSRecordWork()
         return time {
-            // On the wire: TLS, then the key that relay and recipient agreed on, then the chunk's digest.
+            // On the wire: TLS, the key agreed on by relay and recipient, and the chunk's digest.
             record.open(buffer)
             box.open(buffer)
             chunkDigest.update(UnsafeRawBufferPointer(buffer))
-            // To the reader: the file's own key.
+            // For the reader: the file's own key.
             box.transform(buffer, at: 0)
-            // The whole: decrypted once more, its digest and tag, and a key of its own for what is kept.
+            // For the whole file: decryption, its digest and tag, and the key of the stored copy.
             box.transform(buffer, at: 0)
             fileDigest.update(UnsafeRawBufferPointer(buffer))
             box.authenticate(UnsafeRawBufferPointer(buffer))
             box.seal(buffer)
-            // What lies on the disk is the one that was made: a tag of each block, made, and made once more of what
-            // is read back.
+            // For the stored copy: a tag of each block, and again for the read-back.
             for _ in 0..<2 {
                 var tagging = BlockTagging()
                 tagging.add(UnsafeRawBufferPointer(buffer))
@@ -43,7 +41,7 @@ enum Primitives {
         } * Double(1 << 30) / Double(piece)
     }
 
-    /// Processor seconds of one call on this thread, the mean of several.
+    /// Returns the processor seconds of one call on this thread, the mean of several.
     private static func time(_ work: () -> Void) -> Double {
         work()
         let start = now()

@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// The cipher of a TLS connection over records of the largest length. What comes out is of no use: keys are
-/// fixed and tags are not compared, which takes the time that it takes.
+/// The cipher of TLS on records of the maximum length. The output is useless: keys are constant and tags are not
+/// compared, which takes the same time.
 final class TLSRecordWork {
     private static let recordLength = 16 << 10
     private let context: OpaquePointer

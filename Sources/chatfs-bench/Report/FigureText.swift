@@ -1,6 +1,6 @@
-/// Figures as people read them.
+/// Figures for readers.
 enum FigureText {
-    /// Three digits that matter: 0.0123, 1.23, 12.3, 1234.
+    /// Three significant digits: 0.0123, 1.23, 12.3, 1234.
     static func number(_ value: Double) -> String {
         guard value != 0, value.isFinite else { return "0" }
         var (decimals, least) = (2, 1.0)
@@ -8,19 +8,19 @@ enum FigureText {
             least /= 10
             decimals += 1
         }
-        // What is rounded up to one digit more has one decimal less: 9.996 is 10.0.
+        // A value that is rounded up to one digit more has one decimal less: 9.996 is 10.0.
         while decimals > 0, digits(value, decimals: decimals) >= 1000 { decimals -= 1 }
         return fixed(value, decimals: decimals)
     }
 
-    /// The value without its point.
+    /// The value without its decimal point.
     private static func digits(_ value: Double, decimals: Int) -> Double {
         var scale = 1.0
         for _ in 0..<decimals { scale *= 10 }
         return (abs(value) * scale).rounded()
     }
 
-    /// A bound as it is written in a target: without zeros at its end.
+    /// A bound as in a target, without trailing zeros.
     static func bound(_ value: Double) -> String {
         var text = fixed(value, decimals: 2)
         while text.hasSuffix("0") { text.removeLast() }

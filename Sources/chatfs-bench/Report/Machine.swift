@@ -2,7 +2,7 @@ import Base
 import Glibc
 import Posix
 
-/// What the figures were taken on.
+/// The measured machine.
 enum Machine {
     static func describe(_ plan: Plan) -> [(name: String, value: String)] {
         let lines = text("/proc/cpuinfo").split(separator: "\n")
@@ -25,7 +25,7 @@ enum Machine {
 
     private static var isOptimised: Bool {
         var result = true
-        // Evaluated in builds without optimisation only.
+        // Evaluated only in builds without optimisation.
         assert(
             {
                 result = false
@@ -34,7 +34,7 @@ enum Machine {
         return result
     }
 
-    /// The day, YYYY-MM-DD, in UTC.
+    /// The date in UTC, YYYY-MM-DD.
     static func today() -> String {
         var now = time(nil)
         var parts = tm()
@@ -43,7 +43,7 @@ enum Machine {
         return "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
     }
 
-    /// The type of the mount that holds `folder`: the longest mountpoint that leads to it.
+    /// Returns the type of the mount that holds `folder`: the longest matching mountpoint.
     private static func fileSystem(of folder: String) -> String {
         let mounts = (try? MountTable.mounts()) ?? []
         let holding = mounts.filter { folder.path(below: $0.path) != nil }

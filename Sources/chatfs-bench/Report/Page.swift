@@ -1,12 +1,11 @@
 import Base
 
-/// A page of the documentation with a place for the figures of a run.
+/// A page of the documentation with marks for the figures of a run.
 enum Page {
     static let beginning = "<!-- figures of chatfs-bench -->"
     static let ending = "<!-- end of the figures -->"
 
-    /// `text` with `figures` between the two marks; everything else stays as it is. nil when the marks are
-    /// not there, once each and in this order.
+    /// Returns `text` with `figures` between the two marks, or nil unless each mark occurs once in this order.
     static func replacing(figuresIn text: String, with figures: String) -> String? {
         let head = parts(of: text, around: beginning)
         guard head.count == 2 else { return nil }
@@ -15,8 +14,7 @@ enum Page {
         return head[0] + beginning + "\n\n" + figures + "\n" + ending + tail[1]
     }
 
-    /// Shows a picture of the run above its figures. One in the page's folder, where it belongs, goes by its
-    /// name.
+    /// Shows a picture of the run above its figures. A picture in the page's folder is linked by name.
     static func link(toPicture picture: String, from page: String) -> String {
         let target = picture.parentPath == page.parentPath ? picture.lastPathName ?? picture : picture
         return "![chatfs against its targets](\(target))\n\n"

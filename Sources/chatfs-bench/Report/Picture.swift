@@ -1,7 +1,7 @@
 import Glibc
 
-/// The figures that have a target, as bars: how far each has come. An SVG without anything from outside, whose
-/// colours follow the reader's light or dark surroundings.
+/// The figures with a target as bars of their progress. A self-contained SVG that follows the reader's light or dark
+/// theme.
 enum Picture {
     private static let rowHeight = 30.0
     private static let top = 64.0
@@ -19,7 +19,7 @@ enum Picture {
             #"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \#(text(width)) \#(text(height))" "#
                 + #"role="img" aria-label="Figures of chatfs-bench against their targets">"#,
             style,
-            // Also where a viewer does not know whether its surroundings are dark.
+            // Also for viewers without a theme.
             #"<rect class="ground" width="100%" height="100%" rx="8"/>"#,
             #"<text class="title" x="16" y="28">chatfs against its targets</text>"#,
             #"<text class="small" x="16" y="48">\#(escaped(report.date)); a bar beyond the dashed line meets its "#
@@ -60,7 +60,7 @@ enum Picture {
         }
     }
 
-    /// Where on the scale from 0 to 1 a reach lies; a sliver always shows.
+    /// Returns the position on the scale from 0 to 1; at least a thin bar is visible.
     static func share(_ reach: Double) -> Double {
         guard reach > 0 else { return 0.01 }
         return min(1, max(0.01, (log10(reach) + decades) / (2 * decades)))

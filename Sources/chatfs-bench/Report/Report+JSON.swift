@@ -1,12 +1,12 @@
 import FoundationEssentials
 
-/// For machines: `{"date", "quick", "machine": {…}, "rows": […], "not_measured": […]}`. What a row does
-/// not have is null.
+/// For programs: `{"date", "quick", "machine": {…}, "rows": […], "not_measured": […]}`. Missing fields of a row are
+/// null.
 extension Report: Encodable {
     var json: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        // Only finite numbers and strings: encoding them cannot fail.
+        // Only finite numbers and strings, so encoding cannot fail.
         let data = (try? encoder.encode(self)) ?? Data()
         return String(decoding: data, as: UTF8.self) + "\n"
     }

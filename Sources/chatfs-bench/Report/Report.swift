@@ -1,6 +1,6 @@
-/// Everything that a run found.
+/// The results of a run.
 struct Report: Sendable {
-    /// A measure that gave no rows, and why.
+    /// A measure without rows, and the reason.
     struct Gap: Encodable, Sendable {
         let measure: String
         let reason: String

@@ -1,6 +1,6 @@
 extension Row {
-    /// How far it has come towards its target: 1 is the target itself, more is better, nil without a target, or without
-    /// what it is compared with. Nothing where nothing is allowed is as good as can be.
+    /// Progress towards the target: 1 is the target, more is better; nil without a target or reference. Zero against a
+    /// target of zero is the best value.
     var reach: Double? {
         switch target {
         case nil: return nil

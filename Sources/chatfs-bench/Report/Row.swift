@@ -1,11 +1,11 @@
-/// One figure of the report, beside what it is compared with.
+/// A figure of the report and its reference.
 struct Row: Sendable {
-    /// Names the figure for machines: `first-byte`. Rows that differ only in the reference share it.
+    /// The identifier of the figure: `first-byte`. Rows that differ only in the reference share it.
     let name: String
-    /// In words.
+    /// The title.
     let title: String
     let unit: Unit
-    /// One for each repetition.
+    /// One value for each repetition.
     let samples: [Double]
     var reference: Reference?
     var target: Target?
@@ -31,7 +31,7 @@ struct Row: Sendable {
         return value / reference.value
     }
 
-    /// The middle value; of an even number the mean of the two in the middle.
+    /// Returns the middle value, or the mean of the two middle ones.
     static func median(_ values: [Double]) -> Double {
         let sorted = values.sorted()
         guard !sorted.isEmpty else { return 0 }
@@ -40,9 +40,9 @@ struct Row: Sendable {
     }
 }
 
-/// The same work done by something else, alternating with ours.
+/// The same work by another program, alternating with ours.
 struct Reference: Sendable {
-    /// In words: "plain filesystem".
+    /// Its name: "plain filesystem".
     let name: String
     let samples: [Double]
 

@@ -1,12 +1,11 @@
-/// What a figure should reach.
+/// The target of a figure.
 enum Target: Hashable, Sendable {
     case atLeast(Double)
     case atMost(Double)
-    /// So many times the reference.
+    /// A multiple of the reference.
     case ratioAtLeast(Double)
     case ratioAtMost(Double)
-    /// As good as the reference: not worse than 0.85 of its median, or than its worst repetition, whichever
-    /// is less.
+    /// As good as the reference: at least 0.85 of its median, or no worse than its worst repetition.
     case asReference
 
     /// `≤ 25 ms`, `≥ 5 ×`.

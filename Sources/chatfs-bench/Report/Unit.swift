@@ -1,19 +1,19 @@
-/// What a figure counts.
+/// The unit of a figure.
 enum Unit: String, Sendable {
-    /// 10^6 bytes a second.
+    /// 10^6 bytes per second.
     case megabytesPerSecond = "MB/s"
     case perSecond = "/s"
     case milliseconds = "ms"
     case microseconds = "µs"
     case seconds = "s"
-    /// Seconds of processor time for 2^30 bytes.
+    /// Processor seconds for 2^30 bytes.
     case secondsPerGibibyte = "CPU s/GiB"
     case mebibytes = "MiB"
     case chunks
     case requests
-    /// Of threads that slept.
+    /// Wake-ups of sleeping threads.
     case awakenings = "wake-ups"
 
-    /// More is better.
+    /// Whether more is better.
     var isRate: Bool { self == .megabytesPerSecond || self == .perSecond }
 }

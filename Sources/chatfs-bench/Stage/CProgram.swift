@@ -2,9 +2,9 @@ import Base
 import Glibc
 import Posix
 
-/// The C sources of `contrib/bench`, built when they are needed into the stage's folder.
+/// The C sources of `contrib/bench`, built on demand into the stage's folder.
 enum CProgram {
-    /// Builds one; `packages` are pkg-config's names of its libraries. Answers the path of the result.
+    /// Builds one with the libraries of these pkg-config `packages`. Returns the path of the result.
     static func build(
         _ source: String, flags: [String] = [], packages: [String] = [], on stage: Stage
     ) async throws -> String {
@@ -29,7 +29,7 @@ enum CProgram {
         }
     }
 
-    /// `contrib/bench` above this program or above the current folder.
+    /// Returns `contrib/bench` above this program or above the current folder.
     private static func folder() throws -> String {
         var working = [CChar](repeating: 0, count: 4096)
         let current = getcwd(&working, working.count) == nil ? "" : string(working)
@@ -49,7 +49,7 @@ enum CProgram {
     }
 }
 
-/// The C passthrough filesystem: what FUSE alone costs.
+/// The C passthrough filesystem, which shows the cost of FUSE alone.
 enum Passthrough {
     static let name = "C passthrough"
 
@@ -57,7 +57,7 @@ enum Passthrough {
         try await CProgram.build("passthrough.c", packages: ["fuse3"], on: stage)
     }
 
-    /// Shows the folder `source` at a mountpoint of its own.
+    /// Mounts the folder `source` at its own mountpoint.
     static func mount(_ program: String, _ source: String, on stage: Stage) async throws -> Mounted {
         let path = try stage.makeFolder("passthrough")
         let process = try await stage.start(program, [source, path])

@@ -1,16 +1,16 @@
 import Glibc
 import Posix
 
-/// Profiles on one data directory that share a group, as the mounts of its members show it. What one copies
-/// into the group's folder the others find in theirs.
+/// Profiles in one data directory that share a group, and the mounts of its members. A file copied into the group's
+/// folder appears in the others' folders.
 struct Chats: Sendable {
     static let group = "bench"
     private let stage: Stage
     private let data: String
 
-    /// Makes the profiles and the group, whose first member sends.
+    /// Creates the profiles and the group, whose first member sends.
     ///
-    /// - Parameter encrypted: as data is.
+    /// - Parameter encrypted: Whether the data is encrypted.
     static func make(
         _ members: [String], in name: String = "data", encrypted: Bool = true, on stage: Stage
     ) async throws -> Chats {
@@ -25,7 +25,7 @@ struct Chats: Sendable {
         try await stage.run(Stage.chatfs, arguments + ["--data", data])
     }
 
-    /// Mounts a profile. A quiet time of 0 sends as soon as a file is closed.
+    /// Mounts a profile. With a quiet time of 0, a file is sent as soon as it is closed.
     func mount(_ member: String, relays: [String], _ more: [String] = []) async throws -> Mounted {
         let path = try stage.makeFolder("mount-" + member)
         let process = try await stage.start(
@@ -39,8 +39,7 @@ struct Chats: Sendable {
         return try await Mounted.waiting(for: process, at: path, type: "fuse.chatfs", on: stage)
     }
 
-    /// Copies `source` into the group with cp and waits until it is sent and `receiver` sees it, if there is
-    /// one.
+    /// Copies `source` into the group with cp and waits until it is sent and visible to `receiver`, if there is one.
     func send(
         _ source: String, as name: String, from sender: Mounted, to receiver: Mounted? = nil
     ) async throws -> Sending {
@@ -63,9 +62,9 @@ struct Chats: Sendable {
             fromQueued: (end - (queued ?? end)) / .seconds(1), whole: (end - start) / .seconds(1))
     }
 
-    /// Seconds that a file needed.
+    /// The seconds for a file.
     struct Sending: Sendable {
-        /// From when it was found queued, complete and durable here, until the relay had all of it.
+        /// From the state queued, complete and durable, until the relay had all of it.
         let fromQueued: Double
         /// From the start of cp.
         let whole: Double

@@ -3,11 +3,11 @@ import Posix
 
 /// TCP ports of 127.0.0.1.
 enum LocalPort {
-    /// A port that was free a moment ago, for programs that do not take the port 0.
+    /// Returns a port that was free a moment ago, for programs that do not accept port 0.
     static func free() throws(SystemError) -> UInt16 { try number(of: bound()) }
 
-    /// A socket that listens on a port of the system's choice.
-    /// - Parameter buffer: bytes that the kernel keeps for each connection and direction.
+    /// Returns a socket that listens on a port of the system's choice.
+    /// - Parameter buffer: The kernel's buffer for each connection and direction in bytes.
     static func listen(buffer: Int) throws(SystemError) -> OpenFile {
         let socket = try bound()
         limit(socket, to: buffer)
@@ -15,7 +15,7 @@ enum LocalPort {
         return socket
     }
 
-    /// Connects to a port that somebody listens on.
+    /// Connects to a listening port.
     static func connect(_ port: UInt16, buffer: Int) throws(SystemError) -> OpenFile {
         let socket = try makeSocket()
         limit(socket, to: buffer)
@@ -26,7 +26,7 @@ enum LocalPort {
         return socket
     }
 
-    /// The port that a socket is bound to.
+    /// Returns the port of a bound socket.
     static func number(of socket: OpenFile) throws(SystemError) -> UInt16 {
         var address = address(port: 0)
         try with(&address) { (generic, length) throws(SystemError) in
@@ -36,7 +36,7 @@ enum LocalPort {
         return UInt16(bigEndian: address.sin_port)
     }
 
-    /// Small pieces are sent at once.
+    /// Sends small pieces at once.
     static func sendWithoutDelay(_ socket: OpenFile) { set(socket, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
 
     private static func limit(_ socket: OpenFile, to buffer: Int) {
@@ -58,7 +58,7 @@ enum LocalPort {
         return socket
     }
 
-    /// Whether somebody takes connections there.
+    /// Returns whether a server accepts connections there.
     static func isOpen(_ port: UInt16) throws(SystemError) -> Bool {
         let socket = try makeSocket()
         var address = address(port: port)

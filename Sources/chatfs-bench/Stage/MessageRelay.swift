@@ -1,7 +1,7 @@
 import Posix
 import SMP
 
-/// `chatfs relay` with both its parts, as a child of the stage.
+/// `chatfs relay` with both services, as a child of the stage.
 struct MessageRelay: Sendable {
     let process: ObservedProcess
     /// For messages.
@@ -10,7 +10,7 @@ struct MessageRelay: Sendable {
     static func start(on stage: Stage) async throws -> MessageRelay {
         let process = try await stage.start(
             Stage.chatfs,
-            // People of thousands of contacts are one address here.
+            // The contacts' thousands of people share one address here.
             [
                 "relay", "--listen", "127.0.0.1:0", "--dir", stage.path("messages"), "--queues-per-hour",
                 "1000000000",

@@ -1,15 +1,15 @@
 import Glibc
 import Posix
 
-/// What a mount of chatfs says of itself in `.chatfs/status.json`.
+/// The counters of a mount in `.chatfs/status.json`.
 struct MountCounters: Sendable {
     let mount: Mounted
 
-    /// Decrypted bytes in the cache.
+    /// The decrypted bytes in the cache.
     func cachedBytes() async throws -> Int { try await number("cachedBytes") }
 
-    /// How many requests of the kernel reach the daemon while `work` goes on. Asking makes some itself, always as
-    /// many, but the last of them may come late: so it is asked until that number shows.
+    /// Returns the number of kernel requests that reach the daemon during `work`. A query makes a constant number of
+    /// requests itself, but the last may come late, so it repeats until that number shows.
     func requests<Result: Sendable>(
         while work: @escaping @Sendable () throws -> Result
     ) async throws -> (result: Result, count: Int) {
@@ -19,7 +19,7 @@ struct MountCounters: Sendable {
         return (result, after.number - before.number - after.readings * before.cost)
     }
 
-    /// Asks until asking costs as much as it did before (`cost`, else as the last time); at most twenty times.
+    /// Repeats until a query costs as much as before (`cost`, otherwise the previous cost), at most twenty times.
     private func settledRequests(
         cost expected: Int?
     ) async throws -> (number: Int, readings: Int, cost: Int) {
@@ -36,7 +36,7 @@ struct MountCounters: Sendable {
     }
 
     private func number(_ key: String) async throws -> Int {
-        // The release of a file that was just closed is still on its way.
+        // The release of a just closed file is still pending.
         try await Task.sleep(for: .milliseconds(20))
         let path = mount.file(".chatfs/status.json")
         let text = try await ThreadPool.shared.run {
@@ -49,7 +49,7 @@ struct MountCounters: Sendable {
         return number
     }
 
-    /// The number behind a key of the outermost object.
+    /// Returns the number for a key of the outermost object.
     static func number(_ key: String, in text: String) -> Int? {
         let parts = text.split(separator: "\"\(key)\"")
         guard parts.count == 2 else { return nil }

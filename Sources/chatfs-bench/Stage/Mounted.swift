@@ -1,11 +1,11 @@
 import Posix
 
-/// A mount and the process behind it, of chatfs or of what it is compared with.
+/// A mount of chatfs or of a reference, and its process.
 struct Mounted: Sendable {
     let path: String
     let process: ObservedProcess
 
-    /// Waits until `process` has mounted something of this type at `path`.
+    /// Waits until `process` has mounted a filesystem of this type at `path`.
     static func waiting(
         for process: ObservedProcess, at path: String, type: String, on stage: Stage
     ) async throws -> Mounted {

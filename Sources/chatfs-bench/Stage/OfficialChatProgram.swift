@@ -2,21 +2,21 @@ import Base
 import Network
 import Posix
 
-/// A running `simplex-chat` with a profile of its own, and a client of it: the phone of these measures, or the core
-/// under a mount.
+/// A running `simplex-chat` with its own profile, and a client of it: the phone of a measure, or the core under a
+/// mount.
 final class OfficialChatProgram: Sendable {
     let name: String
-    /// Where it has files that are sent and received.
+    /// The folder of sent and received files.
     let files: String
     let port: UInt16
     private let socket: WebSocketClient
     private let heard: Heard
     private let count = Lock(0)
 
-    /// What it takes to have one.
+    /// The required programs.
     static let programs = ["simplex-chat", "smp-server", "xftp-server"]
 
-    /// Makes a profile that uses these relays and no others, and starts the program.
+    /// Creates a profile that uses only these relays, and starts the program.
     static func start(
         _ name: String, _ programs: OfficialPrograms, messages: OfficialRelay, files: OfficialRelay,
         on stage: Stage
@@ -26,7 +26,7 @@ final class OfficialChatProgram: Sendable {
         let folder = try stage.makeFolder(name + "-simplex-files")
         let incoming = try stage.makeFolder(name + "-simplex-incoming")
         for command in ["/user", "/smp \(messages.address)", "/xftp \(files.address)"] {
-            // Whoever starts it first is asked for a name.
+            // At its first start it asks for a name.
             try await stage.run(
                 "/bin/sh",
                 ["-c", #"printf '%s\n' "$NAME" | "$PROGRAM" -d "$DATABASE" -y -e "$COMMAND" -t 0"#],
@@ -52,7 +52,7 @@ final class OfficialChatProgram: Sendable {
         (self.socket, self.heard) = (socket, heard)
     }
 
-    /// The core's answer to a command. One that is refused ends the measure.
+    /// Returns the core's answer to a command. A refusal fails the measure.
     @discardableResult
     func command(_ text: String, on stage: Stage) async throws -> String {
         let number = count.withLock { count in
@@ -73,14 +73,14 @@ final class OfficialChatProgram: Sendable {
         return answer
     }
 
-    /// Waits for an event of this type that holds `part`.
+    /// Waits for an event of this type that contains `part`.
     func event(_ type: String, with part: String, on stage: Stage) async throws {
         try await stage.wait(for: "an event of the official program") {
             heard.first { $0.contains(#""type":"\#(type)""#) && $0.contains(part) } != nil
         }
     }
 
-    /// A link for one person, full or short.
+    /// Returns a link for one person, full or short.
     func invitation(short: Bool, on stage: Stage) async throws -> String {
         let answer = try await command("/connect", on: stage)
         let key = short ? "connShortLink" : "connFullLink"
@@ -97,7 +97,7 @@ final class OfficialChatProgram: Sendable {
                 + "\"msgContent\":{\"type\":\"file\",\"text\":\"\"},\"mentions\":{}}]", on: stage)
     }
 
-    /// The program's number of a contact.
+    /// Returns the program's number of a contact.
     func contact(named name: String, on stage: Stage) async throws -> Int64 {
         let chats = try await command("/_get chats 1 count=50", on: stage)
         for part in chats.split(separator: "\"contactId\":") {
@@ -110,7 +110,7 @@ final class OfficialChatProgram: Sendable {
         throw BenchError(.failed, "The official program does not know who was connected.")
     }
 
-    /// What the program said, in order.
+    /// The program's output in order.
     private final class Heard: WebSocketListener {
         private let frames = Lock<[String]>([])
 

@@ -2,14 +2,14 @@ import Base
 import Glibc
 import Posix
 
-/// The official programs, as they are or made to send without delay.
+/// The official programs, as released or without Nagle's algorithm.
 struct OfficialPrograms: Sendable {
-    /// With the programs in it.
+    /// The folder of the programs.
     let folder: String
-    /// A library that is loaded in front of theirs; nil: as released.
+    /// A preloaded library, or nil as released.
     let preloaded: String?
 
-    /// Throws when `OFFICIAL_BIN` names no folder with all of these.
+    /// Throws if `OFFICIAL_BIN` is no folder with all of these.
     static func find(
         _ plan: Plan, _ names: [String] = ["xftp", "xftp-server"]
     ) throws -> OfficialPrograms {
@@ -34,7 +34,7 @@ struct OfficialPrograms: Sendable {
         return environment
     }
 
-    /// What the client says of itself.
+    /// The client's version.
     static func version(_ plan: Plan) async -> String? {
         guard let programs = try? find(plan) else { return nil }
         var settings = ChildProcess.Settings(programs.folder + "/xftp", ["--version"])
@@ -44,10 +44,10 @@ struct OfficialPrograms: Sendable {
         return child?.lines.first
     }
 
-    /// `xftp send` and `xftp recv` of one file, each a whole command; the seconds of both.
+    /// Runs `xftp send` and `xftp recv` of one file as whole commands. Returns the seconds of both.
     /// - Parameters:
-    ///   - relay: its address.
-    ///   - name: new for every call.
+    ///   - relay: Its address.
+    ///   - name: A new name for every call.
     func exchange(
         _ source: String, through relay: String, named name: String, on stage: Stage
     ) async throws -> (send: Double, receive: Double) {

@@ -3,10 +3,10 @@ import Posix
 
 /// An official relay as a child of the stage.
 struct OfficialRelay: Sendable {
-    /// As SimpleX writes it: `smp://…` or `xftp://…`.
+    /// Its address in SimpleX's form: `smp://…` or `xftp://…`.
     let address: String
 
-    /// One for files, with its default certificates.
+    /// A relay for files with its default certificates.
     static func start(
         _ programs: OfficialPrograms, _ name: String, on stage: Stage
     ) async throws -> OfficialRelay {
@@ -16,7 +16,7 @@ struct OfficialRelay: Sendable {
         )
     }
 
-    /// One for messages.
+    /// A relay for messages.
     static func startForMessages(
         _ programs: OfficialPrograms, _ name: String, on stage: Stage
     ) async throws -> OfficialRelay {

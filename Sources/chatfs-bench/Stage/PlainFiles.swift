@@ -1,5 +1,5 @@
-/// Files on the disk of the stage, without any filesystem of a program.
+/// Files on the stage's disk, without a filesystem in user space.
 enum PlainFiles {
-    /// What they are called in the report.
+    /// Their name in the report.
     static let name = "plain filesystem"
 }

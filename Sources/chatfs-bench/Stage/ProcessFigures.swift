@@ -1,13 +1,13 @@
 import Glibc
 import Posix
 
-/// What the kernel counts for a process: proc(5), readable for processes that hide their memory too.
+/// The kernel's counters of a process from proc(5), readable also for undumpable processes.
 struct ProcessFigures: Sendable {
     let process: pid_t
 
-    /// Processor time of all its threads, in the kernel and outside, in seconds.
+    /// The processor time of all threads, in the kernel and outside, in seconds.
     func processorTime() throws -> Double {
-        // The name in parentheses may hold anything; fields 14 and 15 count from there.
+        // The name in parentheses may contain any character; fields 14 and 15 count from its end.
         guard let rest = try text("stat").split(separator: ")").last else { throw gone }
         let fields = rest.split(separator: " ")
         guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else {
@@ -16,43 +16,43 @@ struct ProcessFigures: Sendable {
         return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
 
-    /// Bytes of memory in use now.
+    /// The memory in use in bytes.
     func memory() throws -> Double { try status("VmRSS:") }
-    /// Those of them that are pages of no file, so that nobody shares them.
+    /// The part without a file, which is not shared.
     func ownMemory() throws -> Double { try status("RssAnon:") }
-    /// The most there ever were.
+    /// The peak of memory in use.
     func peakMemory() throws -> Double { try status("VmHWM:") }
 
-    /// How often each of its threads has gone to sleep since it began.
+    /// The number of times that each thread has slept.
     func sleeps() throws -> [String: Double] {
         let threads = try OpenFile("/proc/\(process)/task", flags: O_RDONLY | O_DIRECTORY)
         return try PrivateFolder.names(in: threads).reduce(into: [:]) { counts, thread in
-            // One that ended meanwhile does not sleep.
+            // An ended thread does not sleep.
             let lines = try? text("task/\(thread)/status").split(separator: "\n")
             let line = lines?.first { $0.hasPrefix("voluntary_ctxt_switches:") }
             counts[thread] = line?.split(separator: "\t").last.flatMap { Double($0) }
         }
     }
 
-    /// How often its threads go to sleep in a while, which is how often they are woken. Of threads that end in it
-    /// nothing is known.
+    /// Returns the number of times that its threads fall asleep during this time, and so are woken. Ignores threads
+    /// that end in it.
     func awakenings(within time: Duration) async throws -> Double {
         let before = try sleeps()
         try await Task.sleep(for: time)
         return try sleeps().reduce(0) { $0 + $1.value - (before[$1.key] ?? 0) }
     }
 
-    /// Whether one of its threads runs, would run, or waits for the disk.
+    /// Returns whether a thread runs, is runnable, or waits for the disk.
     func isBusy() throws -> Bool {
         let threads = try OpenFile("/proc/\(process)/task", flags: O_RDONLY | O_DIRECTORY)
         return try PrivateFolder.names(in: threads).contains { thread in
-            // One that ended meanwhile is not busy.
+            // An ended thread is not busy.
             let state = try? text("task/\(thread)/stat").split(separator: ")").last?.first { $0 != " " }
             return state == "R" || state == "D"
         }
     }
 
-    /// Waits until the process has done nothing for half a second: what was asked of it is finished.
+    /// Waits until the process was idle for half a second.
     func rest(on stage: Stage) async throws {
         var last = try processorTime()
         var quiet = 0

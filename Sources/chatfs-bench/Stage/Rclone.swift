@@ -1,8 +1,8 @@
 import Glibc
 import Posix
 
-/// `rclone mount --vfs-cache-mode full` of a folder that `rclone serve webdav` serves on this machine: the
-/// remote filesystem that people know, without encryption.
+/// `rclone mount --vfs-cache-mode full` of a folder behind `rclone serve webdav` on this machine: a common remote
+/// filesystem without encryption.
 struct Rclone: Sendable {
     static let name = "rclone mount"
     private static let program = "/usr/bin/rclone"
@@ -21,7 +21,7 @@ struct Rclone: Sendable {
         return Rclone(stage: stage, port: port)
     }
 
-    /// Mounts what is served, with an empty cache.
+    /// Mounts it with an empty cache.
     func mount(_ number: Int) async throws -> Mounted {
         let path = try stage.makeFolder("rclone-\(number)")
         let process = try await stage.start(

@@ -3,8 +3,7 @@ import Glibc
 import Posix
 import ScriptedCore
 
-/// A scripted official core in this process, behind a socket, with a files folder that it shares with the
-/// mounts attached to it.
+/// A scripted official core in this process behind a socket, with a files folder for its mounts.
 final class ScriptedChats: Sendable {
     let simplex = ScriptedSimpleX()
     let filesFolder: String
@@ -19,7 +18,7 @@ final class ScriptedChats: Sendable {
 
     deinit { server.close() }
 
-    /// `chatfs mount` attached to the core. What it keeps about the core stays for the next mount.
+    /// `chatfs mount` attached to the core. Its index stays for the next mount.
     func mount() async throws -> Mounted {
         let path = stage.path("mount-simplex")
         if access(path, F_OK) != 0 { _ = try stage.makeFolder("mount-simplex") }
@@ -33,7 +32,7 @@ final class ScriptedChats: Sendable {
         return try await Mounted.waiting(for: process, at: path, type: "fuse.chatfs", on: stage)
     }
 
-    /// Writes a file of the core's and says that it has been received.
+    /// Writes a file of the core and reports its reception.
     func deliver(_ message: ScriptedMessage) throws {
         let name = "received-\(message.id)"
         let file = try OpenFile(filesFolder + "/" + name, flags: O_WRONLY | O_CREAT | O_TRUNC)

@@ -1,22 +1,22 @@
 import Posix
 
-/// A file that one member of a group has sent to the others, of whom nobody has anything of it: each is mounted for
-/// the first time with `mount`. Its sender is not mounted any more.
+/// A file that one member of a group has sent. No other member has any of it, and each is mounted for the first time
+/// with `mount`. Its sender is unmounted.
 struct SentFile: Sendable {
     private static let sender = "alice"
 
     let size: Int
-    /// The file that was sent.
+    /// The sent file.
     let plain: String
-    /// Whose mounts can be made.
+    /// The members to mount.
     let members: [String]
     let relay: OwnRelay
-    /// Of the mount that sent it, in bytes at most.
+    /// The maximum memory of the sending mount in bytes.
     let senderMemory: Double
     private let name: String
     private let chats: Chats
 
-    /// - Parameter members: how many receive it.
+    /// - Parameter members: The number of recipients.
     static func send(
         _ name: String, size: Int, seed: UInt64, members count: Int, on stage: Stage
     ) async throws -> SentFile {
@@ -38,6 +38,6 @@ struct SentFile: Sendable {
         try await chats.mount(member, relays: [relay.address])
     }
 
-    /// Where it is on the mount of a member.
+    /// Returns its path on the mount of a member.
     func path(on mount: Mounted) -> String { mount.inGroup(name) }
 }

@@ -2,8 +2,7 @@ import Base
 import Glibc
 import Posix
 
-/// What one measure needs: a folder of its own and processes. All of it goes with `takeDown`, whatever
-/// happened, and at once with `abandon`.
+/// The folder and processes of one measure. `takeDown` removes all of it in any case, `abandon` at once.
 final class Stage: Sendable {
     let plan: Plan
     let folder: PrivateFolder
@@ -11,9 +10,9 @@ final class Stage: Sendable {
 
     private struct State {
         var children: [ObservedProcess] = []
-        /// Those of the children that are run to their end: they may end while something else is waited for.
+        /// Children that are run to their end: they may end during other waits.
         var passing: [ObservedProcess] = []
-        /// Why everything was stopped.
+        /// The reason for the abandonment.
         var end: BenchError?
     }
 
@@ -22,23 +21,23 @@ final class Stage: Sendable {
         let name = "chatfs-bench-" + Hexadecimal.encode(SystemRandomSource().bytes(6))
         folder = try PrivateFolder(plan.folder + "/" + name, purpose: "chatfs bench")
         _ = try folder.subfolder("plain")
-        // As systemd would give it: data is encrypted, as that of users is.
+        // As from systemd: data is encrypted, as a user's is.
         let credentials = try folder.subfolder("credentials")
         try PrivateFolder.write(SystemRandomSource().bytes(32), to: "chatfs.key", in: credentials)
     }
 
-    /// A path in the stage's folder.
+    /// Returns a path in the stage's folder.
     func path(_ name: String) -> String { folder.path + "/" + name }
     /// The same for work on the plain filesystem.
     func plain(_ name: String) -> String { folder.path + "/plain/" + name }
 
-    /// Makes a folder; answers its path.
+    /// Creates a folder and returns its path.
     func makeFolder(_ name: String) throws(SystemError) -> String {
         _ = try folder.subfolder(name)
         return path(name)
     }
 
-    /// Removes a folder that was made, with all that is in it.
+    /// Removes a created folder with its contents.
     func remove(_ name: String) async throws {
         let path = path(name)
         try await ThreadPool.shared.run { () throws(SystemError) in
@@ -49,7 +48,7 @@ final class Stage: Sendable {
 
     // MARK: - Processes
 
-    /// The program beside this one, so that both are of one build.
+    /// The program next to this one, so that both are of one build.
     static let chatfs = ownFolder + "/chatfs"
 
     static let ownFolder: String = {
@@ -59,7 +58,7 @@ final class Stage: Sendable {
         return own.parentPath
     }()
 
-    /// Starts a program that goes with this stage. It is asked to end when this process is gone.
+    /// Starts a program that ends with this stage, and gets a signal when this process ends.
     func start(
         _ program: String, _ arguments: [String], environment: [String: String?] = [:]
     ) async throws -> ObservedProcess {
@@ -73,7 +72,7 @@ final class Stage: Sendable {
         var settings = ChildProcess.Settings(program, arguments)
         settings.environment = [
             "CREDENTIALS_DIRECTORY": path("credentials"), "DBUS_SESSION_BUS_ADDRESS": nil,
-            // Previews are offered to the desktop of nobody.
+            // Without a desktop for previews.
             "XDG_CACHE_HOME": path("desktop"),
         ].merging(environment) { $1 }
         settings.parentDeathSignal = SIGTERM
@@ -87,7 +86,7 @@ final class Stage: Sendable {
         return child
     }
 
-    /// Runs a program to its end; answers its output.
+    /// Runs a program to its end and returns its output.
     @discardableResult
     func run(
         _ program: String, _ arguments: [String], environment: [String: String?] = [:]
@@ -105,7 +104,7 @@ final class Stage: Sendable {
         return child.output
     }
 
-    /// Has the disk take what was written before, so that what is measured next does not wait for it.
+    /// Writes dirty pages to disk, so that the next measurement does not wait for it.
     func settle() async throws {
         let path = folder.path
         try await ThreadPool.shared.run { () throws(SystemError) in
@@ -113,20 +112,20 @@ final class Stage: Sendable {
         }
     }
 
-    /// The same, and memory at hand for what is measured next.
+    /// The same, and prepares memory for the next measurement.
     func settleWithMemory() async throws {
         try await settle()
         await ThreadPool.shared.run { FreeMemory.fetch() }
         try await Task.sleep(for: .milliseconds(500))
     }
 
-    /// Ends a process that was started here, politely first.
+    /// Ends a started process, with SIGTERM first.
     func end(_ child: ObservedProcess) async {
         await child.stop(timeout: .seconds(10))
         state.withLock { $0.children.removeAll { $0 === child } }
     }
 
-    /// What a process says about its failure; or that the run was stopped, which then is the reason.
+    /// Returns the error from a process's output, or that of a stopped run.
     func failure(_ name: String, _ child: ObservedProcess) -> BenchError {
         if let end = state.withLock({ $0.end }) { return end }
         let words = child.errors.split(separator: "\n").suffix(2).joined(separator: " ")
@@ -135,8 +134,8 @@ final class Stage: Sendable {
 
     // MARK: - Waiting
 
-    /// Looks every two milliseconds until `holds`; ends with an error when the stage is over, when one of its
-    /// processes ended, or after a minute.
+    /// Checks every two milliseconds until `holds`. Fails if the stage is abandoned, one of its processes ended, or
+    /// after a minute.
     func wait(for what: String, until holds: () throws -> Bool) async throws {
         let end = ContinuousClock.now + .seconds(60)
         while try !holds() {
@@ -154,15 +153,14 @@ final class Stage: Sendable {
         }
     }
 
-    /// Throws when the stage is over.
+    /// Throws if the stage is abandoned.
     func check() throws(BenchError) {
         if let end = state.withLock({ $0.end }) { throw end }
     }
 
     // MARK: - The end
 
-    /// Kills everything at once, so that whoever waits for a file of a mount is answered by its end. The
-    /// measure then fails with this reason.
+    /// Kills everything at once, so that waiting readers of a mount fail. The measure then fails with this reason.
     func abandon(_ reason: String) {
         let children = state.withLock { state in
             if state.end == nil { state.end = BenchError(.stopped, reason) }
@@ -172,13 +170,13 @@ final class Stage: Sendable {
     }
 
     func takeDown() async throws {
-        // The latest first: mounts before what they stand on.
+        // The latest first: mounts before their relays.
         let children = state.withLock { state in
             defer { state.children = [] }
             return state.children.reversed()
         }
         for child in children {
-            // A relay that stands still would not hear that it should end.
+            // A stopped relay gets no signal to end.
             child.send(SIGCONT)
             await child.stop(timeout: .seconds(10))
         }

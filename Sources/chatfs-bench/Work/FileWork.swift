@@ -2,11 +2,10 @@ import Base
 import Glibc
 import Posix
 
-/// What is done with the bytes of a file, alike on a mount and on the plain filesystem. Blocking; on a pool
-/// thread.
+/// Operations on the bytes of a file, equal on a mount and on the plain filesystem. Blocks; use a pool's thread.
 enum FileWork {
-    /// Makes a file of `size` bytes in writes of 1 MiB. The bytes are the same for the same seed; no layer
-    /// can compress or share them.
+    /// Writes a file of `size` bytes in pieces of 1 MiB. Equal seeds give equal bytes, which no layer can compress or
+    /// share.
     static func make(_ path: String, size: Int, seed: UInt64) throws(SystemError) {
         let length = min(1 << 20, max(4096, size))
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: length, alignment: 4096)
@@ -15,7 +14,7 @@ enum FileWork {
         let file = try OpenFile(path, flags: O_WRONLY | O_CREAT | O_EXCL)
         var position = 0
         while position < size {
-            // Every block differs, so that a mistake in the order would show.
+            // Every block differs, to expose a wrong order.
             buffer.storeBytes(of: UInt64(position) ^ seed, as: UInt64.self)
             let count = min(buffer.count, size - position)
             try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: UInt64(position))
@@ -33,13 +32,13 @@ enum FileWork {
         }
     }
 
-    /// Seconds until the first byte and until the end, and a sum over the bytes.
+    /// The seconds until the first byte and until the end, and a sum over the bytes.
     struct Reading: Sendable {
         var first = 0.0
         var whole = 0.0
         var sum: UInt64 = 0
 
-        /// - Throws: `.wrong` where the bytes are others than those with this sum.
+        /// - Throws: `.wrong` if the bytes have another sum.
         func requireSum(_ expected: UInt64) throws(BenchError) {
             guard sum == expected else {
                 throw BenchError(.wrong, "The mount gave other bytes than were sent.")
@@ -68,14 +67,14 @@ enum FileWork {
         return reading
     }
 
-    /// Seconds to open a file and read 4 KiB at `offset`.
+    /// Returns the seconds to open a file and read 4 KiB at `offset`.
     static func readPage(_ path: String, at offset: UInt64) throws(SystemError) -> Double {
         let start = ContinuousClock.now
         _ = try OpenFile(path, flags: O_RDONLY).read(count: 4096, at: offset)
         return seconds(since: start)
     }
 
-    /// Reads of 4 KiB at places that are the same for everybody; reads a second.
+    /// Reads 4 KiB at equal places for each subject. Returns the reads per second.
     static func randomReads(_ file: OpenFile, size: Int, count: Int) throws(SystemError) -> Double {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 4096)
         defer { buffer.deallocate() }
@@ -90,7 +89,7 @@ enum FileWork {
         return Double(count) / seconds(since: start)
     }
 
-    /// Reads an open file from beginning to end, 1 MiB at a time; answers the seconds.
+    /// Reads an open file from beginning to end, 1 MiB at a time. Returns the seconds.
     static func readThrough(_ file: OpenFile) throws(SystemError) -> Double {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
         defer { buffer.deallocate() }
@@ -103,7 +102,7 @@ enum FileWork {
         }
     }
 
-    /// Drops a file's pages from the kernel's cache, so that the next read goes to the disk or the daemon.
+    /// Drops a file's pages from the kernel's cache, so that the next read reaches the disk or the daemon.
     static func forget(_ path: String) throws(SystemError) {
         let file = try OpenFile(path, flags: O_RDONLY)
         posix_fadvise(file.descriptor, 0, 0, Int32(POSIX_FADV_DONTNEED))
@@ -122,6 +121,6 @@ enum FileWork {
 }
 
 extension Double {
-    /// Bytes in this many seconds as MB/s (10^6).
+    /// Converts bytes in this many seconds to MB/s (10^6).
     func megabytesPerSecond(of bytes: Int) -> Double { Double(bytes) / 1e6 / self }
 }

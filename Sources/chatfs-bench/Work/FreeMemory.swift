@@ -1,13 +1,12 @@
 import Glibc
 
-/// The memory that a measured piece of work will need, at hand: on a virtual machine the host takes back what
-/// is free, and fetching it again costs whoever touches it first up to a third of his time.
+/// Prepares memory for the next measurement: the host of a virtual machine reclaims free memory, and fetching it again
+/// costs up to a third of the first user's time.
 enum FreeMemory {
-    /// What a cold read of a GiB takes three times over: the reader's pages, the stored copy, and the chunks.
+    /// A cold read of a GiB needs it three times: the reader's pages, the stored copy, and the chunks.
     private static let maxBytes = 6 << 30
 
-    /// Takes memory, touches it and gives it back; at most half of what is available. Blocks for about a
-    /// second.
+    /// Allocates memory, touches it and frees it; at most half of the available memory. Blocks for about a second.
     static func fetch() {
         let available = sysconf(Int32(_SC_AVPHYS_PAGES)) * sysconf(Int32(_SC_PAGESIZE))
         let count = min(maxBytes, available / 2)

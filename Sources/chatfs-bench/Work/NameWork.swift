@@ -1,14 +1,13 @@
 import Glibc
 import Posix
 
-/// What is done with names and attributes, alike on a mount and on the plain filesystem. Blocking; on a pool
-/// thread.
+/// Operations on names and attributes, equal on a mount and on the plain filesystem. Blocks; use a pool's thread.
 enum NameWork {
     static func paths(in folder: String) throws(SystemError) -> [String] {
         try PrivateFolder.names(in: OpenFile(folder, flags: O_RDONLY | O_DIRECTORY)).map { folder + "/" + $0 }
     }
 
-    /// Seconds to read all names of a folder and the attributes of each, as `ls -l` does.
+    /// Returns the seconds to read all names of a folder and the attributes of each, as `ls -l` does.
     static func list(_ folder: String, expecting count: Int) throws -> Double {
         let (found, seconds) = try list(folder)
         guard found == count else {
@@ -17,7 +16,7 @@ enum NameWork {
         return seconds
     }
 
-    /// The same where more may have come.
+    /// The same if further entries may have arrived.
     static func list(_ folder: String, expectingAtLeast count: Int) throws {
         let found = try list(folder).found
         guard found >= count else {
@@ -41,7 +40,7 @@ enum NameWork {
             if failed { throw SystemError(code: errno, operation: "look at a file") }
             found += 1
         }
-        // `.` and `..` are listed too.
+        // Includes `.` and `..`.
         return (found - 2, FileWork.seconds(since: start))
     }
 
@@ -53,7 +52,7 @@ enum NameWork {
         return stream
     }
 
-    /// lstat of every path, `rounds` times; calls a second.
+    /// Calls lstat for every path, `rounds` times. Returns the calls per second.
     static func statRate(_ paths: [String], rounds: Int) throws(SystemError) -> Double {
         let start = ContinuousClock.now
         for _ in 0..<rounds {
@@ -65,7 +64,7 @@ enum NameWork {
         return Double(paths.count * rounds) / FileWork.seconds(since: start)
     }
 
-    /// Microseconds to open, read and close each of some small files.
+    /// Returns the microseconds to open, read and close each of some small files.
     static func openReadClose(_ paths: [String], rounds: Int) throws(SystemError) -> Double {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 4096)
         defer { buffer.deallocate() }
@@ -76,8 +75,7 @@ enum NameWork {
         return FileWork.seconds(since: start) * 1e6 / Double(paths.count * rounds)
     }
 
-    /// Makes `count` files with a few bytes each: `note 1.txt`, … From several threads, as a busy sender
-    /// does.
+    /// Creates `count` files of a few bytes each: `note 1.txt`, … from several threads, as a busy sender does.
     static func fill(
         _ folder: String, count: Int, size: Int = 12, named prefix: String = "note "
     ) async throws {

@@ -4,12 +4,12 @@ import Glibc
 import Posix
 import SMP
 
-/// Many connections that cost a relay for messages as much as they can, for a while. Loopback alone, and it ends by itself.
+/// Many connections that cost a relay for messages as much as possible for a limited time. Loopback only.
 struct RelayAttack: Sendable {
     enum Kind: Sendable {
-        /// One signature of Ed448, which costs much to verify, again and again.
+        /// One repeated signature of Ed448, which is expensive to verify.
         case signatures
-        /// Messages of 16 KiB whose answers nobody reads.
+        /// Messages of 16 KiB whose answers are not read.
         case unansweredSends(to: [UInt8])
     }
 
@@ -24,12 +24,12 @@ struct RelayAttack: Sendable {
         (self.kind, self.connections, self.time) = (kind, connections, time)
     }
 
-    /// Begins; returns when all connections are there, or could not be made.
+    /// Starts; returns when all connections are open or have failed.
     func begin(_ server: ServerAddress) async throws {
         guard server.hosts.allSatisfy({ $0 == "127.0.0.1" }) else {
             throw BenchError(.failed, "Only a relay on loopback is attacked.")
         }
-        // From when they are there; they may take a while to be.
+        // From the time at which they are open, which may take a while.
         let start = ContinuousClock.now + .seconds(60)
         left.withLock { $0 = connections }
         for number in 0..<connections {
@@ -50,7 +50,7 @@ struct RelayAttack: Sendable {
                         try client.flood([Self.send(to: queue)], reads: false, most: 64, until: end)
                     }
                 } catch {
-                    // The relay may have had enough of it.
+                    // The relay may have closed it.
                 }
             }
         }
@@ -64,9 +64,9 @@ struct RelayAttack: Sendable {
         while left.withLock({ $0 }) > 0 { try await Task.sleep(for: .milliseconds(50)) }
     }
 
-    // MARK: What is sent
+    // MARK: Transmissions
 
-    /// The first example of RFC 8032, 7.4: a key and a signature of it, for other bytes than these.
+    /// The first example of RFC 8032, 7.4: a key and a signature over other bytes.
     private static let key =
         "5fd7449b59b461fd2ce787ec616ad46a1da1342485a70e1f8a0ea75d80e96778edf124769b46c7061bd6783df1e50f6cd1fa1abeafe8256180"
     private static let signature =

@@ -4,8 +4,8 @@ import Network
 import Posix
 import SMP
 
-/// A connection to a relay for messages that asks one thing after the other, or sends whatever bytes it is given. Blocks, and
-/// belongs to one thread.
+/// A connection to a relay for messages that sends one request after another, or arbitrary bytes. Blocks, and belongs
+/// to one thread.
 final class RelayClient {
     private let stream: BlockStream
     private var session: ClientSession
@@ -38,7 +38,7 @@ final class RelayClient {
         throw BenchError(.failed, "A relay did not answer within a minute.")
     }
 
-    /// The answer to a request.
+    /// Returns the answer to a request.
     func ask(_ request: ClientRequest) throws -> Answer {
         let id = try session.submit(request, now: .zero)
         while let block = session.takeBlock() { try stream.send(block) }
@@ -46,21 +46,21 @@ final class RelayClient {
             for event in session.receive(try Self.block(of: stream), now: .zero) {
                 switch event {
                 case .answered(id, let answer): return answer
-                case .failed, .closed: throw BenchError(.failed, "A relay answered what makes no sense.")
+                case .failed, .closed: throw BenchError(.failed, "A relay sent an invalid answer.")
                 default: continue
                 }
             }
         }
     }
 
-    /// Milliseconds until a request is answered.
+    /// Returns the milliseconds until a request is answered.
     func latency(_ request: ClientRequest) throws -> Double {
         let start = ContinuousClock.now
         _ = try ask(request)
         return start.duration(to: .now) / .milliseconds(1)
     }
 
-    /// Makes a queue whose messages nobody fetches. Answers where to send to.
+    /// Creates a queue whose messages are never fetched. Returns its sender's address.
     func contactQueue() throws -> [UInt8] {
         let key = SigningKey.generate()
         let new = Command.NewQueue(
@@ -74,11 +74,11 @@ final class RelayClient {
 
     // MARK: Attacks
 
-    /// Sends the same transmissions again and again, as fast as the relay takes them, until a time. `ask` can be used no
-    /// more.
+    /// Sends the same transmissions repeatedly, as fast as the relay accepts them, until a time. The request function
+    /// is unusable afterwards.
     /// - Parameters:
-    ///   - reads: whether answers are taken.
-    ///   - most: blocks at most.
+    ///   - reads: Whether answers are read.
+    ///   - most: The maximum number of blocks.
     func flood(
         _ transmissions: [[UInt8]], reads: Bool, most: Int, until end: ContinuousClock.Instant
     ) throws {
