@@ -1,19 +1,19 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Every Swift target is built alike: Swift 6 language mode, every warning an error.
+/// Builds every Swift target alike: Swift 6 language mode, every warning an error.
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
     .treatAllWarnings(as: .error),
 ]
 
-/// A library target. `uses` lists what it may import; a test holds the direction.
+/// A library target. `uses` lists its permitted imports; a test checks the direction.
 func module(_ name: String, uses: [String]) -> Target {
     .target(name: name, dependencies: uses.map { .init(stringLiteral: $0) }, swiftSettings: settings)
 }
 
-/// The tests of one target, with the processes and folders that tests share.
+/// The tests of one target, with the shared helpers for processes and folders.
 func tests(of name: String, uses: [String] = []) -> Target {
     .testTarget(
         name: name + "Tests",
@@ -32,8 +32,8 @@ func library(_ name: String, pkgConfig: String, package: String) -> Target {
     .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([package])])
 }
 
-/// What `chatfs --version --verbose` calls the commit. Only builds for others say it: each commit would otherwise
-/// link every test anew.
+/// The commit in `chatfs --version --verbose`. Only release builds set it, because each commit would otherwise link
+/// every test again.
 let commit = (Context.environment["CHATFS_COMMIT"] ?? "").filter {
     $0.isASCII && ($0.isHexDigit || $0 == "+")
 }
@@ -51,7 +51,7 @@ let package = Package(
         library("COpenSSL", pkgConfig: "openssl", package: "libssl-dev"),
         library("CNghttp2", pkgConfig: "libnghttp2", package: "libnghttp2-dev"),
         .target(name: "CLinux"),
-        // toml++ of Debian is headers alone.
+        // Debian's toml++ consists of headers only.
         .target(name: "CToml"),
         .target(name: "CKeyMemory", dependencies: ["COpenSSL"]),
         .target(
@@ -253,7 +253,7 @@ let package = Package(
     cxxLanguageStandard: .cxx17
 )
 
-// Only for contrib/fuzz, which builds it with the sanitizers of the toolchain into a folder of its own.
+// Only for contrib/fuzz, which builds it with the toolchain's sanitizers into its own folder.
 if Context.environment["CHATFS_FUZZING"] != nil {
     let fuzzed: [Target.Dependency] = [
         "Base", "Posix", "Cryptography", "KeySlots", "SealedPages", "Store", "Network", "Ratchet", "SMP",
@@ -273,8 +273,7 @@ if Context.environment["CHATFS_FUZZING"] != nil {
     ]
 }
 
-// `contrib/test TARGET…` names test targets here. Only these, and what they depend on, are built then: a changed
-// module rebuilds nothing that the tests in hand do not use.
+// `contrib/test TARGET…` names test targets here. The build then contains only these and their dependencies.
 if let wanted = Context.environment["CHATFS_TESTS"] {
     let targets = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0) })
     var kept: Set<String> = []

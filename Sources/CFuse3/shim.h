@@ -1,6 +1,6 @@
-// libfuse's low-level API, as 3.14 has it; of what 3.17 has beyond it (Debian 13) that which replaces work of
-// our own (`Handshake`). Which of both it is is decided when this is compiled. _FILE_OFFSET_BITS stays undefined:
-// on 64-bit it is not needed, and with it struct flock differs from Glibc's module.
+// libfuse's low-level API of 3.14, and the part of 3.17 (Debian 13) that replaces our own code (`Handshake`). Chosen at
+// compile time. _FILE_OFFSET_BITS stays undefined: it is unnecessary on 64-bit, and with it struct flock differs from
+// Glibc's module.
 #pragma once
 
 #define FUSE_USE_VERSION 314
@@ -16,14 +16,14 @@ static inline struct fuse_session *chatfs_fuse_session_new(
     return fuse_session_new(arguments, operations, sizeof *operations, context);
 }
 
-// Has libfuse perform a request that was read, and answer it through the connection of the session.
+// Makes libfuse perform a received request and reply through the session's connection.
 static inline void chatfs_fuse_session_process(struct fuse_session *session, void *request, size_t size) {
     const struct fuse_buf whole = {.size = size, .mem = request};
     fuse_session_process_buf(session, &whole);
 }
 
-// Wants features (FUSE_CAP_…) of what the kernel offers. 3.17 keeps them in 64 bits of its own, and refuses the
-// mount when these and the older 32 were both changed.
+// Requests features (FUSE_CAP_…) of the kernel's offer. 3.17 has separate 64 bits for them, and refuses the mount if
+// these and the older 32 were both changed.
 static inline void chatfs_fuse_want(struct fuse_conn_info *agreement, uint32_t features) {
 #if CHATFS_FUSE_3_17
     fuse_set_feature_flag(agreement, agreement->capable_ext & features);
@@ -40,11 +40,11 @@ static inline void chatfs_fuse_do_not_want(struct fuse_conn_info *agreement, uin
 #endif
 }
 
-// Whether this libfuse has names for what `Handshake` agrees on by hand.
+// Whether this libfuse has names for the flags that `Handshake` negotiates by hand.
 static inline bool chatfs_fuse_names_passthrough(void) { return CHATFS_FUSE_3_17; }
 
-// Agrees on what `Handshake` does, where there are names for it: that the daemon takes care of set-user-id bits,
-// and passthrough when it is wanted. The depth of stacked filesystems stays 0 there, that is, 1 on the wire.
+// Negotiates the same as `Handshake` if there are names: the daemon's handling of set-user-id bits, and passthrough if
+// requested. The depth of stacked filesystems stays 0 there, which is 1 on the wire.
 static inline void chatfs_fuse_want_named(struct fuse_conn_info *agreement, bool passthrough) {
 #if CHATFS_FUSE_3_17
     chatfs_fuse_want(agreement, FUSE_CAP_HANDLE_KILLPRIV_V2 | (passthrough ? FUSE_CAP_PASSTHROUGH : 0));
@@ -53,8 +53,8 @@ static inline void chatfs_fuse_want_named(struct fuse_conn_info *agreement, bool
 #endif
 }
 
-// Answers open for what the kernel then reads from a backing file. 3.14 has no field for its number: there the
-// bytes of the answer, struct fuse_open_out, are made here. 0 or a negative errno.
+// Replies to an open whose reads the kernel takes from a backing file. 3.14 has no field for its number, so this builds
+// the bytes of struct fuse_open_out. 0 or a negative errno.
 static inline int chatfs_fuse_reply_open_passthrough(
     fuse_req_t request, const struct fuse_file_info *info, int32_t backing) {
 #if CHATFS_FUSE_3_17

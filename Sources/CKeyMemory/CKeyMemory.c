@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-// A state of AES-256-GCM has 960 bytes in OpenSSL 3.0; a page each, because locks go by pages.
+// A state of AES-256-GCM has 960 bytes in OpenSSL 3.0. Each gets a page, because locks apply to pages.
 enum { piece_size = 4096, word_bits = 64, word_count = 4, piece_count = word_bits * word_count };
 
 static _Alignas(piece_size) unsigned char pieces[piece_count][piece_size];
-// A bit for each piece: in use; locked, once for all, when it first was in use.
+// A bit for each piece: in use; locked, permanently at its first use.
 static atomic_uint_fast64_t taken[word_count], locked[word_count];
 // Not 0 while a thread is in chatfs_init_locked_cipher.
 static _Thread_local int wants_piece;
@@ -75,13 +75,13 @@ static void *reallocate(void *memory, size_t size, const char *file, int line) {
     return larger;
 }
 
-// OpenSSL takes other functions only before it allocates for the first time. Without them all works, unlocked.
+// OpenSSL accepts other functions only before its first allocation. Without them everything works unlocked.
 __attribute__((constructor)) static void replace_allocation(void) {
     CRYPTO_set_mem_functions(allocate, reallocate, release);
 }
 
 int chatfs_init_locked_cipher(EVP_CIPHER_CTX *context, const EVP_CIPHER *cipher) {
-    // Looking an algorithm up makes all that its provider has, which would keep every piece for good.
+    // Fetching an algorithm allocates all algorithms of its provider, which would use every piece permanently.
     if (EVP_CIPHER_get0_provider(cipher) == NULL) return 0;
     wants_piece = 1;
     int done = EVP_CipherInit_ex(context, cipher, NULL, NULL, NULL, -1);

@@ -97,17 +97,17 @@ int chatfs_replace_descriptor(int descriptor, int by) { return dup3(by, descript
 int chatfs_unmount(const char *path, int lazy) { return umount2(path, lazy ? MNT_DETACH : 0); }
 
 int chatfs_mount_serial(int descriptor, uint64_t *serial) {
-    // STATX_MNT_ID_UNIQUE, which older headers do not name.
+    // STATX_MNT_ID_UNIQUE, missing in older headers.
     const unsigned wanted = 0x4000;
     struct statx status;
-    // FUSE tells nobody but the mount's user (EACCES).
+    // FUSE permits only the mount's user (EACCES).
     if (statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, wanted, &status) != 0) return 0;
     if (!(status.stx_mask & wanted)) return 0;
     *serial = status.stx_mnt_id;
     return 1;
 }
 
-// As linux/mount.h has them from 6.8 on; Debian 12's has not.
+// As in linux/mount.h since 6.8; Debian 12 lacks it.
 struct mount_request {
     uint32_t size, spare;
     uint64_t serial, wanted;
@@ -192,7 +192,7 @@ int chatfs_terminating_signal(int status) { return WTERMSIG(status); }
 static int argument_count;
 static char **argument_list;
 
-// The GNU C library passes on what main gets.
+// The GNU C library passes the arguments of main.
 __attribute__((constructor)) static void keep_arguments(int count, char **list) {
     argument_count = count;
     argument_list = list;

@@ -15,25 +15,25 @@
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-// What programs do that compute, look for their libraries and read files. Nothing that makes a process, an
-// object that others see, or a change that outlives the program.
+// The calls of programs that compute, load their libraries and read files. None creates a process, an object visible to
+// others, or a change that outlives the program.
 static const int reading[] = {
-    // Streams and files. What may be opened is looked at below.
+    // Streams and files. The flags of open are checked below.
     SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_lseek, SYS_close, SYS_close_range,
     SYS_dup, SYS_dup3, SYS_pipe2, SYS_ppoll, SYS_pselect6, SYS_eventfd2, SYS_fadvise64, SYS_fstat, SYS_newfstatat,
     SYS_statx, SYS_statfs, SYS_fstatfs, SYS_faccessat, SYS_faccessat2, SYS_readlinkat, SYS_getdents64, SYS_getcwd,
     // Memory.
     SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_brk, SYS_mlock, SYS_mlock2, SYS_munlock,
     SYS_membarrier,
-    // Threads, signals of its own and time.
+    // Threads, own signals and time.
     SYS_futex, SYS_sched_yield, SYS_sched_getaffinity, SYS_sched_getparam, SYS_sched_getscheduler,
     SYS_sched_get_priority_min, SYS_sched_get_priority_max, SYS_set_tid_address, SYS_set_robust_list, SYS_rseq,
     SYS_getcpu, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_restart_syscall,
     SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_nanosleep, SYS_gettimeofday, SYS_times,
-    // What it is told about itself and the machine.
+    // Information about the process and the machine.
     SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getresuid,
     SYS_getresgid, SYS_getgroups, SYS_getrusage, SYS_getrandom, SYS_uname, SYS_sysinfo, SYS_umask,
-    // The program itself: it stays what is confined here, whatever it becomes.
+    // The program itself. The filter survives an exec.
     SYS_execve, SYS_exit, SYS_exit_group,
 #ifdef SYS_open
     // Older forms, which newer machines never had.
@@ -48,7 +48,7 @@ static const int computing[] = {
     SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_restart_syscall, SYS_exit, SYS_exit_group,
 };
 
-// What a daemon never needs. Numbers from 424 on are the same on every machine; headers may lack them.
+// Calls that a daemon never needs. Numbers from 424 on are equal on every machine; headers may lack them.
 static const int never[] = {
     // Other processes.
     SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, 438 /* pidfd_getfd */,
@@ -68,24 +68,24 @@ static const int never[] = {
 #endif
 };
 
-// Whether somebody sits at the other end, and what is closed at an exec; not what a terminal would take for
-// typed, or what changes the flags of a file.
+// Whether the stream is a terminal, and closing at an exec. Not terminal input (TIOCSTI) and not changes of a file's
+// flags.
 static const unsigned controls[] = {TCGETS, TIOCGWINSZ, FIONREAD, FIOCLEX, FIONCLEX};
 
 static const unsigned file_commands[] = {F_GETFD, F_SETFD, F_GETFL, F_DUPFD, F_DUPFD_CLOEXEC};
 
-// The name of a thread or of memory, what may not be undone anyway. PR_SET_VMA.
+// The name of a thread or of memory, and settings that cannot be undone. PR_SET_VMA.
 static const unsigned process_options[] = {
     PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_GET_NO_NEW_PRIVS, PR_SET_NO_NEW_PRIVS, 0x53564d41,
 };
 
-// Whether an open(2) may change anything is in its flags.
+// The flags of open(2) decide whether it may change a file.
 static void allow_reading(struct chatfs_filter *filter, int call, unsigned argument) {
     unsigned changing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
     chatfs_filter_allow_bits(filter, call, argument, 0, changing, EPERM);
 }
 
-// F_SETFL without the flag that has signals sent; the other commands by their list.
+// F_SETFL without the flag that requests signals; other commands by their list.
 static void allow_file_commands(struct chatfs_filter *filter) {
     unsigned short opened = chatfs_filter_open(filter, SYS_fcntl);
     chatfs_filter_load_argument(filter, 1, 0);
@@ -101,7 +101,7 @@ static void allow_file_commands(struct chatfs_filter *filter) {
     chatfs_filter_close(filter, opened);
 }
 
-// The options of the list, and to be closed to debuggers.
+// The options of the list, and closing to debuggers.
 static void allow_process_options(struct chatfs_filter *filter) {
     unsigned short opened = chatfs_filter_open(filter, SYS_prctl);
     chatfs_filter_load_argument(filter, 0, 0);
@@ -117,12 +117,12 @@ static void allow_process_options(struct chatfs_filter *filter) {
     chatfs_filter_close(filter, opened);
 }
 
-// Limits are asked for, its own only, and not set.
+// Reads limits of the process itself, and sets none.
 static void allow_looking_at_limits(struct chatfs_filter *filter) {
     unsigned short opened = chatfs_filter_open(filter, SYS_prlimit64);
     unsigned short jumps[3];
     for (int i = 0; i < 3; i++) {
-        // The process, and both halves of the place of a new limit.
+        // The process, and both halves of the pointer to a new limit.
         chatfs_filter_load_argument(filter, i == 0 ? 0 : 2, i == 2);
         jumps[i] = filter->count;
         chatfs_filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 0);
@@ -141,8 +141,8 @@ int chatfs_confine_to_reading(void) {
 #ifdef SYS_open
     allow_reading(&filter, SYS_open, 1);
 #endif
-    // Threads of this process, which end with it. What clone3(2) is told lies in memory, which a filter does
-    // not see: without it the library takes the older call.
+    // Threads of this process, which end with it. The arguments of clone3(2) are in memory, which a filter cannot read;
+    // without it the library uses the older call.
     unsigned thread = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
     unsigned namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID
         | CLONE_NEWNET | CLONE_PTRACE | CLONE_UNTRACED;
@@ -151,7 +151,7 @@ int chatfs_confine_to_reading(void) {
     allow_file_commands(&filter);
     allow_process_options(&filter);
     allow_looking_at_limits(&filter);
-    // More of the same: a filter can only take away. Without flags, which could hand calls to somebody.
+    // Further filters, which can only take calls away. Without flags, which could pass calls to another process.
     unsigned none = 0;
     chatfs_filter_allow_values(&filter, SYS_seccomp, 1, &none, 1, EINVAL);
     chatfs_filter_end(&filter, ENOSYS);
@@ -185,7 +185,7 @@ int chatfs_drop_capabilities(void) {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct sets[2];
     if (syscall(SYS_capget, &header, sets) != 0) return -1;
-    // Refused to who may not, and then needless. Ends at the first number that is none.
+    // Refused without the capability, and then unnecessary. Ends at the first invalid number.
     for (int number = 0; number < 64; number++) {
         if (number == CAP_DAC_READ_SEARCH) continue;
         if (prctl(PR_CAPBSET_DROP, number, 0, 0, 0) != 0 && errno == EINVAL) break;

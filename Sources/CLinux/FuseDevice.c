@@ -47,7 +47,7 @@ int chatfs_have_alone(int number, int descriptor) {
         return -1;
     }
     unsigned behind = (unsigned)(number > descriptor ? number : descriptor) + 1;
-    // Flag 2 is CLOSE_RANGE_UNSHARE: what follows is this thread's alone.
+    // Flag 2 is CLOSE_RANGE_UNSHARE: later changes affect this thread only.
     if (syscall(SYS_close_range, behind, ~0U, 2U) != 0) return -1;
     if (dup3(descriptor, number, O_CLOEXEC) < 0) return -1;
     if (number > 3) syscall(SYS_close_range, 3U, (unsigned)number - 1, 0U);

@@ -10,10 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// <linux/landlock.h> is missing or older than the kernel on supported systems. landlock(7).
+// <linux/landlock.h> is missing or outdated on supported systems. landlock(7).
 struct ruleset {
     uint64_t files;
-    // From version 4 and 6 on.
+    // Since versions 4 and 6.
     uint64_t network;
     uint64_t scope;
 };
@@ -27,7 +27,7 @@ enum {
     EXECUTE = 1 << 0,
     READ_FILE = 1 << 2,
     READ_FOLDER = 1 << 3,
-    // Everything that version 1 knows.
+    // Everything in version 1.
     FIRST = (1 << 13) - 1,
     REFER = 1 << 13,
     TRUNCATE = 1 << 14,
@@ -44,7 +44,7 @@ struct search {
 static int visit(struct dl_phdr_info *library, size_t size, void *data) {
     (void)size;
     struct search *search = data;
-    // The program itself has no name here, what the kernel brings has no path.
+    // The program itself has no name here, and the kernel's own mappings have no path.
     if (library->dlpi_name && library->dlpi_name[0] == '/') search->found(library->dlpi_name, search->context);
     return 0;
 }
@@ -61,7 +61,7 @@ int chatfs_landlock_version(void) {
 
 static int allow(int rules, const char *path) {
     int parent = open(path, O_PATH | O_CLOEXEC);
-    // What is not there need not be read.
+    // A missing file needs no rule.
     if (parent < 0) return 0;
     struct stat status;
     int result = fstat(parent, &status);

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// Code that the dynamic linker has changed exists nowhere else.
+// Code changed by the dynamic linker exists only in memory.
 static int has_changed_text(const struct dl_phdr_info *object) {
     for (int index = 0; index < object->dlpi_phnum; index++) {
         if (object->dlpi_phdr[index].p_type != PT_DYNAMIC) continue;
@@ -29,7 +29,7 @@ static int give_back(struct dl_phdr_info *object, size_t size, void *unused) {
         const ElfW(Phdr) *segment = &object->dlpi_phdr[index];
         if (segment->p_type != PT_LOAD || segment->p_flags & PF_W) continue;
         size_t start = (object->dlpi_addr + segment->p_vaddr) & ~(page - 1);
-        // A last page that is not full stays: others may share it.
+        // A partial last page stays, because others may share it.
         size_t end = (object->dlpi_addr + segment->p_vaddr + segment->p_filesz) & ~(page - 1);
         if (end > start) madvise((void *)start, end - start, MADV_DONTNEED);
     }

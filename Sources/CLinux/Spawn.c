@@ -22,12 +22,12 @@ static int limit(int resource, unsigned long most) {
 
 // Only async-signal-safe calls.
 static int prepare(const struct chatfs_spawn *what, pid_t parent) {
-    // A session of its own has no terminal that could be typed into.
+    // A new session has no terminal for injected input.
     if (what->max_memory && setsid() < 0) return errno;
     if (!what->max_memory && what->own_group && setpgid(0, 0) != 0) return errno;
     if (what->parent_death_signal) {
         if (prctl(PR_SET_PDEATHSIG, what->parent_death_signal, 0, 0, 0) != 0) return errno;
-        // The parent may have ended before the request was made.
+        // The parent may have ended before the request.
         if (getppid() != parent) return ESRCH;
     }
     if (what->folder && chdir(what->folder) != 0) return errno;
@@ -40,7 +40,7 @@ static int prepare(const struct chatfs_spawn *what, pid_t parent) {
         }
         if (what->blocked & bit) sigaddset(&blocked, number);
     }
-    // Above 2 first, so that placing one stream cannot overwrite the next.
+    // First above 2, so that placing one stream cannot overwrite the next.
     int streams[3];
     for (int i = 0; i < 3; i++) {
         streams[i] = fcntl(what->streams[i], F_DUPFD_CLOEXEC, 3);
@@ -87,7 +87,7 @@ pid_t chatfs_spawn(const struct chatfs_spawn *what) {
         ssize_t count;
         do count = read(report[0], &failure, sizeof failure);
         while (count < 0 && errno == EINTR);
-        // A closed pipe without a word: the program runs.
+        // A closed pipe without data: the program runs.
         if (count != sizeof failure) failure = 0;
         if (failure) waitpid(child, NULL, 0);
     }
@@ -101,7 +101,7 @@ pid_t chatfs_spawn(const struct chatfs_spawn *what) {
 
 int chatfs_process_descriptor(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 
-// As linux/pidfd.h has it from 6.15 on; older headers have not.
+// As in linux/pidfd.h since 6.15; older headers lack it.
 struct process_info {
     uint64_t mask, group;
     uint32_t ids[11];

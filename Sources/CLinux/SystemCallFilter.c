@@ -29,7 +29,7 @@ static void load(struct chatfs_filter *filter, size_t offset) {
     chatfs_filter_add(filter, BPF_LD | BPF_W | BPF_ABS, 0, 0, (unsigned)offset);
 }
 
-// Both machines keep the low half first.
+// Both machines are little-endian.
 void chatfs_filter_load_argument(struct chatfs_filter *filter, unsigned argument, int high_half) {
     load(filter, offsetof(struct seccomp_data, args) + 8 * argument + (high_half ? 4 : 0));
 }

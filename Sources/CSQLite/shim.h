@@ -6,9 +6,8 @@ static inline sqlite3_destructor_type chatfs_sqlite_transient(void) {
     return SQLITE_TRANSIENT;
 }
 
-// When SQLite recovers a log of which no frame holds, it copies a piece of memory of its own into the shared memory of the
-// log, which is a file, as it got it from malloc(3): with what the process had there before. So large pieces are zeroed.
-// Before anything else of SQLite is called; one module does.
+// When SQLite recovers a log without frames, it copies uninitialised memory from malloc(3) into the log's shared
+// memory, which is a file. So large allocations are zeroed. Call before any other function of SQLite; one module does.
 static inline sqlite3_mem_methods *chatfs_sqlite_memory(void) {
     static sqlite3_mem_methods methods;
     return &methods;
@@ -16,7 +15,7 @@ static inline sqlite3_mem_methods *chatfs_sqlite_memory(void) {
 
 static inline void *chatfs_sqlite_allocate(int size) {
     void *memory = chatfs_sqlite_memory()->xMalloc(size);
-    // A part of the shared memory has this size.
+    // The size of a part of the shared memory.
     if (memory && size >= 32768) __builtin_memset(memory, 0, (size_t)size);
     return memory;
 }

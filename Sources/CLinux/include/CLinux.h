@@ -1,5 +1,5 @@
-// What Glibc's Swift module does not show: calls behind _GNU_SOURCE, variadic calls, macros.
-// One thin function each, same arguments and result as the call it names, no logic.
+// Calls that Glibc's Swift module lacks: those behind _GNU_SOURCE, variadic ones, macros. One thin function each, with
+// the arguments and result of the named call, without logic.
 #pragma once
 
 #include <stddef.h>
@@ -11,16 +11,16 @@
 #include "Landlock.h"
 #include "Spawn.h"
 
-// dup3(2) with O_CLOEXEC: the number `descriptor` stands for what `by` stands for from now on.
+// dup3(2) with O_CLOEXEC: `descriptor` becomes a copy of `by`.
 int chatfs_replace_descriptor(int descriptor, int by);
 
 // eventfd(2) with EFD_CLOEXEC | EFD_NONBLOCK.
 int chatfs_eventfd(void);
 // epoll_create1(2) with EPOLL_CLOEXEC.
 int chatfs_epoll(void);
-// epoll_ctl(2): adds a descriptor whose next EPOLLIN is told once, with `number`.
+// epoll_ctl(2): adds a descriptor whose next EPOLLIN is reported once, with `number`.
 int chatfs_epoll_add(int epoll, int descriptor, uint64_t number);
-// epoll_wait(2) without a limit in time: the numbers of what is ready.
+// epoll_wait(2) without a time limit: the numbers of ready descriptors.
 int chatfs_epoll_wait(int epoll, uint64_t *numbers, int count);
 // timerfd_create(2) of CLOCK_REALTIME with TFD_CLOEXEC | TFD_NONBLOCK.
 int chatfs_wall_timer(void);
@@ -28,16 +28,18 @@ int chatfs_wall_timer(void);
 int chatfs_set_wall_timer(int descriptor, int64_t seconds, int64_t nanoseconds);
 // renameat2(2) with RENAME_NOREPLACE.
 int chatfs_rename_without_replacing(int from_directory, const char *from, int to_directory, const char *to);
-// open(2) with O_TMPFILE | O_RDWR | O_CLOEXEC, mode 0600: a file that never has a name.
+// open(2) with O_TMPFILE
+//  O_RDWR
+//  O_CLOEXEC, mode 0600: a file without a name.
 int chatfs_open_unnamed(int directory);
-// memfd_create(2) with MFD_CLOEXEC: a file that is only in memory.
+// memfd_create(2) with MFD_CLOEXEC: a file in memory.
 int chatfs_open_in_memory(const char *name);
 // fallocate(2) with mode 0, and with FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE.
 int chatfs_allocate(int descriptor, int64_t offset, int64_t length);
 /* Starts writing dirty pages of a file to the disk without waiting for them. */
 int chatfs_begin_writing_back(int descriptor);
 int chatfs_punch_hole(int descriptor, int64_t offset, int64_t length);
-// fallocate(2) with FALLOC_FL_KEEP_SIZE: room without length.
+// fallocate(2) with FALLOC_FL_KEEP_SIZE: space without a longer file.
 int chatfs_reserve(int descriptor, int64_t offset, int64_t length);
 // syncfs(2).
 int chatfs_sync_filesystem(int descriptor);
@@ -51,18 +53,18 @@ int chatfs_thread_id(void);
 int chatfs_filesystem_type(const char *path, uint32_t *type);
 // umount2(2) with MNT_DETACH when lazy is not 0.
 int chatfs_unmount(const char *path, int lazy);
-// statx(2): the number of the mount that a descriptor (O_PATH too) lies on, which no other mount ever gets: Linux 6.8.
-// Asks only the kernel, not the process behind the mount. 1, or 0 where the kernel has none or does not tell.
+// statx(2), Linux 6.8: the unique number of the mount of a descriptor (O_PATH too), never reused. Contacts only the
+// kernel, not the process behind the mount. 1, or 0 if the kernel has none or refuses.
 int chatfs_mount_serial(int descriptor, uint64_t *serial);
-// statmount(2), Linux 6.8: where the mount with this serial is, for the caller's mount namespace. 1 and its path with a
-// NUL; 0 when it has gone; -1 with errno where the kernel does not say (ENOSYS, EPERM).
+// statmount(2), Linux 6.8: the path of the mount with this serial in the caller's mount namespace. 1 and the path with
+// a NUL; 0 if it is gone; -1 with errno if the kernel refuses (ENOSYS, EPERM).
 int chatfs_mount_point(uint64_t serial, char *path, size_t size);
-// Gives free memory of the allocator back to the system: malloc_trim(3).
+// Returns free memory of the allocator to the system: malloc_trim(3).
 void chatfs_give_back_memory(void);
-// madvise(2) of all code and constants of this process: what is used again is found in the system's page cache. Some
-// milliseconds, and some more page faults afterwards.
+// madvise(2) of all code and constants of this process. Pages that are needed again come from the system's page cache.
+// Takes some milliseconds, and causes some page faults.
 void chatfs_give_back_code(void);
-// Extended attributes, links not followed where the name says so.
+// Extended attributes; does not follow links if the name says so.
 ssize_t chatfs_getxattr(const char *path, const char *name, void *value, size_t size);
 int chatfs_setxattr(const char *path, const char *name, const void *value, size_t size);
 ssize_t chatfs_listxattr(const char *path, char *list, size_t size);
@@ -75,7 +77,7 @@ int chatfs_tcp_quick_ack(int socket);
 int chatfs_tcp_keep_alive(int socket, int idle, int interval, int probes);
 // TCP_USER_TIMEOUT.
 int chatfs_tcp_user_timeout(int socket, unsigned milliseconds);
-// TIOCGWINSZ: columns of the terminal behind a descriptor, 0 when it is none.
+// TIOCGWINSZ: the columns of a terminal, or 0 for other descriptors.
 int chatfs_terminal_columns(int descriptor);
 // close_range(2): closes every descriptor from first on.
 int chatfs_close_from(int first);
@@ -90,15 +92,15 @@ int chatfs_exit_code(int status);
 int chatfs_signalled(int status);
 int chatfs_terminating_signal(int status);
 
-// The arguments that this process was started with, as the C library has them: Swift reads them from /proc.
+// The arguments of this process from the C library: Swift reads them from /proc.
 const char *const *chatfs_arguments(int *count);
 
-// Constants that are macros of forms Swift cannot import.
+// Constants defined by macros that Swift cannot import.
 extern const int chatfs_o_path;
 extern const int chatfs_o_directory;
 extern const int chatfs_o_nofollow;
 extern const int chatfs_o_cloexec;
 extern const int chatfs_o_noatime;
 
-// gcry_control of a libgcrypt that was loaded at run time, which is variadic, with a command that takes 0.
+// gcry_control of a libgcrypt loaded at run time, which is variadic, with a command without arguments.
 int chatfs_gcry_control(void *control, int command);

@@ -1,16 +1,15 @@
-// Filters of system calls (seccomp(2)) for processes that work on bytes of strangers: what is not listed is a
-// call that the kernel does not have (ENOSYS). Once set they hold for the process for good. Async-signal-safe.
-// 0, or -1 with errno; ENOSYS on machines whose calls have not been listed here.
+// Filters of system calls (seccomp(2)) for processes with hostile input. Unlisted calls fail as missing (ENOSYS).
+// Permanent for the process. Async-signal-safe. 0, or -1 with errno; ENOSYS on unsupported machines.
 #pragma once
 
-// Memory, threads, streams and files that are read; another program in its own place, but no process beside it,
-// no network, no change to a file, no signal to anybody.
+// Permits memory, threads, open streams, reading files, and an exec in place. Forbids further processes, network,
+// changes to files, and signals to others.
 int chatfs_confine_to_reading(void);
-// Only memory, and streams that are open already: no file is opened, no program and no thread started.
+// Permits memory and open streams only: no new files, programs or threads.
 int chatfs_confine_to_computing(void);
-// Everything but what a file system in user space never does: to look into other processes, to change the
-// kernel, its keys, the clock, the tree of mounts or namespaces, to type into a terminal. For this thread and
-// those that it makes. Unmounting is left, starting programs too, but without new privileges.
+// Forbids calls that a filesystem in user space never makes: access to other processes; changes of the kernel, its
+// keys, the clock, mounts or namespaces; terminal input. For this thread and its later children. Permits unmounting,
+// and starting programs without new privileges.
 int chatfs_confine_daemon(void);
-// Of the powers of root only that of reading files whose folders are closed.
+// Of root's capabilities, keeps only the one for reading private files.
 int chatfs_drop_capabilities(void);

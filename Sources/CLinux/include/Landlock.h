@@ -1,11 +1,11 @@
-// What files a process can still open (landlock(7)), for good, whatever it starts. Async-signal-safe.
+// Limits the files that a process and its children can open, permanently (landlock(7)). Async-signal-safe.
 #pragma once
 
-// Calls `found` with the path of each library that this process has loaded.
+// Calls `found` with the path of each loaded library of this process.
 void chatfs_each_library(void (*found)(const char *path, void *context), void *context);
-// What the kernel has of it; 0: nothing.
+// The kernel's version of Landlock, or 0 without it.
 int chatfs_landlock_version(void);
-// Only what lies at or beneath these paths (the last is NULL) can be read or executed, and nothing written.
-// What is open stays so, and files without a place, as those in memory, can be opened again. 0 also where the
-// kernel has none of it; else -1 with errno.
+// Permits reading and execution at or beneath these paths (the last is NULL), and no writing. Open files stay open, and
+// files without a path, such as those in memory, can be opened again. 0, also without Landlock in the kernel; otherwise
+// -1 with errno.
 int chatfs_landlock_to_reading(const char *const *paths);

@@ -1,10 +1,10 @@
-// What this build was made of, and the libraries that it runs with. Any thread; the strings live as long as the process.
+// The build's sources and the loaded libraries. Safe to use from any thread; the strings live as long as the process.
 #pragma once
 
-// The commit, as CHATFS_COMMIT said when this was built; empty where nobody said it.
+// The commit from CHATFS_COMMIT at build time, or empty.
 const char *chatfs_release_commit(void);
 
-// Versions of the libraries that are linked, as they are in this process, not as they were when it was built.
+// The versions of the libraries loaded in this process, not those of the build.
 const char *chatfs_release_fuse(void);
 const char *chatfs_release_openssl(void);
 const char *chatfs_release_sodium(void);

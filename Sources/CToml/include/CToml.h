@@ -1,4 +1,4 @@
-// A TOML document as events, in the order of the text's tables. Parsed by toml++, which throws nothing here.
+// A TOML document as events in the order of its tables. Parsed by toml++, which throws nothing here.
 
 #pragma once
 #include <stddef.h>
