@@ -49,7 +49,7 @@ extension ClientRequest {
     /// Whether the request is about a queue of this profile, whose server the user chose.
     var isOfOwnQueue: Bool {
         switch command {
-        case .create, .subscribe, .secure, .acknowledge, .delete, .setLink, .deleteLink, .suspend,
+        case .new, .subscribe, .secure, .acknowledge, .delete, .linkSet, .linkDelete, .suspend,
             .queueInformation:
             true
         default: false

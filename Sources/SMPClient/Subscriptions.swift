@@ -16,7 +16,7 @@ struct Subscriptions {
     mutating func answered(_ request: ClientRequest, _ answer: Answer) {
         switch (request.command, answer) {
         case (.subscribe, .error), (.delete, .ok): remove(request.entityID)
-        case (.create(let queue), .created(let ids)):
+        case (.new(let queue), .created(let ids)):
             if queue.subscribes, let key = request.key { keys[ids.recipientID] = key }
         default: break
         }
@@ -53,7 +53,7 @@ extension ClientRequest {
     var subscribes: Bool {
         switch command {
         case .subscribe: true
-        case .create(let queue): queue.subscribes
+        case .new(let queue): queue.subscribes
         default: false
         }
     }

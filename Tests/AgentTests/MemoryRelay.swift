@@ -212,22 +212,22 @@ final class MemoryRelay: Sendable {
         let key = request.key?.publicKey
         switch request.command {
         case .ping: return .pong
-        case .create(let new):
+        case .new(let new):
             return create(new, key: key, correlationID: request.correlationID, on: server, &state)
-        case .secureAsSender(let senderKey):
+        case .senderKey(let senderKey):
             guard let queue = state.bySender[request.entityID], queue.mode == .messaging, key == senderKey,
                 queue.senderKey ?? senderKey == senderKey
             else { return .error(.authorization) }
             queue.senderKey = senderKey
             return .ok
         case .send(let flags, let body): return send(flags, body, request, quota: quota, &state, server)
-        case .openInvitation(let senderKey):
+        case .linkKey(let senderKey):
             guard let queue = state.byLink[request.entityID], queue.mode == .messaging, key == senderKey,
                 queue.senderKey ?? senderKey == senderKey, let link = queue.link
             else { return .error(.authorization) }
             queue.senderKey = senderKey
             return .link(senderID: queue.senderID, data: link.data)
-        case .openContact:
+        case .linkGet:
             guard let queue = state.byLink[request.entityID], queue.mode == .contact, let link = queue.link
             else {
                 return .error(.authorization)
@@ -340,7 +340,7 @@ final class MemoryRelay: Sendable {
         case .queueInformation:
             return .information(
                 Array("{\"qiSnd\":true,\"qiNtf\":false,\"qiSize\":\(queue.messages.count)}".utf8))
-        case .setLink(let id, let data):
+        case .linkSet(let id, let data):
             guard let link = queue.link, link.id == id, link.data.fixed == data.fixed else {
                 return .error(.authorization)
             }

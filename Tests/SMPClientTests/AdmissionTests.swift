@@ -35,7 +35,7 @@ struct AdmissionTests {
         let bob = Self.person(.strangers()) { server in told.withLock { $0.append(server) } }
         let server = try named(host)
         await expect(.notAllowed) { try await bob.ask(.text("hello"), of: [1], server) }
-        await expect(.notAllowed) { try await bob.ask(.openContact, of: [1], server) }
+        await expect(.notAllowed) { try await bob.ask(.linkGet, of: [1], server) }
         #expect(Set(told.withLock { $0 }) == [server])
         #expect(place.relay.connectionCount == 0)
         await place.relay.stop()

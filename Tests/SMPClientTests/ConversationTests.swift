@@ -16,7 +16,7 @@ struct ConversationTests {
         let key = SigningKey.generate()
         #expect(
             try await bob.ask(
-                .secureAsSender(key: key.publicKey), of: queue.ids.senderID, key: key, place.server) == .ok)
+                .senderKey(key: key.publicKey), of: queue.ids.senderID, key: key, place.server) == .ok)
         for number in 0..<5 {
             let sent = try await bob.ask(
                 .text("message \(number)"), of: queue.ids.senderID, key: key, place.server)

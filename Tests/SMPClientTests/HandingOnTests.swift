@@ -35,7 +35,7 @@ struct HandingOnTests {
         let key = SigningKey.generate()
         #expect(
             try await bob.ask(
-                .secureAsSender(key: key.publicKey), of: queue.ids.senderID, key: key, far.server) == .ok)
+                .senderKey(key: key.publicKey), of: queue.ids.senderID, key: key, far.server) == .ok)
         for number in 0..<3 {
             #expect(
                 try await bob.ask(.text("\(number)"), of: queue.ids.senderID, key: key, far.server) == .ok)
@@ -52,11 +52,11 @@ struct HandingOnTests {
         #expect(
             try await bob.connections.ask(
                 ClientRequest(
-                    .secureAsSender(key: agreement.publicKey), of: second.ids.senderID,
+                    .senderKey(key: agreement.publicKey), of: second.ids.senderID,
                     key: .agreement(agreement),
                     timeout: .seconds(60)), of: far.server) == .ok)
         #expect(
-            try await bob.ask(.openContact, of: [UInt8](repeating: 1, count: 24), far.server)
+            try await bob.ask(.linkGet, of: [UInt8](repeating: 1, count: 24), far.server)
                 == .error(.authorization))
         #expect(far.relay.connectionCount == 2)
         await mine.relay.stop()

@@ -93,7 +93,7 @@ struct SubscriptionTests {
         #expect(wasThere && !isThere)
         #expect(!subscriptions.hasHeld)
         let new = ClientRequest(
-            .create(.init(recipientKey: [], boxKey: [], subscribes: true, mode: nil)), key: key)
+            .new(.init(recipientKey: [], boxKey: [], subscribes: true, mode: nil)), key: key)
         subscriptions.answered(
             new, .created(.init(recipientID: [3], senderID: [4], boxKey: [], mode: nil)))
         #expect(subscriptions.contains([3]))

@@ -24,7 +24,7 @@ struct OfficialServerTests {
         let key = SigningKey.generate()
         #expect(
             try await bob.ask(
-                .secureAsSender(key: key.publicKey), of: queue.ids.senderID, key: key, server) == .ok)
+                .senderKey(key: key.publicKey), of: queue.ids.senderID, key: key, server) == .ok)
         for number in 0..<3 {
             #expect(
                 try await bob.ask(.text("\(number)"), of: queue.ids.senderID, key: key, server) == .ok)
@@ -104,7 +104,7 @@ struct OfficialServerTests {
         let key = SigningKey.generate()
         #expect(
             try await bob.ask(
-                .secureAsSender(key: key.publicKey), of: queue.ids.senderID, key: key, server) == .ok)
+                .senderKey(key: key.publicKey), of: queue.ids.senderID, key: key, server) == .ok)
         #expect(
             try await bob.ask(.text("from nowhere"), of: queue.ids.senderID, key: key, server) == .ok)
         #expect(try await alice.message(of: queue).body.text == "from nowhere")
@@ -132,7 +132,7 @@ struct OfficialServerTests {
             let key = SigningKey.generate()
             #expect(
                 try await bob.ask(
-                    .secureAsSender(key: key.publicKey), of: queue.ids.senderID, key: key, server) == .ok)
+                    .senderKey(key: key.publicKey), of: queue.ids.senderID, key: key, server) == .ok)
             #expect(
                 try await bob.ask(.text("from nowhere"), of: queue.ids.senderID, key: key, server) == .ok)
             #expect(try await alice.message(of: queue).body.text == "from nowhere")

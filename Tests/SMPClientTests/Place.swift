@@ -103,7 +103,7 @@ final class Person: Sendable {
         let (key, boxKey) = (SigningKey.generate(), AgreementKey.generate())
         let new = Command.NewQueue(
             recipientKey: key.publicKey, boxKey: boxKey.publicKey, subscribes: subscribes, mode: mode)
-        let answer = try await ask(.create(new), key: key, server)
+        let answer = try await ask(.new(new), key: key, server)
         guard case .created(let ids) = answer else { throw WaitedInVain("a queue, not \(answer)") }
         return Queue(ids: ids, key: key, boxKey: boxKey)
     }

@@ -32,7 +32,7 @@ struct RoutingTests {
 
         /// Seals the server's half of an exchange.
         func answer(_ command: Command, to request: ClientRequest, with answer: Answer) throws -> [UInt8] {
-            guard case .forward(let version, let key, let box) = request.command else {
+            guard case .proxyForward(let version, let key, let box) = request.command else {
                 throw WaitedInVain("a forwarded request")
             }
             let (secret, nonce) = (try self.key.wipedSecret(with: key), request.correlationID ?? [])
@@ -80,7 +80,7 @@ struct RoutingTests {
                 #expect(server == Self.proxy)
                 do {
                     switch request.command {
-                    case .openProxy(let to, let password):
+                    case .proxy(let to, let password):
                         heard.list.withLock { $0.append("open") }
                         #expect(to == far.address)
                         #expect(password == Array("s3cret".utf8))
@@ -103,17 +103,17 @@ struct RoutingTests {
     @Test("lost sessions reopen once, wrong servers get no request")
     func lostAndWrong() async throws {
         let (far, other, router, heard) = (try Far(), try Far(), try Self.router(), Heard())
-        let request = ClientRequest(.openContact, of: [1, 2, 3])
+        let request = ClientRequest(.linkGet, of: [1, 2, 3])
         let link = Answer.link(senderID: [1], data: LinkBlobs(fixed: [2], user: [3]))
         let answer = await router.ask(request, of: far.address) { request, _ in
             do {
-                if case .openProxy = request.command {
+                if case .proxy = request.command {
                     heard.list.withLock { $0.append("open") }
                     return .success(.proxyOpened(try far.hello()))
                 }
                 heard.list.withLock { $0.append("forward") }
                 if heard.all.count == 2 { return .success(.error(.proxy("NO_SESSION"))) }
-                return .success(.forwarded(box: try far.answer(.openContact, to: request, with: link)))
+                return .success(.forwarded(box: try far.answer(.linkGet, to: request, with: link)))
             } catch {
                 return .failure(SMPError(.malformed, "\(error)"))
             }
@@ -121,7 +121,7 @@ struct RoutingTests {
         #expect(try answer.get() == link)
         #expect(heard.all == ["open", "forward", "open", "forward"])
         let wrong = await router.ask(request, of: other.address) { request, _ in
-            guard case .openProxy = request.command, let hello = try? far.hello() else {
+            guard case .proxy = request.command, let hello = try? far.hello() else {
                 Issue.record("something was asked of another server")
                 return .failure(SMPError(.malformed, ""))
             }
@@ -145,7 +145,7 @@ struct RoutingTests {
         let ask: PrivateRouter.Asking = { request, server in
             guard away.withLock({ $0 }) != server else { return .failure(SMPError(.unreachable, "away")) }
             do {
-                if case .openProxy = request.command { return .success(.proxyOpened(try far.hello())) }
+                if case .proxy = request.command { return .success(.proxyOpened(try far.hello())) }
                 asked.withLock { $0.append(server) }
                 return .success(.forwarded(box: try far.answer(.text("a"), to: request, with: .ok)))
             } catch {
@@ -169,7 +169,7 @@ struct RoutingTests {
             request, server in
             #expect(server == Self.proxy)
             do {
-                if case .openProxy = request.command { return .success(.proxyOpened(try far.hello())) }
+                if case .proxy = request.command { return .success(.proxyOpened(try far.hello())) }
                 var box = try far.answer(.text("a"), to: request, with: .ok)
                 box[100] ^= 1
                 return .success(.forwarded(box: box))

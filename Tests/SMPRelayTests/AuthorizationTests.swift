@@ -35,7 +35,7 @@ struct AuthorizationTests {
     }
 
     private static func newQueue(password: String?) -> Command {
-        .create(
+        .new(
             .init(
                 recipientKey: key.publicKey, boxKey: AgreementKey.generate().publicKey,
                 password: password.map { Array($0.utf8) }, mode: .messaging))
@@ -77,7 +77,7 @@ struct AuthorizationTests {
         let send = Self.received(.text("a"), of: [3], key: Self.key)
         let before = try Self.examined(send, &authorization, author: .unknown)
         #expect(throws: ServerError.authorization) { try before.get() }
-        let secure = Self.received(.secureAsSender(key: Self.key.publicKey), of: [3], key: Self.key)
+        let secure = Self.received(.senderKey(key: Self.key.publicKey), of: [3], key: Self.key)
         _ = try Self.examined(secure, &authorization, author: .owner(of: Self.key.publicKey)).get()
         #expect(try Self.examined(send, &authorization, author: .unknown).get().signer == Self.key.publicKey)
         let elsewhere = Self.received(.text("a"), of: [4], key: Self.key)
@@ -97,7 +97,7 @@ struct AuthorizationTests {
             let id = queue.ids.senderID
             let answers = try sender.ask([
                 ClientRequest(
-                    .secureAsSender(key: Self.key.publicKey), of: id, key: .signing(Self.key)),
+                    .senderKey(key: Self.key.publicKey), of: id, key: .signing(Self.key)),
                 ClientRequest(.text("hello"), of: id, key: .signing(Self.key)),
             ])
             #expect(answers == [.ok, .ok])

@@ -31,11 +31,11 @@ struct CommandTests {
             // Before securing, a signature is refused, because no key exists.
             #expect(try client.ask(.text("a"), of: sender, key: .signing(mine)) == .error(.authorization))
             #expect(try client.ask(.text("a"), of: sender) == .ok)
-            let secure = Command.secureAsSender(key: mine.publicKey)
+            let secure = Command.senderKey(key: mine.publicKey)
             #expect(try client.ask(secure, of: sender, key: .signing(mine)) == .ok)
             #expect(try client.ask(secure, of: sender, key: .signing(mine)) == .ok)
             #expect(
-                try client.ask(.secureAsSender(key: other.publicKey), of: sender, key: .signing(other))
+                try client.ask(.senderKey(key: other.publicKey), of: sender, key: .signing(other))
                     == .error(.authorization))
             #expect(try client.ask(.text("b"), of: sender) == .error(.authorization))
             #expect(try client.ask(.text("b"), of: sender, key: .signing(other)) == .error(.authorization))
@@ -60,7 +60,7 @@ struct CommandTests {
             let key = SigningKey.generate()
             #expect(
                 try client.ask(
-                    .secureAsSender(key: key.publicKey), of: queue.ids.senderID, key: .signing(key))
+                    .senderKey(key: key.publicKey), of: queue.ids.senderID, key: .signing(key))
                     == .error(.authorization))
             #expect(try client.ask(.text("hello"), of: queue.ids.senderID) == .ok)
             #expect(try client.message().queue == queue.ids.recipientID)
@@ -78,12 +78,12 @@ struct CommandTests {
             )
             let new = Command.NewQueue(
                 recipientKey: key.publicKey, boxKey: boxKey.publicKey, mode: .messaging)
-            guard case .created(let ids) = try client.ask(.create(new), key: .agreement(key)) else {
+            guard case .created(let ids) = try client.ask(.new(new), key: .agreement(key)) else {
                 throw WaitedInVain("a queue")
             }
             #expect(
                 try client.ask(
-                    .secureAsSender(key: senderKey.publicKey), of: ids.senderID, key: .agreement(senderKey))
+                    .senderKey(key: senderKey.publicKey), of: ids.senderID, key: .agreement(senderKey))
                     == .ok)
             #expect(
                 try client.ask(.text("hello"), of: ids.senderID, key: .agreement(boxKey))
@@ -131,7 +131,7 @@ struct CommandTests {
             let queue = try client.queue()
             for key in [CommandKey.signing(.generate()), .agreement(.generate())] {
                 for command in [
-                    Command.subscribe, .delete, .suspend, .queueInformation, .deleteLink,
+                    Command.subscribe, .delete, .suspend, .queueInformation, .linkDelete,
                     .acknowledge(messageID: [1]), .secure(senderKey: key.publicKey),
                 ] {
                     for id in [queue.ids.recipientID, queue.ids.senderID, [UInt8](repeating: 9, count: 24)] {
@@ -156,7 +156,7 @@ struct CommandTests {
             #expect(try client.ask(.text("to nobody")) == .error(.command(.noEntity)))
             #expect(try client.ask(.ping, key: queue.key) == .error(.command(.hasAuthorization)))
             #expect(
-                try client.ask(.openContact, of: id, key: queue.key) == .error(.command(.hasAuthorization)))
+                try client.ask(.linkGet, of: id, key: queue.key) == .error(.command(.hasAuthorization)))
             #expect(
                 try client.ask(
                     .send(flags: [], body: [UInt8](repeating: 1, count: 16_100)), of: queue.ids.senderID)

@@ -76,7 +76,7 @@ struct DeliveryCapacityTests {
             recipientKey: key.publicKey, boxKey: box.publicKey, subscribes: false, mode: .messaging)
         try database.transaction {
             try processor.perform(
-                request(.create(new), of: []), of: client, QueueRecords(connection: $0))
+                request(.new(new), of: []), of: client, QueueRecords(connection: $0))
         }
         guard case .answer(.created(let ids))? = processor.commit().first?.message.content else {
             throw WaitedInVain("a queue")

@@ -30,15 +30,15 @@ struct LinkTests {
             let (ids, _) = try Self.make(client, mode: .messaging, linkID: nil)
             let linkID = try #require(ids.linkID)
             let (mine, other) = (SigningKey.generate(), SigningKey.generate())
-            #expect(try client.ask(.openContact, of: linkID) == .error(.authorization))
-            let open = Command.openInvitation(key: mine.publicKey)
+            #expect(try client.ask(.linkGet, of: linkID) == .error(.authorization))
+            let open = Command.linkKey(key: mine.publicKey)
             for _ in 0..<2 {
                 #expect(
                     try client.ask(open, of: linkID, key: .signing(mine))
                         == .link(senderID: ids.senderID, data: Self.data))
             }
             #expect(
-                try client.ask(.openInvitation(key: other.publicKey), of: linkID, key: .signing(other))
+                try client.ask(.linkKey(key: other.publicKey), of: linkID, key: .signing(other))
                     == .error(.authorization))
             #expect(try client.ask(.text("hello"), of: ids.senderID, key: .signing(mine)) == .ok)
         }
@@ -61,7 +61,7 @@ struct LinkTests {
             let requests = (0..<255).map { number in
                 Transmission(
                     correlationID: [UInt8](repeating: UInt8(number), count: 24), entityID: linkID,
-                    body: Command.openContact.encoded(version: 17)
+                    body: Command.linkGet.encoded(version: 17)
                 ).encoded(version: 17)
             }
             let answers = try RawClient.connected(to: place.relay.address).answers(to: requests)
@@ -84,7 +84,7 @@ struct LinkTests {
             _ = try client.makeQueue(mode: .contact, link: link, correlationID: correlationID)
             let request = Transmission(
                 correlationID: [UInt8](repeating: 1, count: 255), entityID: linkID,
-                body: Command.openContact.encoded(version: 17))
+                body: Command.linkGet.encoded(version: 17))
             let ping = Transmission(
                 correlationID: [UInt8](repeating: 2, count: 24), entityID: [], body: Array("PING".utf8))
             let answers = try RawClient.connected(to: place.relay.address).answers(
@@ -106,15 +106,15 @@ struct LinkTests {
             #expect(ids.linkID == linkID)
             let changed = LinkBlobs(fixed: Self.data.fixed, user: [9, 9, 9])
             #expect(
-                try client.ask(.setLink(id: linkID, data: changed), of: ids.recipientID, key: key) == .ok)
+                try client.ask(.linkSet(id: linkID, data: changed), of: ids.recipientID, key: key) == .ok)
             #expect(
-                try client.ask(.openContact, of: linkID) == .link(senderID: ids.senderID, data: changed))
+                try client.ask(.linkGet, of: linkID) == .link(senderID: ids.senderID, data: changed))
             let other = LinkBlobs(fixed: [0], user: [9])
             #expect(
-                try client.ask(.setLink(id: linkID, data: other), of: ids.recipientID, key: key)
+                try client.ask(.linkSet(id: linkID, data: other), of: ids.recipientID, key: key)
                     == .error(.authorization))
-            #expect(try client.ask(.deleteLink, of: ids.recipientID, key: key) == .ok)
-            #expect(try client.ask(.openContact, of: linkID) == .error(.authorization))
+            #expect(try client.ask(.linkDelete, of: ids.recipientID, key: key) == .ok)
+            #expect(try client.ask(.linkGet, of: linkID) == .error(.authorization))
             #expect(try client.ask(.text("hello"), of: ids.senderID) == .ok)
         }
         await place.stop()
@@ -143,7 +143,7 @@ struct LinkTests {
             let queue = try client.queue(mode: .contact)
             #expect(
                 try client.ask(
-                    .setLink(id: linkID, data: Self.data), of: queue.ids.recipientID, key: queue.key)
+                    .linkSet(id: linkID, data: Self.data), of: queue.ids.recipientID, key: queue.key)
                     == .error(.authorization))
         }
         await place.stop()

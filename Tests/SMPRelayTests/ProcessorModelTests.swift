@@ -217,7 +217,7 @@ private struct ProcessorHistory {
             recipientKey: key.publicKey, boxKey: try AgreementKey(rawValue: bytes.bytes(32)).publicKey,
             subscribes: subscribes, mode: chance(1, of: 4) ? .contact : .messaging)
         let fits = used + 1024 <= 40 * 1024
-        let answer = try ask(.create(new), of: [], key: key, by: client)
+        let answer = try ask(.new(new), of: [], key: key, by: client)
         guard case .created(let ids) = answer else {
             #expect(!fits && answer == .error(.quota))
             return
@@ -303,7 +303,7 @@ private struct ProcessorHistory {
         let bySender = chance(1, of: 2)
         let answer =
             bySender
-            ? try ask(.secureAsSender(key: key.publicKey), of: queue.ids.senderID, key: key, by: client)
+            ? try ask(.senderKey(key: key.publicKey), of: queue.ids.senderID, key: key, by: client)
             : try ask(
                 .secure(senderKey: key.publicKey), of: queue.ids.recipientID, key: queue.key, by: client)
         let isAllowed = queue.senderKey == nil && (!bySender || queue.ids.mode == .messaging)

@@ -33,7 +33,7 @@ struct PutOffTests {
         func job(_ command: Command, of entity: [UInt8] = [], by client: Client) -> QueueService.Job {
             let isOwners: Bool
             switch command {
-            case .create, .subscribe: isOwners = true
+            case .new, .subscribe: isOwners = true
             default: isOwners = false
             }
             return .command(
@@ -43,7 +43,7 @@ struct PutOffTests {
         }
 
         var newQueue: Command {
-            .create(
+            .new(
                 Command.NewQueue(
                     recipientKey: key.publicKey, boxKey: AgreementKey.generate().publicKey, subscribes: false,
                     mode: .messaging))

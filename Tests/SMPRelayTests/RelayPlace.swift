@@ -198,7 +198,7 @@ final class RawClient {
         let new = Command.NewQueue(
             recipientKey: key.publicKey, boxKey: boxKey.publicKey, password: password.map { Array($0.utf8) },
             subscribes: subscribes, mode: mode, link: link)
-        let answer = try ask(.create(new), key: .signing(key), correlationID: correlationID)
+        let answer = try ask(.new(new), key: .signing(key), correlationID: correlationID)
         return (answer, key, boxKey)
     }
 

@@ -33,7 +33,7 @@ struct SlowReaderTests {
                 recipientKey: key.publicKey, boxKey: AgreementKey.generate().publicKey, subscribes: false,
                 mode: .messaging)
             let made = try Self.inBatches(
-                (0..<Self.count).map { _ in ClientRequest(.create(new), key: .signing(key)) }, other, at: 50)
+                (0..<Self.count).map { _ in ClientRequest(.new(new), key: .signing(key)) }, other, at: 50)
             let queues = made.compactMap { answer in
                 if case .created(let ids) = answer { ids } else { nil }
             }

@@ -15,7 +15,7 @@ struct WaysOutTests {
         let session: ProxiedSession
 
         init(_ client: RawClient, to server: ServerAddress) throws {
-            guard case .proxyOpened(let found) = try client.ask(.openProxy(to: server, password: nil)) else {
+            guard case .proxyOpened(let found) = try client.ask(.proxy(to: server, password: nil)) else {
                 throw WaitedInVain("a way")
             }
             self.client = client
@@ -67,7 +67,7 @@ struct WaysOutTests {
                     ServerAddress(
                         fingerprint: SystemRandomSource().bytes(32),
                         hosts: ["127.0.0.\(number.isMultiple(of: 2) ? 9 : 1)"], port: UInt16(number)))
-                guard case .error(.proxy) = try hostile.ask(.openProxy(to: nobody, password: nil)) else {
+                guard case .error(.proxy) = try hostile.ask(.proxy(to: nobody, password: nil)) else {
                     Issue.record("a session with a missing server")
                     return
                 }
@@ -91,7 +91,7 @@ struct WaysOutTests {
             let server = try #require(
                 ServerAddress(
                     fingerprint: SystemRandomSource().bytes(32), hosts: ["127.0.0.1"], port: port))
-            let ways = (0..<20).map { _ in ClientRequest(.openProxy(to: server, password: nil)) }
+            let ways = (0..<20).map { _ in ClientRequest(.proxy(to: server, password: nil)) }
             try client.askOnly([ClientRequest(.ping)] + ways)
             // Closing with an unread answer makes the kernel reset the connection.
         }

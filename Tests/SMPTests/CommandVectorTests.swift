@@ -22,7 +22,7 @@ import Testing
         let sender = CommandKey.signing(try Known.signing(7))
         let agreement = CommandKey.agreement(try Known.agreement(6))
         func queue(_ mode: QueueMode, subscribes: Bool) throws -> Command {
-            .create(
+            .new(
                 Command.NewQueue(
                     recipientKey: recipient.publicKey, boxKey: try Known.agreement(1).publicKey,
                     subscribes: subscribes, mode: mode))
@@ -41,7 +41,7 @@ import Testing
             Sample(
                 name: "SUB_x25519_authenticator", command: .subscribe, entityID: recipientID, key: agreement),
             Sample(
-                name: "SKEY", command: .secureAsSender(key: sender.publicKey), entityID: senderID, key: sender
+                name: "SKEY", command: .senderKey(key: sender.publicKey), entityID: senderID, key: sender
             ),
             Sample(
                 name: "KEY", command: .secure(senderKey: sender.publicKey), entityID: recipientID,
@@ -55,9 +55,9 @@ import Testing
             Sample(name: "DEL", command: .delete, entityID: recipientID, key: recipient),
             Sample(name: "OFF", command: .suspend, entityID: recipientID, key: recipient),
             Sample(name: "QUE", command: .queueInformation, entityID: recipientID, key: recipient),
-            Sample(name: "LGET", command: .openContact, entityID: senderID, key: nil),
+            Sample(name: "LGET", command: .linkGet, entityID: senderID, key: nil),
             Sample(
-                name: "LKEY", command: .openInvitation(key: sender.publicKey), entityID: senderID, key: sender
+                name: "LKEY", command: .linkKey(key: sender.publicKey), entityID: senderID, key: sender
             ),
             Sample(
                 name: "SUB_v15_no_service_field", command: .subscribe, entityID: recipientID, key: recipient,

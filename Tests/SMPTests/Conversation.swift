@@ -76,7 +76,7 @@ extension Command {
         let box = try Known.agreement(1).publicKey
         let blobs = LinkBlobs(fixed: [1, 2, 3], user: [4])
         func queue(_ mode: QueueMode?, _ link: NewLink?, password: [UInt8]?, subscribes: Bool) -> Command {
-            .create(
+            .new(
                 NewQueue(
                     recipientKey: subscribes ? signing : agreement, boxKey: box, password: password,
                     subscribes: subscribes, mode: mode, link: link))
@@ -93,12 +93,13 @@ extension Command {
                 subscribes: false),
             .subscribe, .secure(senderKey: signing), .secure(senderKey: agreement),
             .acknowledge(messageID: Known.messageID), .suspend, .delete, .queueInformation,
-            .setLink(id: Known.recipientID, data: blobs), .deleteLink, .secureAsSender(key: signing),
+            .linkSet(id: Known.recipientID, data: blobs), .linkDelete, .senderKey(key: signing),
             .send(flags: [], body: []), .send(flags: Array("T".utf8), body: Array("two words".utf8)),
-            .openInvitation(key: agreement), .openContact, .ping,
-            .openProxy(to: try Known.server(), password: nil),
-            .openProxy(to: try Known.server(hosts: ["::1", "b"], port: nil), password: [1]),
-            .forward(version: 16, key: agreement, box: [1, 2, 3]), .handOn(box: [9, 8]), .handOn(box: []),
+            .linkKey(key: agreement), .linkGet, .ping,
+            .proxy(to: try Known.server(), password: nil),
+            .proxy(to: try Known.server(hosts: ["::1", "b"], port: nil), password: [1]),
+            .proxyForward(version: 16, key: agreement, box: [1, 2, 3]), .relayForward(box: [9, 8]),
+            .relayForward(box: []),
         ]
     }
 }

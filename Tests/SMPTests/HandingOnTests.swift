@@ -29,7 +29,7 @@ struct HandingOnTests {
                 way.authority.isAuthorized(arrived.received.transmission, by: try Self.sender().publicKey))
             let answer: Answer =
                 switch command {
-                case .openInvitation, .openContact:
+                case .linkKey, .linkGet:
                     .link(senderID: Known.senderID, data: LinkBlobs(fixed: [1], user: [2]))
                 default: .ok
                 }
@@ -39,7 +39,7 @@ struct HandingOnTests {
                 #expect(try way.session.open(box, of: wrapped) == given)
             }
             // The same length for any content.
-            guard case .forward(_, _, let box) = wrapped.outer.command else { continue }
+            guard case .proxyForward(_, _, let box) = wrapped.outer.command else { continue }
             #expect(box.count == 16_226 + MessageBox.tagLength)
         }
     }
@@ -70,7 +70,7 @@ struct HandingOnTests {
             }
         }
         // The answer to another pending request of the client.
-        let other = try way.session.wrap(ClientRequest(.openContact, of: Known.senderID), random: way.random)
+        let other = try way.session.wrap(ClientRequest(.linkGet, of: Known.senderID), random: way.random)
         let otherHanded = try way.handedOn(other)
         let otherArrived = try way.opened(otherHanded)
         let otherBox = try #require(
@@ -93,7 +93,7 @@ struct HandingOnTests {
         let wrapped = try way.session.wrap(
             ClientRequest(.send(flags: [], body: [1]), of: Known.senderID), random: way.random)
         let handed = try way.handedOn(wrapped)
-        guard case .handOn(let outer) = handed.command, let nonce = handed.correlationID,
+        guard case .relayForward(let outer) = handed.command, let nonce = handed.correlationID,
             case .handedOn(let back) = try way.opened(handed).sealed(.ok)
         else { throw WaitedInVain("it was handed on as something else") }
         var generator = SeededGenerator(state: 5)
@@ -169,14 +169,14 @@ struct HandingOnTests {
         guard let signed = SignedKey(way.handing.server.signedKey) else { return }
         let secret = try key.wipedSecret(with: signed.key)
         let ping = Transmission(
-            correlationID: Known.correlationID, entityID: [], body: Command.openContact.encoded(version: 17)
+            correlationID: Known.correlationID, entityID: [], body: Command.linkGet.encoded(version: 17)
         ).encoded(version: 17)
         func arrive(_ content: [UInt8]) throws -> HandedOn {
             let box = try #require(
                 MessageBox.seal(content, paddedTo: 16_226, key: secret, nonce: Known.correlationID))
             return try forged(way, key: key.publicKey, box: box)
         }
-        #expect(try arrive(Batch.encode([ping])).received.command == .success(.openContact))
+        #expect(try arrive(Batch.encode([ping])).received.command == .success(.linkGet))
         for content in [
             [], [0], Batch.encode([ping, ping]), Batch.encode([ping]) + [0], Batch.encode([[]]),
             Batch.encode([[1, 7, UInt8(ascii: "1")]]),
@@ -220,7 +220,7 @@ struct HandingOnTests {
     func longAnswer() throws {
         let way = try Way()
         let wrapped = try way.session.wrap(
-            ClientRequest(.openContact, of: Known.senderID), random: way.random)
+            ClientRequest(.linkGet, of: Known.senderID), random: way.random)
         let arrived = try way.opened(try way.handedOn(wrapped))
         let data = LinkBlobs(fixed: [], user: [UInt8](repeating: 1, count: 16_300))
         #expect(arrived.sealed(.link(senderID: Known.senderID, data: data)) == .error(.block))
@@ -235,8 +235,8 @@ struct HandingOnTests {
             try way.session.wrap(request, random: way.random)
         )
         #expect(one.outer.correlationID != other.outer.correlationID && one.outer.key == nil)
-        guard case .forward(_, let firstKey, let first) = one.outer.command,
-            case .forward(_, let secondKey, let second) = other.outer.command
+        guard case .proxyForward(_, let firstKey, let first) = one.outer.command,
+            case .proxyForward(_, let secondKey, let second) = other.outer.command
         else { return }
         #expect(firstKey != secondKey && first != second)
     }
@@ -246,9 +246,9 @@ struct HandingOnTests {
         let way = try Way()
         var authority = way.authority
         authority.secret = nil
-        let wrapped = try way.session.wrap(ClientRequest(.openContact), random: way.random)
+        let wrapped = try way.session.wrap(ClientRequest(.linkGet), random: way.random)
         let handed = try way.handedOn(wrapped)
-        guard case .handOn(let box) = handed.command, let nonce = handed.correlationID else { return }
+        guard case .relayForward(let box) = handed.command, let nonce = handed.correlationID else { return }
         #expect(throws: ServerError.cryptography) { try HandedOn(box, correlationID: nonce, authority) }
     }
 }

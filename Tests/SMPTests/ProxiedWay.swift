@@ -29,7 +29,7 @@ struct Way {
 
     /// Returns the proxy's request for one of its client.
     func handedOn(_ wrapped: ProxiedSession.Request) throws -> ClientRequest {
-        guard case .forward(let version, let key, let box) = wrapped.outer.command else {
+        guard case .proxyForward(let version, let key, let box) = wrapped.outer.command else {
             throw WaitedInVain("it was wrapped as something else")
         }
         #expect(wrapped.outer.entityID == handing.server.sessionID)
@@ -40,7 +40,7 @@ struct Way {
 
     /// Returns the target server's reading of it.
     func opened(_ request: ClientRequest) throws -> HandedOn {
-        guard case .handOn(let box) = request.command else {
+        guard case .relayForward(let box) = request.command else {
             throw WaitedInVain("it was handed on as something else")
         }
         return try HandedOn(box, correlationID: #require(request.correlationID), authority)

@@ -14,9 +14,9 @@ struct ProxyTests {
     @Test("commands and answers survive a round trip")
     func forms() throws {
         let commands: [Command] = [
-            .openProxy(to: try Known.server(), password: nil),
-            .openProxy(to: try Known.server(hosts: ["smp.example.org"], port: nil), password: [1, 2]),
-            .forward(version: 16, key: try Known.agreement(1).publicKey, box: [1, 2, 3]),
+            .proxy(to: try Known.server(), password: nil),
+            .proxy(to: try Known.server(hosts: ["smp.example.org"], port: nil), password: [1, 2]),
+            .proxyForward(version: 16, key: try Known.agreement(1).publicKey, box: [1, 2, 3]),
         ]
         let answers: [Answer] = [.proxyOpened(try Self.proxied()), .forwarded(box: [7, 8])]
         for version in SMPVersion.servers {
@@ -36,7 +36,7 @@ struct ProxyTests {
             #expect(Answer(decoding: Array(whole.prefix(count)), version: 17) == nil)
         }
         #expect(Answer(decoding: whole + [0], version: 17) == nil)
-        let command = Command.openProxy(to: try Known.server(), password: [1]).encoded(version: 17)
+        let command = Command.proxy(to: try Known.server(), password: [1]).encoded(version: 17)
         for count in 5..<command.count {
             #expect(Command(decoding: Array(command.prefix(count)), version: 17) == nil)
         }
@@ -46,8 +46,8 @@ struct ProxyTests {
     func carried() throws {
         let key = try Known.signing(1).publicKey
         for command in [
-            Command.send(flags: [], body: []), .secureAsSender(key: key), .openInvitation(key: key),
-            .openContact,
+            Command.send(flags: [], body: []), .senderKey(key: key), .linkKey(key: key),
+            .linkGet,
         ] { #expect(ProxiedSession.carries(command)) }
         for command in [Command.subscribe, .ping, .delete, .acknowledge(messageID: [])] {
             #expect(!ProxiedSession.carries(command))

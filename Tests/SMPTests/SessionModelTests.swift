@@ -131,14 +131,14 @@ struct SessionModelTests {
                 let expected: Bool =
                     switch (command, answer) {
                     case (_, .error): true
-                    case (.create, .created), (.queueInformation, .information), (.ping, .pong),
-                        (.openProxy, .proxyOpened), (.forward, .forwarded), (.handOn, .handedOn),
-                        (.openInvitation, .link), (.openContact, .link), (.subscribe, .subscribed),
+                    case (.new, .created), (.queueInformation, .information), (.ping, .pong),
+                        (.proxy, .proxyOpened), (.proxyForward, .forwarded), (.relayForward, .handedOn),
+                        (.linkKey, .link), (.linkGet, .link), (.subscribe, .subscribed),
                         (.subscribe, .ok):
                         true
                     case (.secure, .ok), (.acknowledge, .ok), (.suspend, .ok), (.delete, .ok),
-                        (.setLink, .ok),
-                        (.deleteLink, .ok), (.secureAsSender, .ok), (.send, .ok):
+                        (.linkSet, .ok),
+                        (.linkDelete, .ok), (.senderKey, .ok), (.send, .ok):
                         true
                     default: false
                     }

@@ -68,14 +68,14 @@ extension ClientSession {
         var (session, server) = try connected()
         let queue = Command.NewQueue(
             recipientKey: try recipient.publicKey, boxKey: try Known.agreement(1).publicKey, mode: .messaging)
-        let create = try session.submit(ClientRequest(.create(queue), key: recipient), now: start)
+        let create = try session.submit(ClientRequest(.new(queue), key: recipient), now: start)
         let delete = try session.submit(
             ClientRequest(.delete, of: Known.recipientID, key: recipient), now: start)
         let ping = try session.submit(ClientRequest(.ping), now: start)
         let block = try session.nextBlock()
         #expect(session.takeBlock() == nil)
         let requests = try server.read(block)
-        #expect(requests.map(\.command) == [.create(queue), .delete, .ping])
+        #expect(requests.map(\.command) == [.new(queue), .delete, .ping])
         let key = try Known.signing(5).verifyingKey
         #expect(
             key.isValid(
@@ -271,9 +271,9 @@ extension ClientSession {
                 id: Known.recipientID, senderID: Command.senderID(of: Known.correlationID),
                 data: LinkBlobs(fixed: [1, 2], user: [3])))
         let id = try session.submit(
-            ClientRequest(.create(queue), key: recipient, correlationID: Known.correlationID), now: start)
+            ClientRequest(.new(queue), key: recipient, correlationID: Known.correlationID), now: start)
         let request = try server.only(session.nextBlock())
-        #expect(request.command == .create(queue))
+        #expect(request.command == .new(queue))
         let ids = Answer.QueueIDs(
             recipientID: Known.recipientID, senderID: Known.senderID,
             boxKey: try Known.agreement(4).publicKey,

@@ -72,7 +72,7 @@ struct ReceivingQueue: Hashable, Sendable {
 
     /// What NEW asks for.
     func creation(link: Command.NewLink? = nil) throws -> Command {
-        .create(
+        .new(
             Command.NewQueue(
                 recipientKey: try authorization.publicKey,
                 boxKey: try AgreementKey(rawValue: boxKey).publicKey,

@@ -55,7 +55,7 @@ struct LinkResolver: Sendable {
     private func open(
         _ link: ShortLink, hash: [UInt8]
     ) async throws -> (blobs: LinkBlobs, senderID: [UInt8], seed: [UInt8]?) {
-        var (command, key, seed): (Command, SigningKey?, [UInt8]?) = (.openContact, nil, nil)
+        var (command, key, seed): (Command, SigningKey?, [UInt8]?) = (.linkGet, nil, nil)
         if link.kind == .invitation {
             // Before it is asked: the queue takes no other key afterwards.
             let fresh = random.bytes(32)
@@ -63,7 +63,7 @@ struct LinkResolver: Sendable {
                 try store.change { try $0.links.seed(ofLink: hash, fresh: fresh, now: $0.now) }.0
             }
             let signing = try SigningKey(seed: stored)
-            (command, key, seed) = (.openInvitation(key: signing.publicKey), signing, stored)
+            (command, key, seed) = (.linkKey(key: signing.publicKey), signing, stored)
         }
         let request = ClientRequest(
             command, of: link.id, key: key.map { .signing($0) }, timeout: times.interactiveAnswer)
@@ -140,7 +140,7 @@ struct LinkResolver: Sendable {
             kind: link.kind, root: try SigningKey(seed: link.rootSeed),
             nonces: (random.bytes(24), random.bytes(24)))
         let asked = ClientRequest(
-            .setLink(id: link.id, data: LinkBlobs(fixed: link.fixed, user: blobs.user)),
+            .linkSet(id: link.id, data: LinkBlobs(fixed: link.fixed, user: blobs.user)),
             of: queue.recipientID, key: .signing(try queue.authorization), timeout: times.interactiveAnswer)
         _ = try await answer(asked, of: queue.server)
     }

@@ -151,7 +151,7 @@ struct OutgoingWorker: Sendable {
         // Its length was checked when it was read.
         guard let key = try? queue.authorization else { return .idle }
         let request = ClientRequest(
-            .secureAsSender(key: key.publicKey), of: queue.address.senderID, key: .signing(key),
+            .senderKey(key: key.publicKey), of: queue.address.senderID, key: .signing(key),
             timeout: times.answer, peer: peer)
         let outcome = await answer(request, of: queue.address.server)
         switch outcome {

@@ -149,7 +149,7 @@ public struct ClientSession: Sendable {
     private mutating func answered(_ request: Pending, _ answer: Answer) -> [ClientEvent] {
         switch (request.command, answer) {
         case (.subscribe, .subscribed): isSubscribed = true
-        case (.create(let queue), .created): isSubscribed = isSubscribed || queue.subscribes
+        case (.new(let queue), .created): isSubscribed = isSubscribed || queue.subscribes
         default: break
         }
         return request.isAsked ? [.answered(request.id, answer)] : []
@@ -218,11 +218,11 @@ extension Command {
         if case .error = answer { return answer }
         switch (self, answer) {
         case (.subscribe, .ok): return .subscribed
-        case (.create, .created), (.subscribe, .subscribed), (.queueInformation, .information),
-            (.ping, .pong), (.openProxy, .proxyOpened), (.forward, .forwarded), (.handOn, .handedOn),
-            (.openInvitation, .link), (.openContact, .link), (.secure, .ok), (.acknowledge, .ok),
+        case (.new, .created), (.subscribe, .subscribed), (.queueInformation, .information),
+            (.ping, .pong), (.proxy, .proxyOpened), (.proxyForward, .forwarded), (.relayForward, .handedOn),
+            (.linkKey, .link), (.linkGet, .link), (.secure, .ok), (.acknowledge, .ok),
             (.suspend, .ok),
-            (.delete, .ok), (.setLink, .ok), (.deleteLink, .ok), (.secureAsSender, .ok), (.send, .ok):
+            (.delete, .ok), (.linkSet, .ok), (.linkDelete, .ok), (.senderKey, .ok), (.send, .ok):
             return answer
         default: return nil
         }

@@ -28,7 +28,7 @@ public struct HandingOn: Sendable {
         bytes.append(byteString: key)
         bytes += box
         return ClientRequest(
-            .handOn(box: MessageBox.seal(bytes, key: secret, nonce: nonce)),
+            .relayForward(box: MessageBox.seal(bytes, key: secret, nonce: nonce)),
             timeout: ClientRequest.backgroundTimeout, correlationID: nonce)
     }
 

@@ -31,7 +31,7 @@ public struct ProxiedSession: Sendable {
     /// Returns whether a proxy forwards such a command.
     public static func carries(_ command: Command) -> Bool {
         switch command {
-        case .secureAsSender, .send, .openInvitation, .openContact: true
+        case .senderKey, .send, .linkKey, .linkGet: true
         default: false
         }
     }
@@ -73,7 +73,7 @@ public struct ProxiedSession: Sendable {
                 Batch.encode([encoded]), paddedTo: Self.size, key: secret, nonce: nonce)
         else { throw SMPError(.tooLong, "The request is too long for a proxy.") }
         let outer = ClientRequest(
-            .forward(version: version, key: key.publicKey, box: box), of: sessionID,
+            .proxyForward(version: version, key: key.publicKey, box: box), of: sessionID,
             timeout: request.timeout * 2, correlationID: nonce)
         return Request(outer: outer, inner: request, secret: secret, nonce: nonce, version: version)
     }

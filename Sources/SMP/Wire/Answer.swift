@@ -2,15 +2,15 @@ import Base
 
 /// A transmission of a server at versions 15 to 17, solicited or not.
 public enum Answer: Hashable, Sendable {
-    /// IDS
+    /// IDS: the ids of a new queue.
     case created(QueueIDs)
     /// SOK, or OK of older servers.
     case subscribed
-    /// OK
+    /// OK: the command was performed.
     case ok
     /// MSG: a message of the queue, in the server's box.
     case message(id: [UInt8], body: [UInt8])
-    /// LNK
+    /// LNK: the data of a short link.
     case link(senderID: [UInt8], data: LinkBlobs)
     /// INFO: JSON about a queue.
     case information([UInt8])
@@ -18,6 +18,7 @@ public enum Answer: Hashable, Sendable {
     case end
     /// DELD: another connection has deleted this queue.
     case deleted
+    /// PONG
     case pong
     /// PKEY: the proxy's session with another server.
     case proxyOpened(ProxiedServer)
@@ -25,6 +26,7 @@ public enum Answer: Hashable, Sendable {
     case forwarded(box: [UInt8])
     /// RRES: the answer to a forwarded request, in a box of both servers.
     case handedOn(box: [UInt8])
+    /// ERR
     case error(ServerError)
     /// An answer of a later version. It does not end the connection.
     case unknown(word: String)

@@ -3,31 +3,40 @@ import Cryptography
 
 /// A command of a client at versions 15 to 17. Ids are opaque bytes, keys are SubjectPublicKeyInfo in DER.
 public enum Command: Hashable, Sendable {
-    case create(NewQueue)
+    /// NEW: creates a queue.
+    case new(NewQueue)
+    /// SUB: delivers the queue's messages to this connection.
     case subscribe
     /// KEY: the recipient secures the queue with its sender's key.
     case secure(senderKey: [UInt8])
+    /// ACK: deletes the delivered message and delivers the next one.
     case acknowledge(messageID: [UInt8])
     /// OFF: the queue accepts no more messages.
     case suspend
+    /// DEL: deletes the queue.
     case delete
+    /// QUE: returns information about the queue.
     case queueInformation
-    case setLink(id: [UInt8], data: LinkBlobs)
-    case deleteLink
+    /// LSET: sets the data of the queue's short link.
+    case linkSet(id: [UInt8], data: LinkBlobs)
+    /// LDEL: deletes the queue's short link.
+    case linkDelete
     /// SKEY: the sender secures the queue with its own key.
-    case secureAsSender(key: [UInt8])
+    case senderKey(key: [UInt8])
+    /// SEND: adds a message to the queue.
     case send(flags: [UInt8], body: [UInt8])
     /// LKEY: opens a link for one person and secures its queue.
-    case openInvitation(key: [UInt8])
+    case linkKey(key: [UInt8])
     /// LGET: opens a link for any number of people.
-    case openContact
+    case linkGet
+    /// PING: checks the connection.
     case ping
     /// PRXY: connects the proxy to another server. The password, if required, is secret.
-    case openProxy(to: ServerAddress, password: [UInt8]?)
+    case proxy(to: ServerAddress, password: [UInt8]?)
     /// PFWD: a request for the server of such a session, which the proxy cannot read (`ProxiedSession`).
-    case forward(version: UInt16, key: [UInt8], box: [UInt8])
+    case proxyForward(version: UInt16, key: [UInt8], box: [UInt8])
     /// RFWD: a forwarded request of a proxy, in a box of both servers (`HandedOn`).
-    case handOn(box: [UInt8])
+    case relayForward(box: [UInt8])
 
     /// The parameters of a new queue.
     public struct NewQueue: Hashable, Sendable {
@@ -92,36 +101,36 @@ public struct LinkBlobs: Hashable, Sendable {
 extension Command {
     public func encoded(version: UInt16) -> [UInt8] {
         switch self {
-        case .create(let queue): Self.word("NEW ") { $0.append(queue, version: version) }
+        case .new(let queue): Self.word("NEW ") { $0.append(queue, version: version) }
         case .subscribe: Self.word("SUB")
         case .secure(let key): Self.word("KEY ") { $0.append(byteString: key) }
         case .acknowledge(let id): Self.word("ACK ") { $0.append(byteString: id) }
         case .suspend: Self.word("OFF")
         case .delete: Self.word("DEL")
         case .queueInformation: Self.word("QUE")
-        case .setLink(let id, let data):
+        case .linkSet(let id, let data):
             Self.word("LSET ") { bytes in
                 bytes.append(byteString: id)
                 bytes.append(data)
             }
-        case .deleteLink: Self.word("LDEL")
-        case .secureAsSender(let key): Self.word("SKEY ") { $0.append(byteString: key) }
+        case .linkDelete: Self.word("LDEL")
+        case .senderKey(let key): Self.word("SKEY ") { $0.append(byteString: key) }
         case .send(let flags, let body): Self.word("SEND ") { $0 += flags + [UInt8(ascii: " ")] + body }
-        case .openInvitation(let key): Self.word("LKEY ") { $0.append(byteString: key) }
-        case .openContact: Self.word("LGET")
+        case .linkKey(let key): Self.word("LKEY ") { $0.append(byteString: key) }
+        case .linkGet: Self.word("LGET")
         case .ping: Self.word("PING")
-        case .openProxy(let server, let password):
+        case .proxy(let server, let password):
             Self.word("PRXY ") { bytes in
                 bytes.append(server)
                 bytes.append(optional: password) { $0.append(byteString: $1) }
             }
-        case .forward(let version, let key, let box):
+        case .proxyForward(let version, let key, let box):
             Self.word("PFWD ") { bytes in
                 bytes.append(bigEndian: version)
                 bytes.append(byteString: key)
                 bytes += box
             }
-        case .handOn(let box): Self.word("RFWD ") { $0 += box }
+        case .relayForward(let box): Self.word("RFWD ") { $0 += box }
         }
     }
 
@@ -143,25 +152,25 @@ extension Command {
         case ("OFF", false): read = .suspend
         case ("DEL", false): read = .delete
         case ("QUE", false): read = .queueInformation
-        case ("LDEL", false): read = .deleteLink
-        case ("LGET", false): read = .openContact
+        case ("LDEL", false): read = .linkDelete
+        case ("LGET", false): read = .linkGet
         case ("PING", false): read = .ping
-        case ("NEW", true): read = reader.newQueue(version: version).map { .create($0) }
+        case ("NEW", true): read = reader.newQueue(version: version).map { .new($0) }
         case ("KEY", true): read = reader.authorizationKey().map { .secure(senderKey: $0) }
-        case ("SKEY", true): read = reader.authorizationKey().map { .secureAsSender(key: $0) }
-        case ("LKEY", true): read = reader.authorizationKey().map { .openInvitation(key: $0) }
+        case ("SKEY", true): read = reader.authorizationKey().map { .senderKey(key: $0) }
+        case ("LKEY", true): read = reader.authorizationKey().map { .linkKey(key: $0) }
         case ("ACK", true): read = reader.byteString().map { .acknowledge(messageID: $0) }
         case ("PRXY", true):
             read = reader.serverAddress().flatMap { server in
-                reader.optionalByteString().map { .openProxy(to: server, password: $0) }
+                reader.optionalByteString().map { .proxy(to: server, password: $0) }
             }
         case ("PFWD", true):
             read = reader.integer(UInt16.self).flatMap { version in
-                reader.agreementKey().map { .forward(version: version, key: $0, box: reader.rest()) }
+                reader.agreementKey().map { .proxyForward(version: version, key: $0, box: reader.rest()) }
             }
-        case ("RFWD", true): read = .handOn(box: reader.rest())
+        case ("RFWD", true): read = .relayForward(box: reader.rest())
         case ("LSET", true):
-            read = reader.byteString().flatMap { id in reader.linkBlobs().map { .setLink(id: id, data: $0) } }
+            read = reader.byteString().flatMap { id in reader.linkBlobs().map { .linkSet(id: id, data: $0) } }
         case ("SEND", true):
             let rest = reader.rest()
             guard let space = rest.firstIndex(of: UInt8(ascii: " ")) else { return nil }

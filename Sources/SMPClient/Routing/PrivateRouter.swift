@@ -103,7 +103,7 @@ final class PrivateRouter: Sendable {
     ) async throws(SMPError) -> ProxiedSession {
         let password = proxy.password.map { Array($0.utf8) }
         let request = ClientRequest(
-            .openProxy(to: server, password: password), timeout: ClientRequest.backgroundTimeout)
+            .proxy(to: server, password: password), timeout: ClientRequest.backgroundTimeout)
         switch try await ask(request, proxy).get() {
         case .proxyOpened(let found):
             do throws(NetworkError) {

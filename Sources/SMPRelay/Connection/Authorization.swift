@@ -55,7 +55,7 @@ struct Authorization {
         }
         do {
             var (transmission, command) = (outer, try received.command.get())
-            if case .handOn(let box) = command {
+            if case .relayForward(let box) = command {
                 let inner = try HandedOn(box, correlationID: outer.correlationID, authority)
                 boxes = inner
                 (transmission, command) = (inner.received.transmission, try inner.received.command.get())
@@ -63,7 +63,7 @@ struct Authorization {
             try examineCheaply(command)
             let signer = try signer(of: transmission, command, records)
             if case .ping = command { return answered(.pong) }
-            if case .secureAsSender(let key) = command { note(key, of: transmission.entityID) }
+            if case .senderKey(let key) = command { note(key, of: transmission.entityID) }
             return .request(
                 Request(
                     command: command, correlationID: outer.correlationID, entityID: transmission.entityID,
@@ -75,8 +75,8 @@ struct Authorization {
 
     private func examineCheaply(_ command: Command) throws(ServerError) {
         switch command {
-        case .openProxy, .forward: if !handsOn { throw .command(.prohibited) }
-        case .create(let queue):
+        case .proxy, .proxyForward: if !handsOn { throw .command(.prohibited) }
+        case .new(let queue):
             guard let password else { return }
             guard constantTimeEqual(password, queue.password ?? []) else { throw .authorization }
         default: break

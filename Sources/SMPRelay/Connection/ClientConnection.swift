@@ -228,8 +228,8 @@ extension ServerSession.Received {
     /// Whether the answer may fill a block.
     fileprivate var hasLargeAnswer: Bool {
         switch command {
-        case .success(.openContact), .success(.openInvitation), .success(.openProxy), .success(.forward),
-            .success(.handOn):
+        case .success(.linkGet), .success(.linkKey), .success(.proxy), .success(.proxyForward),
+            .success(.relayForward):
             true
         default: false
         }

@@ -32,12 +32,12 @@ extension QueueRecords {
     func author(of transmission: Transmission, _ command: Command) throws -> CommandAuthor {
         let isAuthorized = !transmission.authorization.isEmpty
         switch command {
-        case .ping, .openContact:
+        case .ping, .linkGet:
             guard !isAuthorized else { throw ServerError.command(.hasAuthorization) }
-            if case .openContact = command { try Self.requireEntity(transmission) }
+            if case .linkGet = command { try Self.requireEntity(transmission) }
             return .notNeeded
-        case .openProxy, .forward, .handOn: return .notNeeded
-        case .create(let queue):
+        case .proxy, .proxyForward, .relayForward: return .notNeeded
+        case .new(let queue):
             guard isAuthorized else { throw ServerError.command(.noAuthorization) }
             guard transmission.entityID.isEmpty else { throw ServerError.command(.hasAuthorization) }
             return .owner(of: queue.recipientKey)
@@ -46,12 +46,12 @@ extension QueueRecords {
             // An unsecured queue accepts only unsigned messages.
             guard isAuthorized else { return .notNeeded }
             return try senderKey(ofSender: transmission.entityID).map { .owner(of: $0) } ?? .unknown
-        case .secureAsSender(let key), .openInvitation(let key):
+        case .senderKey(let key), .linkKey(let key):
             guard isAuthorized else { throw ServerError.command(.noAuthorization) }
             try Self.requireEntity(transmission)
             // The new key authorises the command that sets it.
             return .owner(of: key)
-        case .subscribe, .secure, .acknowledge, .suspend, .delete, .queueInformation, .setLink, .deleteLink:
+        case .subscribe, .secure, .acknowledge, .suspend, .delete, .queueInformation, .linkSet, .linkDelete:
             guard isAuthorized else { throw ServerError.command(.noAuthorization) }
             try Self.requireEntity(transmission)
             return try recipientKey(ofRecipient: transmission.entityID).map { .owner(of: $0) } ?? .unknown

@@ -11,10 +11,10 @@ struct CommandAccess {
     /// - Throws: `ServerError` for the client; the errors of the database.
     func queue(of request: Request) throws -> QueueRecord? {
         switch request.command {
-        case .create: return nil
+        case .new: return nil
         // Handled before they reach the store.
-        case .ping, .openProxy, .forward, .handOn: throw ServerError.command(.prohibited)
-        case .openContact:
+        case .ping, .proxy, .proxyForward, .relayForward: throw ServerError.command(.prohibited)
+        case .linkGet:
             guard let queue = try records.queue(ofLink: request.entityID), queue.mode == .contact else {
                 throw ServerError.authorization
             }
@@ -24,9 +24,9 @@ struct CommandAccess {
                 queue.senderKey == request.signer
             else { throw ServerError.authorization }
             return queue
-        case .secureAsSender: return try queueToSecure(request, records.queue(ofSender:))
-        case .openInvitation: return try queueToSecure(request, records.queue(ofLink:))
-        case .subscribe, .secure, .acknowledge, .suspend, .delete, .queueInformation, .setLink, .deleteLink:
+        case .senderKey: return try queueToSecure(request, records.queue(ofSender:))
+        case .linkKey: return try queueToSecure(request, records.queue(ofLink:))
+        case .subscribe, .secure, .acknowledge, .suspend, .delete, .queueInformation, .linkSet, .linkDelete:
             guard let queue = try records.queue(ofRecipient: request.entityID),
                 queue.recipientKey == request.signer
             else { throw ServerError.authorization }

@@ -79,7 +79,7 @@ struct CommandProcessor {
         _ request: Request, _ client: Client, _ queue: QueueRecord?, _ records: QueueRecords
     ) throws -> Answer? {
         switch (request.command, queue) {
-        case (.create(let new), _): return try create(new, request, client, records)
+        case (.new(let new), _): return try create(new, request, client, records)
         case (.subscribe, .some(let queue)): return try subscribe(queue, request, client, records)
         case (.secure(let key), .some(let queue)): return try secure(queue, with: key, records)
         case (.acknowledge(let id), .some(let queue)):
@@ -89,20 +89,20 @@ struct CommandProcessor {
             return .ok
         case (.delete, .some(let queue)): return try delete(queue, client, records)
         case (.queueInformation, .some(let queue)): return .information(try describe(queue, records))
-        case (.setLink(let id, let data), .some(let queue)):
+        case (.linkSet(let id, let data), .some(let queue)):
             return try setLink(id, data, queue, client, records)
-        case (.deleteLink, .some(let queue)):
+        case (.linkDelete, .some(let queue)):
             disk.remove(DiskUse.link(try records.link(of: queue.id)?.data))
             try records.deleteLink(of: queue.id)
             return .ok
-        case (.secureAsSender(let key), .some(let queue)): return try secure(queue, with: key, records)
+        case (.senderKey(let key), .some(let queue)): return try secure(queue, with: key, records)
         case (.send(let flags, let body), .some(let queue)):
             return try send(flags, body, to: queue, client, records)
-        case (.openInvitation(let key), .some(let queue)):
+        case (.linkKey(let key), .some(let queue)):
             let link = try open(queue, records)
             _ = try secure(queue, with: key, records)
             return link
-        case (.openContact, .some(let queue)): return try open(queue, records)
+        case (.linkGet, .some(let queue)): return try open(queue, records)
         default: throw ServerError.authorization
         }
     }

@@ -21,7 +21,7 @@ final class WaysOut: Sendable {
 
     static func isAbout(_ command: Command) -> Bool {
         switch command {
-        case .openProxy, .forward: true
+        case .proxy, .proxyForward: true
         default: false
         }
     }
@@ -33,14 +33,14 @@ final class WaysOut: Sendable {
         tell: @escaping @Sendable (Answer) -> Void
     ) {
         switch request.command {
-        case .openProxy(let server, let password):
+        case .proxy(let server, let password):
             do throws(ServerError) {
                 let queues = try begin(server, password, client, peer)
                 Task { tell(await open(server, queues)) }
             } catch {
                 tell(.error(error))
             }
-        case .forward(let version, let key, let box):
+        case .proxyForward(let version, let key, let box):
             Task {
                 do throws(ServerError) {
                     tell(try await forward(version, key, box, request))

@@ -60,7 +60,7 @@ struct AttackMeasure: Measure {
                 let new = Command.NewQueue(
                     recipientKey: key.publicKey, boxKey: AgreementKey.generate().publicKey, subscribes: false,
                     mode: .messaging)
-                queues.append(try honest.client.latency(ClientRequest(.create(new), key: .signing(key))))
+                queues.append(try honest.client.latency(ClientRequest(.new(new), key: .signing(key))))
                 sends.append(
                     try honest.client.latency(
                         ClientRequest(

@@ -64,7 +64,7 @@ private struct QueueOwners: Sendable {
         let boxKey = AgreementKey.generate().publicKey
         let requests = keys.map { key in
             ClientRequest(
-                .create(
+                .new(
                     .init(
                         recipientKey: key.publicKey, boxKey: boxKey, subscribes: false, mode: .messaging)),
                 key: .signing(key), timeout: .seconds(120))

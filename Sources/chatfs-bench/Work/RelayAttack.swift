@@ -80,7 +80,7 @@ struct RelayAttack: Sendable {
             recipientKey: bytes(prefix + key), boxKey: AgreementKey.generate().publicKey, mode: .messaging)
         let transmission = Transmission(
             authorization: bytes(signature), correlationID: [UInt8](repeating: 1, count: 24), entityID: [],
-            body: Command.create(new).encoded(version: SMPVersion.servers.upperBound))
+            body: Command.new(new).encoded(version: SMPVersion.servers.upperBound))
         return Array(repeating: transmission.encoded(version: SMPVersion.servers.upperBound), count: count)
     }
 

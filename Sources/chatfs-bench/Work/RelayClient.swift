@@ -66,7 +66,7 @@ final class RelayClient {
         let new = Command.NewQueue(
             recipientKey: key.publicKey, boxKey: AgreementKey.generate().publicKey, subscribes: false,
             mode: .contact)
-        guard case .created(let ids) = try ask(ClientRequest(.create(new), key: .signing(key))) else {
+        guard case .created(let ids) = try ask(ClientRequest(.new(new), key: .signing(key))) else {
             throw BenchError(.failed, "A relay made no queue.")
         }
         return ids.senderID

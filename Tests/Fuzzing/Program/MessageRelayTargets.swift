@@ -95,11 +95,11 @@ private struct MessageRelayFixture {
         case 0:
             let link = Command.NewLink(
                 id: ids[2], senderID: Command.senderID(of: correlationID), data: data)
-            command = .create(
+            command = .new(
                 .init(
                     recipientKey: key.publicKey, boxKey: Self.boxKey.publicKey, mode: .contact, link: link))
         case 1:
-            command = .create(
+            command = .new(
                 .init(recipientKey: key.publicKey, boxKey: Self.boxKey.publicKey, mode: .messaging))
         case 2: command = .subscribe
         case 3: command = .secure(senderKey: key.publicKey)
@@ -107,14 +107,14 @@ private struct MessageRelayFixture {
         case 5: command = .suspend
         case 6: command = .delete
         case 7: command = .queueInformation
-        case 8: command = .setLink(id: ids[2], data: data)
-        case 9: command = .deleteLink
-        case 10: command = .secureAsSender(key: key.publicKey)
+        case 8: command = .linkSet(id: ids[2], data: data)
+        case 9: command = .linkDelete
+        case 10: command = .senderKey(key: key.publicKey)
         case 11: command = .send(flags: [], body: body)
-        case 12: command = .openInvitation(key: key.publicKey)
-        case 13: command = .openContact
+        case 12: command = .linkKey(key: key.publicKey)
+        case 13: command = .linkGet
         case 14: command = .ping
-        default: command = .handOn(box: Self.handedOn(boxed, correlationID))
+        default: command = .relayForward(box: Self.handedOn(boxed, correlationID))
         }
         var transmission = Transmission(
             correlationID: correlationID, entityID: entityID, body: command.encoded(version: 17))
