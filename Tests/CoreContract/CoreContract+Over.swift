@@ -1,9 +1,9 @@
 import Base
 import ChatCore
 
-/// What is elsewhere, over, or gone.
+/// Objects that are elsewhere, finished, or gone.
 extension CoreContract {
-    /// Items are numbered over all chats: a command about one of another chat must not reach it.
+    /// Items are numbered over all chats: a command must not reach an item of another chat.
     func othersItems() async -> [String] {
         let item = cast.offered.id
         var violations = await violations(
@@ -76,12 +76,12 @@ extension CoreContract {
         return violations
     }
 
-    /// Who asks for a file that has come is told so by an event, as if it came just now.
+    /// A request for a received file gets an event, as if the file had just arrived.
     private func toldOnceMore(_ file: FileID) async throws -> [String] {
         let events = core.events()
         try await core.receiveFile(file, approvedRelays: false)
         try await core.setFileToReceive(file, approvedRelays: false)
-        // Behind what they tell: no command is as quick as its events.
+        // After the events: no command is as fast as its events.
         try await core.renameChat(cast.chat, to: "told once more")
         var told = 0
         for await event in events {

@@ -1,7 +1,7 @@
 import Base
 import ChatCore
 
-/// What was never there.
+/// Objects that never existed.
 extension CoreContract {
     func unknownChats() async throws -> [String] {
         var violations: [String] = []
@@ -47,7 +47,7 @@ extension CoreContract {
         ]
     }
 
-    /// What is refused is left where it was staged, and the core has nothing of it.
+    /// A refused file stays where it was staged, and the core has nothing of it.
     private func sending(to chat: ChatReference, _ subject: String) async throws -> [String] {
         let mark = "to unknown \(chat.description.hashValue)"
         let message = try compose(mark)
@@ -74,7 +74,7 @@ extension CoreContract {
     }
 
     private func managing(_ chat: ChatReference) -> [Deed] {
-        // Of the notes there is one folder, which nobody may change, whatever its number.
+        // There is one folder of notes, which cannot be changed under any number.
         let code: ChatErrorCode = if case .notes = chat { .invalidCommand } else { .noSuchChat }
         return [
             ("renameChat", code, { try await core.renameChat(chat, to: "another name") }),

@@ -1,21 +1,21 @@
 import Base
 import ChatCore
 
-/// What every core answers to who asks for what is not there, not there any more, or not his to take: the errors that the
-/// protocols of `ChatCore` name. A test of a core makes a profile that has all of `Cast`, and expects no violation.
+/// Checks every core's errors for missing, finished and foreign objects, as documented by the protocols of `ChatCore`.
+/// A test creates a profile with a complete `Cast`, and expects no violation.
 public struct CoreContract: Sendable {
-    /// What a profile has for it. Everything is in `chat` but what is said to be elsewhere.
+    /// The objects of a profile for the contract. Everything is in `chat` unless stated otherwise.
     public struct Cast: Sendable {
         public var chat: ChatReference
-        /// Another chat with somebody, which is deleted at the end.
+        /// Another chat with a contact, deleted at the end.
         public var other: ChatReference
-        /// Received, and nobody has received its file yet.
+        /// Received, with a file that was not received yet.
         public var offered: ChatItem
         /// Received with its file.
         public var complete: ChatItem
-        /// Received, and its sender has cancelled the file; nil where the core cannot be brought there.
+        /// Received, with a file cancelled by its sender; nil if the core cannot get there.
         public var cancelled: ChatItem?
-        /// Sent by this profile, its file on a relay or on its way there.
+        /// Sent by this profile, its file on a relay or being uploaded.
         public var sent: ChatItem
 
         public init(
@@ -33,7 +33,7 @@ public struct CoreContract: Sendable {
 
     let core: any ChatCore
     let cast: Cast
-    /// Stages a file as the outbox does and composes a message: the name is its mark, too.
+    /// Stages a file as the outbox does and composes a message; the name is its mark too.
     let compose: @Sendable (_ name: String) throws -> ComposedMessage
     /// Whether a staged file is still there.
     let isThere: @Sendable (_ path: String) -> Bool
@@ -50,17 +50,17 @@ public struct CoreContract: Sendable {
         (self.core, self.cast, self.compose, self.isThere) = (core, cast, compose, isThere)
     }
 
-    /// Every command that the core answers otherwise, as sentences. The cast is used up by it.
+    /// Returns a sentence for each violation. Uses up the cast.
     public func violations() async throws -> [String] {
         try await unknownChats() + unknownItems() + unknownFiles() + unknownPeople() + othersItems()
             + overTransfers() + removed() + removedChat()
     }
 
-    // MARK: - Looking at one command
+    // MARK: - Checking one command
 
     typealias Deed = (name: String, code: ChatErrorCode, body: () async throws -> Void)
 
-    /// Those that are not refused with their code.
+    /// The commands that are not refused with their code.
     func violations(_ subject: String, _ deeds: [Deed]) async -> [String] {
         var violations: [String] = []
         for deed in deeds {
@@ -96,10 +96,10 @@ public struct CoreContract: Sendable {
         }
     }
 
-    /// A sentence where something is not so.
+    /// Returns a sentence if a condition does not hold.
     func expect(_ isSo: Bool, _ sentence: String) -> [String] { isSo ? [] : [sentence] }
 
-    /// Whether the core has an item where it was.
+    /// Whether the core still has an item in its place.
     func has(_ item: ChatItem) async -> Bool {
         (try? await core.item(item.id, in: item.chat))?.id == item.id
     }

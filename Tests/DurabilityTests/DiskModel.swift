@@ -1,12 +1,12 @@
-/// What a disk may hold after the power was cut, as POSIX leaves it open: what was synchronised is there; of the rest
-/// anything may be, in any order between files, and between folders.
+/// The possible contents of a disk after a power cut, as far as POSIX permits: synchronised data is there, and any part
+/// of the rest, in any order between files and between folders.
 ///
-/// * Of the writes to a file since its last fsync(2) each may have reached the disk or not, also in parts of 512 bytes.
-/// * Of the changes to a folder since its last fsync(2) the first so many have reached it. What concerns two folders
-///   (a rename) has when it has for both.
-/// * fsync(2) of a file says nothing of its name.
+/// * Each write to a file since its last fsync(2) may have reached the disk or not, also in parts of 512 bytes.
+/// * Of the changes to a folder since its last fsync(2), a first part has reached it. A rename between two folders has
+///   reached the disk if it has for both.
+/// * fsync(2) of a file does not cover its name.
 struct DiskModel {
-    /// A file or folder, also one whose name is gone.
+    /// A file or folder, also one without a name.
     typealias Object = Int
 
     private enum Change {
@@ -55,7 +55,7 @@ struct DiskModel {
             case .extend(let file, let size): grow(file, to: size)
             case .enter(let folder, let name, let object): entries[folder, default: [:]][name] = object
             case .move(let from, let old, let to, let new):
-                // Its first half may not have reached the disk, where a folder's own entry has not.
+                // Its first half may be missing if the folder's own entry is.
                 guard let object = entries[from]?.removeValue(forKey: old) else { return }
                 entries[to, default: [:]][new] = object
             case .remove(let folder, let name): entries[folder]?[name] = nil
@@ -70,23 +70,23 @@ struct DiskModel {
 
     private struct Pending {
         var change: Change
-        /// Its place among all changes.
+        /// Its position among all changes.
         var number: Int
     }
 
-    /// What is on the disk for sure.
+    /// The certain contents of the disk.
     private var durable = Disk()
-    /// What may be, in order.
+    /// The possible further changes, in order.
     private var pending: [Pending] = []
-    /// As the running programs see it.
+    /// The state seen by running programs.
     private var seen = Disk()
     private var folders: Set<Object> = [0]
-    /// The newest object of a file's number.
+    /// The newest object with a file's number.
     private var objects: [UInt64: Object] = [:]
     private var nextObject = 1
     private var nextNumber = 0
 
-    /// Begins with what lies on the disk for good: paths of folders end with a slash.
+    /// Starts with permanent contents: paths of folders end with a slash.
     init(_ contents: [(path: String, file: UInt64, bytes: [UInt8])]) {
         for entry in contents.sorted(by: { $0.path < $1.path }) {
             if entry.path.hasSuffix("/") {
@@ -99,10 +99,10 @@ struct DiskModel {
         perform(.syncAll)
     }
 
-    /// How many changes may or may not be on the disk.
+    /// The number of uncertain changes.
     var openChanges: Int { pending.count }
 
-    // MARK: - What programs do
+    // MARK: - Operations of programs
 
     mutating func perform(_ operation: DiskOperation) {
         switch operation {
@@ -154,14 +154,13 @@ struct DiskModel {
         nextNumber += 1
     }
 
-    /// What of the pending changes is on the disk from now on.
+    /// Makes pending changes certain.
     private mutating func settle(_ isSettled: (Change) -> Bool) {
         for one in pending where isSettled(one.change) { durable.apply(one.change) }
         pending.removeAll { isSettled($0.change) }
     }
 
-    /// A folder's changes, and because they are written in order, all that came before the last of them in the
-    /// folders that they concern.
+    /// Applies a folder's changes and, because they are written in order, all earlier ones of the folders involved.
     private mutating func settleFolder(_ folder: Object) {
         var limits: [Object: Int] = [folder: nextNumber]
         var hasGrown = true
@@ -181,7 +180,7 @@ struct DiskModel {
         pending.removeAll { settled.contains($0.number) }
     }
 
-    /// The folder of a path, and the last name in it, as programs see it.
+    /// Returns the folder of a path and its last name, as seen by programs.
     private func place(_ path: String) -> (Object, String)? {
         guard let slash = path.lastIndex(of: "/") else { return (0, path) }
         return object(at: String(path[..<slash])).map { ($0, String(path[path.index(after: slash)...])) }
@@ -196,18 +195,18 @@ struct DiskModel {
         return object
     }
 
-    // MARK: - What may be left
+    // MARK: - Possible remains
 
-    /// How much of what was not synchronised has reached the disk.
+    /// The unsynchronised changes that reached the disk.
     enum Survival {
-        /// All of it: the process was killed, the power stayed.
+        /// All of them: the process was killed without a power cut.
         case everything
         case nothing
-        /// Each change by chance.
+        /// Each change at random.
         case some
     }
 
-    /// Files and folders of a state of the disk after a cut now, by path; folders end with a slash.
+    /// Returns a possible disk state after a cut now, by path; paths of folders end with a slash.
     func state<Generator: RandomNumberGenerator>(
         _ survival: Survival, using generator: inout Generator
     ) -> [String: [UInt8]] {
@@ -222,7 +221,7 @@ struct DiskModel {
                 if one.change.file != nil {
                     for part in Self.survivors(of: one.change, share, &generator) { disk.apply(part) }
                 } else {
-                    // From its first lost change on a folder has none.
+                    // From its first lost change on, a folder has none.
                     for folder in one.change.folders where limits[folder] == nil {
                         if Double.random(in: 0..<1, using: &generator) > share { limits[folder] = one.number }
                     }
@@ -239,7 +238,7 @@ struct DiskModel {
         return tree(of: disk)
     }
 
-    /// All, nothing, or parts of a change to a file.
+    /// All, none, or parts of a change to a file.
     private static func survivors<Generator: RandomNumberGenerator>(
         of change: Change, _ share: Double, _ generator: inout Generator
     ) -> [Change] {

@@ -1,10 +1,10 @@
 import Testing
 
-@Suite("what a disk may hold after a power cut")
+@Suite("possible disk contents after a power cut")
 struct DiskModelTests {
     private var generator = SystemRandomNumberGenerator()
 
-    @Test("what was synchronised is there, name and content each by its own fsync")
+    @Test("names and contents need separate fsyncs")
     mutating func synchronised() {
         var disk = DiskModel([])
         disk.perform(.create(file: 7, path: "a"))
@@ -24,7 +24,7 @@ struct DiskModelTests {
     }
 
     @Test(
-        "a replaced file has its old or its new content under its name, as far as the new one was synchronised"
+        "a replaced file has old or new content"
     )
     mutating func replaced() {
         var disk = DiskModel([("f/", 0, []), ("f/a", 1, [1])])
@@ -42,7 +42,7 @@ struct DiskModelTests {
         #expect(disk.state(.nothing, using: &generator) == ["f/": [], "f/a": [2]])
     }
 
-    @Test("a move between two folders has happened in both or in neither")
+    @Test("a move happens in both folders or none")
     mutating func moved() {
         var disk = DiskModel([("f/", 0, []), ("g/", 0, []), ("f/a", 1, [1])])
         disk.perform(.rename(from: "f/a", to: "g/a"))
@@ -54,7 +54,7 @@ struct DiskModelTests {
         #expect(disk.state(.nothing, using: &generator) == ["f/": [], "g/": [], "g/a": [1]])
     }
 
-    @Test("writes that were not synchronised come in any subset, and in parts")
+    @Test("any subset of unsynchronised writes may survive")
     mutating func reordered() {
         var disk = DiskModel([("a", 1, [])])
         disk.perform(.write(file: 1, offset: 0, bytes: [1]))
@@ -71,7 +71,7 @@ struct DiskModelTests {
         #expect(torn)
     }
 
-    @Test("a file that lost its name keeps nothing, and its number may come again")
+    @Test("an unnamed file is lost and its number reused")
     mutating func removed() {
         var disk = DiskModel([("a", 1, [1])])
         disk.perform(.unlink(path: "a"))

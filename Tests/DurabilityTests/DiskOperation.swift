@@ -1,8 +1,8 @@
-/// One thing that a program did to the files below a folder, as `Recorder/recorder.c` writes it down.
+/// An operation of a program on the files below a folder, as recorded by `Recorder/recorder.c`.
 enum DiskOperation: Equatable {
     case write(file: UInt64, offset: Int, bytes: [UInt8])
     case truncate(file: UInt64, size: Int)
-    /// A new file with a name; a number that a removed file had may come again.
+    /// A new file with a name; numbers of removed files may be reused.
     case create(file: UInt64, path: String)
     /// A new file without a name (O_TMPFILE).
     case unnamed(file: UInt64)
@@ -15,12 +15,12 @@ enum DiskOperation: Equatable {
     case syncFolder(path: String)
     case syncAll
     case zero(file: UInt64, offset: Int, count: Int)
-    /// Grows the file to at least this.
+    /// Grows the file to at least this size.
     case extend(file: UInt64, size: Int)
-    /// Not done to the disk: what the recording test has seen to be promised by now.
+    /// Not an operation on the disk: a promise that the recording test has seen.
     case promise(String)
 
-    /// The kinds of the recorder, and one of the test's own.
+    /// The kinds of the recorder, and one of the test.
     private enum Kind: UInt8 {
         case write = 1
         case truncate, create, unnamed, folder, link, rename, unlink, removeFolder, syncFile, syncFolder,
@@ -30,7 +30,7 @@ enum DiskOperation: Equatable {
 
     private static let headerSize = 32
 
-    /// All records of a trace. A last one that is cut off, by a kill of its writer, is left out.
+    /// All records of a trace. Omits a last one that a kill truncated.
     static func all(in trace: [UInt8]) -> [DiskOperation]? {
         var operations: [DiskOperation] = []
         var rest = trace[...]

@@ -1,7 +1,7 @@
 import Glibc
 import Posix
 
-/// A folder of the real disk as the model has it: paths below it, those of folders with a slash at the end.
+/// A real folder in the model's form: paths below it, those of folders with a trailing slash.
 enum DiskTree {
     static func contents(of root: String) throws -> [(path: String, file: UInt64, bytes: [UInt8])] {
         var result: [(path: String, file: UInt64, bytes: [UInt8])] = []
@@ -22,7 +22,7 @@ enum DiskTree {
         return result
     }
 
-    /// Makes the folder `root`, with this in it.
+    /// Creates the folder `root` with these contents.
     static func write(_ state: [String: [UInt8]], to root: String) throws {
         try check("make a folder") { mkdir(root, 0o700) }
         for path in state.keys.sorted() {

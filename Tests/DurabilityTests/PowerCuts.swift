@@ -2,15 +2,15 @@ import Glibc
 import Posix
 import TestSupport
 
-/// Cuts the power at every step of a day, in turn, and looks at what each leaves.
+/// Cuts the power at every step of a day and checks each result.
 struct PowerCuts {
     let day: DayTrace
-    /// States are laid out below it, a few at a time.
+    /// The folder for disk states, a few at a time.
     let folder: String
 
-    /// So many recoveries run at once: most of the time each waits, for threads and for the disk.
+    /// The number of concurrent recoveries, which mostly wait for threads and the disk.
     private static let width = 6
-    /// Of so many states one is mounted too: a daemon takes far longer to begin than its parts do.
+    /// One of this many states is also mounted, because a daemon starts far more slowly than its parts.
     private static let mountEvery = 50
 
     private struct Cut {
@@ -19,9 +19,9 @@ struct PowerCuts {
         let promises: Promises
     }
 
-    /// Goes through the day again and again, with other changes lost each time, until so many different states have
-    /// been tried, or so many of them were wrong. What is wrong is told with the seed and step that show it again.
-    /// - Returns: how many states were tried.
+    /// Repeats the day with other lost changes until enough different states were tried or were wrong. Reports
+    /// violations with the seed and step that reproduce them.
+    /// - Returns: The number of tried states.
     func `try`(states wanted: Int, wrong limit: Int = 20, tell: (String) -> Void) async throws -> Int {
         var told = 0
         try check("make a folder") { mkdir(folder, 0o700) }
@@ -35,7 +35,7 @@ struct PowerCuts {
             }
             try await forEachCut(upTo: wanted) { cut in
                 if started >= Self.width { try await takeOne() }
-                // Its folder is given back by whichever ends; a number of its own needs no bookkeeping.
+                // A unique number for its folder, which the recovery removes at its end.
                 let place = "\(folder)/\(started)"
                 started += 1
                 let mounts = started % Self.mountEvery == 1
@@ -47,7 +47,7 @@ struct PowerCuts {
         }
     }
 
-    /// - Parameter mounts: by the daemon too, on a copy of the same state.
+    /// - Parameter mounts: Whether the daemon mounts a copy of the state too.
     private static func problem(after cut: Cut, in place: String, mounts: Bool) async throws -> String? {
         try DiskTree.write(cut.state, to: place)
         var problems = await Recovery(folder: place).problems(cut.promises)
@@ -60,10 +60,10 @@ struct PowerCuts {
         return problems.isEmpty ? nil : "\(cut.description): \(problems.joined(separator: "; "))"
     }
 
-    /// Calls `body` with different states until there were `wanted` or it says that it has enough.
+    /// Calls `body` with different states until there were `wanted` or it has enough.
     private func forEachCut(upTo wanted: Int, _ body: (Cut) async throws -> Bool) async throws {
         var seen: Set<Int> = []
-        // A short run steps over the day in longer strides, begun elsewhere each time.
+        // A short run takes longer steps, with another start each time.
         let stride = max(1, day.operations.count / max(1, wanted / 3))
         for round in 0..<10_000 {
             var generator = SeededGenerator(state: UInt64(round))
@@ -94,7 +94,7 @@ struct PowerCuts {
 }
 
 extension DiskOperation {
-    /// Without bytes.
+    /// Without contents.
     fileprivate var kindName: String {
         switch self {
         case .write(let file, let offset, let bytes): "write \(bytes.count) at \(offset) of \(file)"

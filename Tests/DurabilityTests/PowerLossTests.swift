@@ -3,16 +3,15 @@ import Posix
 import TestSupport
 import Testing
 
-/// The power is cut at some step of a day in which files are sent, received, replaced, evicted and removed: whatever the
-/// disk then holds, the profiles can be mounted, nothing promised is lost, nothing goes out twice, nothing damaged is
-/// served.
+/// Cuts the power at each step of a day in which files are sent, received, replaced, evicted and removed. On every
+/// resulting disk the profiles can be mounted, no promise is broken, nothing is sent twice, and no damage is served.
 @Suite("power cuts", .serialized)
 struct PowerLossTests {
-    /// `CHATFS_POWER_LOSS_STATES`: how many different states of the disk are tried.
+    /// `CHATFS_POWER_LOSS_STATES`: the number of different disk states to try.
     private static let states =
         ProcessInfo.processInfo.environment["CHATFS_POWER_LOSS_STATES"].flatMap(Int.init) ?? 120
 
-    @Test("what was promised before a cut holds after it")
+    @Test("promises hold after a power cut")
     func cuts() async throws {
         let folder = try TemporaryFolder()
         let day = try await ScriptedDay.record(in: folder, with: Recorder.build(in: folder))
@@ -25,11 +24,11 @@ struct PowerLossTests {
         #expect(tried >= Self.states)
     }
 
-    @Test("a program that forgets to synchronise is found out")
+    @Test("a missing synchronisation is detected")
     func forgetful() async throws {
         let folder = try TemporaryFolder()
         let day = try await ScriptedDay.record(in: folder, with: Recorder.build(in: folder))
-        // As if fsync did nothing to the files of the outbox and of the core.
+        // As if fsync had no effect on the files of outbox and core.
         let careless = DayTrace(
             beginning: day.beginning,
             operations: day.operations.filter {
@@ -46,7 +45,7 @@ struct PowerLossTests {
     }
 }
 
-/// The library that records, built by the system's compiler.
+/// The recording library, built by the system's compiler.
 enum Recorder {
     static func build(in folder: TemporaryFolder) async throws -> String {
         let source = #filePath.replacing("PowerLossTests.swift", with: "Recorder/recorder.c")

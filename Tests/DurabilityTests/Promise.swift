@@ -1,17 +1,17 @@
-/// What a user may rely on from some moment of the day on, whatever happens to the machine then.
+/// A guarantee for the user from some time of the day on, after any failure of the machine.
 struct Promise: Hashable {
     enum Kind: String {
-        /// It goes out, and once.
+        /// It is sent exactly once.
         case sent
-        /// Its bytes are somewhere: as a draft, recovered, or sent.
+        /// Its bytes exist: as a draft, recovered, or sent.
         case durable
-        /// It was removed: it does not go out.
+        /// It was removed: it is not sent.
         case never
-        /// Bob has it, or can still get it.
+        /// Bob has it or can still get it.
         case received
-        /// Bob has it, also when its relay is gone.
+        /// Bob has it, even without its relay.
         case stored
-        /// Something is being done to it that may have happened or not: what was promised before ends.
+        /// An operation on it may have happened or not: earlier promises end.
         case open
     }
 
@@ -33,7 +33,7 @@ struct Promise: Hashable {
     }
 }
 
-/// Everything promised at one moment.
+/// All promises at one time.
 struct Promises {
     private(set) var kinds: [String: Set<Promise.Kind>] = [:]
 

@@ -2,13 +2,13 @@ import Glibc
 import Posix
 import TestSupport
 
-/// What the disk held at the beginning, and what was done to it.
+/// The initial contents of the disk, and the operations on it.
 struct DayTrace {
     let beginning: [(path: String, file: UInt64, bytes: [UInt8])]
     let operations: [DiskOperation]
 }
 
-/// Alice and bob on one data directory, with a relay; whatever their processes do to the directory is recorded.
+/// Alice and bob in one data directory with a relay; the operations of their processes on it are recorded.
 final class RecordedStage {
     private let folder: TemporaryFolder
     private let recorder: String
@@ -50,7 +50,7 @@ final class RecordedStage {
         return DayTrace(beginning: beginning, operations: operations)
     }
 
-    /// Says in the trace what holds from here on.
+    /// Records a promise.
     func promise(_ kind: Promise.Kind, _ name: String) throws {
         try traceFile.send(DiskOperation.promiseRecord(Promise(kind, name).text))
     }
@@ -59,7 +59,7 @@ final class RecordedStage {
         ["LD_PRELOAD": recorder, "CHATFS_TRACE": path("trace"), "CHATFS_TRACE_ROOT": path("data")]
     }
 
-    // MARK: - What the people do
+    // MARK: - Operations of the people
 
     func mount(_ name: String, quietTime: String) async throws -> RunningProcess {
         let daemon = try await ChatFSProcess.start(
@@ -81,8 +81,8 @@ final class RecordedStage {
         }
     }
 
-    /// A command about what is mounted, to its end. It is recorded: every process that opens the data directory may
-    /// write to it.
+    /// Runs a command about a mount to its end. Recorded, because every process with the open data directory may write
+    /// to it.
     func chatfs(_ arguments: String...) async throws {
         let outcome = try await ChatFSProcess.run(arguments, environment: recording)
         guard outcome.succeeded else { throw WaitedInVain("\(arguments): \(outcome.errors)") }
@@ -118,7 +118,7 @@ final class RecordedStage {
 
     func path(_ name: String) -> String { folder.path(name) }
 
-    // MARK: - What they see
+    // MARK: - Observations
 
     func waitForFile(_ name: String) async throws {
         try await wait(until: "\(name) appears") { access(self.path(name), F_OK) == 0 }
@@ -128,7 +128,7 @@ final class RecordedStage {
         try await wait(until: "\(name) is \(state)") { try self.state(name) == state }
     }
 
-    /// Until it is more than a draft: from then on nothing may lose it.
+    /// Until it is more than a draft: it must not be lost from then on.
     func waitUntilTaken(_ name: String) async throws {
         try await wait(until: "\(name) is queued") { try self.state(name) != "draft" }
     }

@@ -2,8 +2,8 @@ import Base
 import CSQLite
 import Glibc
 
-/// Stands in the place of SQLite's unix VFS, does what that does, and writes down what it did to files. For a process
-/// that does nothing else: registered before anything opens a database.
+/// Replaces SQLite's unix VFS, calls it, and records its operations on files. For a process without other work:
+/// registered before any database is opened.
 enum RecordingVFS {
     private static let operationsSoFar = Lock<[DiskOperation]>([])
     private static let files = Lock<[String: UInt64]>([:])
@@ -18,7 +18,7 @@ enum RecordingVFS {
 
     static func note(_ operation: DiskOperation) { operationsSoFar.withLock { $0.append(operation) } }
 
-    /// A file that is there already; its number for the disk model.
+    /// A file that exists already; its number for the disk model.
     static func add(_ path: String) -> UInt64 {
         files.withLock { files in
             if files[path] == nil { files[path] = UInt64(files.count + 1) }
@@ -49,7 +49,7 @@ enum RecordingVFS {
             }
             return result
         }
-        // Found before the other of the same name.
+        // Found before the other one of the same name.
         precondition(sqlite3_vfs_register(vfs, 1) == SQLITE_OK)
         precondition(sqlite3_vfs_find("unix") == vfs)
     }
@@ -116,7 +116,7 @@ enum RecordingVFS {
             let (real, methods) = RecordingVFS.real(file)
             let result = methods.xSync(real, flags)
             RecordingVFS.note(.syncFile(RecordingVFS.number(file!)))
-            // The unix VFS does so for a file that it has made, with the first of these calls.
+            // The unix VFS does so for a new file, with the first of these calls.
             RecordingVFS.note(.syncFolder(path: ""))
             return result
         }

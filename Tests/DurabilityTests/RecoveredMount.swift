@@ -10,7 +10,7 @@ import Posix
 
 @testable import Outbox
 
-/// A profile on what a cut left, with every part of a mount but the kernel's, brought up in the order of a mount
+/// A profile after a power cut with all parts of a mount except the kernel's, started in the order of a mount
 /// (`MountedProfile`) and in another boot of the machine.
 struct RecoveredMount {
     let core: EmbeddedCore
@@ -62,9 +62,9 @@ struct RecoveredMount {
         await core.shutDown()
     }
 
-    // MARK: - What is shown
+    // MARK: - Contents
 
-    /// Files of all chats, and what was recovered.
+    /// The files of all chats, and recovered ones.
     func files() async throws -> [Node] {
         var files: [Node] = []
         let folders = (fileSystem.list(.root, after: nil, count: 1000) ?? []).filter(\.isFolder).map(\.id)
@@ -75,10 +75,10 @@ struct RecoveredMount {
         return files
     }
 
-    /// The item behind a file that is not a draft.
+    /// Returns the item of a file that is not a draft.
     func item(_ file: Node) async -> ChatItem? { await fileSystem.item(at: file.id) }
 
-    /// What a program reads that asks for all of a file, piece by piece.
+    /// Returns the bytes for a program that reads a whole file in pieces.
     func read(_ file: Node) async throws(FileSystemError) -> [UInt8] {
         let handle = try await fileSystem.open(file.id, flags: O_RDONLY, by: 0).result().get()
         defer { fileSystem.release(handle) }

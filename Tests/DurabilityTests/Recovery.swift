@@ -4,12 +4,12 @@ import Namespace
 import Outbox
 import TestSupport
 
-/// What becomes of a state of the disk when the profiles are mounted again, and whether that is what was promised.
+/// Mounts the profiles on a state of the disk and checks the promises.
 struct Recovery {
-    /// A copy of the state lies here.
+    /// The folder with a copy of the state.
     let folder: String
 
-    /// What is wrong; empty: nothing.
+    /// The violations; empty for none.
     func problems(_ promises: Promises) async -> [String] {
         do {
             return try await problems(of: "alice") { try await problemsOfAlice($0, promises) }
@@ -78,7 +78,7 @@ struct Recovery {
         return problems
     }
 
-    /// Waits until nothing is on its way and the tree shows the drafts that there are; what never comes to that.
+    /// Waits until all work has ended and the tree shows the existing drafts. Reports work that never ends.
     private func unsettled(_ mount: RecoveredMount) async throws -> [String] {
         let deadline = ContinuousClock.now + .seconds(20)
         while true {
@@ -96,9 +96,9 @@ struct Recovery {
         }
     }
 
-    /// Reads everything that is shown and said to be here. Of drafts only the content that is right counts: what nobody made durable may be
+    /// Reads everything that is shown as local. For drafts only correct content counts: unsynchronised content may be
     /// damaged.
-    /// - Returns: stems of the names of drafts that are whole, names of files that are, and what is wrong.
+    /// - Returns: The stems of complete drafts, the names of complete files, and the violations.
     private func served(
         by mount: RecoveredMount
     ) async throws -> (drafts: Set<String>, files: (whole: Set<String>, problems: [String])) {
@@ -113,7 +113,7 @@ struct Recovery {
                 }
                 continue
             }
-            // Of what is not here nothing can be served: its relay has gone with the day.
+            // Remote files cannot be served: their relay is gone.
             guard let file = await mount.item(node)?.file, file.status.isReadable else { continue }
             do {
                 if try await mount.read(node) == ScriptedDay.content(of: file.name) {

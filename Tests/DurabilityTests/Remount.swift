@@ -2,9 +2,9 @@ import Glibc
 import Posix
 import TestSupport
 
-/// The daemon itself on a state of the disk: it mounts both profiles, serves what was promised, and goes in order.
+/// Runs the daemon on a state of the disk: it mounts both profiles, serves the promised files, and ends cleanly.
 struct Remount {
-    /// A copy of the state lies here.
+    /// The folder with a copy of the state.
     let folder: String
 
     func problems(_ promises: Promises) async -> [String] {

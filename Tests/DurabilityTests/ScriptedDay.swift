@@ -3,11 +3,11 @@ import Glibc
 import Posix
 import TestSupport
 
-/// What alice and bob do in the recorded day: everything that makes, moves or removes what must not be lost.
-/// The content of a file follows from its name without the extension, which a temporary name has another of.
+/// The recorded day of alice and bob: everything that creates, moves or removes data that must not be lost. The content
+/// of a file follows from its name without the extension, because temporary names have another one.
 enum ScriptedDay {
     static func size(of name: String) -> Int {
-        // Above 261,120 bytes a file goes through the relay.
+        // Files above 261,120 bytes go through the relay.
         name.hasPrefix("large") ? 300_000 : 3_000
     }
 
@@ -22,12 +22,12 @@ enum ScriptedDay {
         }
     }
 
-    /// Made once: each state of the disk is compared with all of them.
+    /// Created once: each state of the disk is compared with all of them.
     private static let contents = Lock<[String: [UInt8]]>([:])
 
     static func stem(of name: String) -> String { String(name.prefix { $0 != "." }) }
 
-    /// Lives it, and promises in the trace what has been seen to hold.
+    /// Performs the day, and records promises that were seen to hold.
     static func record(in folder: TemporaryFolder, with recorder: String) async throws -> DayTrace {
         let stage = try await RecordedStage.start(in: folder, recorder: recorder)
         var alice = try await stage.mount("alice", quietTime: "50ms")
@@ -36,11 +36,11 @@ enum ScriptedDay {
         try await stage.send("small 1.txt")
         try await stage.send("large 1.bin")
         try await stage.copyIn("note.txt", to: "alice/Saved notes")
-        // There is nobody whom it could be sent to.
+        // There is no recipient.
         try await stage.waitForState("stored", of: "alice/Saved notes/note.txt")
         try stage.promise(.sent, "note.txt")
 
-        // Read whole, so received for good.
+        // Read completely, so received for good.
         try await stage.waitForFile("bob/alice/large 1.bin")
         guard try stage.read("bob/alice/large 1.bin") == content(of: "large 1.bin") else {
             throw WaitedInVain("other bytes arrived")
@@ -48,7 +48,7 @@ enum ScriptedDay {
         try stage.promise(.received, "large 1.bin")
         try await evict(in: stage)
 
-        // Made durable by its writer, then given its final name.
+        // Synchronised by its writer, then given its final name.
         try await stage.writeDurably("synced.part", content(of: "synced.bin"))
         try stage.promise(.durable, "synced.bin")
         try stage.rename("alice/bob/synced.part", "alice/bob/synced.bin")
@@ -56,7 +56,7 @@ enum ScriptedDay {
         try stage.promise(.sent, "synced.bin")
         try await stage.end(alice, by: SIGTERM)
 
-        // A long quiet time: drafts that are removed, replaced, and closed before the mount ends.
+        // A long quiet time: drafts are removed, replaced, and closed before the mount ends.
         alice = try await stage.mount("alice", quietTime: "1h")
         try await stage.copyIn("gone.txt", to: "alice/bob")
         try await stage.copyIn("kept.txt", to: "alice/bob")
@@ -65,7 +65,7 @@ enum ScriptedDay {
         try stage.promise(.never, "gone.txt")
         try await stage.copyIn("replaced.part", to: "alice/bob")
         try stage.rename("alice/bob/replaced.part", "alice/bob/replaced.txt")
-        // Made durable, then replaced by what its writer has not synchronised.
+        // Synchronised, then replaced by unsynchronised content.
         try await stage.writeDurably("again.txt", content(of: "again.txt"))
         try stage.promise(.durable, "again.txt")
         try await stage.copyIn("again.part", to: "alice/bob")
@@ -73,7 +73,7 @@ enum ScriptedDay {
         try await stage.end(alice, by: SIGTERM)
         try stage.promise(.sent, "kept.txt")
 
-        // Killed after a file was taken up, and another while one is half written.
+        // Killed after a file was adopted and while another one is half written.
         alice = try await stage.mount("alice", quietTime: "50ms")
         try await stage.copyIn("killed.txt", to: "alice/bob")
         try await stage.waitUntilTaken("alice/bob/killed.txt")
@@ -85,7 +85,7 @@ enum ScriptedDay {
         alice = try await stage.mount("alice", quietTime: "50ms")
         try await stage.waitForState("sent", of: "alice/bob/killed.txt")
 
-        // What waits for its relay is taken back.
+        // Files that wait for their relay are revoked.
         try await stage.stopRelay()
         try await stage.copyIn("large 2.bin", to: "alice/bob")
         try await stage.waitUntilTaken("alice/bob/large 2.bin")
@@ -99,7 +99,7 @@ enum ScriptedDay {
         return try stage.trace()
     }
 
-    /// What bob has received leaves the cache, and then the disk too, and comes back each time.
+    /// Evicts bob's files from the cache and then from the disk; they come back each time.
     private static func evict(in stage: RecordedStage) async throws {
         let (name, path) = ("large 1.bin", "bob/alice/large 1.bin")
         try await stage.chatfs("dehydrate", stage.path(path))
@@ -119,7 +119,7 @@ enum ScriptedDay {
     }
 }
 
-/// Bytes that look random and are the same for the same seed.
+/// Returns pseudo-random bytes, equal for equal seeds.
 func sampleBytes(_ count: Int, seed: Int) -> [UInt8] {
     var generator = SeededGenerator(state: UInt64(truncatingIfNeeded: seed))
     return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }

@@ -6,13 +6,13 @@ import Store
 import TestSupport
 import Testing
 
-/// The power is cut while a sealed database is written, checkpointed and opened again: what the disk then holds opens,
-/// as it was after some transaction, and none that was durable is missing.
+/// Cuts the power while a sealed database is written, checkpointed and opened. The remaining disk opens as after some
+/// transaction, without losing a durable one.
 ///
-/// `CHATFS_SEALED_POWER_LOSS_STATES`: how many states of the disk are tried.
+/// `CHATFS_SEALED_POWER_LOSS_STATES`: the number of disk states to try.
 @Suite struct SealedPowerLossTests {
-    @Test func whatWasDurableInASealedDatabaseIsThereAfterACut() async throws {
-        // In a process of its own, in which SQLite's own VFS is a recorder.
+    @Test func durableTransactionsSurviveAPowerCut() async throws {
+        // In its own process, in which SQLite's VFS is a recorder.
         await #expect(processExitsWith: .success) {
             let folder = try TemporaryFolder()
             let cuts = SealedPowerCuts(folder)
@@ -28,7 +28,7 @@ private final class SealedPowerCuts {
     private let folder: TemporaryFolder
     private let key = SecretBytes([UInt8](repeating: 9, count: 32))
     private var beginning: [(path: String, file: UInt64, bytes: [UInt8])] = []
-    /// What the database held after each transaction.
+    /// The contents after each transaction.
     private var history: [[String]] = [[]]
     private static let notes = Migration(
         "notes", "CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT, content BLOB) STRICT")

@@ -6,14 +6,14 @@ import SMP
 import SMPClient
 import TestSupport
 
-/// Who looks after a group as the official program does: introduces members to each other and passes on what they write
-/// as long as nobody of a pair says that they have a connection of their own.
+/// Hosts a group as the official program does: introduces members to each other, and forwards their messages until a
+/// pair reports its own connection.
 public final class GroupHost: Sendable {
     private struct State {
         var invited: [ConnectionID: MemberInformation] = [:]
         var members: [ConnectionID: MemberInformation] = [:]
         var heard: [(over: ConnectionID, message: ChatMessage)] = []
-        /// Pairs of which somebody has said so.
+        /// The pairs with a reported connection.
         var connected: [MemberID: Set<MemberID>] = [:]
         var listening: Task<Void, Never>?
         var introduces = true
@@ -27,7 +27,7 @@ public final class GroupHost: Sendable {
     private let state = Lock(State())
     private let folder: TemporaryFolder
 
-    /// - Parameter server: where its queues are.
+    /// - Parameter server: The server of its queues.
     public init(at server: ServerAddress) async throws {
         folder = try TemporaryFolder()
         self.server = server
@@ -55,13 +55,13 @@ public final class GroupHost: Sendable {
         await connections.close()
     }
 
-    /// From now on newcomers are not told of the others, nor these of them.
+    /// Stops introducing newcomers and members to each other.
     public func stopIntroducing() { state.withLock { $0.introduces = false } }
 
-    /// From now on who has no connection of their own hears nothing.
+    /// Stops forwarding to members without a connection of their own.
     public func stopPassingOn() { state.withLock { $0.passesOn = false } }
 
-    /// Whether somebody of each pair has said that they are connected.
+    /// Whether each pair has reported its connection.
     public var isMesh: Bool {
         state.withLock { state in
             let ids = state.members.values.map(\.reference.id)
@@ -71,7 +71,7 @@ public final class GroupHost: Sendable {
         }
     }
 
-    /// What a member has said, in its order.
+    /// The messages of a member in order.
     public func heard(from name: String) -> [MessageEvent] {
         state.withLock { state in
             state.heard.filter { state.members[$0.over]?.profile.displayName == name }.map(\.message.event)
@@ -80,8 +80,8 @@ public final class GroupHost: Sendable {
 
     // MARK: - Members
 
-    /// Becomes the contact of whose one-time link it is, and invites them into the group. They are a member when they
-    /// have accepted, and `introduce` tells the others.
+    /// Becomes a contact through a one-time link, and invites into the group. The invited person is a member after
+    /// accepting, and `introduce` tells the others.
     public func invite(_ name: String, over link: String, as role: MemberRole = .member) async throws {
         guard let id = MemberID(bytes: Array(name.utf8)) else { throw WaitedInVain("\(name) is no name") }
         let member = MemberInformation(
@@ -98,7 +98,7 @@ public final class GroupHost: Sendable {
         try await say(.group(.invitation(invitation)), over: contact)
     }
 
-    /// Tells who has come of the others, and these of them.
+    /// Introduces a newcomer and the members to each other.
     public func introduce(_ name: String) async throws {
         let (found, others) = state.withLock { state in
             let found = state.invited.first { $0.value.profile.displayName == name }
@@ -126,7 +126,7 @@ public final class GroupHost: Sendable {
         try await say(event, over: found)
     }
 
-    /// Sends a member something that is no message, or one with an id of the caller's.
+    /// Sends a member arbitrary content, or a message with the caller's id.
     public func send(_ body: [UInt8], to name: String) async throws {
         let found = state.withLock { $0.members.first { $0.value.profile.displayName == name }?.key }
         guard let found else { throw WaitedInVain("\(name) is no member") }
@@ -139,7 +139,7 @@ public final class GroupHost: Sendable {
         }
     }
 
-    /// Nothing comes from or goes to a member any more.
+    /// Stops all traffic from and to a member.
     public func forget(_ name: String) {
         state.withLock { state in
             for key in state.members.keys where state.members[key]?.profile.displayName == name {
@@ -158,7 +158,7 @@ public final class GroupHost: Sendable {
         try ChatBody.write(ChatMessage(event, id: nil), capacity: .information, compression: nil)
     }
 
-    // MARK: - What they say
+    // MARK: - Messages of members
 
     private func take(_ event: AgentEvent) async {
         guard case .received(let received) = event.content else { return }

@@ -6,8 +6,8 @@ import SMP
 import SMPClient
 import TestSupport
 
-/// Somebody whose program sends small files within messages, as those of the time before relays for files did: offered
-/// ones once, when they are asked for by their names.
+/// A person whose program sends small files within messages, as before relays for files existed: offered files are sent
+/// once, when they are requested by name.
 public final class InlineSender: Sendable {
     public struct File: Sendable {
         public let id: SharedMessageID
@@ -40,7 +40,7 @@ public final class InlineSender: Sendable {
     private let state = Lock(State())
     private let folder: TemporaryFolder
 
-    /// - Parameter server: where its queues are.
+    /// - Parameter server: The server of its queues.
     public init(named name: String, at server: ServerAddress) async throws {
         folder = try TemporaryFolder()
         self.name = name
@@ -49,7 +49,7 @@ public final class InlineSender: Sendable {
         connections = QueueConnections(network)
         var times = AgentTimes()
         times.network = network.retry
-        // Without the KEM, beside whose keys there is no space for a chunk.
+        // Without the KEM, whose keys leave no space for a chunk.
         let agent = try Agent(
             path: folder.path("agent.sqlite"), key: nil, servers: connections,
             settings: AgentSettings(servers: [server], times: times))
@@ -69,7 +69,7 @@ public final class InlineSender: Sendable {
         await connections.close()
     }
 
-    /// Becomes the contact of whose one-time link it is. What is said from now on waits until the connection stands.
+    /// Becomes a contact through a one-time link. Later messages wait for the connection.
     public func join(_ link: String) async throws {
         let own = try ChatBody.write(
             ChatMessage(.information(ContactProfile(displayName: name)), id: nil), capacity: .information,
@@ -78,17 +78,17 @@ public final class InlineSender: Sendable {
         state.withLock { $0.contact = contact }
     }
 
-    /// Which files were asked for, by their own names, in this order.
+    /// The requested files by their names, in order.
     public var asked: [SharedMessageID] { state.withLock { $0.asked } }
-    /// All that was said to this side.
+    /// All messages received by this side.
     public var heard: [ChatBody.Element] { state.withLock { $0.heard } }
 
-    /// From now on what is asked for is not sent by itself.
+    /// Stops sending requested files automatically.
     public func hold() { state.withLock { $0.isHolding = true } }
 
     // MARK: - Files
 
-    /// Offers a file; its chunks go when somebody asks for it.
+    /// Offers a file; its chunks are sent on request.
     public func offer(
         _ bytes: [UInt8], named name: String, as content: ChatContent = ChatContent(.file)
     ) async throws -> File {
@@ -104,7 +104,7 @@ public final class InlineSender: Sendable {
         return file
     }
 
-    /// Says that the chunks of a file follow, without sending any.
+    /// Announces chunks without sending any.
     public func begin(_ bytes: [UInt8], named name: String) async throws -> File {
         try await announce(bytes, name, ChatContent(.voice(seconds: 1)), .sentInline)
     }
@@ -112,7 +112,7 @@ public final class InlineSender: Sendable {
     private func announce(
         _ bytes: [UInt8], _ name: String, _ content: ChatContent, _ way: FileInvitation.Way
     ) async throws -> File {
-        // Of eight bytes: with longer ids a whole chunk does not fit into a message.
+        // Eight bytes: with longer ids a whole chunk does not fit into a message.
         guard let id = SharedMessageID(bytes: SystemRandomSource().bytes(8)) else { throw WaitedInVain("id") }
         let file = File(id: id, name: name, bytes: bytes)
         state.withLock { $0.offered[id] = file }
@@ -129,7 +129,7 @@ public final class InlineSender: Sendable {
         try await send(ChatBody.write(ChatMessage(event, id: id), capacity: .message, compression: nil))
     }
 
-    /// Says something in a program's own words, compressed: they may be what this side's writer would never write.
+    /// Sends compressed JSON of another program, which our own writer would never produce.
     public func say(json: String) async throws {
         guard let frame = Zstandard.installed?.compress(Array(json.utf8)) else { throw WaitedInVain("zstd") }
         var body: [UInt8] = [UInt8(ascii: "X"), 1, UInt8(ascii: "1")]

@@ -1,10 +1,10 @@
 import Glibc
 import Posix
 
-/// The built `chatfs`, as a child of the test. A process must never touch its own mount (it would
-/// wait for itself), so every test of the program and of mounts runs it as a process of its own.
+/// The built `chatfs` as a child process. A process must never touch its own mount, because it would wait for itself,
+/// so tests of the program and of mounts use a process of its own.
 public enum ChatFSProcess {
-    /// The program beside the test bundle, built by the same `swift build --build-tests`.
+    /// The program next to the test bundle, of the same `swift build --build-tests`.
     public static let path: String = {
         var buffer = [CChar](repeating: 0, count: 4096)
         let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
@@ -13,19 +13,19 @@ public enum ChatFSProcess {
         return bundle.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 } + "/chatfs"
     }()
 
-    /// The user's thumbnails are not for tests to touch.
+    /// Tests must not touch the user's thumbnails.
     private static let cache: [String: String?] = [
         "XDG_CACHE_HOME": (getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")
             + "/chatfs-test-cache-\(geteuid())"
     ]
 
-    /// Nor are their desktop, its runtime folder and their configuration.
+    /// Nor the user's desktop, runtime folder and configuration.
     private static let surroundings: [String: String?] = [
         "COLUMNS": "80", "SWIFT_BACKTRACE": "enable=no", "DBUS_SESSION_BUS_ADDRESS": nil,
         "XDG_RUNTIME_DIR": nil, "XDG_CONFIG_HOME": "/nonexistent",
     ]
 
-    /// Data that tests make is encrypted: a credential, as systemd gives one, unlocks it for every process.
+    /// Data of tests is encrypted: a credential, as from systemd, unlocks it for every process.
     public static let credentials: String = {
         var template = Array(
             ((getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp") + "/chatfs-credentials-XXXXXX")
@@ -37,7 +37,7 @@ public enum ChatFSProcess {
         return path
     }()
 
-    /// The same for all processes of a test, that some may begin where others ended.
+    /// Equal for all processes of a test, because one may continue another's work.
     public static let key = [UInt8]((0..<32).map { $0 &* 7 &+ 1 })
 
     private static func removeCredentials() {
@@ -45,8 +45,8 @@ public enum ChatFSProcess {
         rmdir(credentials)
     }
 
-    /// Starts `chatfs` with these arguments. Its terminal, cache, data folder and runtime folder are never
-    /// the user's own: pass `--data`, or HOME and the XDG variables, in `environment`.
+    /// Starts `chatfs` with these arguments. Its terminal, cache, data folder and runtime folder are never the user's
+    /// own: pass `--data`, or HOME and the XDG variables, in `environment`.
     public static func start(
         _ arguments: [String], environment: [String: String?] = [:], folder: String? = nil,
         ignoredSignals: [Int32] = [], blockedSignals: [Int32] = []
@@ -63,8 +63,8 @@ public enum ChatFSProcess {
         return try await RunningProcess.start(settings)
     }
 
-    /// Runs it to its end. The limit ends hopeless tests: commands that take tenths of a second take many on a machine
-    /// that others use.
+    /// Runs it to its end. The limit ends hopeless tests: commands of a tenth of a second take much longer on a busy
+    /// machine.
     public static func run(
         _ arguments: [String], environment: [String: String?] = [:], folder: String? = nil,
         limit: Duration = .seconds(180)

@@ -2,21 +2,19 @@ import CLinux
 import Glibc
 import Posix
 
-/// A program that was taken over, in place of one that works on bytes of strangers: it tries what such a
-/// program must not be able to do, and says what it could.
+/// A hostile program in place of one that processes outside bytes: tries forbidden actions and reports its successes.
 ///
-/// What it aims at, a file and a process, is compiled in. Called as it is, it writes a line for each thing
-/// that it could do. With the arguments of a decoder it writes a red picture (PNG) if it could do nothing, and
-/// nothing else.
+/// Its targets, a file and a process, are compiled in. Without arguments it writes a line for each success. With the
+/// arguments of a decoder it writes a red picture (PNG) if it succeeded with nothing, and no other output.
 public struct HostileProgram: Sendable {
     public let path: String
-    /// Where it lies.
+    /// Its path.
     private let folder: TemporaryFolder
-    /// It must stay as it is.
+    /// A file that must not change.
     public let targetFile: String
-    /// It must live, and keep its priority.
+    /// A process that must live and keep its priority.
     public let targetProcess: ChildProcess
-    /// That of who started it: a run of the tests may have another than 0.
+    /// The priority of the tests' process, which may differ from 0.
     private let priority: Int32
 
     /// Compiles it in `folder` under a name.
@@ -39,7 +37,7 @@ public struct HostileProgram: Sendable {
             priority: priority(of: process))
     }
 
-    /// What somebody who looks from outside finds changed.
+    /// Returns the changes visible from outside.
     public func damage() -> [String] {
         var found: [String] = []
         var status = stat()
@@ -84,7 +82,7 @@ public struct HostileProgram: Sendable {
             successes++;
             if (speaks) { printf("could %s\n", what); fflush(stdout); }
         }
-        // A child that came to be ends at once; its parent goes on.
+        // A created child ends at once; its parent continues.
         static void born(long pid, const char *what) {
             if (pid == 0) { sleep(1000); _exit(0); }
             if (pid > 0) could(what);
@@ -95,7 +93,7 @@ public struct HostileProgram: Sendable {
         static void *thread(void *done) { *(int *)done = 1; return 0; }
 
         static void files(const char *own) {
-            // Without Landlock it can read what the user can.
+            // Without Landlock it can read the user's files.
             if (TELLS_FILES_APART) {
             TRY("read somebody's file", open(TARGET, O_RDONLY));
             TRY("read the list of users", open("/etc/passwd", O_RDONLY));
@@ -175,7 +173,7 @@ public struct HostileProgram: Sendable {
             CALL("unshare users", SYS_unshare, CLONE_NEWUSER);
             CALL("unshare files", SYS_unshare, CLONE_FILES);
             CALL("setns", SYS_setns, 0, 0);
-            // The lowest: everybody may go there, whatever the run's own is.
+            // The lowest priority, which every process may choose.
             TRY("setpriority", setpriority(PRIO_PROCESS, VICTIM, 19));
             TRY("own priority", setpriority(PRIO_PROCESS, 0, 19));
             CALL("ioprio_set", SYS_ioprio_set, 1, VICTIM, 0x6000);
@@ -221,14 +219,14 @@ public struct HostileProgram: Sendable {
             TRY("a new terminal", open("/dev/ptmx", O_RDWR | O_NOCTTY));
             for (int i = 0; i < 3; i++) {
                 TRY("TIOCSTI", ioctl(i, TIOCSTI, "x"));
-                // Its number with something above 32 bits, which the kernel does not look at.
+                // Its number with a value above 32 bits, which the kernel ignores.
                 CALL("TIOCSTI in disguise", SYS_ioctl, i, 0x100000000UL | TIOCSTI, "x");
                 TRY("TIOCSCTTY", ioctl(i, TIOCSCTTY, 1));
                 TRY("TIOCLINUX", ioctl(i, 0x541c, "\3"));
             }
         }
 
-        // What an honest program needs.
+        // The needs of an honest program.
         static int works(const char *own) {
             int done = 0;
             pthread_t other;

@@ -2,12 +2,12 @@ import Base
 import Glibc
 import Posix
 
-/// A place on loopback where nobody should come: counts who does, and hangs up.
+/// A loopback server without expected clients: counts connections and closes them.
 public final class LoopbackListener: Sendable {
     private let listener: Int32
     private let state = Lock(0)
 
-    /// How many connections were made.
+    /// The number of connections.
     public var count: Int { state.withLock { $0 } }
 
     public init(port: UInt16) throws {
@@ -22,7 +22,7 @@ public final class LoopbackListener: Sendable {
 
     deinit { shutdown(listener, Int32(SHUT_RDWR)) }
 
-    /// A listening socket; for port 0 one that is free.
+    /// Returns a listening socket; port 0 selects a free port.
     static func listen(port: UInt16) throws -> (descriptor: Int32, port: UInt16) {
         let descriptor = try check("make a socket") { socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0) }
         var on: Int32 = 1

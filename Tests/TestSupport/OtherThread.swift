@@ -1,8 +1,8 @@
 import Base
 import Posix
 
-/// Does something on a thread of its own and waits for it: as another process would while this thread is within a
-/// transaction, under which it may open none of another database.
+/// Runs work on its own thread and waits for it, as another process would while this thread is in a transaction, in
+/// which it may not open one of another database.
 public func onOtherThread<Result: Sendable>(
     _ body: @escaping @Sendable () throws -> Result
 ) throws -> Result {

@@ -1,20 +1,20 @@
 import Glibc
 import Posix
 
-/// Finds a secret in all memory of this process, as somebody would who has the pages of it from a swap
-/// disk: through /proc/self/mem, at any alignment, while other threads go on.
+/// Finds a secret in all memory of this process, as a reader of a swap disk would: through /proc/self/mem, at any
+/// alignment, while other threads continue.
 public final class ProcessMemory {
     public struct Place: CustomStringConvertible {
         /// Whether the system keeps this memory from being swapped (`lo` in smaps, proc_pid_smaps(5)).
         public let isLocked: Bool
-        /// The line of the mapping: addresses, rights, what is mapped.
+        /// The line of the mapping: addresses, permissions, file.
         public let mapping: String
 
         public var description: String { (isLocked ? "locked " : "not locked ") + mapping }
     }
 
     private static let windowSize = 1 << 20
-    /// The secret, then what is being looked through. What is found in here does not count.
+    /// The secret, followed by the searched memory. Matches in here do not count.
     private let own: UnsafeMutableRawBufferPointer
     private let count: Int
 
@@ -31,20 +31,20 @@ public final class ProcessMemory {
 
     deinit { munmap(own.baseAddress, own.count) }
 
-    /// Every place where the secret lies.
+    /// Returns every address of the secret.
     public func places() throws -> [Place] {
         let memory = try OpenFile("/proc/self/mem", flags: O_RDONLY)
         var places: [Place] = []
         var seen: UInt = 0
         for (addresses, place) in try Self.mappings() {
-            // One that grew while the table was read stands there twice.
+            // A mapping that grew while the table was read is listed twice.
             var start = max(addresses.lowerBound, seen)
             seen = max(seen, addresses.upperBound)
             while start < addresses.upperBound {
                 let end = min(start + UInt(Self.windowSize), addresses.upperBound)
                 let found = occurrences(in: memory, from: start, to: end)
                 places += Array(repeating: place, count: found)
-                // What lies across the end of a window is in the next one.
+                // A match across the end of a window is in the next one.
                 start = end < addresses.upperBound ? end - UInt(count - 1) : end
             }
         }
@@ -53,12 +53,12 @@ public final class ProcessMemory {
 
     private func occurrences(in memory: OpenFile, from start: UInt, to end: UInt) -> Int {
         let window = own.baseAddress! + count
-        // A mapping that has gone meanwhile gives nothing.
+        // A mapping that is gone meanwhile gives nothing.
         let filled = pread(memory.descriptor, window, Int(end - start), off_t(start))
         let ours = UInt(bitPattern: own.baseAddress!)..<UInt(bitPattern: own.baseAddress! + own.count)
         var occurrences = 0
         var position = 0
-        // Memory is full of small numbers; looking for another byte first makes the search quick.
+        // Memory is full of small numbers, so searching for another byte first is faster.
         let rare = own[..<count].indices.max { own[$0] < own[$1] } ?? 0
         while position + count <= filled,
             let hit = memchr(window + position + rare, Int32(own[rare]), filled - count + 1 - position)
@@ -71,8 +71,7 @@ public final class ProcessMemory {
         return occurrences
     }
 
-    /// What can be read, but for the memory of devices and of the kernel itself, and for files as they are
-    /// on the disk: libraries, this program.
+    /// The readable memory, except that of devices and of the kernel, and unchanged files: libraries, this program.
     private static func mappings() throws -> [(addresses: Range<UInt>, place: Place)] {
         let bytes = try OpenFile("/proc/self/smaps", flags: O_RDONLY).read(count: 8 << 20, at: 0)
         var mappings: [(addresses: Range<UInt>, place: Place)] = []

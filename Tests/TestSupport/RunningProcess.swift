@@ -1,11 +1,11 @@
 import Glibc
 import Posix
 
-/// A child process of a test. Waits that end in vain throw with everything the child said.
+/// A child process of a test. Failed waits throw with the child's complete output.
 public final class RunningProcess: Sendable {
     private let process: ObservedProcess
 
-    /// Starts it with both streams captured and in a process group of its own.
+    /// Starts it with both streams captured, in its own process group.
     public static func start(_ settings: ChildProcess.Settings) async throws -> RunningProcess {
         RunningProcess(try await ObservedProcess.start(settings, keeping: 64 << 20))
     }
@@ -18,10 +18,10 @@ public final class RunningProcess: Sendable {
     public var output: String { process.output }
     public var errors: String { process.errors }
     public var isRunning: Bool { process.isRunning }
-    /// Complete lines of standard output so far.
+    /// The complete lines of standard output so far.
     public var lines: [String] { process.lines }
 
-    /// Waits for a line of standard output that fits; throws, with all output, when none comes.
+    /// Waits for a matching line of standard output; throws with all output if none comes.
     @discardableResult
     public func line(
         _ what: String, within limit: Duration = .seconds(90), where fits: (String) -> Bool = { _ in true }
@@ -32,7 +32,7 @@ public final class RunningProcess: Sendable {
         return line
     }
 
-    /// Waits until it has ended and all its output is here; throws when it still runs after `limit`.
+    /// Waits until it has ended and its output is complete; throws if it still runs after `limit`.
     @discardableResult
     public func ending(within limit: Duration = .seconds(90)) async throws -> ChildProcess.Ending {
         guard let ending = await process.ending(within: limit) else {
@@ -44,7 +44,7 @@ public final class RunningProcess: Sendable {
     public func send(_ signal: Int32) { child.send(signal) }
     public func sendToGroup(_ signal: Int32) { child.sendToGroup(signal) }
 
-    /// SIGTERM, and the end that follows.
+    /// Sends SIGTERM and waits for the end.
     @discardableResult
     public func terminate(within limit: Duration = .seconds(90)) async throws -> ChildProcess.Ending {
         send(SIGTERM)

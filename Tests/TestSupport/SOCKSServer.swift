@@ -3,10 +3,10 @@ import Glibc
 import Network
 import Posix
 
-/// A SOCKS5 server (RFC 1928, 1929) on loopback: connects to what it is asked for and carries the bytes. A
-/// thread for each direction of each connection.
+/// A SOCKS5 server (RFC 1928, 1929) on loopback: connects to the requested host and forwards bytes, with a thread for
+/// each direction of each connection.
 public final class SOCKSServer: Sendable {
-    /// What a client says of itself.
+    /// The credentials of a client.
     public struct Login: Hashable, Sendable {
         public let user: String
         public let password: String
@@ -21,14 +21,14 @@ public final class SOCKSServer: Sendable {
 
     public let port: UInt16
     private let listener: Int32
-    /// Host names that it knows, as others from /etc/hosts.
+    /// The host names that it resolves, like those of /etc/hosts.
     private let hosts: [String: String]
     private let state = Lock(State())
 
-    /// Hosts and ports that it was asked for, in order.
+    /// The requested hosts and ports in order.
     public var targets: [String] { state.withLock { $0.targets } }
 
-    /// In order, of all that said something.
+    /// The credentials of all clients that sent some, in order.
     public var logins: [Login] { state.withLock { $0.logins } }
 
     public init(hosts: [String: String] = [:]) throws {
@@ -42,7 +42,7 @@ public final class SOCKSServer: Sendable {
         }
     }
 
-    /// Ends it with all its connections, as a crash does.
+    /// Ends it with all connections, as in a crash.
     public func stop() {
         let open = state.withLock { state in
             state.isStopped = true
@@ -74,7 +74,7 @@ public final class SOCKSServer: Sendable {
 
     private func end(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-    /// What the client wants to reach; nil when it does not speak SOCKS5 or wants anything else.
+    /// Returns the client's target, or nil if it does not speak SOCKS5 or sends another request.
     private func negotiate(_ client: Int32) -> Endpoint? {
         guard let head = read(client, 2), head[0] == 5, let methods = read(client, Int(head[1])) else {
             return nil

@@ -1,25 +1,25 @@
 import Glibc
 import Posix
 
-/// A program on a terminal of its own (pty(7)), whose user waits for texts and answers.
+/// A program on its own terminal (pty(7)), whose scripted user waits for texts and answers.
 public struct ScriptedTerminal {
-    /// What is done when the text before was seen. Texts are looked for behind those that were seen already.
+    /// The action after a text was shown. Each text is searched after the previous one.
     public enum Step: Sendable {
         case wait(String)
         case type(String)
-        /// To the program itself.
+        /// Sent to the program itself.
         case signal(Int32)
     }
 
     public struct Outcome: Sendable {
         public let ending: ChildProcess.Ending
-        /// All that was shown.
+        /// The complete output.
         public let shown: String
-        /// Whether the terminal showed what was typed, whenever a step was done, and in the end.
+        /// Whether the terminal echoed input at each step, and at the end.
         public let echoes: [Bool]
     }
 
-    /// - Parameter limit: for all of it.
+    /// - Parameter limit: The time limit for everything.
     public static func run(
         _ program: String, _ arguments: [String], environment: [String: String?] = [:], _ steps: [Step],
         limit: Duration = .seconds(60)

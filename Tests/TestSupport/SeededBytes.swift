@@ -1,6 +1,6 @@
 import Base
 
-/// Bytes that differ and are the same for the same seed, for whoever wants a source of randomness.
+/// A source of varying bytes, equal for equal seeds.
 public final class SeededBytes: RandomSource {
     private let generator: Lock<SeededGenerator>
 

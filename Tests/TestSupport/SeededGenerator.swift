@@ -1,4 +1,4 @@
-/// The same numbers for the same seed (SplitMix64), so that a test that fails can be run again.
+/// Generates equal numbers for equal seeds (SplitMix64), so that a failed test can be repeated.
 public struct SeededGenerator: RandomNumberGenerator {
     public var state: UInt64
 

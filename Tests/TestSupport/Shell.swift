@@ -1,7 +1,7 @@
 import Glibc
 import Posix
 
-/// Runs tools to their end, with a bound.
+/// Runs tools to their end, with a time limit.
 public enum Shell {
     public struct Outcome: Sendable {
         public let ending: ChildProcess.Ending
@@ -11,8 +11,7 @@ public enum Shell {
         public var succeeded: Bool { ending == .code(0) }
     }
 
-    /// Runs `tool`, a path or a name from the search path. Throws when it does not end in time, not
-    /// when it fails: look at `ending`.
+    /// Runs `tool`, a path or a name in the search path. Throws if it exceeds the limit, not if it fails: see `ending`.
     public static func run(
         _ tool: String, _ arguments: [String] = [], folder: String? = nil,
         environment: [String: String?] = [:],
@@ -34,7 +33,7 @@ public enum Shell {
         try await run("/bin/sh", ["-c", line], folder: folder, environment: environment, limit: limit)
     }
 
-    /// The path of a program of the search path.
+    /// Returns the path of a program in the search path.
     public static func find(_ tool: String) throws -> String {
         if tool.contains("/") { return tool }
         let search = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
@@ -44,7 +43,7 @@ public enum Shell {
         throw WaitedInVain("\(tool) is not installed; contrib/test installs it")
     }
 
-    /// For places that cannot await: blocks the calling thread.
+    /// For callers that cannot await: blocks the thread.
     static func runBlocking(_ path: String, _ arguments: [String], limit: Duration) throws {
         let quoted = ([path] + arguments).map { "'" + $0.replacing("'", with: "'\\''") + "'" }
         let line =

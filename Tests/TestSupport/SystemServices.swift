@@ -1,8 +1,7 @@
 import Glibc
 import Posix
 
-/// A system bus of its own, with services on it that have the names of NetworkManager and logind and do what the test
-/// says.
+/// A private system bus with scripted services in place of NetworkManager and logind.
 public final class SystemServices {
     private let folder: TemporaryFolder
     private var bus: RunningProcess?
@@ -17,7 +16,7 @@ public final class SystemServices {
         return services
     }
 
-    /// Without anything that runs.
+    /// Without running programs.
     public init() throws { folder = try TemporaryFolder() }
 
     deinit {
@@ -39,7 +38,7 @@ public final class SystemServices {
         self.bus = bus
     }
 
-    /// As a session's, but it starts none of the services of this machine.
+    /// Configured as a session's bus, but without this machine's services.
     private static let configuration = """
         <busconfig>
           <type>session</type>
@@ -58,9 +57,9 @@ public final class SystemServices {
         try await bus?.ending()
     }
 
-    /// - Parameter metered: a value of NMMetered.
+    /// - Parameter metered: A value of NMMetered.
     public func startServices(metered: Int) async throws {
-        // That of Debian, which has the modules.
+        // Debian's Python, which has the modules.
         var settings = ChildProcess.Settings("/usr/bin/python3", ["-c", Self.script, address, "\(metered)"])
         settings.input = .pipe
         let services = try await RunningProcess.start(settings)
@@ -81,10 +80,10 @@ public final class SystemServices {
         }
     }
 
-    /// What they were asked, one word each, in order.
+    /// The received requests, one word each, in order.
     public var asked: [String] { services?.lines.filter { $0 != "serving" } ?? [] }
 
-    /// `metered N`, `sleep`, `wake`, `leave NAME`. Says `get`, `inhibit` and `released`.
+    /// `metered N`, `sleep`, `wake`, `leave NAME`. Reports `get`, `inhibit` and `released`.
     private static let script = """
         import dbus, dbus.service, dbus.bus, os, sys, threading
         from dbus.mainloop.glib import DBusGMainLoop

@@ -2,9 +2,8 @@ import Base
 import Glibc
 import Posix
 
-/// A folder of its own for a test, mode 0700, removed with everything in it when the last reference
-/// goes, or the process ends: what a test does not end may hold it until then. Mounts that a failed test left in it are
-/// detached first.
+/// A test's own folder with mode 0700, removed with its contents at the last reference or at the end of the process.
+/// Mounts left by a failed test are detached first.
 public final class TemporaryFolder: Sendable {
     /// Absolute, without symbolic links.
     public let path: String
@@ -34,21 +33,21 @@ public final class TemporaryFolder: Sendable {
     private static func remove(_ path: String) {
         for mount in (try? MountTable.mounts(below: path)) ?? [] { Unmounting.detach(mount.path) }
         guard let folder = try? OpenFile(path, flags: O_RDONLY) else { return }
-        // A read-only folder that a test made would keep its files.
+        // A read-only folder would keep its files.
         try? PrivateFolder.removeContents(of: folder, keeping: [])
         rmdir(path)
     }
 
-    /// The path of a name inside.
+    /// Returns the path of a name inside.
     public func path(_ name: String) -> String { path + "/" + name }
 
-    /// Makes a folder inside and answers its path.
+    /// Creates a folder inside and returns its path.
     public func makeFolder(_ name: String) throws -> String {
         try check("make a folder") { mkdir(path(name), 0o700) }
         return path(name)
     }
 
-    /// Writes a file inside and answers its path.
+    /// Writes a file inside and returns its path.
     @discardableResult
     public func write(_ bytes: [UInt8], to name: String) throws -> String {
         let file = try OpenFile(path(name), flags: O_WRONLY | O_CREAT | O_TRUNC)
@@ -56,21 +55,21 @@ public final class TemporaryFolder: Sendable {
         return path(name)
     }
 
-    /// All bytes of a file inside.
+    /// Returns the bytes of a file inside.
     public func read(_ name: String) throws -> [UInt8] {
         let file = try OpenFile(path(name), flags: O_RDONLY)
         return try file.read(count: Int(try file.size()), at: 0)
     }
 
-    /// Names in the folder, or in one inside it, sorted.
+    /// Returns the sorted names in the folder, or in one inside it.
     public func names(in name: String = ".") throws -> [String] {
         try PrivateFolder.names(in: OpenFile(path(name), flags: O_RDONLY))
     }
 }
 
-/// Takes away mounts whose daemon may be dead.
+/// Removes mounts whose daemon may be dead.
 public enum Unmounting {
-    /// Detaches at once, whoever uses it. Never waits for the daemon.
+    /// Detaches it at once, even if it is busy. Never waits for the daemon.
     public static func detach(_ path: String) {
         if umount2(path, Int32(MNT_DETACH)) == 0 { return }
         _ = try? Shell.runBlocking("/usr/bin/fusermount3", ["-u", "-z", path], limit: .seconds(10))

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Posix
 import Testing
 
-/// A value of a file with test vectors. What is not there is an error at the place that asks for it.
+/// A value of a file with test vectors. A missing one is an error at the place of its use.
 public enum VectorValue: Decodable, Sendable {
     case text(String)
     case number(Int)
@@ -11,14 +11,14 @@ public enum VectorValue: Decodable, Sendable {
     case list([VectorValue])
     case object([String: VectorValue])
 
-    /// The file `Resources/FOLDER/NAME.json` beside the test's source.
+    /// Opens `Resources/FOLDER/NAME.json` next to the test's source.
     public static func file(
         _ name: String, in folder: String = "smp", besides source: String = #filePath
     ) throws -> VectorValue {
         try JSONDecoder().decode(VectorValue.self, from: Data(bytes(name, in: folder, besides: source)))
     }
 
-    /// The same as it is. `Bundle` would need the whole of Foundation.
+    /// The same by path. `Bundle` would need all of Foundation.
     public static func bytes(
         _ name: String, in folder: String, besides source: String = #filePath
     ) throws -> [UInt8] {
@@ -88,7 +88,7 @@ public enum VectorValue: Decodable, Sendable {
         }
     }
 
-    /// Of hexadecimal text.
+    /// The bytes of hexadecimal text.
     public var bytes: [UInt8] {
         get throws { try #require(Hexadecimal.decode(try text)) }
     }

@@ -1,17 +1,17 @@
 import Base
 
-/// A bound that was reached: what a test waited for did not happen.
+/// A wait of a test reached its limit.
 public struct WaitedInVain: Error, CustomStringConvertible {
     public let description: String
 
     public init(_ description: String) { self.description = description }
 }
 
-/// Looks again and again until `condition` holds; throws after `limit`. The bound is generous: it ends hopeless tests, it
-/// measures nothing.
+/// Checks repeatedly until `condition` holds; throws after `limit`. The generous limit ends hopeless tests and measures
+/// nothing.
 ///
-/// A pause between two looks counts as a second at most. All tests of a process share a thread for each core,
-/// and while others calculate there, neither this task nor the one that it waits for runs.
+/// A pause between two checks counts as a second at most. All tests of a process share a thread for each core, so this
+/// task and the awaited one may both have to wait for others.
 public func wait(
     until what: String, within limit: Duration = .seconds(90), _ condition: () async throws -> Bool
 ) async throws {

@@ -1,17 +1,17 @@
 import Glibc
 
-/// The official programs, where the environment variable `OFFICIAL_BIN` names the folder that holds them.
+/// The official programs in the folder of the environment variable `OFFICIAL_BIN`.
 public enum OfficialPrograms {
     public static let folder: String? = getenv("OFFICIAL_BIN").map { String(cString: $0) }
     /// Without a UTF-8 locale they end at the first name that is not ASCII.
     public static let environment: [String: String?] = ["LC_ALL": "C.UTF-8"]
     public static let library = path("libsimplex.so")
 
-    /// What the tests of chats need.
+    /// For tests of chats.
     public static let lackChat = lack("simplex-chat", "smp-server", "xftp-server")
-    /// What the tests of messaging servers need.
+    /// For tests of messaging servers.
     public static let lackMessages = lack("smp-server")
-    /// What the tests of file transfer need.
+    /// For tests of file transfers.
     public static let lackFiles = lack("xftp", "xftp-server")
     public static let lackLibrary = lackChat || lack("libsimplex.so")
 

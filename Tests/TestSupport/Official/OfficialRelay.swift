@@ -3,10 +3,9 @@ import Glibc
 import Network
 import Posix
 
-/// An official relay on loopback. Keys, port and everything stored are kept when it is stopped and
-/// started again.
+/// An official relay on loopback. Keeps keys, port and data across restarts.
 public final class OfficialRelay: Sendable {
-    /// As SimpleX writes it: `smp://…` or `xftp://…`, without a password.
+    /// Its address in SimpleX's form: `smp://…` or `xftp://…`, without a password.
     public let address: String
     private let program: String
     private let environment: [String: String?]
@@ -14,15 +13,15 @@ public final class OfficialRelay: Sendable {
     private let process = Lock<RunningProcess?>(nil)
     private let folder: TemporaryFolder
 
-    /// One for messages, running.
+    /// Starts one for messages.
     public static func messages(in folder: TemporaryFolder) async throws -> OfficialRelay {
         try await OfficialRelay(
             "smp", "smp-server", host: "127.0.0.1", settings: "smp-server.ini",
             ["--no-password", "--ip", "127.0.0.1", "--fqdn", "127.0.0.1", "--disable-web"], nil, folder)
     }
 
-    /// One for files, running. `algorithm` is that of its certificates, `ED25519` or `ED448`; `quota` the
-    /// room for chunks, such as `1mb`.
+    /// Starts one for files. `algorithm` is that of its certificates, `ED25519` or `ED448`; `quota` the space for
+    /// chunks, such as `1mb`.
     public static func files(
         in folder: TemporaryFolder, algorithm: String = "ED448", password: String? = nil,
         quota: String = "10gb"
@@ -60,7 +59,7 @@ public final class OfficialRelay: Sendable {
         try await start()
     }
 
-    /// Starts it again, at its old address.
+    /// Restarts it at its old address.
     public func start() async throws {
         var settings = ChildProcess.Settings(program, ["start"])
         settings.environment = environment
@@ -89,16 +88,16 @@ public final class OfficialRelay: Sendable {
         }
     }
 
-    /// SIGSTOP and SIGCONT make it silent for a while: connections stay, nothing is answered.
+    /// SIGSTOP and SIGCONT silence it for a while: connections stay without answers.
     public func send(_ signal: Int32) { process.withLock { $0 }?.send(signal) }
 
-    /// Ends it in the midst of its work.
+    /// Kills it in the middle of its work.
     public func kill() async throws {
         send(SIGKILL)
         try await process.withLock { $0 }?.ending()
     }
 
-    /// Ends it in order: it writes what it keeps.
+    /// Ends it cleanly, so that it stores its data.
     public func stop() async throws {
         send(SIGINT)
         try await process.withLock { $0 }?.ending()

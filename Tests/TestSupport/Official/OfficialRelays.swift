@@ -1,10 +1,10 @@
-/// The two official relays that a chat needs, with a folder for the test.
+/// The two official relays for a chat, in the test's folder.
 public final class OfficialRelays: Sendable {
     public let folder: TemporaryFolder
     public let messages: OfficialRelay
     public let files: OfficialRelay
 
-    /// What `simplex-chat` needs to use these and no others.
+    /// The arguments for `simplex-chat` to use only these.
     public var arguments: [String] { ["-s", messages.address, "--xftp-server", files.address] }
 
     public init() async throws {
@@ -14,7 +14,7 @@ public final class OfficialRelays: Sendable {
         self.folder = folder
     }
 
-    /// Ends both; what they stored goes with the folder.
+    /// Ends both; their data is removed with the folder.
     public func stop() async throws {
         try await files.stop()
         try await messages.stop()
