@@ -1,13 +1,13 @@
-// What a program does to the files below a folder, as a trace: loaded before the C library (LD_PRELOAD), it
-// stands between the program, the libraries it uses (SQLite) and the system calls.
+// Records a program's operations on the files below a folder as a trace. Loaded before the C library (LD_PRELOAD), it
+// intercepts the system calls of the program and its libraries (SQLite).
 //
-//   CHATFS_TRACE       the file that records are appended to, by every process at once
+//   CHATFS_TRACE       the file to which all processes append records
 //   CHATFS_TRACE_ROOT  the folder, absolute, without symbolic links and final slash
 //
-// A record, little-endian: u32 length of all of it, u8 kind (`enum kind`, the same numbers as `DiskOperation`
-// reads), 3 bytes 0, u64 inode, i64 offset, i64 size, then the bytes written, or one or two paths below the root,
-// each ended by NUL. One lock a process makes the order of the records that of the calls; between processes the
-// locks that they hold themselves do.
+// A record, little-endian: u32 total length, u8 kind (`enum kind`, the numbers of `DiskOperation`), 3 bytes 0, u64
+// inode, i64 offset, i64 size. The written bytes follow, or one or two paths below the root, each ended by NUL.
+// A lock keeps the records of a process in the order of its calls; the processes' own locks order them between
+// processes.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -204,7 +204,7 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t offset) { re
 ssize_t pwritev(int file, const struct iovec *parts, int count, off_t offset) { return write_recorded(file, parts, count, offset); }
 ssize_t pwritev64(int file, const struct iovec *parts, int count, off64_t offset) { return write_recorded(file, parts, count, offset); }
 
-// CALL runs with the lock held; what it did is recorded when it succeeded.
+// Runs CALL with the lock held, and records it if it succeeded.
 #define RECORDED(type, is_wanted, call, record)                                                                        \
     if (!(is_wanted)) return call;                                                                                     \
     lock();                                                                                                            \

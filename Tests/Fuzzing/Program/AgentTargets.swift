@@ -6,7 +6,7 @@ import SMP
 @testable import Agent
 
 extension Target {
-    /// What two agents write to each other.
+    /// Transmissions of two agents.
     static let agent = [
         Target("agent-envelope", "what lies in the box of a queue", longest: 4096) { bytes in
             if let envelope = AgentEnvelope(decoding: bytes) {
@@ -27,7 +27,7 @@ extension Target {
             var (phase, machine) = AgentFixture.machines[Int(choice) % AgentFixture.machines.count]
             for place in 0..<8 where !input.isAtEnd {
                 let envelope = input.take(Int(input.byte()) << 8 & 0x300 | Int(input.byte()))
-                // Mostly as if the box were open: one of 16 KiB takes longer than all else.
+                // Mostly without the box: one of 16 KiB takes longer than the rest.
                 if place == 0, choice >= 0xE0, let body = AgentFixture.body(envelope) {
                     let message = DeliveredBody.message(received: 1, flags: [], body: body)
                     try? machine.receive(message, at: 0, now: ElapsedTime(seconds: 1)) { _ in false }

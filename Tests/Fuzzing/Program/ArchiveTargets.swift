@@ -5,7 +5,7 @@ import Posix
 @testable import Archive
 
 extension Target {
-    /// What 'chatfs import' is given.
+    /// Inputs of 'chatfs import'.
     static let archives = [
         Target("archive-manifest", "manifests of archives", longest: 4096) { bytes in
             guard let manifest = try? Manifest(bytes) else { return }

@@ -3,7 +3,7 @@ import Base
 @testable import ChatProtocol
 
 extension Target {
-    /// What people's programs say to each other, and what is made of it.
+    /// Messages of chat programs and their effects.
     static let chatProtocol = [
         Target("chat-body", "messages of people's programs, alone, in batches, compressed", longest: 4096) {
             bytes in
@@ -25,7 +25,7 @@ extension Target {
             hold(LinkProfile(decoding: profile.encoded)?.encoded == profile.encoded, "it has one form")
         },
         Target("group-membership", "groups over the connections of several members", longest: 4096) { bytes in
-            // Behind each length, over whose connection.
+            // After each length, over its connection.
             var input = Input(bytes)
             guard var group = ChatFixture.group else { return }
             var records = ChatFixture.Records()
@@ -39,14 +39,14 @@ extension Target {
                     let mayGive = records.member(sender)?.role.mayForward ?? (sender == group.host)
                     hold(
                         group.own.role <= role || mayGive,
-                        "nobody gets a higher role from who may not give it")
+                        "roles rise only by members that may change them")
                     for effect in effects { records.note(effect, of: group.own.id, group.host) }
                 }
             }
         },
         Target("chat-conversation", "chats with people and groups, message by message", longest: 4096) {
             bytes in
-            // Messages follow each other behind their lengths.
+            // Messages follow each other after their lengths.
             var input = Input(bytes)
             var contact = ContactConversation(profile: ContactProfile(displayName: "a"), versions: nil)
             guard var group = ChatFixture.group else { return }
@@ -69,9 +69,9 @@ extension Target {
     ]
 }
 
-/// A store that remembers which messages there are.
+/// A store of the existing messages.
 private enum ChatFixture {
-    /// A group with its host, to which this profile has just come.
+    /// A group with its host that this profile has just joined.
     static let group: GroupConversation? = MemberID(bytes: [1]).flatMap { own in
         MemberID(bytes: [2]).map { host in
             GroupConversation(
@@ -87,7 +87,7 @@ private enum ChatFixture {
         private var members: [MemberID: GroupMember] = [:]
         private var connections: [MemberID: MemberConnection] = [:]
         private var transfers: [MessageKey: InlineTransfer] = [:]
-        /// In the order in which they began.
+        /// In the order of their start.
         private var unasked: [MessageKey] = []
         private var sizes: [MessageKey: UInt64] = [:]
 
@@ -103,7 +103,7 @@ private enum ChatFixture {
             partial.keys.count { (author ?? $0.author) == $0.author }
         }
 
-        /// The same with what makes and ends connections.
+        /// The same with events that create and end connections.
         mutating func note(_ effect: ConversationEffect, of own: MemberID, _ host: MemberID) {
             switch effect {
             case .memberIntroduced(let id, let introducer):
@@ -126,7 +126,7 @@ private enum ChatFixture {
                 hold(messages[message.key] == nil, "a message is new once")
                 messages[message.key] = MessageRecord(
                     time: message.time, hasFile: message.message.file != nil)
-                // What is offered is asked for.
+                // Offered files are requested.
                 if message.message.file?.way == .offeredInline {
                     transfers[message.key] = message.message.file?.transfer
                 }

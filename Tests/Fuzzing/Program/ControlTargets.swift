@@ -6,7 +6,7 @@ import FoundationEssentials
 @testable import XFTP
 
 extension Target {
-    /// JSON of our own, that another program may have written.
+    /// Our own JSON, perhaps written by another program.
     static let control = [
         Target("control-line", "requests on the control socket", longest: 1024) { bytes in
             guard let line = try? JSONDecoder().decode(ControlLine.self, from: Data(bytes)),

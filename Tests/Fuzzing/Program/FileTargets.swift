@@ -4,7 +4,7 @@ import Posix
 @testable import Cryptography
 
 extension Target {
-    /// Files on disk that somebody may have changed.
+    /// Files on disk that another person may have changed.
     static let files = [
         Target("file-arguments", "keys of CryptoFiles as JSON", longest: 512) { bytes in
             guard let arguments = try? FileArguments(parsing: bytes.text) else { return }
@@ -52,7 +52,7 @@ extension Target {
                 }
                 content.replaceSubrange(offset..<offset + piece.count, with: piece)
             }
-            // Somebody at the disk, while nobody has it open.
+            // A change on the disk while the file is closed.
             let place = UInt64(input.byte()) << 9 | UInt64(input.byte())
             let change = input.some()
             let before = (try? file.read(count: change.count, at: place)) ?? []
@@ -74,7 +74,7 @@ extension Target {
         },
     ]
 
-    /// The plaintext; nil when the file is refused.
+    /// The plaintext, or nil if the file is refused.
     private static func read(_ bytes: [UInt8], _ arguments: FileArguments) -> [UInt8]? {
         guard let reader = try? CryptoFileReader(file: Scratch.file(bytes), arguments: arguments) else {
             return nil
@@ -93,8 +93,8 @@ private enum SealedFixture {
 
     private static let zeros = [UInt8](repeating: 0, count: SealedFile.blockSize)
 
-    /// Where something is written: at the begin of a block mostly, and sometimes over the border of two, for which
-    /// all that is before it has to be sealed as well.
+    /// The place of a write: mostly the start of a block, sometimes across two blocks, for which everything before must
+    /// be sealed as well.
     static func offset(_ byte: UInt8) -> Int {
         switch byte {
         case 0..<192: Int(byte) << 2

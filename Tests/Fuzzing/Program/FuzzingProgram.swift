@@ -1,8 +1,8 @@
 import CLibFuzzer
 import Glibc
 
-/// One decoder under libFuzzer: the environment says which, so that every argument is libFuzzer's own, also
-/// when it starts itself again. `contrib/fuzz` is how people call it.
+/// Runs one decoder under libFuzzer. The environment selects it, so that all arguments belong to libFuzzer, also when
+/// it restarts itself. Use it through `contrib/fuzz`.
 @main
 struct FuzzingProgram {
     static let variable = "CHATFS_FUZZ_TARGET"

@@ -3,7 +3,7 @@ import Base
 @testable import Network
 
 extension Target {
-    /// Bytes that come out of TLS.
+    /// Decrypted bytes of TLS.
     static let http2 = [
         Target("http2-answer", "what a relay sends, as HTTP/2", longest: 2048) { bytes in
             var input = Input(bytes)
@@ -45,14 +45,14 @@ extension Target {
         } catch {
             hold(error is NetworkError, "an error is one of the network")
         }
-        // Settings, requests and their bodies; after that no more than what is answered to.
+        // Settings, requests and their bodies; then only frames that get an answer.
         hold(sent <= 50_000 + events.answered + 200 * bytes.count, "little is said to who says little")
     }
 }
 
-/// Holds what HTTP2Session promises to whoever hears it.
+/// Checks the promises of HTTP2Session to its listener.
 private final class HTTP2Recorder: HTTP2SessionEvents {
-    /// Streams that we began, on a client.
+    /// The streams opened by this side, on a client.
     var own: Set<Int32> = []
     weak var session: HTTP2Session?
     private var open: Set<Int32> = []

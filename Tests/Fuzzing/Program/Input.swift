@@ -1,7 +1,6 @@
 import Glibc
 
-/// Takes an input apart, for targets that need more than one value. What is not there reads as nothing, so
-/// that every input means something.
+/// Splits an input for targets with several values. Missing bytes read as nothing, so that every input is valid.
 struct Input {
     private var bytes: ArraySlice<UInt8>
 
@@ -36,7 +35,7 @@ struct Input {
 }
 
 extension [UInt8] {
-    /// In pieces of `size` bytes, as a network may deliver them.
+    /// In pieces of `size` bytes, as from a network.
     func inPieces(of size: Int, _ body: (UnsafeRawBufferPointer) throws -> Void) rethrows {
         try withUnsafeBytes { bytes in
             var start = 0
@@ -52,8 +51,8 @@ extension [UInt8] {
 }
 
 extension ArraySlice<UInt8> {
-    /// Whether both hold the same bytes. By memcmp(3): each comparison that the compiler makes of two bytes is
-    /// reported to the fuzzer, which then does little else.
+    /// Compares bytes by memcmp(3): the fuzzer traces each comparison that the compiler generates, which would slow it
+    /// down.
     func hasBytes(of other: ArraySlice<UInt8>) -> Bool {
         guard count == other.count, !isEmpty else { return count == other.count }
         return withUnsafeBytes { mine in

@@ -4,7 +4,7 @@ import ChatCore
 @testable import Thumbnails
 
 extension Target {
-    /// Files that are looked into before they are sent.
+    /// Files that are inspected before they are sent.
     static let media = [
         Target("media", "pictures, videos and recordings", longest: 4096) { bytes in
             var input = Input(bytes)
@@ -13,7 +13,7 @@ extension Target {
                 "voice.ogg", "ptt-1.opus", "a.bin",
             ]
             let name = names[input.number(below: names.count)]
-            // A file may be far longer than what is there of it.
+            // A file may be far longer than its available bytes.
             let isLong = input.bool()
             let content = input.rest()
             let size = isLong ? UInt64.max >> 1 : UInt64(content.count)
@@ -58,7 +58,7 @@ extension Target {
             if let uri = ThumbnailHead.uri(content) {
                 hold(uri.count < content.count, "a text is a part of its file")
             }
-            // Its checksums keep random bytes out: these are right.
+            // Random bytes would fail its checksums, so these are correct.
             let texts = [(keyword: "Thumb::URI", value: "file:///a")]
             guard let file = PNGFile(content, side: side) else { return }
             let made = file.bytes(texts: texts)

@@ -3,12 +3,12 @@ import Glibc
 
 @testable import SealedPages
 
-/// A file of SQLite's in memory, in the place of one of its unix VFS: what is beyond its end reads as zeros.
+/// A file of SQLite in memory, in place of one of its unix VFS. Bytes after its end read as zeros.
 struct MemoryDatabaseFile {
-    // Safe: all memory is this value's own, used by one thread, and freed by `close`.
+    // Safe: all memory belongs to this value, is used by one thread, and is freed by `close`.
     private let memory: UnsafeMutablePointer<Layout>
 
-    /// What SQLite's functions are given begins with their table.
+    /// The files passed to SQLite's functions begin with their table.
     private struct Layout {
         var file: sqlite3_file
         var bytes: UnsafeMutableRawPointer

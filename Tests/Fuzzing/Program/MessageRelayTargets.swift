@@ -8,7 +8,7 @@ import Store
 @testable import SMPRelay
 
 extension Target {
-    /// A relay for messages, talked to by anybody.
+    /// A relay for messages with an arbitrary client.
     static let messageRelay = [
         Target("smp-relay", "requests to our relay for messages", longest: 256) { bytes in
             var input = Input(bytes)
@@ -19,8 +19,8 @@ extension Target {
     ]
 }
 
-/// What two clients and the disk do to the relay, without its network. Its database is one for all inputs, and what is
-/// in it is removed after each.
+/// The operations of two clients and the disk on the relay, without its network. All inputs share its database, which
+/// is emptied after each.
 private struct MessageRelayFixture {
     private static let database: Database = {
         guard
@@ -46,7 +46,7 @@ private struct MessageRelayFixture {
 
     private let clients: [Client]
     private var processor: CommandProcessor
-    /// Ids that somebody may know.
+    /// The ids that a client may know.
     private var ids: [[UInt8]] = [[], [1, 2, 3], [UInt8](repeating: 3, count: 24)]
     private var lastMessage: [UInt8] = []
     private var correlation: UInt64 = 0
@@ -73,7 +73,7 @@ private struct MessageRelayFixture {
             if wasStarved { commit(fails) { try $0.resume(client, $1) } }
         case 2: commit(fails) { _ = try $0.expire($1) }
         case 3:
-            // Whatever bytes: they are commands, or are not.
+            // Arbitrary bytes, valid commands or not.
             for bytes in Batch.decode(input.some()) ?? [] {
                 guard let transmission = Transmission(decoding: bytes, version: 17) else { continue }
                 perform(transmission, of: client, fails)
@@ -124,7 +124,7 @@ private struct MessageRelayFixture {
         return transmission
     }
 
-    /// What another server hands on: its box can be opened, and that of its client where the bytes are long.
+    /// A request forwarded by another server: its box can be opened, and that of its client if the bytes are long.
     private static func handedOn(_ bytes: [UInt8], _ nonce: [UInt8]) -> [UInt8] {
         let client = AgreementKey.generate()
         var content: [UInt8] = []
@@ -167,7 +167,7 @@ private struct MessageRelayFixture {
         }
     }
 
-    /// One transaction, which the disk may refuse in the end.
+    /// A transaction that the disk may refuse at its end.
     @discardableResult
     private mutating func commit(
         _ fails: Bool, _ body: (inout CommandProcessor, QueueRecords) throws -> Void
@@ -188,7 +188,7 @@ private struct MessageRelayFixture {
         return told
     }
 
-    /// At the end: what was counted wrong once stays wrong.
+    /// At the end, because a wrong count stays wrong.
     func checkQuota() {
         let used = try? Self.database.read { try QueueRecords(connection: $0).usedBytes() }
         hold(used == processor.disk.bytes, "the quota counts what is there")

@@ -4,12 +4,12 @@ import Cryptography
 @testable import SMP
 
 extension Target {
-    /// What messaging servers say, and links to queues on them.
+    /// Transmissions of messaging servers, and links to queues on them.
     static let messaging = [
         Target("smp-answer", "answers of messaging servers", longest: 1024) { bytes in
             for version in SMPVersion.servers {
                 if let answer = Answer(decoding: bytes, version: version) {
-                    // OK is older servers' word for a subscription.
+                    // Older servers answer a subscription with OK.
                     let isSame =
                         Answer(decoding: answer.encoded(version: version), version: version) == answer
                         || answer == .subscribed
@@ -122,7 +122,7 @@ extension Target {
     ]
 }
 
-/// Keys and both ends of a connection.
+/// The keys and both ends of a connection.
 private enum MessagingFixture {
     static let key = AgreementKey.generate()
     static let secret = WipedBytes([UInt8](repeating: 7, count: 32))

@@ -6,7 +6,7 @@ import Outbox
 @testable import Namespace
 
 extension Target {
-    /// Names that others chose.
+    /// Names chosen by others.
     static let names = [
         Target("file-name", "names of files, made safe", longest: 400) { bytes in
             let title = SafeFileName.make(fromTitle: bytes.text)
@@ -46,7 +46,7 @@ extension Target {
         },
     ]
 
-    /// What any folder can hold and any terminal print.
+    /// Names that are valid in every folder and printable on every terminal.
     private static func check(_ name: String) {
         hold(!name.isEmpty && name.utf8.count <= SafeFileName.maxLength, "a name has 1 to 255 bytes")
         hold(name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "/") }, "it can be a name")

@@ -5,7 +5,7 @@ import ChatCore
 @testable import Notifications
 
 extension Target {
-    /// What is told on the desktop, and what is kept and said of it.
+    /// Desktop notifications and their stored state.
     static let notifications = [
         Target("notification", "names and captions as notifications", longest: 1280) { bytes in
             var input = Input(bytes)

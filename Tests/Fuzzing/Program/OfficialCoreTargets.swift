@@ -5,7 +5,7 @@ import ChatCore
 @testable import OfficialCore
 
 extension Target {
-    /// What an official core says, and what it is told.
+    /// Transmissions of an official core, and commands to it.
     static let officialCore = [
         Target("json", "JSON of others", longest: 2048) { bytes in
             guard let document = JSONDocument(bytes) else { return }
@@ -128,7 +128,7 @@ extension Target {
         if case .rcvError(let problem) = file.status { checkSentence(problem.sentence) }
     }
 
-    /// What people are shown holds nothing that moves a cursor, whatever the core says.
+    /// Texts for users contain no cursor movements.
     private static func checkSentence(_ sentence: String) {
         hold(!sentence.isEmpty && sentence.utf8.count < 2_000, "a sentence has a length")
         hold(

@@ -1,7 +1,7 @@
 import ChatCore
 import Store
 
-// Alone here: both cores have types of these names.
+// In its own file, because both cores have types of these names.
 @testable import OfficialCore
 
 extension Target {

@@ -6,18 +6,18 @@ import Network
 @testable import RemoteControl
 
 extension Target {
-    /// What a phone sends.
+    /// Transmissions of a phone.
     static let phone = [
         Target("phone-hello", "greetings of phones", longest: 4096) { bytes in
             var input = Input(bytes)
             guard input.bool() else {
-                // As it comes, padded to its size.
+                // As received, padded to its size.
                 var block = input.rest()
                 block += [UInt8](repeating: 0x23, count: HelloBlock.size - min(block.count, HelloBlock.size))
                 hold(PhoneFixture.open(block) == nil, "nobody else's greeting is read")
                 return
             }
-            // What lies in the box.
+            // The content of the box.
             guard let hello = PhoneFixture.open(PhoneFixture.block(of: input.rest())) else { return }
             hold(hello.kemKey.count == Sntrup761.publicKeyLength, "keys have one length")
             hold(PhoneFixture.versions.contains(hello.app.version), "the version is one of those offered")
@@ -52,7 +52,7 @@ extension Target {
     ]
 }
 
-/// A session between this side and a phone that is made here.
+/// A session between this side and a simulated phone.
 private enum PhoneFixture {
     static let versions = AppVersionRange(AppVersion("6.3")!, AppVersion("7.0")!)!
     private static let key = AgreementKey.generate()
@@ -79,7 +79,7 @@ private enum PhoneFixture {
         ReceivingChain(MessageChain.begin(agreement: secret, encapsulated: secret).receiving)
     }
 
-    /// As a phone would send it, without an attachment.
+    /// As a phone sends it, without an attachment.
     static func answer(_ number: UInt32, _ text: [UInt8]) -> [UInt8] {
         var chain = chain()
         guard let keys = try? chain.keys(of: number), var box = try? StreamBox.opening(keys.body) else {
@@ -101,7 +101,7 @@ private enum PhoneFixture {
         var content: [UInt8] = []
     }
 
-    /// nil where it is refused or does not end.
+    /// Nil if it is refused or incomplete.
     static func read(_ bytes: [UInt8], pieces: Int) -> Answer? {
         var (reader, chain, answer) = (ResponseReader(channelBinding: channelBinding), chain(), Answer())
         do {

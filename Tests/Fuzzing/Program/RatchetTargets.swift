@@ -4,7 +4,7 @@ import Cryptography
 @testable import Ratchet
 
 extension Target {
-    /// What two people write to each other, and how that is stored.
+    /// Messages of two people and their stored ratchets.
     static let ratchet = [
         Target("ratchet-state", "stored states of an encrypted connection", longest: 8192) { bytes in
             guard var ratchet = try? Ratchet(decoding: WipedBytes(bytes)) else { return }
@@ -22,7 +22,7 @@ extension Target {
             var input = Input(bytes)
             let kind = input.byte()
             let (isMade, place, flipped) = (kind & 1 == 1, Int(input.integer() & 0xFFF), input.byte())
-            // The first message brings new keys, and agreeing on them takes as long as ten later ones.
+            // The first message brings new keys, whose agreement takes as long as ten later messages.
             let exchange = kind & 0xF == 0xF ? RatchetFixture.first : RatchetFixture.second
             var message = isMade ? exchange.message : input.rest()
             if isMade, kind < 0xF0 { message[place % message.count] ^= max(flipped, 1) }
@@ -34,7 +34,7 @@ extension Target {
             var reader = ByteReader(bytes)
             if let parameters = try? AgreementParameters(from: &reader) {
                 hold(bytes.starts(with: parameters.encoded), "parameters have one form")
-                // As slow, and hardly a matter of how they are written.
+                // As slow, and largely independent of the encoding.
                 if place & 7 == 0 {
                     _ = try? Ratchet.inviting(
                         RatchetFixture.keys, joiner: parameters, settings: .init(),
@@ -50,12 +50,12 @@ extension Target {
     ]
 }
 
-/// Two ends and messages between them, made once.
+/// Two ends and messages between them, created once.
 private enum RatchetFixture {
     static let tools = RatchetTools()
     static let keys = AgreementKeys.generate()
 
-    /// A message, and the ratchet that is to read it.
+    /// A message, and the ratchet of its recipient.
     struct Exchange {
         var ratchet: Ratchet
         var message: [UInt8]

@@ -7,7 +7,7 @@ import Posix
 @testable import XFTPRelay
 
 extension Target {
-    /// A relay, talked to by anybody.
+    /// A relay with an arbitrary client.
     static let relay = [
         Target("relay-request", "requests to our relay", longest: 1024) { bytes in
             var input = Input(bytes)
@@ -29,7 +29,7 @@ extension Target {
         case 1: return input.some()
         case 2: return ClientHello(version: UInt16(input.byte()), identity: known.identity).block() ?? []
         case 3:
-            // A request whose form is right.
+            // A request in a valid form.
             let commands: [XFTPCommand] = [
                 .ping, .upload, .delete, .acknowledge, .download(key: known.agreementKey),
                 .addRecipients(keys: [known.key.publicKey]),
@@ -41,7 +41,7 @@ extension Target {
             let command = commands[input.number(below: commands.count)]
             let entity = entities[input.number(below: entities.count)]
             let block = signed(command.encoded, entity, known, isSigned: input.bool())
-            // Only the length of what follows makes a difference; the whole chunk is rare.
+            // Only the length of the rest matters; a complete chunk is rare.
             let count = input.number(below: 8) == 7 ? 65_536 : Int(input.byte())
             return block + (command == .upload ? [UInt8](repeating: 0, count: count) : [])
         default:
@@ -59,9 +59,9 @@ extension Target {
     }
 }
 
-/// A relay without its network, in a folder that goes with the process's temporary folder.
+/// A relay without its network, in a folder inside the process's temporary folder.
 private final class RelayFixture: Sendable {
-    /// What a client may know.
+    /// The ids and keys known to a client.
     struct Known: Sendable {
         var session: [UInt8]
         var identity: [UInt8]
@@ -82,7 +82,7 @@ private final class RelayFixture: Sendable {
     private struct Place {
         var uses = 0
         var service = RelayFixture.makeService()
-        /// One that has been greeted.
+        /// A session after the hello.
         var session: RelaySession?
     }
 
@@ -103,12 +103,12 @@ private final class RelayFixture: Sendable {
     private var service: RelayService { place.withLock { $0.service } }
     var storedBytes: UInt64 { service.files.stored }
 
-    /// Records pile up otherwise.
+    /// Records would accumulate otherwise.
     func renewNowAndThen() {
         place.withLock { place in
             place.uses += 1
             if place.uses % 2_000 == 0 { place.service = Self.makeService() }
-            // What one has announced, too; and it signs when it is greeted, which takes long.
+            // Includes announced chunks; the relay signs its hello, which takes long.
             if place.uses % 50 == 0 { place.session = nil }
         }
     }

@@ -4,14 +4,14 @@ import Namespace
 @testable import Outbox
 @testable import Store
 
-/// A table of which inputs make rows.
+/// A table whose rows come from inputs.
 struct FuzzedTable: Sendable {
     private let columns: Int
-    /// One for all rows: to prepare one anew takes longer than all else together. Texts need not be UTF-8, so they
-    /// come as bytes, and each value after whether it is text.
+    /// One statement for all rows: preparing it takes longer than the rest. Texts need not be UTF-8, so they come as
+    /// bytes after a flag.
     private let statement: String
 
-    /// - Parameter fixed: values that stay, so that rows belong to each other.
+    /// - Parameter fixed: Constant values, so that rows belong together.
     init(_ table: String, _ columns: [String], fixed: [String: Int64] = [:]) {
         self.columns = columns.count
         let names = (columns + fixed.keys).joined(separator: ", ")
@@ -22,8 +22,8 @@ struct FuzzedTable: Sendable {
         statement = "INSERT INTO \(table) (\(names)) VALUES (\(values.joined(separator: ", ")))"
     }
 
-    /// Puts a row into it, where the types of the columns allow that: a value of any kind for each column, words
-    /// that mean something among them.
+    /// Inserts a row if the types of the columns permit it: a value of any kind for each column, including meaningful
+    /// words.
     func insert(_ bytes: [UInt8], _ connection: Connection) -> Bool {
         var input = Input(bytes)
         var values: [(any SQLBindable)?] = []
@@ -55,17 +55,17 @@ struct FuzzedTable: Sendable {
 }
 
 extension Database {
-    /// For a process that is alone with it, and writes what no version of the program would.
+    /// For a process that uses it alone and writes rows that no version of the program would.
     func takeOver() throws {
         try transaction { connection in
-            // No locks, and no shared memory that others look at.
+            // No locks and no shared memory.
             try connection.executeScript(
                 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA ignore_check_constraints = ON")
         }
     }
 }
 
-/// A database with the schema of a module, in which nothing stays.
+/// A database with a module's schema, emptied after each input.
 final class IndexFixture: Sendable {
     private struct TakenBack: Error {}
 
@@ -82,7 +82,7 @@ final class IndexFixture: Sendable {
         }
     }
 
-    /// Runs `body` with a row in its table, if it could be put there.
+    /// Runs `body` with a row in its table, if it could be inserted.
     func with(_ row: [UInt8], in table: FuzzedTable, _ body: (Connection) throws -> Void) {
         do {
             try database.transaction { connection in

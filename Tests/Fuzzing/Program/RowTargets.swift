@@ -5,14 +5,14 @@ import Store
 @testable import Outbox
 
 extension Target {
-    /// Rows of databases that another version, a failing disk or a person with an editor has written.
+    /// Rows written by another version, a failing disk or a person with an editor.
     static let rows = [journalRow, nameRow, officialRow, embeddedRow]
 
     private static let journalRow = Target("journal-row", "rows of the outbox's journal", longest: 512) {
         bytes in
         journal.with(bytes, in: drafts) { journal in
             guard let entry = try? journal.entries().first else { return }
-            // What is in the table against its rules need not be written again.
+            // Rows that violate constraints need not survive a round trip.
             guard (try? journal.apply([entry])) != nil, let again = try? journal.entries().first else {
                 return
             }

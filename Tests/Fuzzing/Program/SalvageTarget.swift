@@ -5,13 +5,12 @@ import Posix
 @testable import Cryptography
 
 extension Target {
-    /// A CryptoFile of several pages in which bits were changed, that was cut, and of which the disk does not give
-    /// back some sectors.
+    /// A CryptoFile of several pages with changed bits, truncations, and unreadable sectors.
     static let salvage = Target(
         "salvage", "damaged CryptoFiles on a failing disk", longest: 128
     ) { bytes in
         var input = Input(bytes)
-        // Four sectors: more are no different, and only cost time.
+        // Four sectors; more only cost time.
         let length = (Int(input.byte()) << 8 | Int(input.byte())) & 0x3FFF
         let content = SalvageFixture.content(length: length)
         var file = SalvageFixture.sealed(content)
@@ -71,7 +70,7 @@ private enum SalvageFixture {
     static let zeros = [UInt8](repeating: 0, count: sector)
     private static let longest = (0..<1 << 14).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 8) }
 
-    /// A file of so many bytes: what is in it, `read` says.
+    /// Creates a file of this size whose content comes from `read`.
     static func empty(_ length: Int) -> OpenFile {
         let file = Scratch.file([])
         hold((try? file.truncate(to: UInt64(length))) != nil, "a file in memory has a length")
@@ -89,7 +88,7 @@ private enum SalvageFixture {
         return sealed + box.tag()
     }
 
-    /// As pread(2) of a file with bad sectors: what is before one is given, one at the beginning is EIO.
+    /// Like pread(2) of a file with bad sectors: returns the bytes before one, and EIO at its start.
     static func read(
         _ file: [UInt8], into buffer: UnsafeMutableRawBufferPointer, at offset: Int, failing sectors: Set<Int>
     ) throws(SystemError) -> Int {

@@ -2,11 +2,11 @@ import Base
 import Glibc
 import Posix
 
-/// Folders of this process, in a temporary folder that `contrib/fuzz` makes and removes.
+/// Folders of this process in a temporary folder of `contrib/fuzz`.
 enum Scratch {
     private static let made = Lock(0)
 
-    /// A path where nothing is yet.
+    /// A path without a file.
     static func newPath(_ name: String) -> String {
         let number = made.withLock { made in
             made += 1
@@ -22,7 +22,7 @@ enum Scratch {
         return path
     }
 
-    /// A file in memory with these bytes.
+    /// Creates a file in memory with these bytes.
     static func file(_ bytes: [UInt8]) -> OpenFile {
         do throws(SystemError) {
             let file = try OpenFile.inMemory()

@@ -30,7 +30,7 @@ extension Target {
             } else {
                 SealedDatabaseFixture.change(&file, by: input.rest())
             }
-            // As somebody would who forges one.
+            // As in a forgery.
             let forged = file.dropLast(BLAKE2b.length) + BLAKE2b.hash(file.dropLast(BLAKE2b.length))
             for file in [file, Array(forged)] {
                 guard let slots = try? KeySlots(file) else { continue }
@@ -67,7 +67,7 @@ extension Target {
             defer { for suffix in ["", "-wal", "-shm"] { unlink(path + suffix) } }
             SealedDatabaseFixture.write(database, to: path)
             SealedDatabaseFixture.write(log, to: path + "-wal")
-            // Opened as the program does it only now and then: a schema that is checked damages no record.
+            // Opened as in the program only sometimes: a schema check damages no record.
             let found =
                 isWhole
                 ? try? SealedDatabaseFixture.databaseContents(path)
@@ -92,7 +92,7 @@ enum SealedDatabaseFixture {
     private static let notes = Migration(
         "notes", "CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT) STRICT")
 
-    /// A database that nothing of the log is in, and the log of some transactions.
+    /// A database without any frame of the log, and a log of some transactions.
     static let files: ([UInt8], [UInt8]) = {
         let path = Scratch.newPath("sealed")
         defer { for suffix in ["", "-wal", "-shm"] { unlink(path + suffix) } }
@@ -120,7 +120,7 @@ enum SealedDatabaseFixture {
         try connection.query("SELECT text FROM note ORDER BY id") { $0.text("text") }
     }
 
-    /// Three bytes say where, one how.
+    /// Three bytes select the place, one the change.
     static func change(_ bytes: inout [UInt8], by changes: [UInt8]) {
         for start in stride(from: 0, to: changes.count - 3, by: 4) where !bytes.isEmpty {
             let place = Int(changes[start]) << 16 | Int(changes[start + 1]) << 8 | Int(changes[start + 2])

@@ -4,7 +4,7 @@ import Cryptography
 @testable import SealedPages
 
 extension Target {
-    /// The records of a database and its log, as SQLite would read them, without SQLite: a hundred times as fast as
+    /// The records of a database and its log in SQLite's order, without SQLite: a hundred times as fast as
     /// "sealed-database".
     static let sealedRecords = Target(
         "sealed-records", "damaged pages, frames and headers of sealed databases", longest: 256
@@ -30,7 +30,7 @@ extension Target {
                 content[...].hasBytes(of: whole.pages[page][...]), "a page is the one that was written there")
         }
         if isHeaderAsked { _ = found.databaseHeader() }
-        // As SQLite recovers a log, or as it reads the frames of one that it knows.
+        // As in SQLite's recovery of a log, or in reading frames of a known one.
         guard let header = found.logHeader(), header[...].hasBytes(of: whole.logHeader[...]) else { return }
         for frame in 0...whole.frames.count {
             guard let content = found.frame(frame, isRecovering: isRecovering) else { continue }
@@ -42,7 +42,7 @@ extension Target {
         }
     }
 
-    /// Where a log that was not written to its end has ended, SQLite is told so.
+    /// SQLite is told the end of an incomplete log.
     private static let zeros = [UInt8](repeating: 0, count: FileLayout.frameLength)
 }
 
@@ -52,7 +52,7 @@ private struct SealedRecords {
     private let database: DatabaseFile
     private let log: LogFile
 
-    /// What an undamaged one holds.
+    /// The contents of an undamaged one.
     static let whole: (pages: [[UInt8]], logHeader: [UInt8], frames: [[UInt8]]) = {
         let (database, log) = SealedDatabaseFixture.files
         guard let records = SealedRecords(database, log), let header = records.logHeader() else {
@@ -67,7 +67,7 @@ private struct SealedRecords {
         return (pages.compactMap(\.self), header, frames.compactMap(\.self))
     }()
 
-    /// nil: the first page is not one of a database with this key.
+    /// Nil if the first page does not belong to a database with this key.
     init?(_ databaseBytes: [UInt8], _ logBytes: [UInt8]) {
         let start = Array(databaseBytes.prefix(DatabaseHeader.provenLength))
         guard
@@ -90,7 +90,7 @@ private struct SealedRecords {
         read(FileLayout.pageSize) { database.read($0, at: Int64(number * FileLayout.pageSize)) }
     }
 
-    /// What SQLite looks at when it opens the file.
+    /// The bytes that SQLite reads when it opens the file.
     func databaseHeader() -> [UInt8]? { read(100) { database.read($0, at: 0) } }
 
     func logHeader() -> [UInt8]? { read(FileLayout.logHeaderLength) { log.read($0, at: 0) } }
@@ -98,7 +98,7 @@ private struct SealedRecords {
     func frame(_ number: Int, isRecovering: Bool) -> [UInt8]? {
         let offset = Int64(FileLayout.logHeaderLength + number * FileLayout.frameLength)
         guard !isRecovering else { return read(FileLayout.frameLength) { log.read($0, at: offset) } }
-        // In two parts, which is not how a log is recovered.
+        // In two parts, unlike the recovery of a log.
         let header = read(FileLayout.frameHeaderLength) { log.read($0, at: offset) }
         let page = read(FileLayout.pageSize) {
             log.read($0, at: offset + Int64(FileLayout.frameHeaderLength))
@@ -111,7 +111,7 @@ private struct SealedRecords {
         return bytes.withUnsafeMutableBytes(body) == SQLITE_OK ? bytes : nil
     }
 
-    /// Copies a record over another one of the same kind: authentic bytes at a wrong place.
+    /// Copies a record over another one of the same kind: authentic bytes in a wrong place.
     static func move(_ bytes: inout [UInt8], from source: UInt8, to target: UInt8, _ layout: FileLayout) {
         let first = layout == .log ? FileLayout.sealedLogHeaderLength : FileLayout.pageSize
         let length = layout == .log ? FileLayout.sealedFrameLength : FileLayout.pageSize

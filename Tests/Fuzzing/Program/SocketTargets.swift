@@ -6,7 +6,7 @@ import Posix
 @testable import Network
 
 extension Target {
-    /// What comes in on plain sockets.
+    /// Input of plain sockets.
     static let sockets = [
         Target("websocket", "frames of a WebSocket", longest: 1024) { bytes in
             var input = Input(bytes)
@@ -28,7 +28,7 @@ extension Target {
             let handshake = WebSocketHandshake(random: [UInt8](repeating: 7, count: 16))
             let whole = Result { () throws(NetworkError) in try handshake.check(answer) }
             if case .success(let end?) = whole { hold(end <= answer.count, "an answer ends where it is") }
-            // What came first decides as soon as it can, and is never taken back.
+            // The first bytes decide as soon as possible and permanently.
             switch Result(catching: { () throws(NetworkError) in
                 try handshake.check(Array(answer.prefix(cut)))
             }) {
@@ -84,7 +84,7 @@ extension Target {
     }
 }
 
-/// Two connected sockets that never wait.
+/// Two connected non-blocking sockets.
 private enum SocketPair {
     static let stop: WakeUp = {
         guard let stop = try? WakeUp() else { fatalError("no descriptor is left") }
@@ -98,7 +98,7 @@ private enum SocketPair {
         return (pair[0], pair[1])
     }
 
-    /// All of it at once, and nothing more.
+    /// Everything at once, and nothing more.
     static func say(_ bytes: [UInt8], at socket: Int32) {
         _ = bytes.withUnsafeBytes { send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
         shutdown(socket, Int32(SHUT_WR))

@@ -1,12 +1,12 @@
-/// A decoder of bytes that come from outside, with what must hold whatever they are.
+/// A decoder of outside bytes and its invariants.
 ///
-/// `run` ends the process where something does not hold; that it neither traps nor touches memory that is
-/// not its own is for the sanitizer and the runtime to say.
+/// `run` ends the process if an invariant does not hold. The sanitizer and the runtime report traps and invalid memory
+/// accesses.
 struct Target: Sendable {
     let name: String
-    /// For the list, in a few words.
+    /// The description in a list.
     let subject: String
-    /// Bytes of an input; longer ones only cost time.
+    /// The maximum length of an input; longer ones only cost time.
     let longest: Int
     let run: @Sendable ([UInt8]) -> Void
 
@@ -26,7 +26,7 @@ struct Target: Sendable {
         + notifications + archives
 }
 
-/// Ends the process, which libFuzzer takes for a finding, unless the condition holds.
+/// Ends the process, a finding for libFuzzer, unless the condition holds.
 func hold(_ condition: Bool, _ what: @autoclosure () -> String) {
     if !condition { fatalError("does not hold: \(what())") }
 }

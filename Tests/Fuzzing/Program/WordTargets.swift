@@ -51,7 +51,7 @@ extension Target {
             var parts = tm()
             gmtime_r(&seconds, &parts)
             let year = Int(parts.tm_year) + 1900
-            // A zone may lead over the last of the years that are read.
+            // A time zone may exceed the last supported year.
             guard (1678...2261).contains(year) else { return }
             let rest = time.nanoseconds - time.seconds * 1_000_000_000
             let text =

@@ -5,7 +5,7 @@ import Cryptography
 @testable import XFTP
 
 extension Target {
-    /// What relays and their clients say to each other.
+    /// Transmissions of relays and their clients.
     static let xftp = [
         Target("xftp-answer", "answers of relays", longest: 1024) { bytes in
             if let answer = XFTPResponse(decoding: bytes) {
@@ -54,7 +54,7 @@ extension Target {
                 answer = ChunkFixture.answer
                 if flipped < answer.count { answer[flipped] ^= 1 << input.number(below: 8) }
             } else {
-                // What follows the message in its block is padding.
+                // The rest of the block after the message is padding.
                 answer = (Block.pad(input.take(200)) ?? []) + input.rest()
             }
             let buffer = ChunkBuffer(capacity: chunk.count)
@@ -71,7 +71,7 @@ extension Target {
             if isMade, flipped >= answer.count { hold(isComplete, "what was sent is complete") }
         },
         Target("certificate", "certificates of relays", longest: 2048) { bytes in
-            // No certificate begins otherwise; what does is read as two of them.
+            // Every certificate begins with this byte; other inputs are read as two of them.
             guard bytes.first == 0x30 else {
                 var input = Input(bytes)
                 let first = input.take(Int(input.byte()) << 8 | Int(input.byte()))
@@ -79,7 +79,7 @@ extension Target {
                 return
             }
             if let certificate = Certificate(der: bytes) {
-                // Both parts of the program must see the same key in it.
+                // Both parts of the program must find the same key.
                 if certificate.kind != nil,
                     let found = SignedKey.publicKey(ofCertificate: bytes),
                     let ours = VerifyingKey(spki: found)
@@ -109,13 +109,13 @@ extension Target {
 }
 
 extension AgreementKey {
-    /// Whether an agreement with this key can be made.
+    /// Whether this key permits an agreement.
     fileprivate static func isKey(_ spki: [UInt8]) -> Bool {
         (try? ChunkFixture.clientKey.sharedSecret(with: spki)) != nil
     }
 }
 
-/// A chunk as a relay sends it, made once.
+/// A chunk as sent by a relay, created once.
 private enum ChunkFixture {
     static let chunk: [UInt8] = (0..<300).map { UInt8(truncatingIfNeeded: $0 &* 7) }
     static let digest = SHA256.hash(chunk)
