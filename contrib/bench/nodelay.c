@@ -1,5 +1,5 @@
 /*
- * Sends what a program writes to a TCP connection at once, as a program would that sets TCP_NODELAY itself. The
+ * Sets TCP_NODELAY on every connection of a program. The
  * official xftp programs do not, so that on one machine much of their time is waiting (Nagle's algorithm against
  * delayed acknowledgements); chatfs-bench measures them with and without.
  *

@@ -1,7 +1,6 @@
 /*
- * What FUSE itself costs: a filesystem that shows a folder as it is, read-only, with the mount options, the
- * timeouts and the capabilities of `chatfs mount`, and nothing else to do. chatfs-bench builds it into a
- * temporary folder and measures beside it.
+ * Shows the cost of FUSE itself: a read-only filesystem that passes a folder through, with the mount options,
+ * timeouts and capabilities of `chatfs mount`. chatfs-bench builds it into a temporary folder as a reference.
  *
  *     cc -O2 passthrough.c -o passthrough $(pkg-config --cflags --libs fuse3)
  *     passthrough SOURCE MOUNTPOINT          stays in the foreground until it is unmounted or told to end

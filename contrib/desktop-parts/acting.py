@@ -1,4 +1,4 @@
-"""Working in an open folder: what arrives and goes is seen, what is done does what it says or says why not."""
+"""Works in an open folder: arrivals and deletions are visible, and actions succeed or report their error."""
 
 import os
 import shutil
@@ -19,14 +19,14 @@ UP = {"nautilus": {"Receive Now": 3}, "dolphin": {"Receive Now": 4}}
 # Where the dialog that asks has its Replace or Overwrite.
 REPLACE = {"thunar": (822, 602), "nautilus": (879, 343), "dolphin": (1006, 623)}
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Seconds in which a window has to show what the mount has told.
+# Seconds in which a window must show a notice of the mount.
 SOON = 1.0
 PLACEHOLDER = 700_000
 TOP = 90
 
 
 class Acting:
-    """One file manager with a small chat open: bob looks, alice is at the other end. `problems` is what failed."""
+    """One file manager with a small chat open: bob looks, alice is at the other end. `problems` lists the failures."""
 
     def __init__(self, stage, screen, name, command, shots):
         self.stage = stage
@@ -67,7 +67,7 @@ class Acting:
                 self.refused("folder", self.paste_folder)
         return self.problems, self.times
 
-    # What is done, and what has to be seen.
+    # The actions and their expected results.
 
     def receive_by_menu(self):
         before = self.screen.pixels()

@@ -1,4 +1,4 @@
-"""Folders of files whose names do not say what they are, while the relay says nothing."""
+"""Browses folders of files without extensions while the relay is stopped."""
 
 import contextlib
 import ctypes
@@ -66,7 +66,7 @@ def unlike(one, other):
 
 
 def completed(screen, seconds):
-    """When the window got what it shows at the end, in seconds from now on, and whether that is more than a frame."""
+    """Seconds until the window reached its final contents, and whether they are more than a frame."""
     begin, frames = time.monotonic(), []
     while time.monotonic() - begin < seconds:
         frames.append((time.monotonic() - begin, lines(screen)))
@@ -80,7 +80,7 @@ def completed(screen, seconds):
 
 
 def browse(stage, name, command, number, options):
-    """One window at the folder while the relay is stopped: what is wrong with it, and how long it took."""
+    """One window at the folder while the relay is stopped: its problems, and its duration."""
     stage.make_home()
     screen = Screen(stage, number)
     problems = []

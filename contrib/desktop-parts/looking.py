@@ -1,4 +1,4 @@
-"""Opening a folder: what it fetches, shows and leaves."""
+"""Opens a folder, and checks its downloads, its previews and its traces."""
 
 import glob
 import json
@@ -17,7 +17,7 @@ def files_below(folder):
 
 
 def left_behind(stage):
-    """What of the mount is found under the home: links, pictures, words. Names alone (in lists of recent files) are none."""
+    """The traces of the mount under the home: links, pictures, texts. Names in lists of recent files do not count."""
     found = []
     for path in files_below(stage.home):
         if os.path.islink(path):
@@ -37,7 +37,7 @@ def left_behind(stage):
 
 
 def visit(stage, name, command, names, options, number):
-    """One file manager: what it fetched and left."""
+    """One file manager: its downloads and traces."""
     stage.make_home()
     screen = Screen(stage, number)
     result = {}

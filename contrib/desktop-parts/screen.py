@@ -56,7 +56,7 @@ class Screen:
                     yield
             finally:
                 self._take_back()
-                # What the bus has started (tumblerd, kiod, …) ends with it.
+                # Services of the bus (tumblerd, kiod, …) end with it.
                 os.kill(int(bus[1]), signal.SIGTERM)
                 time.sleep(1)
 
@@ -68,7 +68,7 @@ class Screen:
         subprocess.run(["import", "-window", "root", path], env=self.environment, check=False)
 
     def pixels(self):
-        """What is on the screen now, as lines of pixels. It is Xvfb's own file: looking takes a millisecond."""
+        """The current screen as lines of pixels. Read from Xvfb's own file in a millisecond."""
         with open(self.frame + "/Xvfb_screen0", "rb") as file:
             data = file.read()
         header = struct.unpack(">25I", data[:100])

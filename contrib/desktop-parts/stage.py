@@ -40,7 +40,7 @@ def process(command, log, **options):
 
 
 class Stage:
-    """Alice, who has sent her files to bob, and bob's home."""
+    """Alice, the sender of the files, and bob's home."""
 
     def __init__(self, program, folder):
         self.program = program

@@ -9,7 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LICENSE = "GPL-3.0-or-later"
-# Licenses of what is linked or loaded, by the beginning of the package's name.
+# Licenses of linked and loaded libraries, by the beginning of the package's name.
 LICENSES = {
     "libfuse3": "LGPL-2.1-only", "libsodium": "ISC", "libssl": "Apache-2.0", "libnghttp2": "MIT",
     "libsqlite3": "blessing", "libc6": "LGPL-2.1-or-later", "libgcc": "GPL-3.0-or-later WITH GCC-exception-3.1",

@@ -86,7 +86,7 @@ def read_results(path):
 
 
 def tests_environment(environment):
-    """The tests' variables: the same on every machine, but for paths and what is meant for ChatFS."""
+    """The tests' variables: equal on every machine, except paths and variables for ChatFS."""
     kept = {
         name: value for name, value in environment.items()
         if name in ("HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR") or name.startswith("CHATFS_")
@@ -108,7 +108,7 @@ class Runner:
         folder.mkdir(parents=True, exist_ok=True)
         results = folder / "results"
         results.mkdir(exist_ok=True)
-        # The user of a job writes its results, whatever the umask is.
+        # The user of a job writes its results despite the umask.
         results.chmod(0o777)
         results_file = results / "run.xml"
         results_file.unlink(missing_ok=True)
@@ -182,7 +182,7 @@ def tests_of(bundle):
 
 
 def stage_for_mounts(root, built, bundle, stage):
-    """Copies what tests that mount need to where every user may read it: the clone may be in a closed home."""
+    """Copies the files for tests that mount to a place that every user may read: the clone may be in a private home."""
     stage.chmod(0o755)
     things = [built / "chatfs", built / "chatfs-bench", bundle, *built.glob("*.resources"), root / "docs",
               root / "contrib"]

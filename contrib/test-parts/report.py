@@ -1,4 +1,4 @@
-"""What a run says at its end: the slowest tests, those that failed only beside others, and the counts."""
+"""The report of a run: the slowest tests, the flaky ones, and the counts."""
 
 import collections
 import sys

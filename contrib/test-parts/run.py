@@ -153,7 +153,7 @@ def run_all(jobs, runner, count, report, durations):
 
 
 def run_again(failed, runner, report):
-    """Runs alone what failed beside others. A test that passes then is flaky; one that fails twice, or a crash, fails."""
+    """Repeats failed tests alone. A test that passes then is flaky; one that fails twice, or a crash, fails."""
     for job, first in failed:
         suites = first.failed_suites()
         if not suites and not first.timed_out:

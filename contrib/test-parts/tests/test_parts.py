@@ -1,4 +1,4 @@
-"""Which tests a change concerns, and what a run makes of results."""
+"""The tests that a change concerns, and the results of a run."""
 
 import contextlib
 import io
@@ -61,7 +61,7 @@ class Concerned(unittest.TestCase):
 
 
 class Results(unittest.TestCase):
-    def test_are_read_whatever_names_hold(self):
+    def test_are_read_for_every_name(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "run.xml")
             path.write_text(RESULTS)
@@ -82,7 +82,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual([job.name for job in found], ["StoreTests", "BaseTests"])
         self.assertEqual(found[0].filter, "^StoreTests[./]")
 
-    def test_of_a_pattern_have_only_what_it_matches(self):
+    def test_of_a_pattern_have_only_its_matches(self):
         found = jobs_of(package(), self.TESTS, "waits")
         self.assertEqual([job.filter for job in found], [r"^(StoreTests\.TwoTests/waits\(\))"])
         self.assertEqual(jobs_of(package(), self.TESTS, "nothing"), [])
@@ -120,13 +120,13 @@ class Verdicts(unittest.TestCase):
             passed = report.print()
         return passed, said.getvalue(), runner
 
-    def test_what_passes_alone_is_flaky(self):
+    def test_passing_alone_is_flaky(self):
         passed, said, runner = self.verdict({"A": [(1, ["A.OneTests"]), (0, [])], "B": [(0, [])]})
         self.assertTrue(passed)
         self.assertIn("flaky, passed when run alone: A", said)
         self.assertEqual(runner.filters[-1], r"^(A\.OneTests)[./]")
 
-    def test_what_fails_twice_fails(self):
+    def test_two_failures_are_a_failure(self):
         passed, said, _ = self.verdict({"A": [(1, ["A.OneTests"]), (1, ["A.OneTests"])]})
         self.assertFalse(passed)
         self.assertIn("failed: A", said)
@@ -136,7 +136,7 @@ class Verdicts(unittest.TestCase):
         self.assertFalse(passed)
         self.assertEqual(len(runner.filters), 1)
 
-    def test_what_hangs_runs_again(self):
+    def test_hanging_tests_run_again(self):
         self.assertTrue(self.verdict({"A": [(124, []), (0, [])]})[0])
 
 
