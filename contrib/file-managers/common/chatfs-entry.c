@@ -17,7 +17,7 @@ static bool contains(const char *text, const char *part) {
     return text && strstr(text, part);
 }
 
-/* The addresses in the sentence, each with a newline after it; NULL where there are none. */
+/* The addresses in the sentence, each followed by a newline; NULL if there are none. */
 static char *relays_in(const char *sentence) {
     char *found = sentence ? calloc(1, strlen(sentence) + 2) : NULL;
     if (!found) return NULL;
@@ -48,7 +48,7 @@ void chatfs_entry_init(ChatfsEntry *entry, const char *state, const char *direct
     entry->relays = entry->has_relays ? relays_in(error) : NULL;
 }
 
-/* NULL where there is none, or it is too long: no attribute of a mount is. */
+/* NULL if it is missing or too long, which no attribute of a mount is. */
 static char *attribute(const char *path, const char *name, size_t limit) {
     char *value = malloc(limit + 1);
     ssize_t length = value ? lgetxattr(path, name, value, limit) : -1;
@@ -146,7 +146,7 @@ char *chatfs_question(const ChatfsAction *action, const ChatfsEntry *const *entr
 
 const char *const *chatfs_entry_emblems(const ChatfsEntry *entry) {
     if (!*entry->state) return NULL;
-    /* The first of the table is for problems, the second for what is pinned. */
+    /* The first of the table is for problems, the second for pinned files. */
     if (entry->has_problem) return chatfs_emblems[0].icons;
     for (size_t index = 0; index < COUNT(chatfs_emblems); index++)
         if ((index != 1 || entry->is_pinned) && is_among(entry->state, chatfs_emblems[index].states)) return chatfs_emblems[index].icons;
@@ -203,7 +203,7 @@ bool chatfs_is_mounted(const char *path) {
             length += (size_t)count;
         table[length] = 0;
     }
-    /* Where nothing of it is mounted, nothing is copied. */
+    /* Copies nothing without a mount. */
     if (!strstr(table, " - fuse.chatfs ")) return false;
     char *copy = strdup(table);
     bool is_there = copy && chatfs_is_mounted_by(copy, path);

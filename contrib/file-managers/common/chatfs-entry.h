@@ -1,5 +1,4 @@
-/* What file managers written in C and C++ know of the entries of a ChatFS mount. The tables are made of
- * chatfs_entries.py. */
+/* The entries of a ChatFS mount for file managers in C and C++. The tables are generated from chatfs_entries.py. */
 #ifndef CHATFS_ENTRY_H
 #define CHATFS_ENTRY_H
 
@@ -18,7 +17,7 @@ typedef struct {
     /* Each with a space on both sides; empty: any. */
     const char *states;
     const char *needs;
-    /* Asked before it is done; may be empty. */
+    /* The question before the action; may be empty. */
     const char *question;
 } ChatfsAction;
 
@@ -28,7 +27,7 @@ typedef struct {
     const char *icons[5];
 } ChatfsEmblem;
 
-/* An entry by its extended attributes; all zero where there is none. */
+/* An entry by its extended attributes; all zero without an entry. */
 typedef struct {
     char state[24];
     bool is_sent, is_received, has_problem, has_relays, may_resend, is_pinned;
@@ -50,14 +49,14 @@ void chatfs_entry_clear(ChatfsEntry *entry);
 /* The actions, then NULL. */
 const ChatfsAction *chatfs_action(size_t index);
 bool chatfs_entry_allows(const ChatfsEntry *entry, const ChatfsAction *action);
-/* What to ask before the action on these entries. For relays it names their hosts. Of the heap. */
+/* The question before the action on these entries. Names the hosts of relays. Allocated on the heap. */
 char *chatfs_question(const ChatfsAction *action, const ChatfsEntry *const *entries, size_t count);
-/* Names of icons, the best first, then NULL; NULL where an entry has none. */
+/* Names of icons, the best first, then NULL; NULL for an entry without one. */
 const char *const *chatfs_entry_emblems(const ChatfsEntry *entry);
 
 /* Whether ChatFS is mounted there or above, by the kernel's table. Touches no mount; one thread only. */
 bool chatfs_is_mounted(const char *path);
-/* The same for the text of a mountinfo, which is changed. */
+/* The same for the text of a mountinfo, which it modifies. */
 bool chatfs_is_mounted_by(char *mountinfo, const char *path);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-"""What file managers offer for the entries of a ChatFS mount, and how they mark them.
+"""The menu items and emblems of file managers for the entries of a ChatFS mount.
 
 The tables here are the only ones: the Nautilus extension reads them, and what is written in C and C++ includes them as
 a header ('python3 chatfs_entries.py'). Nothing here touches a mount: a file manager may call it in its main loop.
@@ -12,16 +12,16 @@ import select
 
 @dataclasses.dataclass(frozen=True)
 class Action:
-    """An item of the context menu, offered where an entry is in one of its states and has what it needs."""
+    """An item of the context menu, offered for an entry in one of its states with the needed fact."""
 
     name: str
     label: str
     icon: str
-    # Of docs/semantics.md, "States", or "chat", the folder of a chat; none: any.
+    # Values of user.chatfs.state, or "chat" for the folder of a chat; none: any.
     states: tuple = ()
     # A fact of an entry, see Entry.has.
     needs: str = ""
-    # Asked before it is done.
+    # The question before the action.
     question: str = ""
 
 
@@ -50,13 +50,13 @@ ACTIONS = (
            "All files of this chat are received and copied into your folder of downloads. Save everything?"),
 )
 
-# How an entry is marked: the first icon that the theme has. An entry with a problem is marked by that alone. The
-# themes have no good ones for what is elsewhere and for what the user sent, so those are ours.
+# The emblems: the first one in the theme is used. An entry with a problem has only that emblem. Themes lack good ones
+# for remote and for sent files, so these are our own.
 PROBLEM = ("emblem-important", "emblem-important-symbolic")
 KEPT = ("emblem-favorite", "emblem-pinned", "emblem-favorite-symbolic", "starred-symbolic")
 EMBLEMS = (
     (("unsure", "expired", "cancelled", "blocked", "failed", "recovered"), PROBLEM),
-    # Of those that are pinned.
+    # For pinned files.
     (("stored", "hydrated"), KEPT),
     (("remote",), ("emblem-chatfs-remote", "emblem-downloads", "vcs-update-required", "folder-download-symbolic")),
     (("receiving", "draft", "queued", "sending"),
@@ -67,22 +67,22 @@ EMBLEMS = (
 )
 
 ATTRIBUTES = ("state", "direction", "error", "link", "pinned")
-# Of the folder of a chat, which has no state.
+# For the folder of a chat, which has no state.
 CHAT_ATTRIBUTE = "chat"
 CHAT = "chat"
 
 # In the sentence of an entry whose relays are not approved.
 RELAY = re.compile(r"xftp://[^\s,;()]+")
-# In that sentence where a relay is in the user's own network, and what the question says then.
+# In that sentence for a relay in the user's own network, and the text of the question then.
 OWN_NETWORK = "inside this machine's own network"
 OWN_NETWORK_WARNING = "A relay here is inside your own network. Approve it only if you know it."
-# A question names so many relays.
+# The maximum number of relays in a question.
 MOST_RELAYS = 8
 
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """The extended attributes of an entry that matter here; empty where there are none."""
+    """The used extended attributes of an entry; empty without any."""
 
     state: str = ""
     direction: str = ""
@@ -127,7 +127,7 @@ def relays(sentence):
 
 
 def question(action, entries):
-    """What to ask before the action. For relays it names their hosts."""
+    """The question before the action. Names the hosts of relays."""
     if action.needs != "relays":
         return action.question
     hosts = list(dict.fromkeys(relay.partition("@")[2] for entry in entries for relay in relays(entry.error)))
@@ -138,7 +138,7 @@ def question(action, entries):
 
 
 def offers(entries):
-    """The actions for a selection, each with the places of those that it is for. Nothing where one is no entry."""
+    """The actions for a selection, each with the indices of its entries. None if one is no entry."""
     if not entries or not all(entry.state for entry in entries):
         return []
     found = [(action, [place for place, entry in enumerate(entries) if entry.allows(action)]) for action in ACTIONS]
@@ -146,7 +146,7 @@ def offers(entries):
 
 
 class Mounts:
-    """Where ChatFS is mounted, by the kernel's table, which is read again only when it has changed."""
+    """The mounts of ChatFS in the kernel's table, which is read again only after a change."""
 
     LIMIT = 1 << 20
 
@@ -172,7 +172,7 @@ class Mounts:
 
 
 def points(mountinfo):
-    """The mountpoints of type fuse.chatfs in what /proc/PID/mountinfo says."""
+    """The mountpoints of type fuse.chatfs in the text of /proc/PID/mountinfo."""
     found = []
     for line in mountinfo.split(b"\n"):
         front, _, back = line.partition(b" - ")

@@ -1,4 +1,4 @@
-"""What file managers say of an entry to people: its state, what is wrong with it, and what helps."""
+"""The texts of file managers about an entry: its state, its problem and the remedy."""
 
 import json
 import re
@@ -6,14 +6,14 @@ import time
 
 from chatfs_entries import ACTIONS, MOST_RELAYS, OWN_NETWORK, OWN_NETWORK_WARNING, relays
 
-# Of docs/semantics.md, "States".
+# By value of user.chatfs.state.
 STATES = {
     "remote": "Not on this device", "receiving": "Being received", "stored": "On this device, encrypted",
     "hydrated": "On this device", "draft": "Not sent yet", "queued": "Waiting to be sent", "sending": "Being sent",
     "sent": "Sent", "delivered": "Sent and delivered", "unsure": "Perhaps sent", "expired": "No longer available",
     "cancelled": "Cancelled", "blocked": "Blocked by the relay", "failed": "Failed", "recovered": "Left unfinished",
 }
-# What a command line would do is no help in a window.
+# Commands are no remedy in a window.
 COMMAND = re.compile(r"chatfs [a-z]|--[a-z]")
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
@@ -23,18 +23,18 @@ def state(entry):
 
 
 def reason(entry):
-    """The sentences of the error that are not about commands; empty where none is."""
+    """The sentences of the error that are not about commands."""
     return " ".join(words for words in SENTENCE.split(entry.error) if not COMMAND.search(words))
 
 
 def hosts(addresses):
-    """Names of relays, at most so many."""
+    """The names of relays, up to a limit."""
     found = list(dict.fromkeys(address.partition("@")[2] or address for address in addresses))
     return found[:MOST_RELAYS] + ["…"] * (len(found) > MOST_RELAYS)
 
 
 def remedy(entry):
-    """The name of the action that helps, and the label of its button; nothing where nothing here helps."""
+    """The name of the action that helps, and the label of its button, or nothing."""
     allowed = {action.name for action in ACTIONS if entry.allows(action)}
     if "approve" in allowed:
         return "approve", "Approve Relays"
@@ -46,7 +46,7 @@ def remedy(entry):
 
 
 def explanation(entry):
-    """What is wrong with an entry, in sentences."""
+    """The problem of an entry in sentences."""
     if not entry.error:
         return "Nothing is wrong with it."
     if entry.has("relays"):
@@ -62,7 +62,7 @@ def explanation(entry):
 
 
 def amount(count):
-    """Bytes as file managers write them."""
+    """Bytes in the form of file managers."""
     if count < 1000:
         return "1 byte" if count == 1 else f"{count} bytes"
     for unit in ("kB", "MB", "GB", "TB"):
@@ -77,8 +77,8 @@ def files(count):
 
 
 def rows(entry, item, here):
-    """The property page of an entry: pairs of a label and a text. 'item' is what the mount says of it
-    (docs/control.md), 'here' what it takes on this disk, in bytes."""
+    """The property page of an entry: pairs of a label and a text. 'item' is the mount's description of it
+    on the control socket, 'here' its size on this disk in bytes."""
     found = [("State", state(entry))]
     if entry.direction == "sent":
         found.append(("Sent by", "You"))
@@ -98,7 +98,7 @@ def rows(entry, item, here):
 
 
 def log(lines):
-    """The messages of a chat's log (docs/semantics.md, "Texts") as a text for people."""
+    """The messages of a chat's log as a text for users."""
     said = []
     for line in lines:
         try:

@@ -8,18 +8,18 @@
 
 #include <functional>
 
-/// Runs chatfs-file-action, which asks the mount.
+/// Runs chatfs-file-action, which contacts the mount.
 namespace ActionProcess {
 
-/// What it says.
+/// Its message.
 struct Outcome {
     bool isDone = false;
     QString text;
-    /// A further action for the same paths, and the label of its button; empty where none is offered.
+    /// A further action for the same paths, and the label of its button; empty without one.
     QString action, label;
 };
 
-/// Characters of a text that are shown.
+/// The number of visible characters of a text.
 constexpr int shown = 4000;
 
 /// The first line may be "button", an action and a label, with tabs between.
@@ -39,7 +39,7 @@ inline Outcome outcome(bool isDone, QString said, const QString &problems) {
     return result;
 }
 
-/// Calls `ended` once, from the main loop. The process is the application's: who asked may be gone before it ends.
+/// Calls `ended` once, from the main loop. The process belongs to the application, because the caller may be gone before its end.
 inline void start(const QString &action, const QStringList &paths, const QString &text,
                   const std::function<void(const Outcome &)> &ended) {
     auto process = new QProcess(qApp);

@@ -9,7 +9,7 @@
 
 #include "chatfs-entry.h"
 
-/// An entry of a mount as it was when its attributes were read; never changed.
+/// An immutable snapshot of an entry's attributes.
 struct Entry {
     const ChatfsEntry attributes;
 
@@ -22,7 +22,7 @@ struct Entry {
         chatfs_entry_clear(&last);
     }
 
-    /// Whether the path is in a mount. Main thread; waits for nothing.
+    /// Whether the path is in a mount. Main thread; never waits.
     static bool isMounted(const QString &path) {
         return !path.isEmpty() && chatfs_is_mounted(QFile::encodeName(path).constData());
     }

@@ -23,9 +23,9 @@
 #include "Entry.h"
 
 namespace {
-/// Milliseconds that the menu may come later: a mount answers from memory. One that does not gets no menu.
+/// The maximum delay of the menu in milliseconds. A mount answers from memory; a slower one gets no menu.
 constexpr int timeout = 100;
-/// More are not looked at.
+/// The maximum number of entries.
 constexpr int most = 2000;
 } // namespace
 
@@ -71,9 +71,9 @@ private:
         QSemaphore isRead;
     };
 
-    /// Of all paths, or nothing: where one is no entry, or the mount does not answer in time.
+    /// For all paths; none if one is no entry, or the mount does not answer in time.
     static QList<EntryPointer> read(const QStringList &paths) {
-        // The one before has not been answered yet.
+        // The previous question is still open.
         if (readers().activeThreadCount() > 0) return {};
         const auto selection = std::make_shared<Selection>();
         readers().start([selection, paths] {
@@ -86,7 +86,7 @@ private:
         return selection->entries;
     }
 
-    /// Empty where nothing is asked.
+    /// Empty without a question.
     static QString questionAbout(const ChatfsAction *action, const QVector<const ChatfsEntry *> &entries) {
         if (!*action->question) return {};
         const std::unique_ptr<char, decltype(&free)> text(
@@ -115,11 +115,11 @@ private:
         run(QString::fromLatin1(action->name), paths);
     }
 
-    /// What is said of it is shown in a window of the application: the menu, and this plugin with it, may be gone before.
+    /// Shows its message in a window of the application, because the menu and this plugin may be gone before.
     static void run(const QString &action, const QStringList &paths, const QString &text = QString()) {
         ActionProcess::start(action, paths, text, [paths](const ActionProcess::Outcome &outcome) {
             if (outcome.isDone && outcome.text.isEmpty()) return;
-            // Not modal: a context menu elsewhere goes on.
+            // Not modal: other context menus stay usable.
             QMetaObject::invokeMethod(qApp, [outcome, paths] { tell(outcome, paths); }, Qt::QueuedConnection);
         });
     }

@@ -11,7 +11,7 @@
 #include "Entry.h"
 
 namespace {
-/// Files that are remembered; then it begins anew.
+/// The number of remembered files, after which all are dropped.
 constexpr int limit = 20000;
 } // namespace
 
@@ -21,7 +21,7 @@ class OverlayIcons : public KOverlayIconPlugin {
 public:
     explicit OverlayIcons(QObject *parent = nullptr) : KOverlayIconPlugin(parent) {
         m_reply->target = this;
-        // What KDE's lists of folders watch. They ask for icons again only where size or time of a file changed.
+        // Watched by KDE's lists of folders, which request icons again only after a change of size or time.
         connect(KDirWatch::self(), &KDirWatch::dirty, this, [this](const QString &path) {
             if (m_known.contains(path)) read(path);
         });
@@ -33,7 +33,7 @@ public:
         m_reply->target = nullptr;
     }
 
-    /// What was known is shown until it has been read.
+    /// Shows the previous icons until the new ones are read.
     QStringList getOverlays(const QUrl &url) override {
         const QString path = url.toLocalFile();
         if (!Entry::isMounted(path)) return {};
@@ -42,7 +42,7 @@ public:
     }
 
 private:
-    /// How what was read gets back to a plugin that may be gone.
+    /// Passes the result to a plugin that may be gone.
     struct Reply {
         QMutex mutex;
         OverlayIcons *target = nullptr;
@@ -87,7 +87,7 @@ private:
 
     const std::shared_ptr<Reply> m_reply = std::make_shared<Reply>();
     QHash<QString, QStringList> m_known;
-    /// What is being read; true: once more after that.
+    /// The files being read; true for another read afterwards.
     QHash<QString, bool> m_reading;
 };
 

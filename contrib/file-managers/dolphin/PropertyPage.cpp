@@ -1,4 +1,4 @@
-// What a ChatFS mount says of an entry, as a page of KDE's properties dialog.
+// The facts about an entry of a ChatFS mount as a page of KDE's properties dialog.
 
 #include <KFileItem>
 #include <KPluginFactory>

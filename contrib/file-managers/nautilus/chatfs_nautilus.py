@@ -22,11 +22,11 @@ PROGRAM = "chatfs-file-action"
 # GIO's name of user.chatfs.….
 XATTR = "xattr::chatfs."
 READ = (*ATTRIBUTES, "sender", CHAT_ATTRIBUTE)
-# The names of what is kept with a file.
+# The names of the data attached to a file.
 KEPT = "chatfs-"
 # Those of the columns.
 STATE, SENDER = KEPT + "column-state", KEPT + "column-sender"
-# Characters of a text that are shown.
+# The number of visible characters of a text.
 SHOWN = 4000
 # The answer of a button that the action offers.
 OFFERED = 1
@@ -37,7 +37,7 @@ class ChatFS(GObject.GObject, Nautilus.InfoProvider, Nautilus.MenuProvider, Naut
     def __init__(self):
         super().__init__()
         self._mounts = Mounts()
-        # What Nautilus waits for; what it no longer waits for is not in it.
+        # The pending requests of Nautilus, without cancelled ones.
         self._running = {}
         self._next = 0
 
@@ -77,7 +77,7 @@ class ChatFS(GObject.GObject, Nautilus.InfoProvider, Nautilus.MenuProvider, Naut
         if chat and not values["state"]:
             values["state"] = CHAT
         entry = Entry(**values)
-        # What was there before is another's, or of another state.
+        # The previous emblems belong to another file or state.
         for name in ATTRIBUTES:
             file.add_string_attribute(KEPT + name, values[name])
         file.add_string_attribute(STATE, "" if entry.state in ("", CHAT) else words.state(entry))
@@ -136,12 +136,12 @@ class ChatFS(GObject.GObject, Nautilus.InfoProvider, Nautilus.MenuProvider, Naut
 
 
 def kept(file):
-    """What was read last of a file."""
+    """The attributes of a file that were read last."""
     return Entry(**{name: file.get_string_attribute(KEPT + name) or "" for name in ATTRIBUTES})
 
 
 def best(icons):
-    """The first that the theme has."""
+    """The first icon in the theme."""
     theme = Gtk.IconTheme.get_for_display(Gdk.Display.get_default())
     return next((icon for icon in icons if theme.has_icon(icon)), None)
 
@@ -159,7 +159,7 @@ def fill(rows, text):
 
 
 def start(name, paths, ended, text=""):
-    """Carries an action out. 'ended' gets what it says, whether it is done, and its button."""
+    """Performs an action. 'ended' gets its message, its success, and its button."""
     flags = Gio.SubprocessFlags.STDIN_PIPE | Gio.SubprocessFlags.STDOUT_PIPE | Gio.SubprocessFlags.STDERR_PIPE
     try:
         process = Gio.Subprocess.new([PROGRAM, name], flags)

@@ -1,4 +1,4 @@
-"""What chatfs-file-action says where there is no mount, and where one is strange."""
+"""Messages of chatfs-file-action without a mount, and with a misbehaving one."""
 
 import importlib.machinery
 import importlib.util
@@ -27,7 +27,7 @@ def run(*words, paths=()):
 
 
 class Strange:
-    """A mountpoint whose socket answers with given lines, one for each that it hears, after the greeting."""
+    """A mountpoint whose socket sends a greeting, and then a given line for each received one."""
 
     def __init__(self, *lines):
         self._folder = tempfile.TemporaryDirectory()
@@ -87,7 +87,7 @@ class Answers(unittest.TestCase):
         with self.assertRaisesRegex(self.module.Failure, "^It is pinned.$"):
             self.carry_out("cancel", GREETING, b'{"id":1,"error":{"code":"refused","message":"It is pinned."}}\n')
 
-    def test_what_is_no_conversation_ends_with_a_sentence(self):
+    def test_other_servers_end_with_a_sentence(self):
         for lines in ([b"nonsense\n"], [b"[1]\n"], [b""], [b"x" * 5000], [GREETING, b"{\n"], [GREETING, b""],
                       [b'{"chatfs":2}\n'], [b"{}\n"], [GREETING, b'{"id":1,"error":7}\n'], [GREETING, b"\xff\xfe\n"]):
             with self.assertRaises(self.module.Failure, msg=lines):
@@ -119,7 +119,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(run("hydrate").returncode, 0)
         self.assertEqual(run("hydrate", paths=["relative"]).returncode, 0)
 
-    def test_what_it_cannot_do_is_an_error_of_the_caller(self):
+    def test_unknown_actions_are_errors_of_the_caller(self):
         for words in ((), ("copy-link",), ("delete",), ("dehydrate",), ("pin", "more")):
             self.assertEqual(run(*words).returncode, 64)
 

@@ -1,4 +1,4 @@
-"""What is offered and shown for entries: the same in Python and in C, and only what makes sense."""
+"""Menu items and emblems of entries: equal in Python and C, and useful in each state."""
 
 import itertools
 import os
@@ -20,7 +20,7 @@ INNER_RELAY = ("The file is on a relay inside this machine's own network, which 
 KILLED = "The program that wrote it was killed: write it again, or use chatfs retry to send it as it is."
 LINK = "https://relay.example/file#key"
 
-# Prints what the C code makes of the entries on standard input, a line each, with tabs between.
+# Prints the C code's results for the entries on standard input, a line each, separated by tabs.
 PROGRAM = r"""
 #include <stdio.h>
 #include <string.h>
@@ -97,12 +97,12 @@ def build(folder, source):
 
 
 class Offers(unittest.TestCase):
-    def test_what_makes_sense_for_each_state(self):
+    def test_actions_fit_each_state(self):
         self.assertEqual(names(Entry("remote", "received")), ["hydrate", "pin"])
         self.assertEqual(names(Entry("receiving", "received")), ["pin", "cancel"])
         for state in ("stored", "hydrated"):
             self.assertEqual(names(Entry(state, "received")), ["pin", "free"])
-            # Nobody keeps for users what they sent.
+            # Sent files cannot be pinned.
             self.assertEqual(names(Entry(state, "sent")), ["pin"])
         self.assertEqual(names(Entry("sending", "sent")), ["cancel"])
         self.assertEqual(names(Entry("failed", "sent", "Refused.")), ["explain", "retry"])
@@ -117,12 +117,12 @@ class Offers(unittest.TestCase):
         self.assertEqual(names(Entry(CHAT, error="The keys have changed."))[0], "explain")
         self.assertEqual(Entry(CHAT, error="The keys have changed.").emblems[0], "emblem-important")
 
-    def test_a_file_whose_relays_are_not_approved_is_approved_before_it_is_received(self):
+    def test_unapproved_relays_are_approved_before_receiving(self):
         self.assertEqual(names(Entry("remote", "received", UNKNOWN_RELAY)), ["explain", "approve"])
         self.assertEqual(relays(UNKNOWN_RELAY), ["xftp://key@relay.example:443"])
         self.assertEqual(relays("(xftp://a@one, xftp://b@two:1); no more (and 3 more)"), ["xftp://a@one", "xftp://b@two:1"])
 
-    def test_only_what_cannot_be_sent_otherwise_is_sent_again(self):
+    def test_only_failed_files_are_sent_again(self):
         self.assertEqual(names(Entry("draft", "sent")), [])
         self.assertEqual(names(Entry("draft", "sent", "It stays local.")), ["explain"])
         self.assertEqual(names(Entry("draft", "sent", KILLED)), ["explain", "retry"])
@@ -132,7 +132,7 @@ class Offers(unittest.TestCase):
         for state in STATES:
             self.assertIn("copy-link", names(Entry(state, "sent", "", LINK)))
 
-    def test_nothing_is_offered_where_one_of_the_selection_is_no_entry(self):
+    def test_a_selection_with_a_foreign_file_has_no_actions(self):
         self.assertEqual(offers([]), [])
         self.assertEqual(offers([Entry("remote"), Entry()]), [])
 
@@ -142,10 +142,10 @@ class Offers(unittest.TestCase):
                          Entry("stored", "received", pinned="yes")])}
         self.assertEqual(found, {"hydrate": [0, 3], "pin": [0, 1, 3], "unpin": [4], "free": [1]})
 
-    def test_what_is_pinned_is_marked_and_can_be_let_go(self):
+    def test_pinned_files_are_marked_and_can_be_unpinned(self):
         self.assertEqual(names(Entry("hydrated", "received", pinned="yes")), ["unpin"])
         self.assertEqual(Entry("stored", "received", pinned="yes").emblems[0], "emblem-favorite")
-        # What it waits for, and what went wrong, matter more.
+        # Its pending work and its problem have priority.
         self.assertEqual(Entry("remote", pinned="yes").emblems, Entry("remote").emblems)
         self.assertEqual(Entry("stored", error="Damaged.", pinned="yes").emblems[0], "emblem-important")
 
@@ -167,7 +167,7 @@ class MountTable(unittest.TestCase):
         with tempfile.NamedTemporaryFile() as file:
             file.write(MOUNTINFO)
             file.flush()
-            # A regular file cannot be polled for changes; what matters here is which mountpoint is found.
+            # A regular file cannot be polled for changes; only the found mountpoint matters here.
             mounts = Mounts(file.name)
             mounts._points = points(MOUNTINFO)
             mounts._file.close()
@@ -193,7 +193,7 @@ class MountTable(unittest.TestCase):
 
 @unittest.skipUnless(shutil.which("cc"), "there is no C compiler")
 class Agreement(unittest.TestCase):
-    """What Thunar and Dolphin use says the same."""
+    """The tables of Thunar and Dolphin are equal."""
 
     def test_of_every_entry(self):
         entries = [Entry(*values) for values in itertools.product(
@@ -207,7 +207,7 @@ class Agreement(unittest.TestCase):
         self.assertEqual(len(said) - 2, len(entries))
         for entry, line in zip(entries, said[2:]):
             if entry.state == "a-state-much-longer-than-any-there-is":
-                # No state that there is; it is no entry.
+                # An unknown state; not an entry.
                 self.assertEqual(line, "|")
                 continue
             there, icons = line.split("|")

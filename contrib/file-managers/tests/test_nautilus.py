@@ -20,7 +20,7 @@ class Item:
 
 
 def extension():
-    """The module, and what it believes to be the desktop's libraries."""
+    """The module with stand-ins for the desktop's libraries."""
     base = type("Base", (), {})
     nautilus = types.SimpleNamespace(
         InfoProvider=type("InfoProvider", (), {}), MenuProvider=type("MenuProvider", (), {}),
@@ -106,7 +106,7 @@ class Information(unittest.TestCase):
         self.assertEqual(models[0]["title"], "Chat")
         self.assertEqual(self.provider.get_models([file, file]), [])
 
-    def test_what_an_action_says_and_offers_is_taken_apart(self):
+    def test_messages_and_buttons_are_separated(self):
         told = []
         for said, problem, is_done in ((b"button\tapprove\tApprove\nIt waits.\n", b"", True), (b"Done.\n", b"", True),
                                        (b"button\tfree-last\tDelete\n", b"a: Last copy.\n", False), (b"", b"", False)):

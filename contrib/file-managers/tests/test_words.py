@@ -1,4 +1,4 @@
-"""What people read of an entry: no command line, and a button where something here helps."""
+"""Texts for users about an entry: no command lines, and a button if an action helps."""
 
 import importlib.machinery
 import importlib.util
@@ -25,7 +25,7 @@ def program():
 
 
 class Explanations(unittest.TestCase):
-    def test_relays_are_named_with_what_they_see(self):
+    def test_relays_are_named_with_their_knowledge(self):
         text = words.explanation(Entry("remote", "received", RELAYS))
         self.assertIn("relay.example:443\n192.168.1.2:443\n\nA relay here is inside your own network.", text)
         self.assertIn("see", text)
@@ -38,7 +38,7 @@ class Explanations(unittest.TestCase):
                 self.assertTrue(words.explanation(Entry(state, "sent", error)).strip())
         self.assertTrue(words.explanation(Entry("draft", "sent", KILLED)).startswith("The program that wrote it was killed."))
 
-    def test_the_button_is_what_helps(self):
+    def test_the_button_has_the_remedy(self):
         self.assertEqual(words.remedy(Entry("draft", "sent", KILLED)), ("retry", "Send As It Is"))
         self.assertEqual(words.remedy(Entry("failed", "sent", "Refused.")), ("retry", "Send Again"))
         self.assertEqual(words.remedy(Entry("remote", "received", "The relay is silent.")), ("hydrate", "Try Again"))
@@ -51,7 +51,7 @@ class Outcomes(unittest.TestCase):
     def setUp(self):
         self.module = program()
 
-    def test_what_was_freed_is_one_sum(self):
+    def test_freed_bytes_are_one_sum(self):
         outcome = self.module.Outcome("free", 3)
         for size in (1000, 0, 2500):
             outcome.add("a", size)
@@ -80,7 +80,7 @@ class Texts(unittest.TestCase):
         own = dict(words.rows(Entry("sent", "sent"), {"sender": "Ann"}, 1000))
         self.assertEqual(own, {"State": "Sent", "Sent by": "You", "On this device": "1.0 kB"})
 
-    def test_a_log_is_lines_of_who_said_what(self):
+    def test_a_log_has_lines_of_authors_and_texts(self):
         lines = [json.dumps(line) for line in (
             {"event": "message", "time": "2026-11-28T10:00:00.5Z", "direction": "received", "sender": "Bob", "text": "Hi"},
             {"event": "edit", "time": "2026-11-28T10:01:00Z", "direction": "sent", "text": "Hello"},

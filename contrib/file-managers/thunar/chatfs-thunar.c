@@ -1,9 +1,9 @@
 /* Emblems, properties and a context menu for the entries of ChatFS mounts, for Thunar (a thunarx plugin).
  *
- * Thunar's plugins have no interface for emblems. It shows those that "metadata::emblems" of a file's GFileInfo names,
- * so they are put there, in memory only: nothing of it is written to the user's metadata. Which files are shown is
- * seen by what is put into its models, and that something of a file is new by its signal "changed", which the events
- * of the mount bring about. One thread reads attributes; the main loop waits for nothing. */
+ * Thunar's plugins have no interface for emblems. It shows those in "metadata::emblems" of a file's GFileInfo, so this
+ * plugin sets them there, in memory only, without writing the user's metadata. It finds the shown files in Thunar's
+ * models, and changes by the signal "changed", which follows the mount's events. One thread reads attributes; the main
+ * loop never waits. */
 
 #include <thunarx/thunarx.h>
 
@@ -14,7 +14,7 @@
 /* Bytes of a problem that are shown. */
 #define SHOWN 4000
 
-/* What is known of a file, kept with it. Main thread. */
+/* The data attached to a file. Main thread. */
 typedef struct {
     ChatfsEntry entry;
     /* Interned, or NULL. */
@@ -53,7 +53,7 @@ static const char *best(const char *const *icons) {
     return NULL;
 }
 
-/* Ours and those that the user gave it. */
+/* Our emblems and the user's. */
 static void put_emblem(ThunarxFileInfo *file, const char *old, const char *new) {
     GFileInfo *info = thunarx_file_info_get_file_info(file);
     if (!info) return;
@@ -118,7 +118,7 @@ static void begin_reading(ThunarxFileInfo *file, Known *known) {
 static void has_changed(ThunarxFileInfo *file, gpointer data) {
     Known *known = data;
     if (known->is_telling) return;
-    /* Its information was read anew, without what was put into it. */
+    /* Its information was read again, without our emblems. */
     if (known->emblem) put_emblem(file, NULL, known->emblem);
     begin_reading(file, known);
 }
@@ -135,7 +135,7 @@ static void watch(ThunarxFileInfo *file) {
     g_free(path);
 }
 
-/* The column of a model that holds files, counted from one; zero where none does. */
+/* The column of a model with files, counted from one; zero without one. */
 static int column_of_files(GtkTreeModel *model) {
     gpointer seen = g_object_get_qdata(G_OBJECT(model), column_quark);
     if (seen) return GPOINTER_TO_INT(seen) - 1;
@@ -162,7 +162,7 @@ static gboolean row_was_inserted(GSignalInvocationHint *hint, guint count, const
 
 /* The menu. */
 
-/* Goes when it is answered. */
+/* Closes after the answer. */
 static GtkWidget *message(GtkWindow *window, GtkMessageType type, GtkButtonsType buttons, const char *text) {
     GtkWidget *dialog = gtk_message_dialog_new(window, GTK_DIALOG_DESTROY_WITH_PARENT, type, buttons, "ChatFS");
     gtk_message_dialog_format_secondary_text(GTK_MESSAGE_DIALOG(dialog), "%s", text);
@@ -171,7 +171,7 @@ static GtkWidget *message(GtkWindow *window, GtkMessageType type, GtkButtonsType
     return dialog;
 }
 
-/* A button under what an action says: another action for the same paths. */
+/* A button under an action's message: another action for the same paths. */
 typedef struct {
     char *action;
     GBytes *paths;
@@ -197,7 +197,7 @@ static void tell(const char *problem) {
     message(NULL, GTK_MESSAGE_ERROR, GTK_BUTTONS_CLOSE, problem);
 }
 
-/* Valid text of what a process wrote, without its last newline. Of the heap. */
+/* The output of a process as valid text, without its last newline. Allocated on the heap. */
 static char *text_of(GBytes *bytes) {
     gsize length = 0;
     const char *data = bytes ? g_bytes_get_data(bytes, &length) : NULL;
@@ -205,7 +205,7 @@ static char *text_of(GBytes *bytes) {
     return g_strchomp(text);
 }
 
-/* The first line of what is said may be "button", an action and a label, with tabs between. */
+/* The first line of a message may be "button", an action and a label, separated by tabs. */
 static void show_outcome(char *said, const char *problem, GBytes *paths) {
     char *rest = said;
     char **button = NULL;
@@ -248,7 +248,7 @@ static void has_run(GObject *source, GAsyncResult *result, gpointer data) {
     g_bytes_unref(paths);
 }
 
-/* An item of a menu that is shown: what it does, and to what. */
+/* An item of an open menu: its action and the entries. */
 typedef struct {
     const ChatfsAction *action;
     GPtrArray *files;
@@ -288,13 +288,13 @@ static void run(const char *name, GBytes *paths) {
     }
 }
 
-/* NULL where something of the selection is no entry, or not known yet. */
+/* NULL if a selected file is no entry, or unknown yet. */
 static const ChatfsEntry *entry_of(gpointer file) {
     Known *known = g_object_get_qdata(file, known_quark);
     return known && known->is_read && *known->entry.state ? &known->entry : NULL;
 }
 
-/* A question that waits for its answer. */
+/* A pending question. */
 typedef struct {
     const char *action;
     GBytes *paths;
@@ -329,7 +329,7 @@ static void ask(GtkWindow *window, const ChatfsAction *action, GBytes *paths, GP
     g_signal_connect_data(dialog, "response", G_CALLBACK(was_answered), question, free_question, 0);
 }
 
-/* A text that is being written, and the chats that it is for. */
+/* A text in progress and its chats. */
 typedef struct {
     GtkTextBuffer *text;
     GBytes *paths;
@@ -350,7 +350,7 @@ static void was_written(GtkDialog *dialog, int answer, gpointer data) {
     GtkTextIter start, end;
     gtk_text_buffer_get_bounds(letter->text, &start, &end);
     char *text = gtk_text_buffer_get_text(letter->text, &start, &end, FALSE);
-    /* The paths end with NUL; another stands before the text. */
+    /* The paths end with NUL; another NUL precedes the text. */
     GByteArray *bytes = g_byte_array_new();
     gsize length = 0;
     const guint8 *paths = g_bytes_get_data(letter->paths, &length);
@@ -550,7 +550,7 @@ G_MODULE_EXPORT void thunar_extension_shutdown(void);
 G_MODULE_EXPORT void thunar_extension_list_types(const GType **types, gint *count);
 
 void thunar_extension_initialize(ThunarxProviderPlugin *plugin) {
-    /* Its code is in use for as long as Thunar runs: hooks, a thread, data of files. */
+    /* Thunar uses its code until it ends: hooks, a thread, data of files. */
     thunarx_provider_plugin_set_resident(plugin, TRUE);
     chatfs_provider_register_type(plugin);
     known_quark = g_quark_from_static_string("chatfs-known");
