@@ -3,18 +3,19 @@ import Cryptography
 import Ratchet
 import SMP
 
-/// How a connection comes to be.
+/// The handshake of a new connection.
 ///
-///     inviter                      joiner
-///     queue, link              →   queue
-///     joined: its queue, who   ←   confirmation, with the parameters for the inviter's ratchet
-///     confirmation: who        →   connected
-///     connected when a server has taken it
+///     inviter                                  joiner
+///     creates a queue and a link           →   creates its queue
+///     reads the joiner's queue, profile    ←   confirmation (`C`) with its ratchet parameters
+///     confirmation with its profile        →   connected
+///     connected once the server took it
 ///
-/// Who asks at an address is the inviter of whom the address belongs to.
+/// A contact address starts the same handshake: the requester is the inviter, the address's owner the joiner.
 extension ConnectionMachine {
-    /// A connection to who has made this invitation.
-    /// - Parameter key: the same whenever this invitation is joined, as its queue takes one and no other.
+    /// Returns the state of a connection that joins an invitation.
+    /// - Parameter key: sender key for the inviter's queue. Pass the same key each time this invitation is
+    ///   joined: the queue accepts only one.
     static func joining(
         _ request: ConnectionRequest, server: ServerAddress, information: [UInt8], key: JoiningKey,
         tools: AgentTools
@@ -48,10 +49,9 @@ extension ConnectionMachine {
         return state
     }
 
-    /// A connection to whom this address belongs to.
+    /// Returns the state of a connection that sends a request to a contact address.
     /// - Parameters:
-    ///   - information: for the request.
-    ///   - confirmation: for when it was accepted.
+    ///   - confirmation: connection information to send after the owner has accepted.
     static func requesting(
         _ request: ConnectionRequest, server: ServerAddress, confirmation: [UInt8], tools: AgentTools
     ) throws -> ConnectionState {
@@ -70,7 +70,7 @@ extension ConnectionMachine {
         return state
     }
 
-    /// The server has made the queue at `place`.
+    /// Continues after `NEW`: the server has created the queue at `place`.
     mutating func created(_ ids: Answer.QueueIDs, at place: Int) {
         state.receiving[place].created(ids)
         switch state.phase {
@@ -78,12 +78,12 @@ extension ConnectionMachine {
             emit(.send(.introduction(.confirmation, state.information)))
         case .connected where state.receiving[place].isReplacement: announceReplacement(place)
         case .inviting, .address, .requesting, .confirming, .connected: break
-        // Nobody needs it any more.
+        // The connection has ended, so its new queue is unused.
         case .failed, .deleting: state.receiving[place].status = .deleting
         }
     }
 
-    /// The first message of the other side.
+    /// Handles the peer's confirmation (`C`), its first message.
     mutating func receiveConfirmation(
         _ parameters: AgreementParameters?, _ message: [UInt8], version: UInt16, senderKey: [UInt8]?,
         at place: Int
@@ -109,7 +109,7 @@ extension ConnectionMachine {
         _ parameters: AgreementParameters, _ message: [UInt8], version: UInt16, senderKey: [UInt8]?,
         at place: Int
     ) throws {
-        // The agreement takes as long as hundreds of messages.
+        // Check this first: the key agreement costs as much as hundreds of messages.
         guard let keys = state.offeredKeys, Ratchet.isMessage(message),
             let (ratchet, plain) = try ifUsable({ () throws(RatchetError) in
                 var ratchet = try Ratchet.inviting(
@@ -143,11 +143,11 @@ extension ConnectionMachine {
         state.sequence.receiveFirst(plain)
         state.receiving[place].senderKey = senderKey
         emit(.remember(hash: SHA256.hash(message)))
-        // The server's word that it took what this side has sent may never have come: this is a better one.
+        // The server's OK for our confirmation may have been lost; this message proves that the peer has it.
         emit(.introduced)
     }
 
-    /// Whoever writes has the inviter's confirmation, whether its server has said so or not.
+    /// Enters `.connected` on a decrypted message: its sender must have the inviter's confirmation.
     mutating func confirmedByMessage() {
         guard state.phase == .confirming else { return }
         emit(.introduced)
@@ -155,7 +155,8 @@ extension ConnectionMachine {
         emit(.tell(.connected(information: [])))
     }
 
-    /// Who asks at an address. Readable without a ratchet, which comes when the request is accepted.
+    /// Handles a request to this address. It is not encrypted by a ratchet, which exists only after
+    /// acceptance.
     mutating func receiveRequest(link: String, information: [UInt8], body: [UInt8]) {
         guard state.phase == .address else { return }
         emit(.remember(hash: SHA256.hash(body)))
@@ -163,25 +164,25 @@ extension ConnectionMachine {
     }
 }
 
-/// With what a queue is secured that an invitation leads to.
+/// The sender key that secures the inviter's queue.
 struct JoiningKey: Sendable {
-    /// 32 bytes.
+    /// Ed25519 seed, 32 bytes.
     var seed: [UInt8]
-    /// Whether it was, when its short link was opened.
+    /// Whether `LKEY` has already secured the queue with this key.
     var isSecured = false
 }
 
-/// What both sides must be able to do. Older programs than of 2024 do not shake hands this way.
+/// The minimum versions for a handshake: agents since 2024 support it.
 enum Handshake {
     static let minAgentVersion: UInt16 = 6
     static let minQueueVersion: UInt16 = 3
 
     static let unsupported = AgentError(
         .unusableLink,
-        "The link was made by a version of SimpleX that is too old, or too new: a new link helps.")
+        "The link comes from an unsupported version of SimpleX; ask its owner for a new link.")
 
     static let unusable = AgentError(
-        .unusableLink, "The keys in the link are of no use: whoever made it has to make a new one.")
+        .unusableLink, "The keys in the link are unusable; ask its owner for a new link.")
 
     static func isSupported(agent: UInt16, queue: UInt16, mode: QueueMode) -> Bool {
         agent >= minAgentVersion && queue >= minQueueVersion && mode == .messaging

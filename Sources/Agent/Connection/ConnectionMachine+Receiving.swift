@@ -3,14 +3,14 @@ import Cryptography
 import Ratchet
 import SMP
 
-/// What becomes of a message that a server has delivered. Whatever it is, it is acknowledged afterwards: what cannot
-/// be read now never can, and holds up what comes after it. Only where the cryptographic library fails it is tried again.
+/// Handling of delivered messages. The caller acknowledges each message, even an undecryptable one: it would
+/// never become readable and would block the queue. Only a failure of the cryptographic library is retried.
 extension ConnectionMachine {
     /// - Parameters:
-    ///   - place: of the queue that it was in.
-    ///   - now: by this side's own clock. What the server says of the time decides nothing: it could say anything.
-    ///   - isKnown: whether a ciphertext of this hash was processed before. It comes again when its acknowledgement
-    ///     was lost.
+    ///   - place: index of the queue in `state.receiving`.
+    ///   - now: this machine's own clock. The server's time is untrusted and decides nothing.
+    ///   - isKnown: whether a ciphertext with this hash was processed before. The server redelivers a message
+    ///     if its `ACK` was lost.
     mutating func receive(
         _ body: DeliveredBody, at place: Int, now: ElapsedTime, isKnown: ([UInt8]) throws -> Bool
     ) throws {
@@ -28,10 +28,10 @@ extension ConnectionMachine {
         }
     }
 
-    /// Opens the sender's box.
+    /// Opens the box between sender and recipient.
     private func open(_ message: QueueMessage, at place: Int) -> (AgentEnvelope, senderKey: [UInt8])? {
         let queue = state.receiving[place]
-        // Each who asks at an address brings a key. Of other queues only the first message has one.
+        // Each request to an address carries its own key. In other queues only the first message does.
         let known = queue.mode == .contact ? nil : queue.senderKey
         guard let key = known ?? message.senderKey,
             let secret = try? AgreementKey(rawValue: queue.queueKey).wipedSecret(with: key),
@@ -41,7 +41,6 @@ extension ConnectionMachine {
         return (envelope, key)
     }
 
-    /// What was in the box.
     mutating func receive(
         _ envelope: AgentEnvelope, senderKey: [UInt8], received: Timestamp, body: [UInt8], at place: Int,
         now: ElapsedTime, isKnown: ([UInt8]) throws -> Bool
@@ -59,7 +58,7 @@ extension ConnectionMachine {
                 state.agentVersion, min(envelope.version, SMPVersion.agents.upperBound))
             try changing { try $0.receiveKeys(parameters, now: now) }
         case .message(let message):
-            // Whoever knows the queue can make a box; only the ratchet says who it was.
+            // Anyone who knows the queue can seal a box; only the ratchet authenticates the peer.
             guard state.receiving[place].senderKey != nil, try !isKnown(SHA256.hash(message)) else { return }
             try changing { machine in
                 machine.replaceOldQueues(with: place)
@@ -80,9 +79,10 @@ extension ConnectionMachine {
         } catch  where error.code == .library {
             throw error
         } catch {
-            // Without the KEM that both have used, nothing that comes can be read: new keys are agreed on without it.
+            // Once both sides use the KEM, messages cannot be decrypted without it; agree on new keys without
+            // a KEM.
             let isLost = [.headerNotAuthentic, .tooManySkipped, .kemUnavailable].contains(error.code)
-            // Once: it would otherwise be a reason for new keys as often as the server repeats it.
+            // Remember the failure, so that redeliveries do not trigger more key agreements.
             emit(.remember(hash: SHA256.hash(message)))
             state.synchronisation.fail(isLost: isLost)
             return try synchroniseIfRequired(now: now, isLost: isLost)
@@ -110,8 +110,8 @@ extension ConnectionMachine {
         }
     }
 
-    /// What agents say to each other.
-    /// - Parameter lastBefore: number of the message that was received before this one.
+    /// Handles a message between agents.
+    /// - Parameter lastBefore: number of the message received before this one.
     private mutating func receive(_ content: MessageContent, now: ElapsedTime, lastBefore: Int64) {
         switch content {
         case .receipts(let receipts): for receipt in receipts { emit(.delivered(receipt)) }
@@ -121,16 +121,16 @@ extension ConnectionMachine {
         case .useQueues(let queues): receiveUseQueues(queues)
         case .ratchetReady(let number):
             let ready = state.synchronisation.takeReady()
-            // Without new keys nothing was lost with the old ones, whatever the other side says.
+            // The peer has not changed keys, so its claim cannot mean lost messages.
             guard ready != .ignored else { return }
-            // Said when it had our new keys, before which everything came that was sent with the old ones.
+            // The peer sent this number when it got our new keys; it had received all messages up to it.
             emit(.lost(after: max(0, number)))
             state.sequence.skip(to: number)
             if ready == .answered {
-                // What came with the old keys: not this message, which came with the new ones.
+                // Report the last message received with the old keys, not this one.
                 send(.ratchetReady(lastReceived: lastBefore), isUrgent: true)
             }
-        // Any message in the new queue is proof enough, and hellos are of the older handshake.
+        // Any message in the new queue proves that it works. `H` (hello) belongs to the older handshake.
         case .queueTest, .hello, .body, .unknown: break
         }
     }

@@ -2,17 +2,18 @@ import Base
 import Cryptography
 import SMP
 
-/// How a side moves the queue that it receives from, while messages go on in both directions:
+/// Queue rotation: a side replaces its receiving queue while messages continue in both directions.
 ///
-///     who moves                    the other side
-///     QA: a new queue          →
-///                              ←   QK: its keys for that
-///     (secures the queue)
-///     QU: it can be used       →
-///                              ←   QT, and everything else, in the new queue
+///     rotating side                 peer
+///     QA: the new queue         →
+///                               ←   QK: its keys for the new queue
+///     secures the queue (KEY)
+///     QU: the queue is ready    →
+///                               ←   QT and all later messages, in the new queue
+///     suspends, drains and deletes the old queue
 ///     (closes, empties and deletes the old queue)
 extension ConnectionMachine {
-    /// The application wants another queue.
+    /// Starts a rotation to `server`; nil keeps the current server.
     mutating func rotate(to server: ServerAddress?) throws {
         let present = try state.standingQueue()
         guard !state.receiving.contains(where: { $0.isReplacement }) else { return }
@@ -24,7 +25,7 @@ extension ConnectionMachine {
         }
     }
 
-    /// The same, on the first of these servers that is not the present one.
+    /// Starts a rotation to the first of `servers` that is not the current one.
     mutating func move(toOneOf servers: [ServerAddress]) throws {
         let present = try state.standingQueue().server
         guard state.present?.isGone == false else { throw AgentError.ended }
@@ -56,14 +57,14 @@ extension ConnectionMachine {
         }
     }
 
-    /// The server has secured the queue at `place` with the other side's key.
+    /// Continues after `KEY`: the server has secured the queue at `place` with the peer's key.
     mutating func securedReplacement(_ place: Int) {
         state.receiving[place].keyToSecure = nil
         guard let address = state.receiving[place].address else { return }
         send(.useQueues([.init(queue: address.location, isSecured: true)]))
     }
 
-    /// A message has come in the queue at `place`: where that is the new one, the others are not used any more.
+    /// Retires the other queues if the queue at `place`, which received a message, replaces them.
     mutating func replaceOldQueues(with place: Int) {
         guard state.receiving[place].isReplacement else { return }
         state.receiving[place].isReplacement = false
@@ -73,7 +74,7 @@ extension ConnectionMachine {
         }
     }
 
-    // MARK: - The other side moves
+    // MARK: - The peer rotates
 
     mutating func receiveNewQueues(_ queues: [MessageContent.NewQueue], now: ElapsedTime) {
         guard let present = state.present, present.use == .present else { return }
@@ -108,7 +109,8 @@ extension ConnectionMachine {
                 var next = state.sending.first(where: { $0.use == .next && use.queue.isPlace(of: $0.address) }
                 )
             else { continue }
-            // At once: what waits for the old queue goes to the new one, as the other side takes it from both.
+            // Switch at once: messages that waited for the old queue go to the new one, as the peer reads
+            // both.
             next.use = .present
             next.isSecured = true
             state.sending = [next]

@@ -3,9 +3,9 @@ import Cryptography
 import Ratchet
 import SMP
 
-/// What becomes of messages on their way out.
+/// Sending: encryption, and the servers' replies to sent messages.
 extension ConnectionMachine {
-    /// Whether a message of this kind can go now.
+    /// Whether a message of this kind can be sent now.
     func isReady(_ kind: Outgoing.Kind, isUrgent: Bool) -> Bool {
         guard let queue = state.present, !queue.isGone else { return false }
         switch kind {
@@ -16,13 +16,14 @@ extension ConnectionMachine {
             guard state.phase == .connected || state.phase == .deleting, state.ratchet?.canSend == true else {
                 return false
             }
-            // What proves new keys is urgent, and goes before they are proven.
+            // The message that proves new keys is urgent; it goes out before the peer has proven them.
             return state.synchronisation.allowsSending && (isUrgent || state.hasRequiredSecurity)
                 || isUrgent && state.synchronisation.phase == .agreed
         }
     }
 
-    /// Encrypts a message, once: the state must be stored together with what it gives.
+    /// Encrypts a message. Call it once per message, and store the state in the same transaction as the
+    /// result.
     mutating func prepare(_ kind: Outgoing.Kind, content: [UInt8]) throws -> PreparedEnvelope {
         let nonce = tools.random.bytes(24)
         switch kind {
@@ -57,7 +58,7 @@ extension ConnectionMachine {
             guard let address = state.receiving.first?.address, let inviters = state.present else {
                 throw AgentError.damagedState
             }
-            // What both sides have agreed on for one direction holds for the other.
+            // The version agreed on for one direction holds for the other.
             let reply = ReplyQueue(version: inviters.version, address: address)
             message = AgentMessage.joined(queues: [reply], information: information).encoded
         } else {
@@ -85,14 +86,14 @@ extension ConnectionMachine {
             number: state.sequence.lastSent, hash: hash, envelope: envelope.encoded, nonce: nonce)
     }
 
-    /// The other side's queue has this side's key.
+    /// Continues after `SKEY`: the server has this side's key for the peer's queue.
     mutating func secured() {
         for place in state.sending.indices where state.sending[place].use == .present {
             state.sending[place].isSecured = true
         }
     }
 
-    /// A server has taken a message.
+    /// Continues after `SEND`: the server has accepted the message.
     mutating func sent(_ kind: Outgoing.Kind) {
         switch (kind, state.phase) {
         case (.request, _): state.sending.removeAll { $0.use == .request }
@@ -104,7 +105,7 @@ extension ConnectionMachine {
         }
     }
 
-    /// With which keys alone the application wants messages sent.
+    /// Restricts sending to the keys with this security code; nil lifts the restriction.
     mutating func requireSecurity(_ code: String?) {
         state.requiredSecurity = code.map { code in
             guard let hash = state.ratchet?.securityHash, SecurityCode.text(hash) == code else { return [] }
@@ -113,11 +114,11 @@ extension ConnectionMachine {
         emit(.tryAgain)
     }
 
-    /// A server refuses what is sent for the other side's queue, as it does when there is none.
+    /// Handles a server's `ERR AUTH` for the peer's queue.
     ///
-    /// While a connection is being made, and when it ends, that is the end of it at once. One that stands is tried again
-    /// until the refusals are more than a server's mistake (`Refusals`).
-    /// - Returns: whether nothing is tried any more.
+    /// A handshake or a deletion ends at once. An established connection keeps retrying until the refusals
+    /// are final (see `Refusals`).
+    /// - Returns: true if the queue is given up.
     mutating func refused(_ location: QueueLocation, now: ElapsedTime, _ limit: Refusals.Limit) -> Bool {
         guard let place = state.sending.firstIndex(where: { location.isPlace(of: $0.address) }) else {
             return true
@@ -130,7 +131,7 @@ extension ConnectionMachine {
         return true
     }
 
-    /// A server has taken something for the other side's queue, or the other side has written: it is there.
+    /// Clears refusals: a server has accepted a message for the peer's queue, or the peer has written.
     mutating func stillThere() {
         let none = Refusals()
         guard state.sending.contains(where: { $0.isGone || $0.refusals != none }) else { return }
@@ -143,8 +144,8 @@ extension ConnectionMachine {
         emit(.tryAgain)
     }
 
-    /// A server will not take anything for the other side's queue any more.
-    /// - Parameter location: of the queue that was asked for, which may not be the present one any more.
+    /// Marks the peer's queue as gone.
+    /// - Parameter location: the queue that was addressed. It may have been replaced since.
     mutating func queueGone(_ location: QueueLocation, reason: FailureReason) {
         guard let place = state.sending.firstIndex(where: { location.isPlace(of: $0.address) }) else {
             return
@@ -154,7 +155,7 @@ extension ConnectionMachine {
             machine.state.sending[place].isGone = true
             machine.fail(isFirst && reason == .contactGone ? .linkGone : reason)
         }
-        // After it has failed nothing waits.
+        // Emit this after `fail`, which decides the phase.
         emit(.failWaiting(reason))
     }
 }

@@ -2,11 +2,12 @@ import Base
 import Ratchet
 import SMP
 
-/// How both sides come to new keys. Each sends keys without a ratchet, in the box of the queue alone; by comparing them
-/// both know who speaks first with the new ratchet, and that message proves it.
+/// Ratchet resynchronisation. Each side sends new keys (`R`), boxed for the queue but without a ratchet. Both
+/// sides compare the keys to know which of them sends first with the new ratchet; that message (`E`) proves
+/// the keys.
 extension ConnectionMachine {
-    /// The application wants new keys.
-    /// - Parameter areSent: whether a server has this side's new keys already, where it has begun.
+    /// Starts an agreement on new keys at the application's request.
+    /// - Parameter areSent: whether a server has accepted the new keys of an agreement already under way.
     mutating func synchronise(now: ElapsedTime, areSent: Bool = false) throws {
         guard state.phase == .connected, state.ratchet != nil else {
             throw AgentError.notPossible("Only a connection that stands can agree on new keys.")
@@ -18,14 +19,14 @@ extension ConnectionMachine {
         if areSent { repeatKeys() }
     }
 
-    /// The same keys once more: they may be lost. Other ones would be another beginning for who has fetched these; the
-    /// same are used once.
+    /// Sends the same keys again, in case they were lost. Different keys would start another agreement for a
+    /// peer that has these; the same keys are used once.
     private mutating func repeatKeys() {
         guard state.synchronisation.phase == .started, let keys = state.synchronisation.keys else { return }
         sendKeys(keys)
     }
 
-    /// What came can be read with the old keys: a day after this side has begun, who wrote it had not got the new ones.
+    /// Repeats the keys if a message still used the old ones a day after this side sent new ones.
     mutating func repeatUnfetchedKeys(now: ElapsedTime) {
         guard state.phase == .connected, state.synchronisation.phase == .started,
             state.agreements.isPast(now: now)
@@ -34,15 +35,15 @@ extension ConnectionMachine {
         repeatKeys()
     }
 
-    /// Servers have taken everything that is for new keys, and nobody has answered. What was not fetched is gone from them
-    /// after some weeks, and nobody would send it again.
+    /// Restarts an agreement whose keys or reply have expired. Servers drop unread messages after some weeks,
+    /// and the peer does not repeat them.
     mutating func followLostKeys(now: ElapsedTime) throws {
         guard state.phase == .connected, state.present?.isGone == false,
             [.started, .agreed].contains(state.synchronisation.phase),
             state.agreements.isPast(now: now, by: Synchronisation.keysAge)
         else { return }
         if state.synchronisation.phase == .agreed, state.ratchet?.canSend == true {
-            // The other side may wait for this word alone. Heard twice it does no harm.
+            // The peer may lack only this message. A repetition is harmless.
             _ = state.agreements.take(now: now)
             send(.ratchetReady(lastReceived: state.sequence.lastReceived), isUrgent: true)
         } else {
@@ -51,17 +52,18 @@ extension ConnectionMachine {
     }
 
     private mutating func beginSynchronising(now: ElapsedTime) throws {
-        // Counted where it may be; the user may at any time.
+        // User requests count too, but are never refused.
         _ = state.agreements.take(now: now)
         let keys = try tools.agreementKeys()
         state.synchronisation.start(with: keys)
         sendKeys(keys)
     }
 
-    /// What comes cannot be decrypted any more, nor can what would be sent: this side begins by itself, but not again and
-    /// again with who does not answer, or whose server repeats what is long past.
-    /// - Parameter isLost: whether none of the messages to come can be decrypted. Where this side has begun long ago,
-    ///   its keys have not come, or the answer to them has not. Where both have agreed long ago, the other side has gone
+    /// Starts an agreement after a failed decryption. A rate limit guards against a silent peer and a server
+    /// that repeats old messages.
+    /// - Parameter isLost: whether no later message can be decrypted either. If so, an old agreement is
+    ///   restarted: in `.started` the keys or the reply were lost. In `.agreed` the peer has moved on,
+    ///   because this state is an old copy.
     ///   on with other keys: this state is a copy of one that was left in the middle of it.
     mutating func synchroniseIfRequired(now: ElapsedTime, isLost: Bool) throws {
         let isRequired =
@@ -78,12 +80,13 @@ extension ConnectionMachine {
         try beginSynchronising(now: now)
     }
 
-    /// The state is of the past, and may have been gone on from since: nothing is encrypted with its keys again.
+    /// Continues from a restored, outdated state. Its keys may have been used since, so nothing is encrypted
+    /// with them.
     mutating func restored(now: ElapsedTime) throws {
         guard state.ratchet != nil else { return }
         try changing { machine in
             switch machine.state.phase {
-            // What the other side was told since is not known, and would be told with the same keys.
+            // The peer may have received messages with these keys after the backup.
             case .joining, .confirming: machine.fail(.restored)
             case .deleting: machine.emit(.failWaiting(.restored))
             case .connected where machine.state.present?.isGone == false:
@@ -94,7 +97,7 @@ extension ConnectionMachine {
     }
 
     private mutating func sendKeys(_ keys: AgreementKeys) {
-        // What nobody is known to have cannot be read with the new keys.
+        // The peer cannot use the new keys for messages that it may never have received.
         emit(.encryptAgain)
         emit(.replaceKeys)
         let parameters = keys.parameters(version: tools.settings.maxVersion)
@@ -120,17 +123,18 @@ extension ConnectionMachine {
         }
     }
 
-    /// The keys that go with the other side's: those that this side has begun with, else new ones, which are sent.
+    /// Returns this side's keys to combine with the peer's: those of the agreement that it started, or new
+    /// keys, which it sends.
     ///
-    /// While both have agreed and nothing has proven it, nobody can tell whether the other side begins once more or
-    /// answers earlier keys of this one. It gets new keys as often as this side may begin by itself, and is then taken to
-    /// answer the last: two sides that both always sent new ones would never come to an end.
+    /// In `.agreed`, the peer's keys may start another agreement or answer this side's earlier keys. The peer
+    /// gets new keys within the rate limit, and afterwards counts as having answered the last ones. Without
+    /// the limit, two sides that always send new keys would never finish.
     private mutating func ownKeys(toAnswerAt now: ElapsedTime) throws -> AgreementKeys {
         if let keys = state.synchronisation.keys {
             if state.synchronisation.phase == .started { return keys }
             guard state.agreements.take(now: now) else { return keys }
         } else if state.agreements.isPast(now: now) {
-            // From now on it is known when both have agreed (`followLostKeys`).
+            // Records the time of the agreement for `followLostKeys`.
             _ = state.agreements.take(now: now)
         }
         let keys = try tools.agreementKeys()

@@ -3,12 +3,12 @@ import Cryptography
 import Ratchet
 import SMP
 
-/// A connection, as a machine without input and output: what was received, what servers answered and what the
-/// application wants go in, a new state and effects come out. A driver loads the state, does one step, and stores
-/// state and effects in one transaction, before anything outside is told that the step was done.
+/// A connection as a state machine without I/O. Deliveries, server replies and application requests go in; a
+/// new state and effects come out. A driver loads the state, makes one step, and stores state and effects in
+/// one transaction before reporting the step.
 ///
-/// Large, because an event concerns all of a connection: its phase, queues on both sides, ratchet, and what is being
-/// replaced. Each extension has the events of one subject and no state; what these parts may do by themselves is in
+/// The machine is large because an event can affect the whole connection: phase, queues, ratchet and
+/// rotation. Each extension handles the events of one subject and has no state. The rules of the parts are in
 /// their types (`ConnectionState`, `ReceivingQueue`, `SendingQueue`, `Synchronisation`, `MessageSequence`).
 struct ConnectionMachine {
     var state: ConnectionState
@@ -26,8 +26,8 @@ struct ConnectionMachine {
         emit(.send(.message(content, notifies: notifies, isUrgent: isUrgent)))
     }
 
-    /// Tells of the condition as it is after `change`, where that has changed it. How far the connection is has events of
-    /// its own.
+    /// Makes `change` and emits `.conditionChanged` if the condition differs afterwards. Phase changes have
+    /// their own events.
     mutating func changing(_ change: (inout ConnectionMachine) throws -> Void) rethrows {
         var before = state.condition
         try change(&self)
@@ -35,7 +35,7 @@ struct ConnectionMachine {
         if state.condition != before { emit(.tell(.conditionChanged(state.condition))) }
     }
 
-    /// The connection cannot be made.
+    /// Ends a handshake that cannot succeed.
     mutating func fail(_ reason: FailureReason) {
         guard [.inviting, .requesting, .joining, .confirming].contains(state.phase) else { return }
         state.enter(.failed)
@@ -44,13 +44,13 @@ struct ConnectionMachine {
         for place in state.receiving.indices { state.receiving[place].status = .deleting }
     }
 
-    /// The application deletes it.
+    /// Deletes the connection for the application.
     mutating func delete(afterSending: Bool) {
         guard state.phase != .deleting else {
             if !afterSending { emit(.failWaiting(.deleted)) }
             return
         }
-        // Without keys nothing can be sent, and nobody is about to agree on some.
+        // Without keys no message can be sent, and no agreement is under way.
         let mayWait =
             afterSending && state.phase == .connected && state.present?.isGone == false
             && state.synchronisation.phase != .required
@@ -58,12 +58,12 @@ struct ConnectionMachine {
         if !mayWait { emit(.failWaiting(.deleted)) }
     }
 
-    /// Everything that had to be sent before the end is sent, or has failed.
+    /// Deletes the queues, after all final messages were sent or have failed.
     mutating func finishDeleting() {
         for place in state.receiving.indices { state.receiving[place].status = .deleting }
     }
 
-    /// The server will not make the queue at `place`, or not secure it.
+    /// Gives up the queue at `place`: the server refuses to create or secure it.
     mutating func cannotCreate(_ place: Int) {
         state.receiving[place].isReplacement = false
         state.receiving[place].keyToSecure = nil
@@ -71,7 +71,7 @@ struct ConnectionMachine {
         fail(.refused)
     }
 
-    /// Another program has subscribed to the queue, or has deleted it.
+    /// Marks a queue to which another program has subscribed, or which it has deleted.
     mutating func takenOver(_ place: Int) {
         changing { $0.state.receiving[place].isTakenOver = true }
     }
@@ -81,14 +81,14 @@ struct ConnectionMachine {
     }
 }
 
-/// What connections need besides their state.
+/// Cryptographic dependencies of connections.
 struct AgentTools: Sendable {
     var ratchet: RatchetTools
     var settings: RatchetSettings
 
     var random: any RandomSource { ratchet.random }
 
-    /// Fresh keys for an agreement, with one of the KEM where that is wanted and there.
+    /// Generates keys for an agreement, with a KEM key if the KEM is enabled and installed.
     func agreementKeys() throws -> AgreementKeys {
         let kem = settings.postQuantum ? try ratchet.kem?.generate() : nil
         let random = ratchet.random

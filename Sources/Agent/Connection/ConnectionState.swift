@@ -2,25 +2,25 @@ import Cryptography
 import Ratchet
 import SMP
 
-/// Everything that is known of a connection, as it is stored.
+/// The stored state of a connection.
 struct ConnectionState: Sendable {
     private(set) var phase: ConnectionCondition.Phase
-    /// The highest version that both sides are known to have.
+    /// The agreed agent protocol version.
     var agentVersion: UInt16
-    /// Who this side is, for the other side's first look.
+    /// This side's connection information (chat profile) for the handshake.
     var information: [UInt8]
-    /// The private half of what an invitation offers, until the other side has used it.
+    /// Private keys of an offered invitation, until the joiner uses them.
     var offeredKeys: AgreementKeys?
-    /// What the inviter needs of a joiner for its ratchet, until it was told.
+    /// The joiner's ratchet parameters for the inviter, until they are sent.
     var joinersParameters: AgreementParameters?
     var ratchet: Ratchet?
     var sequence = MessageSequence()
     var synchronisation = Synchronisation()
-    /// When the other side has moved its queue.
+    /// Rate limit of the peer's queue rotations.
     var moves = RateLimit.moves
-    /// When this side has begun to agree on new keys by itself.
+    /// Rate limit of key agreements that this side starts by itself.
     var agreements = RateLimit.agreements
-    /// Of the keys with which alone messages of the application are sent; empty: with none; nil: with whichever there are.
+    /// Security hash required for application messages. Empty forbids sending; nil accepts any keys.
     var requiredSecurity: [UInt8]?
     var receiving: [ReceivingQueue]
     var sending: [SendingQueue] = []
@@ -35,7 +35,6 @@ struct ConnectionState: Sendable {
         self.receiving = receiving
     }
 
-    /// Every transition that there is.
     private static let transitions: [ConnectionCondition.Phase: Set<ConnectionCondition.Phase>] = [
         .inviting: [.confirming, .failed, .deleting],
         .address: [.deleting],
@@ -52,15 +51,15 @@ struct ConnectionState: Sendable {
         phase = next
     }
 
-    /// Whether the application wants messages sent with the present keys.
+    /// Whether the current keys meet `requiredSecurity`.
     var hasRequiredSecurity: Bool {
         requiredSecurity.map { $0 == ratchet?.securityHash } ?? true
     }
 
-    /// Where messages go now.
+    /// The queue that messages go to now.
     var present: SendingQueue? { sending.first { $0.use != .next } }
 
-    /// In which this side receives, until another one takes its place.
+    /// Returns the active receiving queue, or throws unless the connection is established.
     func standingQueue() throws -> ReceivingQueue {
         guard phase == .connected else {
             throw AgentError.notPossible("Only a connection that stands can be moved to another server.")
@@ -79,7 +78,7 @@ struct ConnectionState: Sendable {
             isTakenOver: receiving.contains { $0.isTakenOver && $0.status == .active })
     }
 
-    /// What the link of an invitation or an address says, while it can be used.
+    /// The request that the link of an invitation or an address carries, while it is usable.
     var request: ConnectionRequest? {
         guard let queue = receiving.first(where: { $0.status == .active }), let address = queue.address else {
             return nil

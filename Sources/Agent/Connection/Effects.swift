@@ -1,52 +1,52 @@
 import Base
 
-/// What a step of a connection has to have done besides its new state, in the same transaction.
+/// An effect of a step, stored in the same transaction as the new state.
 enum Effect: Hashable, Sendable {
     case tell(AgentEvent.Content)
-    /// A message for the application, with what a receipt says of it.
+    /// A message for the application, with the number and hash for its receipt.
     case deliver(ReceivedMessage, number: Int64, hash: [UInt8])
     case send(Outgoing)
-    /// The other side has this message of ours.
+    /// A receipt: the peer has received this message of ours.
     case delivered(MessageContent.Receipt)
-    /// The other side has everything of ours until this number, and nothing that comes after it.
+    /// The peer has all our messages up to this number and none after it.
     case lost(after: Int64)
-    /// What was encrypted and not taken by a server is encrypted anew, when it is known that it did not come.
+    /// Encrypt again all messages that no server has accepted, once they are known not to have arrived.
     case encryptAgain
-    /// New keys that were not taken by a server are not sent any more: others take their place.
+    /// Drop new keys that no server has accepted yet; others replace them.
     case replaceKeys
-    /// The other side knows of this one: what introduces it needs not be sent any more.
+    /// Drop unsent introductions: the peer has already answered.
     case introduced
-    /// Nothing that waits is sent any more.
+    /// Fail all waiting messages.
     case failWaiting(FailureReason)
-    /// What waits for capacity is tried again.
+    /// Retry messages that wait for space in the peer's queue.
     case tryAgain
-    /// Somebody asks at this address.
+    /// A contact request came to this address.
     case request(link: String, information: [UInt8])
     /// This ciphertext was processed.
     case remember(hash: [UInt8])
 }
 
-/// Something that is to be sent.
+/// A message to send.
 struct Outgoing: Hashable, Sendable {
     enum Kind: String, Hashable, Sendable, CaseIterable {
-        /// To an address. The content is who asks.
+        /// Request to an address (`I`). The content is the requester's connection information.
         case request
-        /// The first message of this side. The content is who it is.
+        /// This side's confirmation (`C`). The content is its connection information.
         case confirmation
-        /// New keys. The content is their public half.
+        /// New ratchet keys (`R`). The content is their public half.
         case keys
-        /// Anything with a number. The content is a `MessageContent`.
+        /// A numbered message (`M`). The content is a `MessageContent`.
         case message
     }
 
     var kind: Kind
     var content: [UInt8]
-    /// Whether the other side's device is woken.
+    /// Whether the server may send a push notification to the peer.
     var notifies: Bool
-    /// Whether it goes before everything that is not.
+    /// Whether it overtakes messages that are not urgent.
     var isUrgent = false
 
-    /// Who this side is, which goes before what it has to say.
+    /// A handshake message with this side's information, ahead of all other messages.
     static func introduction(_ kind: Kind, _ information: [UInt8]) -> Outgoing {
         Outgoing(kind: kind, content: information, notifies: true, isUrgent: true)
     }
@@ -57,13 +57,13 @@ struct Outgoing: Hashable, Sendable {
     }
 }
 
-/// What is sent, once and for all: the same bytes however often.
+/// An encrypted message. Each retry sends the same bytes.
 struct PreparedEnvelope: Hashable, Sendable {
-    /// 0 of a request, which has none.
+    /// 0 for a request.
     var number: Int64
-    /// Of the message as it was before it was encrypted; empty where there is no receipt of it.
+    /// SHA-256 of the plaintext; empty for messages without receipts.
     var hash: [UInt8]
     var envelope: [UInt8]
-    /// 24 bytes, of the queue's box.
+    /// Nonce of the queue's box, 24 bytes.
     var nonce: [UInt8]
 }

@@ -1,6 +1,6 @@
 import Cryptography
 
-/// Numbers and hashes of the messages of both directions, by which each side knows that nothing is missing.
+/// Message numbers and hashes of both directions, which reveal missing messages.
 struct MessageSequence: Hashable, Sendable {
     /// 0 before the first message.
     private(set) var lastSent: Int64
@@ -18,32 +18,33 @@ struct MessageSequence: Hashable, Sendable {
         self.lastReceivedHash = lastReceivedHash
     }
 
-    /// The number of the message that is sent next.
+    /// The number of the next message to send.
     var next: Int64 { lastSent + 1 }
 
-    /// Counts a message that is sent. Answers its hash.
+    /// Counts a sent message and returns its hash.
     mutating func send(_ message: [UInt8]) -> [UInt8] {
         lastSent += 1
         lastSentHash = SHA256.hash(message)
         return lastSentHash
     }
 
-    /// Never gives a number again that the other side has seen, though this side has forgotten it.
+    /// Skips to the peer's last received number, so that a restored state never reuses one.
     mutating func skip(to number: Int64) {
-        // Far more than were ever sent is no number of ours.
+        // A number this far ahead cannot be one of ours.
         guard number > lastSent, number - lastSent < 1 << 32 else { return }
         lastSent = number
     }
 
-    /// Counts the first message of the other side, which has no number in it.
+    /// Counts the peer's first message, which carries no number.
     mutating func receiveFirst(_ message: [UInt8]) {
         lastReceived = 1
         lastReceivedHash = SHA256.hash(message)
     }
 
-    /// Counts a message that was received, and says whether it follows the one before it.
-    /// - Parameter isLate: it was in a queue that is being emptied. Later messages may have come in the new one, and
-    ///   stay the last: the other side relies on that number when keys change.
+    /// Counts a received message and returns its place in the sequence.
+    /// - Parameter isLate: whether it came from a queue that is being drained. Newer messages may have
+    ///   arrived in the new queue; they stay the last, because the peer relies on that number when keys
+    ///   change.
     mutating func receive(
         _ message: [UInt8], number: Int64, previousHash: [UInt8], isLate: Bool = false
     ) -> MessageIntegrity {

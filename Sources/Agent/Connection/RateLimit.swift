@@ -1,10 +1,10 @@
 import Base
 
-/// How often something may happen within some time, by a clock that no server and no user sets.
+/// A limit of events per duration, measured by the boot clock, which servers and users cannot set.
 struct RateLimit: Hashable, Sendable {
     private let count: Int
     private let duration: Duration
-    /// When it happened, oldest first: never more than the limit.
+    /// Times of the last events, oldest first, at most `count`.
     private(set) var times: [ElapsedTime] = []
 
     private init(_ count: Int, within duration: Duration) {
@@ -15,20 +15,20 @@ struct RateLimit: Hashable, Sendable {
     static let moves = RateLimit(10, within: .seconds(3600))
     static let agreements = RateLimit(3, within: .seconds(86_400))
 
-    /// Whether it may happen once more.
+    /// Whether one more event is allowed.
     func allows(now: ElapsedTime) -> Bool {
         guard times.count == count, let first = times.first else { return true }
         return now >= first.advanced(by: duration)
     }
 
-    /// Counts it, if it may happen once more.
+    /// Counts an event and returns true if it is allowed.
     mutating func take(now: ElapsedTime) -> Bool {
         guard allows(now: now) else { return false }
         times = (times + [now]).suffix(count)
         return true
     }
 
-    /// Whether it has not happened for as long as the limit speaks of.
+    /// Whether the last event is longer ago than the limit's duration.
     func isPast(now: ElapsedTime) -> Bool { isPast(now: now, by: duration) }
 
     func isPast(now: ElapsedTime, by duration: Duration) -> Bool {
@@ -37,7 +37,7 @@ struct RateLimit: Hashable, Sendable {
 
     // MARK: - Stored
 
-    /// Of each time its nanoseconds, 8 bytes.
+    /// Boot clock nanoseconds, 8 bytes each.
     var stored: [UInt8] {
         times.reduce(into: []) { $0.append(bigEndian: $1.nanoseconds) }
     }

@@ -2,48 +2,48 @@ import Base
 import Cryptography
 import SMP
 
-/// A queue that this side receives from, with its keys. All of it is secret.
+/// A queue that this side receives from, with its secret keys.
 struct ReceivingQueue: Hashable, Sendable {
-    /// What is to be done about it with its server. A queue goes through these in order, and may leave some out.
+    /// Pending work on the server. A queue passes the cases in order and may skip some.
     enum Status: String, Hashable, Sendable, CaseIterable {
-        /// To be made.
+        /// Not created yet (`NEW`).
         case creating
         case active
-        /// To be closed to its sender, because another one has taken its place.
+        /// Replaced; to be closed to the sender (`OFF`).
         case suspending
-        /// To be read until nothing is left in it.
+        /// Suspended; to be read until empty.
         case draining
-        /// To be deleted.
+        /// To be deleted (`DEL`).
         case deleting
     }
 
-    /// 0 until it is stored.
+    /// 0 until stored.
     var id: Int64 = 0
-    /// With its password, where the server wants one.
+    /// May include the server's password.
     var server: ServerAddress
     var mode: QueueMode
     var status: Status
-    /// Of the Ed25519 key that authorises what the recipient asks.
+    /// Seed of the Ed25519 key that signs the recipient's commands.
     var authorizationSeed: [UInt8]
-    /// X25519, for the box around each message between the server and the recipient.
+    /// X25519 key of the box between server and recipient.
     var boxKey: [UInt8]
-    /// X25519, for the box between sender and recipient: its public half is in the queue's address.
+    /// X25519 key of the box between sender and recipient. The queue's address has its public half.
     var queueKey: [UInt8]
-    /// From here on what the server has said, and no bytes before.
+    /// The server's `IDS` reply; empty until the queue is created.
     var recipientID: [UInt8] = []
     var senderID: [UInt8] = []
     var serverBoxKey: [UInt8] = []
-    /// The sender's X25519 key, once it is known to be the sender's.
+    /// The sender's X25519 key, once confirmed.
     var senderKey: [UInt8]?
-    /// With which the server is to secure the queue.
+    /// The sender's key that the server must still get (`KEY`).
     var keyToSecure: [UInt8]?
-    /// Whether it is to take the place of the others.
+    /// Whether a rotation will replace the other queues with it.
     var isReplacement = false
-    /// Whether another program receives from it, or the server does not have it any more.
+    /// Whether another program receives from it, or the server no longer has it.
     var isTakenOver = false
     var link: StoredLink?
 
-    /// Fresh keys for a queue that is to be made.
+    /// Generates keys for a new queue.
     static func fresh(
         server: ServerAddress, mode: QueueMode, isReplacement: Bool = false, random: any RandomSource
     ) -> ReceivingQueue {
@@ -56,13 +56,13 @@ struct ReceivingQueue: Hashable, Sendable {
         get throws { try SigningKey(seed: authorizationSeed) }
     }
 
-    /// nil until it is made.
+    /// nil if the key is damaged.
     var address: QueueAddress? {
         guard let key = try? AgreementKey(rawValue: queueKey).publicKey else { return nil }
         return QueueAddress(server: server, senderID: senderID, key: key, mode: mode)
     }
 
-    /// Takes what the server has called it.
+    /// Stores the server's `IDS` reply.
     mutating func created(_ ids: Answer.QueueIDs) {
         recipientID = ids.recipientID
         senderID = ids.senderID
@@ -70,7 +70,7 @@ struct ReceivingQueue: Hashable, Sendable {
         status = .active
     }
 
-    /// What NEW asks for.
+    /// The `NEW` command.
     func creation(link: Command.NewLink? = nil) throws -> Command {
         .new(
             Command.NewQueue(
@@ -79,22 +79,22 @@ struct ReceivingQueue: Hashable, Sendable {
                 password: server.password.map { Array($0.utf8) }, subscribes: false, mode: mode, link: link))
     }
 
-    /// Opens the server's box around a message.
+    /// Opens the box between server and recipient.
     func open(_ box: [UInt8], messageID: [UInt8]) throws -> DeliveredBody {
         let secret = try AgreementKey(rawValue: boxKey).wipedSecret(with: serverBoxKey)
         return try DeliveredBody(opening: box, messageID: messageID, secret: secret)
     }
 }
 
-/// What is kept of a short link, to change what is behind it.
+/// The owner's keys of a short link, with which its data can be changed.
 struct StoredLink: Hashable, Sendable {
     var kind: ShortLink.Kind
     /// 24 bytes.
     var id: [UInt8]
-    /// 32 bytes: in the link, and opens what is behind it.
+    /// Link key, 32 bytes. It is part of the link and decrypts the data.
     var key: [UInt8]
-    /// Of the Ed25519 key that signs what is behind it.
+    /// Seed of the Ed25519 root key that signs the data.
     var rootSeed: [UInt8]
-    /// As the server has it: it never changes.
+    /// The encrypted fixed data, as stored on the server.
     var fixed: [UInt8]
 }

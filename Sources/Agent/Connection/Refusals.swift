@@ -1,19 +1,19 @@
 import Base
 
-/// How often a server has refused what is sent for a queue, one time after the other. Its word for that (`ERR AUTH`) says
-/// that the queue is not there, or not for this key: the other side may have deleted it, or the server may have restarted
-/// with what it had yesterday. Only a refusal that lasts says that it is for good.
+/// Consecutive `ERR AUTH` replies to `SEND` for a queue. The error means that the queue is gone or secured by
+/// another key. Either the peer deleted it, or the server restarted from an old backup. Only lasting refusals
+/// are final.
 struct Refusals: Hashable, Sendable {
-    /// 0: what was sent last was taken.
+    /// 0 after an accepted message.
     private(set) var count: Int
-    /// When the first of them came.
+    /// Time of the first refusal.
     private(set) var since: ElapsedTime?
 
-    /// What is taken for the end of a queue.
+    /// When refusals are final. Both conditions must hold.
     struct Limit: Hashable, Sendable {
-        /// At least so many refusals,
+        /// Minimum number of refusals.
         var count: Int
-        /// the first of them at least so long ago.
+        /// Minimum time since the first one.
         var duration: Duration
     }
 
@@ -27,7 +27,7 @@ struct Refusals: Hashable, Sendable {
         count = min(count + 1, 1_000_000)
     }
 
-    /// Whether nobody needs to try any more.
+    /// Whether the queue counts as deleted.
     func areFinal(at now: ElapsedTime, _ limit: Limit) -> Bool {
         guard let since else { return false }
         return count >= limit.count && now >= since.advanced(by: limit.duration)

@@ -1,6 +1,6 @@
-/// What two people compare to know that nobody is in between.
+/// The security code that two contacts compare to rule out a man in the middle.
 enum SecurityCode {
-    /// A hash as one decimal number, in groups of five digits, as the official programs show it.
+    /// Formats a hash as a decimal number in groups of five digits, as the official apps do.
     static func text(_ hash: [UInt8]) -> String {
         var digits = decimalDigits(hash)[...]
         var groups: [String] = []
@@ -11,9 +11,9 @@ enum SecurityCode {
         return groups.joined(separator: " ")
     }
 
-    /// Of a big-endian number, the highest first; one zero of zero.
+    /// Decimal digits of a big-endian number, most significant first; [0] for zero.
     private static func decimalDigits(_ bytes: [UInt8]) -> [Int] {
-        // The lowest first.
+        // Least significant first.
         var digits = [0]
         for byte in bytes {
             var carry = Int(byte)

@@ -2,29 +2,29 @@ import Base
 import Cryptography
 import SMP
 
-/// A queue of the other side that this side sends to, with this side's keys for it.
+/// A queue of the peer that this side sends to, with this side's keys.
 struct SendingQueue: Hashable, Sendable {
     enum Use: String, Hashable, Sendable, CaseIterable {
-        /// An address, for one request without authorisation.
+        /// A contact address, for one unsigned request.
         case request
         case present
-        /// Announced by the other side, and not to be used before it says so.
+        /// Announced by a rotation (`QA`); unused until the peer's `QU`.
         case next
     }
 
     var address: QueueAddress
-    /// That both sides have agreed on for this queue.
+    /// Agreed SMP client version of this queue.
     var version: UInt16
     var use: Use
-    /// Of the Ed25519 key with which the queue is secured.
+    /// Seed of the Ed25519 key that secures the queue.
     var authorizationSeed: [UInt8]
-    /// X25519, for the box between sender and recipient.
+    /// X25519 key of the box between sender and recipient.
     var queueKey: [UInt8]
     /// Whether the server has this side's key.
     var isSecured: Bool
-    /// Whether it takes nothing any more.
+    /// Whether it refuses messages for good.
     var isGone = false
-    /// While the server refuses what is sent, and nobody knows yet whether for good.
+    /// Refusals that may still be temporary.
     var refusals = Refusals()
 
     static func fresh(
@@ -39,18 +39,18 @@ struct SendingQueue: Hashable, Sendable {
         get throws { try SigningKey(seed: authorizationSeed) }
     }
 
-    /// This side's key for the box.
+    /// Public half of `queueKey`.
     var publicKey: [UInt8] {
         get throws { try AgreementKey(rawValue: queueKey).publicKey }
     }
 
-    /// Whether the other side's key leads to a secret: one of small order does not.
+    /// False if the peer's key is of small order, which gives no shared secret.
     var hasUsableKey: Bool {
         (try? AgreementKey(rawValue: queueKey).wipedSecret(with: address.key)) != nil
     }
 
-    /// The body of SEND.
-    /// - Parameter nonce: 24 bytes, the same for the same envelope.
+    /// Returns the body of `SEND`.
+    /// - Parameter nonce: 24 bytes, the same for each retry of an envelope.
     func body(of envelope: [UInt8], isFirst: Bool, nonce: [UInt8]) throws -> [UInt8] {
         let secret = try AgreementKey(rawValue: queueKey).wipedSecret(with: address.key)
         return try QueueMessage(

@@ -1,32 +1,32 @@
 import Ratchet
 
-/// How both sides come to the same keys again: each gives new ones, and a message proves them.
+/// The state of ratchet resynchronisation: both sides send new keys, and a message proves them.
 ///
 ///     synchronised → allowed, required, started, agreed
 ///     allowed      → synchronised, required, started, agreed
 ///     required     → synchronised, started, agreed
 ///     started      → agreed
-///     agreed       → synchronised, agreed (the other side begins once more)
+///     agreed       → synchronised, agreed (the peer starts again)
 struct Synchronisation: Sendable {
     private(set) var phase: SynchronisationPhase
     /// This side's new keys, until a message proves them.
     private(set) var keys: AgreementKeys?
-    /// The other side's word that it is ready, once after both have given keys.
+    /// The expected effect of the peer's next `E` message.
     private(set) var ready: Ready
-    /// Hashes of the other side's keys that were used, the newest last: each is used once.
+    /// Hashes of the peer's used keys, newest last. Each key is used once.
     private(set) var usedKeys: [[UInt8]]
 
-    /// What follows from the other side's word that it is ready. The numbers are stored.
+    /// The effect of an `E` message. The raw values are stored.
     enum Ready: Int64, Hashable, Sendable {
-        /// Nothing: this side has not agreed on keys since the last one.
+        /// None: no agreement since the last one.
         case ignored = 0
-        /// The other side speaks first, and is answered.
+        /// The peer sends first and gets a reply.
         case answered = 1
         case awaited = 2
     }
 
     private static let rememberedKeys = 64
-    /// After so long no server has new keys, or the answer to them, any more.
+    /// Time after which no server still holds sent keys or the reply to them.
     static let keysAge = Duration.seconds(21 * 86_400)
 
     init(
@@ -39,21 +39,21 @@ struct Synchronisation: Sendable {
         self.usedKeys = usedKeys
     }
 
-    /// Whether messages of the application may be sent.
+    /// Whether application messages may be sent.
     var allowsSending: Bool { phase == .synchronised || phase == .allowed }
 
-    /// A message could not be decrypted.
-    /// - Parameter isLost: whether none of those to come can be either.
+    /// Records a failed decryption.
+    /// - Parameter isLost: whether no later message can be decrypted either.
     mutating func fail(isLost: Bool) {
         switch (phase, isLost) {
         case (.synchronised, false): phase = .allowed
         case (.synchronised, true), (.allowed, true): phase = .required
-        // Under way already, or no worse than before.
+        // Already under way, or no worse than before.
         case (.allowed, false), (.required, _), (.started, _), (.agreed, _): break
         }
     }
 
-    /// This side begins.
+    /// Starts an agreement.
     mutating func start(with keys: AgreementKeys) {
         phase = .started
         self.keys = keys
@@ -61,8 +61,8 @@ struct Synchronisation: Sendable {
 
     func hasUsed(_ peer: AgreementParameters) -> Bool { usedKeys.contains(peer.hash) }
 
-    /// Both have given keys.
-    /// - Parameter answersReady: whether the other side speaks first.
+    /// Records that both sides have sent keys.
+    /// - Parameter answersReady: whether the peer sends first.
     mutating func agree(_ own: AgreementKeys, with peer: AgreementParameters, answersReady: Bool) {
         phase = .agreed
         keys = own
@@ -73,13 +73,13 @@ struct Synchronisation: Sendable {
         }
     }
 
-    /// A message was decrypted.
+    /// Records a decrypted message.
     mutating func succeed() {
         guard phase != .started else { return }
         (phase, keys) = (.synchronised, nil)
     }
 
-    /// The other side's word that it is ready, which counts once for each agreement. Returns what follows from it.
+    /// Consumes the peer's `E` message, which counts once per agreement, and returns its effect.
     mutating func takeReady() -> Ready {
         defer { ready = .ignored }
         return ready

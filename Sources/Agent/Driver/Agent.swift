@@ -5,7 +5,7 @@ import Ratchet
 import SMP
 import Store
 
-/// The connections of a profile, as `ConnectionAgent` describes them, over messaging servers and one database.
+/// The connections of a profile, stored in one database. Implements `ConnectionAgent`.
 public final class Agent: ConnectionAgent {
     private let store: AgentStore
     private let work: StoreWork
@@ -16,14 +16,14 @@ public final class Agent: ConnectionAgent {
     private let traffic: AgentTraffic
     private let feed: EventFeed
 
-    /// Opens the database, or makes it. Nothing is asked of any server before `start`. Blocks.
+    /// Opens or creates the database. Blocks. Contacts no server before `start`.
     /// - Parameters:
-    ///   - path: of the database, which no other agent may use at the same time.
-    ///   - key: 32 bytes with which it is sealed; nil: it is in clear.
-    ///   - servers: of this agent alone.
-    ///   - kem: nil where it is not installed.
-    ///   - clock: by which everything ends that ends by itself.
-    /// - Throws: as `Database`.
+    ///   - path: database path. No other agent may use the database at the same time.
+    ///   - key: database key, 32 bytes; nil stores it unencrypted.
+    ///   - servers: connections for this agent alone.
+    ///   - kem: nil if it is not installed.
+    ///   - clock: time source of all expiry.
+    /// - Throws: the errors of `Database`.
     public init(
         path: String, key: SecretBytes?, servers: any QueueServers, settings: AgentSettings,
         random: any RandomSource = SystemRandomSource(), kem: (any KEM)? = nil,
@@ -43,19 +43,20 @@ public final class Agent: ConnectionAgent {
         traffic = AgentTraffic(work: work, servers: servers, settings: settings, log: log, feed: feed)
     }
 
-    /// Subscribes to all queues, and goes on with everything that was not finished.
+    /// Subscribes to all queues and resumes unfinished work.
     /// - Parameters:
-    ///   - event: the last one that the application has seen. Those to come have higher numbers also where the database
-    ///     is another one than that event was in.
-    ///   - isRestored: the database is a copy of the past. Every connection agrees on new keys before anything is sent.
+    ///   - event: number of the last event that the application has processed. New events get higher numbers,
+    ///     even if that event came from another database.
+    ///   - isRestored: whether the database is an old copy. Every connection then agrees on new keys before
+    ///     it sends.
     /// - Throws: `.store`, `.stopped`.
     public func start(after event: Int64 = 0, isRestored: Bool = false) async throws(AgentError) {
         let (damaged, unfinished) = try await run { store in
             try store.change { tables in
                 var damaged = 0
                 try tables.events.begin(after: event)
-                // Another program may have ended; where it has not, this one takes over again. Of the others nothing is
-                // read: there may be very many.
+                // Subscribe again to queues that another program took over; it may have ended. Other
+                // connections are not loaded, as there may be very many.
                 let now = tables.now
                 for id in try isRestored ? tables.connections.all() : tables.queues.takenOver() {
                     do {
@@ -64,7 +65,7 @@ public final class Agent: ConnectionAgent {
                             if isRestored { try machine.restored(now: now) }
                         }
                     } catch let error as AgentError where error.code == .damaged {
-                        // Nothing is encrypted with what cannot be loaded, and who uses it is told.
+                        // A damaged connection cannot be resynchronised; the log reports the number of them.
                         damaged += 1
                     }
                 }
@@ -74,26 +75,26 @@ public final class Agent: ConnectionAgent {
         }
         if damaged > 0 {
             work.log.warning(
-                "connections that cannot be used: \(damaged); what is stored of them is damaged, the others go on"
+                "damaged connections skipped: count=\(damaged)"
             )
         }
         traffic.start(with: unfinished)
     }
 
-    /// Waits for what is on its way, for who is about to end: until all that can be sent is with its server, or at most
-    /// until `end`. Whether nothing is left that could have been sent.
+    /// Waits until every sendable message is on its server, at most until `end`.
+    /// - Returns: true if no sendable message is left.
     @discardableResult
     public func finishSending(until end: ContinuousClock.Instant) async -> Bool {
         await traffic.finishSending(until: end)
     }
 
-    /// Waits for what servers have, for who looks once and ends: until every server that can be reached was asked and all
-    /// events so far were acknowledged, or at most until `end`.
+    /// Waits until every reachable server was read and all events so far are acknowledged, at most until
+    /// `end`.
     public func receiveWaiting(until end: ContinuousClock.Instant) async {
         await traffic.receiveWaiting(until: end)
         while ContinuousClock.now < end, isRunning {
-            // What cannot be seen is not waited for; the log says why.
-            let waiting = await work.attempt("see what was not taken in yet") { store in
+            // Stop waiting if the database cannot be read; `attempt` logs the failure.
+            let waiting = await work.attempt("read unacknowledged events") { store in
                 try store.read { try $0.events.events(after: 0, limit: 1) }
             }
             guard let waiting, !waiting.isEmpty else { return }
@@ -101,8 +102,8 @@ public final class Agent: ConnectionAgent {
         }
     }
 
-    /// Ends everything, after what is being stored. What is under way with servers is lost, and is done again after the
-    /// next start. Nothing can be asked afterwards.
+    /// Stops the agent after the current transaction. Commands under way with servers are repeated after the
+    /// next start. Later calls fail with `.stopped`.
     public func stop() async {
         traffic.stop()
         await feed.finish()
@@ -110,25 +111,25 @@ public final class Agent: ConnectionAgent {
         await work.pool.run { store.close() }
     }
 
-    /// Ends as a process does that is killed: at once, between two transactions. Blocks.
+    /// Stops between two transactions, as SIGKILL would. Blocks. For tests.
     func endAtOnce() {
         traffic.stop()
         store.close()
     }
 
-    /// What servers have delivered and is not in the database, for all queues together.
+    /// Number of delivered messages that are not stored yet, over all queues.
     var waitingMessages: Int { traffic.waitingMessages }
 
-    /// How many queues messages come from at the moment.
+    /// Number of queues with a current subscription.
     var subscribedQueues: Int { traffic.subscribedQueues }
 
-    /// Whether it was not stopped.
+    /// False after `stop`.
     var isRunning: Bool { !store.isClosed }
 
-    /// Where queues are made from now on, for links that are joined.
+    /// Replaces the servers that new queues of joined links are created on.
     public func setServers(_ servers: [ServerAddress]) { queueServers.withLock { $0 = servers } }
 
-    /// The network may have come back: what waits is tried at once.
+    /// Retries all waiting work at once, because the network may be back.
     public func networkChanged() { traffic.hurry() }
 
     public var events: AsyncStream<AgentEvent> {
@@ -148,8 +149,8 @@ public final class Agent: ConnectionAgent {
         }
     }
 
-    /// What an error from beneath means for who asked. A database that cannot be used, or a server that cannot be asked,
-    /// because this agent has stopped, is no fault of theirs.
+    /// Converts an error for the caller. A closed database or an unreachable server means `.stopped` after
+    /// `stop`.
     private func meaning(of error: any Error) -> AgentError {
         let meaning = AgentError(wrapping: error)
         let mayBeTheEnd = meaning.code == .store || meaning.code == .serverUnreachable
@@ -157,14 +158,14 @@ public final class Agent: ConnectionAgent {
         return AgentError(.stopped, AgentError.stopped.sentence, cause: error)
     }
 
-    /// What is in the database.
+    /// Runs a read-only transaction.
     func stored<Result: Sendable>(
         _ body: @escaping @Sendable (AgentTables) throws -> Result
     ) async throws(AgentError) -> Result {
         try await run { try $0.read(body) }
     }
 
-    /// One transaction, and what follows from it.
+    /// Runs a transaction and follows its outcome.
     private func change<Result: Sendable>(
         _ body: @escaping @Sendable (inout AgentTables) throws -> Result
     ) async throws(AgentError) -> Result {
@@ -183,7 +184,7 @@ public final class Agent: ConnectionAgent {
         }
     }
 
-    /// A server for a queue of this side.
+    /// Picks a server for a queue of this side, if possible none of `others`.
     private func ownServer(besides others: [ServerAddress]) throws(AgentError) -> ServerAddress {
         let known = queueServers.withLock { $0 }
         let preferred = known.filter { server in !others.contains { $0.fingerprint == server.fingerprint } }
@@ -239,7 +240,7 @@ extension Agent {
         let tools = tools
         return try await change { tables in
             if let known = try tables.joined(with: target.hash) { return known }
-            // Of one that came to nothing: what it has put into the queue of the link is taken up again.
+            // Reuse the sender key of a failed attempt: the link's queue accepts no other.
             if let failed = try tables.connections.joined(linkHash: target.hash) {
                 try tables.connections.forgetLink(of: failed)
             }
@@ -270,14 +271,14 @@ extension Agent {
         let server = try ownServer(besides: invitation.queues.map(\.address.server))
         let tools = tools
         return try await change { tables in
-            // Strangers who ask and never answer leave only so many.
+            // Bounds the number of connections from requesters that never answer.
             try tables.endUnanswered()
             guard let stored = try tables.links.request(request) else { throw AgentError.noSuchRequest }
             var key = JoiningKey(seed: tools.random.bytes(32))
             if let accepted = stored.accepted {
                 let known = try tables.connections.load(accepted)
                 guard known.phase == .failed || known.phase == .deleting else { return accepted }
-                // It came to nothing: its queue may have this key, and takes no other.
+                // The earlier attempt failed. The requester's queue may have its key and accepts no other.
                 if let seed = known.present?.authorizationSeed { key.seed = seed }
             }
             let state = try ConnectionMachine.joining(
@@ -358,7 +359,7 @@ extension Agent {
             do {
                 try tables.step(connection) { $0.delete(afterSending: afterSending) }
             } catch let error as AgentError where error.code == .damaged {
-                // Nobody can be told any more; its queues are for their servers to forget.
+                // The peer cannot be told; the servers expire the queues.
                 try tables.removeConnection(connection)
             }
         }
@@ -416,7 +417,8 @@ extension Agent {
         }
     }
 
-    /// How many messages no server has taken yet, by connections; without those that have none.
+    /// Returns the number of messages that no server has accepted yet, by connection. Connections without
+    /// such messages are omitted.
     /// - Throws: `.store`, `.stopped`.
     public func waitingMessageCounts() async throws(AgentError) -> [ConnectionID: Int] {
         try await run { store in try store.read { try $0.outgoing.bodyCounts() } }

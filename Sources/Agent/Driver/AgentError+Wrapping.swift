@@ -3,7 +3,7 @@ import Ratchet
 import SMP
 
 extension AgentError {
-    /// What an error from beneath means for who asked.
+    /// Converts an error of a lower layer for the caller.
     init(wrapping error: any Error) {
         switch error {
         case let error as AgentError: self = error
@@ -19,7 +19,7 @@ extension AgentError {
     private static func code(of code: RatchetErrorCode) -> AgentErrorCode {
         switch code {
         case .invalidState: .damaged
-        // Of this machine, and it may pass: what fails by `.store` is tried again.
+        // A local failure that may pass: `.store` errors are retried.
         case .library: .store
         default: .notPossible
         }

@@ -1,16 +1,16 @@
 import Base
 import SMP
 
-/// How an agent is to work.
+/// Configuration of an agent.
 public struct AgentSettings: Sendable {
-    /// Where queues are made for links that are joined: one that the other side does not use, where there is one.
+    /// Servers for the queues of joined links. A server that the peer does not use is preferred.
     public var servers: [ServerAddress]
-    /// Whether the post-quantum KEM is used where it is installed and the other side does too. Messages have less space
-    /// then.
+    /// Whether to use the post-quantum KEM if it is installed and the peer supports it. It reduces the
+    /// maximum message size.
     public var postQuantum: Bool
     public var times: AgentTimes
-    /// Who is to be blamed for connections to the server of a connection's other side, by the connection and why it is
-    /// wanted (`ClientRequest.peer`).
+    /// Names the peer for reports about its server (`ClientRequest.peer`), given the connection and the
+    /// reason for the request.
     public var peer: Peer = { id, _ in "connection \(id.number)" }
 
     public typealias Peer = @Sendable (_ connection: ConnectionID, _ reason: String?) -> String
@@ -22,30 +22,30 @@ public struct AgentSettings: Sendable {
     }
 }
 
-/// When something is tried again, and when it is given up.
+/// Retry intervals and expiry times.
 public struct AgentTimes: Sendable {
-    /// After a server could not be asked.
+    /// Retries after a server was unreachable.
     public var network = RetryPolicy(first: .seconds(2), maxDelay: .seconds(120), tries: .max)
-    /// After the other side's queue was full. It says by itself when it has capacity again.
+    /// Retries while the peer's queue is full. The peer also announces free space (`QC`).
     public var fullQueue = RetryPolicy(first: .seconds(300), maxDelay: .seconds(21_600), tries: .max)
-    /// After a server refused what was sent over a connection that stands, as it does for a queue that is not there.
+    /// Retries after `ERR AUTH` on an established connection.
     public var refusal = RetryPolicy(first: .seconds(300), maxDelay: .seconds(21_600), tries: .max)
-    /// After so many such refusals in a row the contact is taken to have deleted the connection,
+    /// Refusals in a row after which a contact counts as gone,
     public var goneRefusals = 5
-    /// when the first of them is at least so long ago.
+    /// and the minimum time since the first of them.
     public var goneAfter = Duration.seconds(86_400)
-    /// While a queue that was replaced is being emptied.
+    /// Retries while a replaced queue is drained.
     public var emptying = RetryPolicy(first: .seconds(2), maxDelay: .seconds(300), tries: .max)
-    /// After the database could not be read or written.
+    /// Retries after a database error.
     public var store = RetryPolicy(first: .seconds(1), maxDelay: .seconds(60), tries: .max)
-    /// How long a message is tried.
+    /// Time after which an unsent message fails.
     public var giveUp = Duration.seconds(2 * 86_400)
     public var giveUpFull = Duration.seconds(7 * 86_400)
-    /// How long a message waits for new keys.
+    /// Time after which a message that waits for new keys fails.
     public var giveUpWithoutKeys = Duration.seconds(21 * 86_400)
-    /// When it is looked again whether something still waits for the other side, with which no server can help.
+    /// Interval of checks for messages that wait for the peer.
     public var lookAgain = Duration.seconds(3600)
-    /// How long a server has for an answer.
+    /// Time limit of a server's reply.
     public var answer = ClientRequest.backgroundTimeout
     public var interactiveAnswer = ClientRequest.interactiveTimeout
 

@@ -2,8 +2,8 @@ import Base
 import Posix
 import SMP
 
-/// Everything that goes on with servers: what they deliver, what is sent to them, which queues are made and deleted. It
-/// has no state that is not in the database, but what is under way.
+/// The exchange with servers: subscriptions, received and sent messages, creation and deletion of queues. Its
+/// memory holds only work under way; all other state is in the database.
 final class AgentTraffic: Sendable {
     private struct Parts: Sendable {
         let outgoing: Lanes<ConnectionID>
@@ -18,7 +18,7 @@ final class AgentTraffic: Sendable {
     private let feed: EventFeed
     private let parts: Parts
     private let listening = Lock<Task<Void, Never>?>(nil)
-    /// Parts tell each other through this what there is to be done.
+    /// Passes work between the parts.
     private let follower: Follower
 
     init(
@@ -44,7 +44,7 @@ final class AgentTraffic: Sendable {
         follower.traffic.withLock { $0 = Follower.Weak(traffic: self) }
     }
 
-    /// Listens to servers, and goes on with what was not finished.
+    /// Starts reading server events and resumes unfinished work.
     func start(with unfinished: StepOutcome) {
         let (servers, parts) = (servers, parts)
         listening.withLock { task in
@@ -58,7 +58,7 @@ final class AgentTraffic: Sendable {
         follow(unfinished)
     }
 
-    /// Begins nothing any more, and does not wait for what is under way with servers.
+    /// Starts no more work. Does not wait for commands under way.
     func stop() {
         listening.withLock { $0 }?.cancel()
         parts.subscribing.stop()
@@ -68,7 +68,7 @@ final class AgentTraffic: Sendable {
         parts.outgoing.stop()
     }
 
-    /// How many queues messages come from at the moment.
+    /// Number of queues with a current subscription.
     var subscribedQueues: Int { parts.subscriptions.count }
 
     var waitingMessages: Int { parts.receiver.waitingBodies }
@@ -91,9 +91,10 @@ final class AgentTraffic: Sendable {
         }
     }
 
-    /// Returns true when all that can be sent now is with its server, or its next try is after `end`; false at `end`.
+    /// Returns true once all sendable messages are on their servers or not due again before `end`; false at
+    /// `end`.
     func finishSending(until end: ContinuousClock.Instant) async -> Bool {
-        // A queue that was made has something to be sent, and what was sent may be the end of a queue.
+        // A new queue can make a message sendable, and a sent message can end a queue.
         while await parts.outgoing.rest(until: end) {
             guard await parts.queues.rest(until: end) else { return false }
             if parts.outgoing.rests(until: end) { return true }
@@ -101,11 +102,11 @@ final class AgentTraffic: Sendable {
         return false
     }
 
-    /// Returns when every server that can be asked has been asked for messages, and what it had is in the database; at
-    /// `end` at the latest.
+    /// Returns once every reachable server was subscribed to and its waiting messages are stored, at `end` at
+    /// the latest.
     func receiveWaiting(until end: ContinuousClock.Instant) async {
         while await parts.subscribing.rest(until: end), ContinuousClock.now < end {
-            // What a server has comes right behind its answer.
+            // Queued messages follow right behind the replies to `SUB`.
             try? await Task.sleep(for: .milliseconds(100))
             guard await parts.incoming.rest(until: end) else { return }
             let isQuiet = parts.subscribing.rests(until: end) && parts.incoming.rests(until: end)
@@ -113,13 +114,13 @@ final class AgentTraffic: Sendable {
         }
     }
 
-    /// What waits after a failure is tried at once.
+    /// Retries failed work at once.
     func hurry() {
         parts.outgoing.hurryAll()
         parts.queues.hurryAll()
     }
 
-    /// Begins what a transaction has left to be done.
+    /// Starts the work that a transaction left.
     func follow(_ outcome: StepOutcome) {
         if outcome.hasEvents {
             let feed = feed
@@ -137,7 +138,7 @@ final class AgentTraffic: Sendable {
     }
 }
 
-/// Where the parts of the traffic reach the whole, which is made of them.
+/// Breaks the reference cycle between the traffic and its parts.
 private final class Follower: Sendable {
     struct Weak: Sendable {
         weak let traffic: AgentTraffic?

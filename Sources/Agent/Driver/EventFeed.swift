@@ -1,20 +1,20 @@
 import Base
 import Posix
 
-/// Events for the application, read from the database as it takes them: however many there are, few are in memory.
+/// Reads events for the application from the database in pages, so that memory stays bounded.
 actor EventFeed {
     private let work: StoreWork
     private var buffer: ArraySlice<AgentEvent> = []
     private var lastGiven: Int64 = 0
     private var isFinished = false
-    /// Whether there may be more than was read.
+    /// Whether the database may hold unread events.
     private var hasMore = true
     private var waiter: CheckedContinuation<Void, Never>?
     private static let page = 64
 
     init(_ work: StoreWork) { self.work = work }
 
-    /// The next event; nil when the agent has stopped, or nobody waits for it any more.
+    /// Returns the next event; nil once the agent has stopped or the caller's task is cancelled.
     func next() async -> AgentEvent? {
         while !isFinished, !Task.isCancelled {
             if let event = buffer.popFirst() {
@@ -35,7 +35,7 @@ actor EventFeed {
         let after = lastGiven
         guard
             let page = await work.attempt(
-                "read what happened",
+                "read events",
                 { try $0.read { try $0.events.readable(after: after, limit: Self.page) } })
         else {
             hasMore = true
@@ -45,15 +45,15 @@ actor EventFeed {
         if page.count == Self.page { hasMore = true }
         buffer = page.compactMap(\.event)[...]
         for lost in page where lost.event == nil { await passOver(lost.number) }
-        // Where all of them are lost nothing is given that says where to go on.
+        // Skip a page in which no event is readable.
         if buffer.isEmpty, let last = page.last { lastGiven = max(lastGiven, last.number) }
     }
 
-    /// What cannot be read now never can, and does not stop what comes behind it.
+    /// Drops a damaged event, so that it does not block later ones.
     private func passOver(_ number: Int64) async {
         work.log.warning(
-            "Something that happened to a connection was passed over: it is damaged in the database.")
-        _ = await work.attempt("remove what is damaged") { store in
+            "damaged event dropped: number=\(number)")
+        _ = await work.attempt("delete damaged event") { store in
             try store.change { _ = try $0.events.take(number) }
         }
     }
@@ -75,7 +75,7 @@ actor EventFeed {
         waiter = nil
     }
 
-    /// There is something new.
+    /// Reports new events in the database.
     func announce() {
         hasMore = true
         wakeUp()

@@ -1,33 +1,33 @@
 import Base
 
-/// Work in lanes: of one key one thing after another, of different keys beside each other. A lane goes while there is
-/// something to be done, and takes no memory afterwards.
+/// Keyed work queues. Work of one key runs in sequence, different keys run concurrently. An idle lane uses no
+/// memory.
 final class Lanes<Key: Hashable & Sendable>: Sendable {
-    /// What one piece of work came to.
+    /// Result of one piece of work.
     enum Outcome: Sendable {
         case idle
-        /// Nothing can be done. When nobody wakes it before, it looks again after this time.
+        /// No work now. Runs again after this time unless woken earlier.
         case later(Duration)
-        /// There may be more to be done.
+        /// More work may follow at once.
         case more
-        /// It did not work: later, with growing delays.
+        /// Failed: runs again after the policy's growing delay.
         case retry(RetryPolicy)
     }
 
     private struct Lane {
         var isRunning = false
-        /// Woken while it ran: what there is to be done may have come after it looked.
+        /// Woken while running: new work may have come after the check.
         var isWoken = false
-        /// Whether it is not to wait after a failure.
+        /// Whether to skip the delay after a failure.
         var isHurried = false
         var failures = 0
         var sleeper: Task<Void, Never>?
-        /// When that ends.
+        /// End of the delay.
         var wakes: ContinuousClock.Instant?
-        /// Whether it sleeps because nothing can be done, and not because something has failed.
+        /// Whether it sleeps for lack of work rather than after a failure.
         var isIdle = false
 
-        /// Whether nothing happens here before `end`.
+        /// Whether no work starts or retries before `end`.
         func rests(until end: ContinuousClock.Instant) -> Bool {
             !isRunning && (sleeper == nil || isIdle || wakes.map { $0 >= end } ?? true)
         }
@@ -60,16 +60,16 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
     private let state = Lock(State())
     private let work: @Sendable (Key) async -> Outcome
 
-    /// - Parameter work: one piece of it.
+    /// - Parameter work: performs one piece of work for a key.
     init(_ work: @escaping @Sendable (Key) async -> Outcome) { self.work = work }
 
-    /// There is something to be done. A lane that waits after a failure goes on waiting.
+    /// Reports new work. A lane in a retry delay keeps waiting.
     func wake(_ key: Key) { wake(key, hurries: false) }
 
-    /// The same; a lane that waits tries again at once.
+    /// Reports new work and ends a retry delay.
     func hurry(_ key: Key) { wake(key, hurries: true) }
 
-    /// All lanes that wait try again at once.
+    /// Ends all retry delays.
     func hurryAll() {
         let waiting = state.withLock { state in
             state.lanes.filter { $0.value.sleeper != nil && !$0.value.isIdle }.map(\.key)
@@ -104,7 +104,7 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// Whether the lane is at its end for now.
+    /// Returns whether the lane has no more work now.
     private func finish(_ key: Key, _ outcome: Outcome) -> Bool {
         let (isOver, satisfied) = state.withLock { state in
             var lane = state.lanes[key] ?? Lane()
@@ -116,7 +116,7 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
         return isOver
     }
 
-    /// Returns true when nothing is under way, and nothing is tried again before `end`; false at `end`.
+    /// Returns true once no work is running and no retry is due before `end`; false at `end`.
     func rest(until end: ContinuousClock.Instant) async -> Bool {
         let number = state.withLock { state in
             state.lastWaiter += 1
@@ -183,7 +183,7 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// Begins nothing any more. Work that goes on is not waited for.
+    /// Starts no more work. Does not wait for running work.
     func stop() {
         let sleepers = state.withLock { state in
             state.isStopped = true

@@ -3,24 +3,24 @@ import Cryptography
 import Posix
 import SMP
 
-/// Finds out where links lead, and makes short ones.
+/// Resolves links and creates queues with links.
 struct LinkResolver: Sendable {
     let work: StoreWork
     let servers: any QueueServers
     let times: AgentTimes
     let random: any RandomSource
 
-    /// Where a link leads.
+    /// A resolved link.
     struct Target: Sendable {
         var request: ConnectionRequest
         var linkData: [UInt8]
-        /// Of the link, by which it is known again.
+        /// SHA-256 of the link, its identity.
         var hash: [UInt8]
-        /// Of the key that has secured the queue of a one-time link.
+        /// Seed of the key that secured the queue of a one-time link (`LKEY`).
         var seed: [UInt8]?
     }
 
-    /// A link as it was read.
+    /// A parsed link.
     enum Link: Sendable {
         case full(ConnectionRequest)
         case short(ShortLink)
@@ -41,7 +41,7 @@ struct LinkResolver: Sendable {
         }
     }
 
-    /// Asks the server of a short link what is behind it.
+    /// Fetches a short link's data from its server (`LGET`, `LKEY`).
     func resolve(_ link: Link) async throws -> Target {
         switch link {
         case .full(let request): return Target(request: request, linkData: [], hash: link.hash)
@@ -57,7 +57,7 @@ struct LinkResolver: Sendable {
     ) async throws -> (blobs: LinkBlobs, senderID: [UInt8], seed: [UInt8]?) {
         var (command, key, seed): (Command, SigningKey?, [UInt8]?) = (.linkGet, nil, nil)
         if link.kind == .invitation {
-            // Before it is asked: the queue takes no other key afterwards.
+            // Store the key before sending it: the queue accepts no other afterwards.
             let fresh = random.bytes(32)
             let stored = try await work.run { store in
                 try store.change { try $0.links.seed(ofLink: hash, fresh: fresh, now: $0.now) }.0
@@ -71,11 +71,13 @@ struct LinkResolver: Sendable {
         case .link(let senderID, let blobs): return (blobs, senderID, seed)
         case .error(.authorization): throw AgentError(.linkGone, FailureReason.linkGone.sentence)
         case .error(let error): throw SMPError(error)
-        default: throw SMPError(.malformed, "The messaging server gave no answer to what it was asked.")
+        default:
+            throw SMPError(
+                .malformed, "The messaging server sent an unexpected reply to a request for a link.")
         }
     }
 
-    /// A queue with links to it. Each call makes another one.
+    /// Creates a queue with links to it. Each call creates another one.
     func create(
         _ invitation: Invitation, tools: AgentTools
     ) async throws -> (state: ConnectionState, links: ConnectionLinks) {
@@ -90,7 +92,7 @@ struct LinkResolver: Sendable {
 
         var made: (link: StoredLink, new: Command.NewLink)?
         if let data = invitation.linkData {
-            // The address, as it will be: the link is made of it.
+            // The link's data contains the queue's future address.
             var future = queue
             (future.senderID, future.status) = (senderID, .active)
             state.receiving = [future]
@@ -100,10 +102,10 @@ struct LinkResolver: Sendable {
             try queue.creation(link: made?.new), key: .signing(try queue.authorization),
             timeout: times.interactiveAnswer, correlationID: correlationID)
         guard case .created(let ids) = try await answer(request, of: invitation.server) else {
-            throw SMPError(.malformed, "The messaging server made no queue.")
+            throw SMPError(.malformed, "The messaging server sent an unexpected reply to NEW.")
         }
         guard made == nil || ids.senderID == senderID else {
-            throw SMPError(.malformed, "The messaging server made another queue than it was asked for.")
+            throw SMPError(.malformed, "The messaging server created a different queue than requested.")
         }
         queue.created(ids)
         if var link = made?.link {
@@ -131,7 +133,7 @@ struct LinkResolver: Sendable {
         return (stored, Command.NewLink(id: id, senderID: senderID, data: blobs))
     }
 
-    /// Puts something else behind the link of a queue.
+    /// Replaces the user data of the connection's short link (`LSET`).
     func setData(_ data: [UInt8], of state: ConnectionState) async throws {
         guard let queue = state.receiving.first, let link = queue.link, let request = state.request else {
             throw AgentError.notPossible("This connection has no short link (any more).")
@@ -154,7 +156,7 @@ struct LinkResolver: Sendable {
 }
 
 extension ConnectionState {
-    /// Links to it, while they can be used.
+    /// Links to the connection while they are usable.
     var links: ConnectionLinks? {
         guard phase == .inviting || phase == .address, let request, let queue = receiving.first else {
             return nil

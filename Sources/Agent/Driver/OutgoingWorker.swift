@@ -3,29 +3,29 @@ import Posix
 import Ratchet
 import SMP
 
-/// Sends what waits of one connection, one after the other: nothing goes before what stands in front of it was taken by
-/// its server, or given up.
+/// Sends the waiting messages of a connection in order. A message is sent only after its predecessor was
+/// accepted by a server or given up.
 struct OutgoingWorker: Sendable {
     let work: StoreWork
     let servers: any QueueServers
     let times: AgentTimes
     let peer: AgentSettings.Peer
-    /// Has what a transaction leaves to be done begun.
+    /// Starts the work that a transaction left.
     let follow: @Sendable (StepOutcome) -> Void
 
-    /// What is to be done next, which is in the database already.
+    /// The next step, already stored.
     private enum Next: Sendable {
         case nothing
         case secure(SendingQueue, for: StoredOutgoing)
         case send(StoredOutgoing, to: SendingQueue, body: [UInt8])
-        /// It cannot be encrypted; that was told.
+        /// The message could not be encrypted and was reported as failed.
         case skipped
-        /// What is first waits for the other side.
+        /// The first message waits for the peer.
         case waiting
     }
 
     func work(_ id: ConnectionID) async -> Lanes<ConnectionID>.Outcome {
-        let prepared = await change("prepare what is sent") { [times] tables in
+        let prepared = await change("prepare next message") { [times] tables in
             (try Self.next(id, times, &tables), try tables.connections.reason(of: id))
         }
         guard let (next, reason) = prepared else { return .retry(times.store) }
@@ -41,9 +41,9 @@ struct OutgoingWorker: Sendable {
     }
 
     private func change<Result: Sendable>(
-        _ deed: String, _ body: @escaping @Sendable (inout AgentTables) throws -> Result
+        _ step: String, _ body: @escaping @Sendable (inout AgentTables) throws -> Result
     ) async -> Result? {
-        guard let (result, outcome) = await work.attempt(deed, { try $0.change(body) }) else { return nil }
+        guard let (result, outcome) = await work.attempt(step, { try $0.change(body) }) else { return nil }
         follow(outcome)
         return result
     }
@@ -81,8 +81,8 @@ struct OutgoingWorker: Sendable {
             body: try queue.body(of: prepared.envelope, isFirst: isFirst, nonce: prepared.nonce))
     }
 
-    /// Nothing can be done about it but to wait for the other side. The end of a connection does not wait for keys longer
-    /// than for a server, nor does anything wait longer to hear what the other side had.
+    /// Returns the next check of a message that waits for the peer, or gives it up. A connection being
+    /// deleted waits only as long as for a server, and so does a message whose delivery is uncertain.
     private static func wait(
         _ item: StoredOutgoing, of id: ConnectionID, _ state: ConnectionState, _ times: AgentTimes,
         _ tables: inout AgentTables
@@ -94,7 +94,7 @@ struct OutgoingWorker: Sendable {
             return .skipped
         }
         try tables.followLostKeys(of: id)
-        // Before its connection stands it is woken by that.
+        // Before the connection is established, its events wake the lane.
         return item.waitsSince == nil ? .nothing : .waiting
     }
 
@@ -108,7 +108,7 @@ struct OutgoingWorker: Sendable {
         item.waitsSince.map { $0.advanced(by: limit) < now } ?? false
     }
 
-    /// A connection that is being deleted has nothing left to be sent.
+    /// Finishes the deletion of a connection without unsent messages.
     private static func finishDeleting(_ id: ConnectionID, _ tables: inout AgentTables) throws {
         let state = try tables.connections.load(id)
         guard state.phase == .deleting else { return }
@@ -127,9 +127,9 @@ struct OutgoingWorker: Sendable {
         if item.kind == .confirmation || item.kind == .request { try tables.step(id) { $0.fail(reason) } }
     }
 
-    /// What has waited for so long, all of it: what stands behind it has waited for the same server. Whether it did.
-    /// Not new keys and what proves them: until both have come nothing else can be sent or read, however long that
-    /// takes, and nobody would make them once more.
+    /// Gives up all messages that have waited longer than `limit`; messages behind `item` waited for the same
+    /// server. Keeps new keys and their proof: the peer would wait for them forever.
+    /// - Returns: true if `item` itself was given up.
     private static func giveUpOverdue(
         _ item: StoredOutgoing, _ limit: Duration, _ reason: FailureReason, of id: ConnectionID,
         _ tables: inout AgentTables
@@ -148,7 +148,7 @@ struct OutgoingWorker: Sendable {
     private func secure(
         _ queue: SendingQueue, for item: StoredOutgoing, of id: ConnectionID, by peer: String
     ) async -> Lanes<ConnectionID>.Outcome {
-        // Its length was checked when it was read.
+        // Its length was validated on load.
         guard let key = try? queue.authorization else { return .idle }
         let request = ClientRequest(
             .senderKey(key: key.publicKey), of: queue.address.senderID, key: .signing(key),
@@ -156,7 +156,7 @@ struct OutgoingWorker: Sendable {
         let outcome = await answer(request, of: queue.address.server)
         switch outcome {
         case .done:
-            let isStored: Void? = await change("store that a queue is secured") { tables in
+            let isStored: Void? = await change("store secured queue") { tables in
                 try tables.step(id) { $0.secured() }
             }
             return isStored == nil ? .retry(times.store) : .more
@@ -177,7 +177,7 @@ struct OutgoingWorker: Sendable {
         switch outcome {
         case .done:
             let wasRefused = queue.refusals.count > 0
-            let isStored: Void? = await change("store that something was sent") { tables in
+            let isStored: Void? = await change("store sent message") { tables in
                 try Self.sent(item, of: id, &tables)
                 if wasRefused, try tables.connections.exists(id) { try tables.step(id) { $0.stillThere() } }
             }
@@ -190,17 +190,17 @@ struct OutgoingWorker: Sendable {
     private static func sent(
         _ item: StoredOutgoing, of id: ConnectionID, _ tables: inout AgentTables
     ) throws {
-        // It may have been deleted meanwhile, or is to be encrypted anew.
+        // The message may have been deleted or scheduled for re-encryption meanwhile.
         guard let stored = try tables.outgoing.item(item.number), stored.prepared == item.prepared else {
             return
         }
         try tables.sent(item, to: id)
     }
 
-    /// The server says that there is no such queue, or that it is somebody else's.
+    /// Handles `ERR AUTH`: the queue does not exist or is secured with another key.
     private func refused(_ queue: SendingQueue, of id: ConnectionID) async -> Lanes<ConnectionID>.Outcome {
         let limit = Refusals.Limit(count: times.goneRefusals, duration: times.goneAfter)
-        let isOver = await change("store that a contact's server refuses") { tables in
+        let isOver = await change("store refusal") { tables in
             guard try tables.connections.exists(id) else { return true }
             let now = tables.now
             return try tables.step(id) { $0.refused(queue.address.location, now: now, limit) }
@@ -212,19 +212,19 @@ struct OutgoingWorker: Sendable {
     private func gone(
         _ queue: SendingQueue, _ reason: FailureReason, of id: ConnectionID
     ) async -> Lanes<ConnectionID>.Outcome {
-        let isStored: Void? = await change("store that a contact is gone") { tables in
+        let isStored: Void? = await change("store lost queue") { tables in
             guard try tables.connections.exists(id) else { return }
             try tables.step(id) { $0.queueGone(queue.address.location, reason: reason) }
         }
         return isStored == nil ? .retry(times.store) : .more
     }
 
-    /// Decides whether a message is tried again.
+    /// Decides whether to retry a message.
     private func failed(
         _ item: StoredOutgoing, _ outcome: Outcome, of id: ConnectionID
     ) async -> Lanes<ConnectionID>.Outcome {
         let times = times
-        let isGivenUp = await change("store that something was not sent") { tables -> Bool in
+        let isGivenUp = await change("store failed sending") { tables -> Bool in
             guard try tables.outgoing.item(item.number) != nil else { return true }
             let now = tables.now
             switch outcome {
@@ -250,16 +250,16 @@ struct OutgoingWorker: Sendable {
         }
     }
 
-    // MARK: - Answers
+    // MARK: - Replies
 
-    /// What an answer means for what was asked.
+    /// Meaning of a reply.
     private enum Outcome: Sendable {
         case done
-        /// The queue is not there, or is somebody else's.
+        /// The queue does not exist or has another key (`ERR AUTH`).
         case gone
         case full
         case refused
-        /// Nobody knows whether it happened; or it did not, and may later.
+        /// Temporary error, or unknown outcome.
         case failed
     }
 

@@ -2,7 +2,7 @@ import Base
 import Posix
 import SMP
 
-/// Does with servers what is to be done about this side's own queues, one step after the other.
+/// Performs the pending work of this side's queues on their servers, one step after the other.
 struct QueueWorker: Sendable {
     let work: StoreWork
     let servers: any QueueServers
@@ -29,7 +29,7 @@ struct QueueWorker: Sendable {
         do {
             return try await work(queue)
         } catch {
-            log.warning("could not use a queue's keys: \(sentenceWithCauses(of: error))")
+            log.warning("queue keys unusable: queue=\(id) error=\(sentenceWithCauses(of: error))")
             return .idle
         }
     }
@@ -51,7 +51,7 @@ struct QueueWorker: Sendable {
     private func create(_ queue: Queue) async throws -> Lanes<Int64>.Outcome {
         let request = ClientRequest(
             try queue.queue.creation(), key: .signing(try queue.queue.authorization), timeout: times.answer)
-        // Without an answer the server may have a queue of which nobody will ever know.
+        // If the reply is lost, the server keeps an unused queue.
         switch await answer(request, of: queue) {
         case .done(.created(let ids)):
             return await step(queue) { $0.created(ids, at: $1) }
@@ -79,7 +79,7 @@ struct QueueWorker: Sendable {
     private func drain(_ queue: Queue) async throws -> Lanes<Int64>.Outcome {
         switch try await ask(.queueInformation, about: queue) {
         case .done(.information(let json)):
-            // What is in it comes by the subscription.
+            // Remaining messages arrive through the subscription.
             guard Self.isEmpty(json) else { return .retry(times.emptying) }
             return await step(queue) { $0.state.receiving[$1].status = .deleting }
         case .done, .gone, .refused: return await step(queue) { $0.state.receiving[$1].status = .deleting }
@@ -87,8 +87,8 @@ struct QueueWorker: Sendable {
         }
     }
 
-    /// Whether a server's word on a queue says that nothing is in it: `{"qiSnd":true,…,"qiSize":0,…}`. Anything else in
-    /// the place of 0 begins with another digit.
+    /// Returns whether the `INFO` reply `{"qiSnd":true,…,"qiSize":0,…}` reports an empty queue. Other sizes
+    /// start with another digit.
     static func isEmpty(_ json: [UInt8]) -> Bool {
         let bytes = json.filter { $0 > UInt8(ascii: " ") }
         return bytes.firstRange(of: Array("\"qiSize\":0".utf8)) != nil
@@ -108,7 +108,7 @@ struct QueueWorker: Sendable {
     private func step(
         _ queue: Queue, _ body: @escaping @Sendable (inout ConnectionMachine, Int) throws -> Void
     ) async -> Lanes<Int64>.Outcome {
-        let outcome = await work.attempt("store what became of a queue") { store in
+        let outcome = await work.attempt("store queue state") { store in
             try store.change { tables in
                 try tables.step(queue.connection) { machine in
                     let place = machine.state.receiving.firstIndex { $0.id == queue.queue.id }

@@ -2,7 +2,7 @@ import Base
 import Posix
 import SMP
 
-/// Takes what servers deliver, in the order of each queue: first into the database, then it is acknowledged.
+/// Stores delivered messages in the order of each queue, and then acknowledges them.
 final class Receiver: Sendable {
     private struct Delivered: Sendable {
         let messageID: [UInt8]
@@ -11,21 +11,21 @@ final class Receiver: Sendable {
 
     private struct Waiting {
         var messages: [Delivered] = []
-        /// Something was not taken, and is to come again.
+        /// A delivery was dropped, so the server must deliver it again.
         var hasRefused = false
     }
 
     private struct State {
         var queues: [Subscriptions.Queue: Waiting] = [:]
-        /// Bodies among them.
+        /// Number of stored bodies.
         var bodies = 0
         var capacityWaiter: CheckedContinuation<Void, Never>?
         var isStopped = false
     }
 
-    /// Of each queue: the one that is under way, and its copy or the next.
+    /// Per queue: the message under way and its redelivery or the next message.
     static let messagesOfQueue = 2
-    /// Of all together, 16 KiB each.
+    /// Total for all queues, 16 KiB each.
     static let bodies = 64
 
     private let state = Lock(State())
@@ -34,7 +34,7 @@ final class Receiver: Sendable {
     private let times: AgentTimes
     private let log: Log
     private let follow: @Sendable (StepOutcome) -> Void
-    /// A message was not acknowledged, and is to come again.
+    /// Called after a message was not acknowledged; subscribes again to get it.
     private let askAgain: @Sendable (Subscriptions.Queue) -> Void
 
     init(
@@ -50,14 +50,14 @@ final class Receiver: Sendable {
         self.askAgain = askAgain
     }
 
-    /// A server has delivered a message. The caller wakes the queue's lane.
+    /// Queues a delivered message. The caller wakes the queue's lane.
     func append(messageID: [UInt8], body: [UInt8], to queue: Subscriptions.Queue) {
         state.withLock { state in
             var waiting = state.queues[queue] ?? Waiting()
             defer { state.queues[queue] = waiting }
-            // The first may be under way, acknowledged in vain on a connection that has ended: its copy is needed.
+            // Accept a copy of the first message: its `ACK` may have gone to a closed connection.
             guard !waiting.messages.dropFirst().contains(where: { $0.messageID == messageID }) else { return }
-            // No server gives more before it has heard of the first.
+            // Servers deliver one message per queue until its `ACK`.
             guard waiting.messages.count < Self.messagesOfQueue else {
                 waiting.hasRefused = true
                 return
@@ -67,7 +67,7 @@ final class Receiver: Sendable {
         }
     }
 
-    /// Returns when it has capacity for more; for one caller. What stands here only waits for the database.
+    /// Suspends while the buffer is full. Supports one waiting caller.
     func waitForRoom() async {
         await withCheckedContinuation { continuation in
             let hasRoom = state.withLock { state in
@@ -79,10 +79,10 @@ final class Receiver: Sendable {
         }
     }
 
-    /// Messages that wait to be stored.
+    /// Number of messages that are not stored yet.
     var waitingBodies: Int { state.withLock { $0.bodies } }
 
-    /// Nobody waits here any more.
+    /// Releases the waiting caller.
     func stop() {
         let waiter = state.withLock { state in
             state.isStopped = true
@@ -95,7 +95,7 @@ final class Receiver: Sendable {
     func work(_ queue: Subscriptions.Queue) async -> Lanes<Subscriptions.Queue>.Outcome {
         guard let message = state.withLock({ $0.queues[queue]?.messages.first }) else { return .idle }
         let log = log
-        let stored = await work.attempt("store what was received") { store in
+        let stored = await work.attempt("store received message") { store in
             try store.change { tables in
                 try Self.receive(message, from: queue, &tables, log: log)
             }
@@ -103,7 +103,7 @@ final class Receiver: Sendable {
         guard let stored else { return .retry(times.store) }
         freeFirst(of: queue)
         follow(stored.1)
-        // Nobody here has such a queue: it was deleted a moment ago.
+        // The queue was deleted just now.
         let isAcknowledged = if let own = stored.0 { await acknowledge(message, own) } else { true }
         let hasRefused = state.withLock { state in
             var waiting = state.queues[queue] ?? Waiting()
@@ -118,7 +118,7 @@ final class Receiver: Sendable {
         return .more
     }
 
-    /// The first message of a queue is in the database: only that it is acknowledged is waited for.
+    /// Frees the body of a queue's stored first message, which now waits only for its `ACK`.
     private func freeFirst(of queue: Subscriptions.Queue) {
         let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard let first = state.queues[queue]?.messages.first else { return nil }
@@ -130,7 +130,7 @@ final class Receiver: Sendable {
         waiter?.resume()
     }
 
-    /// The queue, where it is there.
+    /// Processes a message and returns its queue; nil if the queue is unknown.
     private static func receive(
         _ message: Delivered, from queue: Subscriptions.Queue, _ tables: inout AgentTables, log: Log
     ) throws -> ReceivingQueue? {
@@ -139,7 +139,7 @@ final class Receiver: Sendable {
             let own = try tables.queues.receiving(of: place.connection).first(where: { $0.id == place.queue })
         else { return nil }
         guard let body = try? own.open(message.body, messageID: message.messageID) else {
-            log.warning("a messaging server delivered what it did not encrypt for this profile")
+            log.warning("message not decrypted: connection=\(place.connection.number)")
             return own
         }
         let before = tables
@@ -156,8 +156,8 @@ final class Receiver: Sendable {
 
     private func acknowledge(_ message: Delivered, _ queue: ReceivingQueue) async -> Bool {
         guard let key = try? queue.authorization else {
-            // Asked again, the server would only say the same again.
-            log.warning("a message cannot be acknowledged: the key of its queue is damaged")
+            // Redelivery would fail the same way.
+            log.warning("message not acknowledged: queue=\(queue.id) error=damaged key")
             return true
         }
         let request = ClientRequest(
@@ -165,7 +165,7 @@ final class Receiver: Sendable {
             timeout: times.answer)
         do throws(SMPError) {
             switch try await servers.ask(request, of: queue.server) {
-            // Another connection has it now, or it was acknowledged before, or the queue is deleted.
+            // The queue has another subscriber, was deleted, or the message was acknowledged before.
             case .error(.noMessage), .error(.authorization): return true
             case .error(let error): return !error.isTemporary
             default: return true

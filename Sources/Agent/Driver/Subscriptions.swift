@@ -3,9 +3,9 @@ import Cryptography
 import Posix
 import SMP
 
-/// Which queues messages come from at the moment, and asking for the others.
+/// Tracks subscribed queues and subscribes to the others.
 final class Subscriptions: Sendable {
-    /// A queue as its server calls it.
+    /// A queue by its recipient id.
     struct Queue: Hashable, Sendable {
         let server: ServerAddress
         let recipientID: [UInt8]
@@ -13,9 +13,9 @@ final class Subscriptions: Sendable {
 
     private struct State {
         var subscribed: Set<Queue> = []
-        /// To be asked for again, though an answer to an earlier request may still come.
+        /// Queues that must be subscribed again, even if a reply to an earlier `SUB` is still to come.
         var forgotten: Set<Queue> = []
-        /// By server: answers of a connection before the present one say nothing.
+        /// Connection number per server. Replies from earlier connections are ignored.
         var connections: [ServerAddress: Int] = [:]
     }
 
@@ -35,7 +35,7 @@ final class Subscriptions: Sendable {
         self.follow = follow
     }
 
-    /// A connection began or ended: nothing is subscribed on it.
+    /// Drops the server's subscriptions after a connection began or ended.
     func reset(_ server: ServerAddress) {
         state.withLock { state in
             state.connections[server, default: 0] += 1
@@ -43,7 +43,7 @@ final class Subscriptions: Sendable {
         }
     }
 
-    /// A message of this queue is to come once more.
+    /// Requests redelivery of the queue's unacknowledged message.
     func forget(_ queue: Queue) {
         state.withLock { state in
             state.subscribed.remove(queue)
@@ -51,9 +51,9 @@ final class Subscriptions: Sendable {
         }
     }
 
-    /// Asks for every queue of a server that is not subscribed, together.
+    /// Subscribes to all unsubscribed queues of a server in one batch.
     func work(_ server: ServerAddress) async -> Lanes<ServerAddress>.Outcome {
-        let stored = await work.attempt("read which queues there are") { store in
+        let stored = await work.attempt("read queues") { store in
             try store.read { try $0.queues.subscribable(on: server) }
         }
         guard let stored else { return .retry(times.store) }
@@ -66,10 +66,10 @@ final class Subscriptions: Sendable {
             return (state.connections[server, default: 0], missing)
         }
         let asked = missing.compactMap { queue, seed -> (Queue, ClientRequest)? in
-            // A key that cannot be read is of no use with the server either.
+            // A damaged key could not sign `SUB`.
             guard let key = try? SigningKey(seed: seed) else {
                 work.log.warning(
-                    "A contact is not heard: what is stored of the connection with it is damaged.")
+                    "queue not subscribed: error=damaged key")
                 return nil
             }
             return (
@@ -95,24 +95,24 @@ final class Subscriptions: Sendable {
             }
         }
         let (isPresent, count) = state.withLock { state in
-            // The first connection is told of while its answers are awaited.
+            // The event of the first connection arrives while its replies are awaited.
             guard state.connections[server, default: 0] == connection else { return (false, 0) }
             state.subscribed.formUnion(subscribed.subtracting(state.forgotten))
             return (state.forgotten.isDisjoint(with: subscribed), state.subscribed.count)
         }
         for queue in gone where await !takenOver(queue) { hasFailed = true }
         if hasFailed { return .retry(times.network) }
-        if isPresent { work.log.information("Messages come from \(count) queues, all that were asked for.") }
+        if isPresent { work.log.information("queues subscribed: count=\(count)") }
         return isPresent ? .idle : .more
     }
 
-    /// How many queues messages come from at the moment.
+    /// Number of queues with a current subscription.
     var count: Int { state.withLock { $0.subscribed.count } }
 
-    /// A queue is somebody else's now, or is not there.
+    /// Marks a queue as taken over by another program or deleted.
     func takenOver(_ queue: Queue) async -> Bool {
         forget(queue)
-        let outcome = await work.attempt("store that a queue is gone") { store in
+        let outcome = await work.attempt("store lost queue") { store in
             try store.change { tables in
                 guard
                     let place = try tables.queues.receiving(

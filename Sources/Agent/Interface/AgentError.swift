@@ -1,33 +1,33 @@
 import Base
 
-/// What a connection, a link or a server refuses.
+/// An error of a connection, link or server.
 public typealias AgentError = CodedError<AgentErrorCode>
 
-/// By what the caller does about it.
+/// Codes by the caller's next action.
 public enum AgentErrorCode: Hashable, Sendable {
-    /// There is no such connection (any more).
+    /// The connection does not exist (any more).
     case noSuchConnection
-    /// There is no such request, or it was rejected.
+    /// The request does not exist, or was rejected.
     case noSuchRequest
-    /// A link that is none, or is of a kind or version that is not known here.
+    /// Not a link, or of an unknown kind or version.
     case unusableLink
-    /// Somebody has used the link, or its owner has deleted it.
+    /// The link was used or deleted.
     case linkGone
-    /// What is asked makes no sense with this connection at this moment.
+    /// The connection's state does not allow the operation.
     case notPossible
-    /// The other side has deleted the connection, or this side is doing so.
+    /// The peer has deleted the connection, or this side is deleting it.
     case ended
-    /// More than one message, or a link, can hold.
+    /// Exceeds the size of a message or link.
     case tooLong
-    /// No server could be asked. The same may work later.
+    /// No server was reachable. A retry may succeed.
     case serverUnreachable
-    /// The server refused, and will do so again.
+    /// The server refused. A retry will not succeed.
     case serverRefused
-    /// What is stored of this connection cannot be used, and never will be; others are as they were.
+    /// The stored connection is unusable for good. Other connections are unaffected.
     case damaged
     /// The database could not be read or written.
     case store
-    /// The agent was stopped.
+    /// The agent has stopped.
     case stopped
 }
 
@@ -47,8 +47,8 @@ extension AgentError {
         "There is no other messaging server in the settings to move to: 'chatfs relay add' gives one.")
     static let damagedState = AgentError(
         .damaged,
-        "What is stored of this connection is damaged: import an archive of before, or delete the contact and connect "
-            + "again.")
+        "The stored data of this connection is damaged: restore an older archive, or delete the contact and connect again."
+    )
 
     static func notPossible(_ sentence: String) -> AgentError { AgentError(.notPossible, sentence) }
 }

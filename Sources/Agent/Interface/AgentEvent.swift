@@ -1,37 +1,37 @@
 import Base
 
-/// What happened to a connection. Each is in the database before anything else is done about it, and comes again with
-/// the same number after each start until it was taken (`ConnectionAgent.acknowledge`). Numbers rise and are never
-/// given twice, so who stores the last one it has seen sees each exactly once.
+/// An event of a connection. It is stored before it takes effect, and repeated with the same number after
+/// each start until it is acknowledged (`ConnectionAgent.acknowledge`). Numbers rise and are never reused, so
+/// an application that stores the last number processes each event exactly once.
 public struct AgentEvent: Hashable, Sendable {
     public var number: Int64
     public var connection: ConnectionID
     public var content: Content
-    /// Why the application wanted the connection; nil where it did not say, and when the connection is gone.
+    /// The reason that the application gave for the connection; nil if none, or if the connection is gone.
     public var reason: String?
 
     public enum Content: Hashable, Sendable {
-        /// Somebody asks at an address. The same person may ask again: the application knows that by what is in it.
+        /// A contact request arrived at an address. One person may send several; their content tells.
         case requested(ContactRequestID, information: [UInt8])
-        /// The other side was heard of first: who it says it is. What is sent is kept until the connection stands.
+        /// The peer's connection information arrived. Messages are kept until the connection is established.
         case connecting(information: [UInt8])
-        /// Messages can be sent in both directions from now on.
-        /// - Parameter information: of the other side, where it was not told before; empty where it was.
+        /// The connection is established in both directions.
+        /// - Parameter information: the peer's connection information; empty if an earlier event had it.
         case connected(information: [UInt8])
         case received(ReceivedMessage)
-        /// A server has taken the message; whether the other side has, a receipt says.
+        /// A server has accepted the message. `delivered` follows with the peer's receipt.
         case sent(message: Int64)
-        /// The other side's program has taken the message.
+        /// The peer's program has received the message.
         case delivered(message: Int64)
-        /// The message waits, and is tried again.
+        /// The message waits and will be retried.
         case delayed(message: Int64, FailureReason)
-        /// The message was not sent, or nobody knows whether it was, and is not tried again. After `sent` too, when the
-        /// other side turns out to have lost its keys before it.
+        /// The message was not sent, or its delivery is unknown. It will not be retried. May follow `sent` if
+        /// the peer lost its keys.
         case messageFailed(message: Int64, FailureReason)
-        /// The connection could not be made, and is not tried again: it can be deleted.
+        /// The handshake has failed for good. The connection can be deleted.
         case connectionFailed(FailureReason)
         case conditionChanged(ConnectionCondition)
-        /// The connection is deleted here and on its server. The last event of a connection.
+        /// The connection is deleted here and on its server. Always its last event.
         case deleted
     }
 
@@ -43,10 +43,10 @@ public struct AgentEvent: Hashable, Sendable {
     }
 }
 
-/// A message as the application gets it.
+/// A received message.
 public struct ReceivedMessage: Hashable, Sendable {
     public var body: [UInt8]
-    /// When its server got it, by the server's clock.
+    /// Time of arrival at the server, by the server's clock.
     public var received: Timestamp
     public var integrity: MessageIntegrity
 
@@ -57,47 +57,47 @@ public struct ReceivedMessage: Hashable, Sendable {
     }
 }
 
-/// Whether a message follows the one before it. None of these holds a message up.
+/// Whether a message follows its predecessor. Messages are delivered in any case.
 public enum MessageIntegrity: Hashable, Sendable {
     case complete
-    /// Messages of the other side with these numbers never came.
+    /// The peer's messages with these numbers never arrived.
     case skipped(ClosedRange<Int64>)
-    /// The other side has used a number again, as after a restored backup.
+    /// The peer has reused a number, as after restoring a backup.
     case numberRepeated
-    /// What came before is not what the other side has sent.
+    /// The previous message is not the one that the peer sent.
     case wrongHash
 }
 
-/// Why something did not work.
+/// Reason of a failure or delay.
 public enum FailureReason: String, Hashable, Sendable {
-    /// The link was used by somebody else, or its owner has deleted it.
+    /// The link was already used or deleted.
     case linkGone
-    /// The other side has deleted the connection, or has moved it while this side was away for too long.
+    /// The peer has deleted the connection, or moved it while this side was away too long.
     case contactGone
-    /// The other side takes nothing out of its queue.
+    /// The peer does not read its queue.
     case queueFull
-    /// No server was reached for too long.
+    /// No server was reachable in time.
     case expired
-    /// The server will not take it.
+    /// The server refuses it.
     case refused
-    /// The other side's program is of a version that is not known here.
+    /// The peer's program has an unknown version.
     case incompatible
     /// The connection was deleted first.
     case deleted
-    /// The other side could not decrypt it, because one of both had lost its keys.
+    /// The peer could not decrypt it, because one side had lost its keys.
     case unreadable
-    /// The profile was restored from a backup that was made while the connection was.
+    /// The profile was restored from a backup made during the handshake.
     case restored
-    /// The other side has not given new keys, or not said what it had until then, for too long.
+    /// The peer has not sent new keys, or its last received number, in time.
     case withoutKeys
-    /// The other side has not answered a confirmation for too long.
+    /// The peer has not answered a confirmation in time.
     case noAnswer
-    /// More than one message can hold.
+    /// Exceeds the size of a message.
     case tooLong
-    /// The keys for one direction are used up.
+    /// The sending chain's keys are used up.
     case exhausted
 
-    /// For people.
+    /// User-visible sentence.
     public var sentence: String {
         switch self {
         case .linkGone: "The link was used already, or its owner has deleted it."

@@ -1,119 +1,122 @@
 import Base
 import SMP
 
-/// Connections of one profile to other people: messages in both directions over queues of servers, encrypted end to
-/// end, none of which is lost and none given twice.
+/// Connections of a profile to other people. Messages in both directions are encrypted end to end, pass
+/// through queues on servers, and are neither lost nor duplicated.
 ///
-/// Everything is in a database before it is said to have happened. One agent at a time may use it: two would give the
-/// same keys to different messages. Safe to use from any thread and task; nothing here blocks.
+/// Every change is stored before it is reported. A database must have one agent at a time: two would encrypt
+/// different messages with the same keys. Safe to use from any thread and task; no call blocks.
 ///
-/// Every command throws, beside what it names: `.store`, `.stopped`, and `.damaged` of the connection that it is about.
+/// Besides the named errors, every command throws `.store`, `.stopped`, and `.damaged` for its connection.
 public protocol ConnectionAgent: Sendable {
-    /// Makes a queue, and links to it. Without an answer of the server nothing has happened.
+    /// Creates a queue and links to it. Has no effect if the server does not reply.
     /// - Throws: `.tooLong`, `.serverUnreachable`, `.serverRefused`.
     func invite(_ invitation: Invitation) async throws(AgentError) -> (
         connection: ConnectionID, links: ConnectionLinks
     )
 
-    /// What a short link's owner has put behind it, without joining. A one-time link is this profile's from then on:
-    /// nobody else can open it, and joining it later works.
+    /// Fetches the data of a short link without joining. Opening a one-time link reserves it for this
+    /// profile, which may join it later.
     /// - Throws: `.unusableLink`, `.linkGone`, `.serverUnreachable`, `.serverRefused`.
     func open(link: String) async throws(AgentError) -> OpenedLink
 
-    /// Joins somebody's one-time link, or asks at somebody's address. Returns when that is stored; the rest is tried
-    /// until it has worked or failed, and events tell. The same link again is the same connection.
+    /// Joins a one-time link, or sends a request to an address. Returns once that is stored; the handshake is
+    /// retried until it succeeds or fails, and reported by events. Joining a link again returns the same
+    /// connection.
     /// - Parameters:
-    ///   - information: who this side is, at most `AgentLimits.information` bytes.
-    ///   - confirmation: the same for the second step at an address, when it was accepted.
-    ///   - reason: why the application wants the connection, which each event of it repeats.
-    /// - Throws: `.tooLong`; as `open`; `.notPossible` where there is no server for the queue of this side.
+    ///   - information: this side's connection information, at most `AgentLimits.information` bytes.
+    ///   - confirmation: the information to send after an address's owner has accepted.
+    ///   - reason: the application's note, repeated in each event of the connection.
+    /// - Throws: `.tooLong`; the errors of `open`; `.notPossible` without a server for this side's queue.
     func join(
         link: String, information: [UInt8], confirmation: [UInt8], reason: String?
     ) async throws(AgentError) -> ConnectionID
 
-    /// Connects to who asked at an address. As `join`; accepting again is the same connection.
-    /// - Throws: `.noSuchRequest`, `.tooLong`; `.unusableLink` for a request with keys or versions that are
-    ///   of no use; `.notPossible` as `join`.
+    /// Accepts a contact request. Accepting again returns the same connection.
+    /// - Throws: `.noSuchRequest`, `.tooLong`; `.unusableLink` if the request's keys or versions are
+    ///   unusable; `.notPossible` as `join`.
     func accept(
         _ request: ContactRequestID, information: [UInt8], reason: String?
     ) async throws(AgentError) -> ConnectionID
 
-    /// Forgets a request; who asked is not told.
+    /// Deletes a request without telling the requester.
     /// - Throws: `.noSuchRequest`.
     func reject(_ request: ContactRequestID) async throws(AgentError)
 
-    /// Takes a message to be sent: it is stored when this returns, and sent in this order when the connection stands.
+    /// Stores a message. Messages are sent in order once the connection is established.
     /// - Parameters:
     ///   - body: 1 to `AgentLimits.body` bytes.
-    ///   - notifies: whether the other side's device is to be woken for it.
-    ///   - identifier: the same one again within 30 days is the same message, for who does not know whether it was
-    ///     stored; 1 to 64 bytes.
-    /// - Returns: the message's number, which events about it have. Numbers rise and are never given twice.
-    /// - Throws: `.noSuchConnection`, `.ended`, `.tooLong`; `.notPossible` for nothing at all, another
-    ///   length of the identifier, and an address of one's own.
+    ///   - notifies: whether the server may send a push notification to the peer.
+    ///   - identifier: idempotency key, 1 to 64 bytes. Repeating it within 30 days returns the first message.
+    /// - Returns: the message's number, used by its events. Numbers rise and are never reused.
+    /// - Throws: `.noSuchConnection`, `.ended`, `.tooLong`; `.notPossible` for an empty body, a bad
+    ///   identifier, or a connection that is an address.
     func send(
         _ body: [UInt8], to connection: ConnectionID, notifies: Bool, identifier: [UInt8]?
     ) async throws(AgentError) -> Int64
 
-    /// Takes an event: it does not come again. Of a received message this sends a receipt where one is wanted.
+    /// Acknowledges an event, which is then not repeated. Optionally sends a receipt for a received message.
     func acknowledge(event number: Int64, withReceipt: Bool) async throws(AgentError)
 
-    /// Puts something else behind a short link, at most `AgentLimits.linkData` bytes.
+    /// Replaces the user data of a short link.
+    /// - Parameter data: at most `AgentLimits.linkData` bytes.
     /// - Throws: `.noSuchConnection`, `.tooLong`, `.serverUnreachable`, `.serverRefused`; `.notPossible`
-    ///   where it has no short link (any more).
+    ///   without a usable short link.
     func setLinkData(_ data: [UInt8], of connection: ConnectionID) async throws(AgentError)
 
-    /// What those who join the link, from now on, are told of this side.
+    /// Sets the connection information sent to later joiners of the link.
     /// - Throws: `.noSuchConnection`, `.tooLong`.
     func setInformation(_ information: [UInt8], of connection: ConnectionID) async throws(AgentError)
 
-    /// Deletes a connection and its queues. `deleted` tells when that is done.
-    /// - Parameter afterSending: whether what waits is sent before, as long as it would be tried otherwise. If not, it fails.
+    /// Deletes a connection and its queues. The event `deleted` reports completion.
+    /// - Parameter afterSending: whether to send waiting messages first, within their usual time limits.
+    ///   Otherwise they fail.
     /// - Throws: `.noSuchConnection`; never `.damaged`.
     func delete(_ connection: ConnectionID, afterSending: Bool) async throws(AgentError)
 
-    /// Digits that are the same on both sides when nobody is in between; nil before both have agreed. It changes with
-    /// `resynchronise`.
+    /// Returns the security code to compare with the peer; nil before the key agreement. `resynchronise`
+    /// changes it.
     /// - Throws: `.noSuchConnection`.
     func security(of connection: ConnectionID) async throws(AgentError) -> ConnectionSecurity?
 
-    /// Sends no bodies over a connection but with the keys of this security code: what is to be sent waits, as it does for
-    /// new keys.
-    /// - Parameter code: as `security` gives it; another text, the empty one too: nothing is sent; nil: whatever the keys.
+    /// Restricts application messages to the keys with this security code. Other messages wait, as during a
+    /// key agreement.
+    /// - Parameter code: value from `security`. Any other text, even an empty one, stops sending; nil allows
+    ///   all keys.
     /// - Throws: `.noSuchConnection`.
     func requireSecurity(_ code: String?, of connection: ConnectionID) async throws(AgentError)
 
-    /// Moves what this side receives to a new queue, of this server or of its present one.
-    /// - Throws: `.noSuchConnection`; `.notPossible` for one that does not stand.
+    /// Moves this side's receiving queue to a new one.
+    /// - Parameter server: server of the new queue; nil keeps the current one.
+    /// - Throws: `.noSuchConnection`; `.notPossible` unless the connection is established.
     func rotate(_ connection: ConnectionID, to server: ServerAddress?) async throws(AgentError)
 
-    /// Moves what this side receives to the first of these servers that it is not received from now. One that is being
-    /// moved goes on to where it was to go.
-    /// - Throws: `.noSuchConnection`, `.ended`; `.notPossible` for one that does not stand, and where there is no other
-    ///   server among them.
+    /// Moves this side's receiving queue to the first of `servers` that it does not use yet. A rotation under
+    /// way keeps its target.
+    /// - Throws: `.noSuchConnection`, `.ended`; `.notPossible` unless the connection is established and
+    ///   another server is among them.
     func move(_ connection: ConnectionID, toOneOf servers: [ServerAddress]) async throws(AgentError)
 
-    /// Agrees on new keys, because messages cannot be decrypted any more. The security code changes.
-    /// - Throws: `.noSuchConnection`, `.ended`; `.notPossible` for one that does not stand.
+    /// Agrees on new keys after messages could not be decrypted. Changes the security code.
+    /// - Throws: `.noSuchConnection`, `.ended`; `.notPossible` unless the connection is established.
     func resynchronise(_ connection: ConnectionID) async throws(AgentError)
 
-    /// All of them.
-    /// - Throws: `.damaged` when one of them is.
+    /// Returns all usable connections. Damaged ones are omitted.
     func connections() async throws(AgentError) -> [ConnectionSummary]
-    /// All of them, those that are damaged too, in the order of their numbers.
+    /// Returns connections in order of their numbers, damaged ones included.
     /// - Parameters:
-    ///   - id: those after it.
-    ///   - count: at most so many.
+    ///   - id: last connection of the previous page.
+    ///   - count: maximum number of results.
     func overview(after id: ConnectionID, count: Int) async throws(AgentError) -> [ConnectionOverview]
-    /// Those that are this far, without reading what else there is of them.
+    /// Returns the connections in a phase without loading them.
     func connections(in phase: ConnectionCondition.Phase) async throws(AgentError) -> [ConnectionID]
 
-    /// What happened, in order, with what was not taken before; for one listener.
+    /// All unacknowledged events in order, then new ones. Supports one reader.
     var events: AsyncStream<AgentEvent> { get }
 }
 
 extension ConnectionAgent {
-    /// For an application that has no reasons.
+    /// Joins a link without a reason.
     public func join(
         link: String, information: [UInt8], confirmation: [UInt8]
     ) async throws(AgentError) -> ConnectionID {
@@ -127,12 +130,12 @@ extension ConnectionAgent {
     }
 }
 
-/// Bytes that fit, in what peers of the official programs read too.
+/// Size limits in bytes that official programs accept too.
 public enum AgentLimits {
-    /// A message without space for post-quantum keys, and with it.
+    /// Message body without and with post-quantum keys.
     public static let body = 15_795
     public static let postQuantumBody = 13_573
-    /// What is told when a connection is made, with space for the queue that is told with it.
+    /// Connection information, leaving space for the reply queue.
     public static let information = 14_300
     public static let postQuantumInformation = 10_600
     public static let linkData = 13_600

@@ -1,35 +1,35 @@
 import Base
 import SMP
 
-/// A connection, for as long as the database is there: never given to another one.
+/// Identifies a connection. Never reused within a database.
 public struct ConnectionID: Hashable, Sendable {
     public let number: Int64
     public init(_ number: Int64) { self.number = number }
 }
 
-/// A request at an address, in the same way.
+/// Identifies a contact request. Never reused within a database.
 public struct ContactRequestID: Hashable, Sendable {
     public let number: Int64
     public init(_ number: Int64) { self.number = number }
 }
 
-/// What a link is to be.
+/// Parameters of a new link.
 public struct Invitation: Sendable {
     public enum Kind: String, Hashable, Sendable {
         /// For one person, who is connected by using it.
         case oneTime
-        /// For everybody; each who uses it makes a request.
+        /// A contact address. Each use creates a request.
         case address
     }
 
     public var kind: Kind
-    /// Where the queue is made. A password in the address is used.
+    /// Server of the queue, with its password if needed.
     public var server: ServerAddress
-    /// Told to who joins a one-time link.
+    /// Connection information for the joiner of a one-time link.
     public var information: [UInt8]
-    /// JSON for who opens the short link; nil: there is no short link.
+    /// JSON data of the short link; nil creates no short link.
     public var linkData: [UInt8]?
-    /// Why the application makes it, which each event of the connection repeats.
+    /// The application's note, repeated in each event of the connection.
     public var reason: String?
 
     public init(
@@ -44,7 +44,7 @@ public struct Invitation: Sendable {
     }
 }
 
-/// Links to the same queue. Secrets until they are used.
+/// Links to one queue. Secret until used.
 public struct ConnectionLinks: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
     public var full: ConnectionRequest
     public var short: ShortLink?
@@ -58,47 +58,46 @@ public struct ConnectionLinks: Hashable, Sendable, CustomStringConvertible, Cust
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// What is behind a link.
+/// The contents of an opened link.
 public struct OpenedLink: Hashable, Sendable {
     public var kind: Invitation.Kind
-    /// Empty of full links, which have nothing behind them.
+    /// Empty for a full link.
     public var linkData: [UInt8]
-    /// JSON of the application in the link itself, of links to groups.
+    /// The application's JSON inside the full link; group links have it.
     public var requestData: String?
-    /// The connection that was made with it.
+    /// The connection that was made with the link.
     public var connection: ConnectionID?
 }
 
-/// What a connection is like at the moment.
+/// Current condition of a connection.
 public struct ConnectionCondition: Hashable, Sendable {
-    /// How far it is.
+    /// Stage of a connection's life.
     public enum Phase: String, Hashable, Sendable, CaseIterable {
-        /// The link waits for somebody.
+        /// The link waits for a joiner.
         case inviting
-        /// An address, which is no connection itself.
+        /// A contact address, which is not a connection itself.
         case address
-        /// This side has joined a link, and the other has not confirmed.
+        /// This side has joined a link; the peer has not confirmed.
         case joining
-        /// This side has asked at an address.
+        /// This side has sent a request to an address.
         case requesting
-        /// The other side has joined, and this side's confirmation is under way.
+        /// The peer has joined; this side's confirmation is under way.
         case confirming
         case connected
-        /// It could not be made.
+        /// The handshake has failed.
         case failed
-        /// Being deleted.
         case deleting
     }
 
     public var phase: Phase
     public var synchronisation: SynchronisationPhase
-    /// Whether the queue in which this side receives is being moved.
+    /// Whether this side's receiving queue is being moved.
     public var isRotating: Bool
-    /// Whether nothing can be sent any more, because the other side took its queue away.
+    /// Whether sending is impossible because the peer deleted its queue.
     public var isGone: Bool
-    /// Whether its server refuses what is sent, and it is tried again.
+    /// Whether the peer's server refuses messages, which are still retried.
     public var isRefused: Bool
-    /// Whether nothing is received, because another program has taken over the queue, or it was deleted elsewhere.
+    /// Whether receiving stopped: another program took over the queue, or deleted it.
     public var isTakenOver: Bool
 
     public init(
@@ -114,24 +113,24 @@ public struct ConnectionCondition: Hashable, Sendable {
     }
 }
 
-/// Whether both sides have the same keys.
+/// State of the ratchet keys on both sides.
 public enum SynchronisationPhase: String, Hashable, Sendable, CaseIterable {
     case synchronised
-    /// A message could not be decrypted: agreeing anew may be needed.
+    /// A message could not be decrypted; new keys may be needed.
     case allowed
-    /// Nothing can be decrypted any more; nothing is sent until both have agreed anew.
+    /// No message can be decrypted. Sending waits for new keys.
     case required
     /// This side has sent new keys.
     case started
-    /// Both have new keys, and no message has proven them.
+    /// Both sides have new keys; no message has proven them yet.
     case agreed
 }
 
-/// How what goes over a connection is encrypted.
+/// Encryption of a connection.
 public struct ConnectionSecurity: Hashable, Sendable {
-    /// Digits that are the same on both sides when nobody is in between.
+    /// Security code, equal on both sides without a man in the middle.
     public var code: String
-    /// Whether what is sent, and what was received last, is protected by the post-quantum KEM too.
+    /// Whether the post-quantum KEM protects sent messages and the last received one.
     public var isPostQuantum: Bool
     /// Whether this side has the KEM.
     public var isPostQuantumPossible: Bool
@@ -143,12 +142,12 @@ public struct ConnectionSecurity: Hashable, Sendable {
     }
 }
 
-/// A connection in the list of all.
+/// A connection in the paged list.
 public struct ConnectionOverview: Hashable, Sendable {
     public var id: ConnectionID
-    /// nil where what is stored of it cannot be used.
+    /// nil if the stored state is damaged.
     public var phase: ConnectionCondition.Phase?
-    /// On which this side has queues for it, whatever is to become of these.
+    /// All servers with a queue of this side, in any status.
     public var servers: [ServerAddress]
 
     public init(id: ConnectionID, phase: ConnectionCondition.Phase?, servers: [ServerAddress]) {
@@ -158,15 +157,15 @@ public struct ConnectionOverview: Hashable, Sendable {
     }
 }
 
-/// A connection in a list.
+/// A usable connection in the list.
 public struct ConnectionSummary: Hashable, Sendable {
     public var id: ConnectionID
     public var condition: ConnectionCondition
-    /// The links of an invitation or an address, while they can be used.
+    /// Links of an invitation or address while usable.
     public var links: ConnectionLinks?
-    /// Where this side receives.
+    /// Servers of this side's active queues.
     public var servers: [ServerAddress]
-    /// Whether what is sent, and what was received last, is protected by the post-quantum KEM too.
+    /// Whether the post-quantum KEM protects sent messages and the last received one.
     public var isSendingPostQuantum: Bool
     public var isReceivingPostQuantum: Bool
 }

@@ -1,25 +1,25 @@
 import Base
 import Ratchet
 
-/// What lies in the box of a queue, and is mostly encrypted further:
+/// The agent envelope inside a queue's box.
 ///
-///     agent version Word16 · letter · by letter:
-///     C  ? agreement parameters · message of the ratchet to the end
-///     M  message of the ratchet to the end
-///     I  full link with a 2-byte length · information to the end
-///     R  agreement parameters · information to the end
+///     agent version Word16 · letter · rest:
+///     C  ? ratchet parameters · ratchet message to the end
+///     M  ratchet message to the end
+///     I  full link with a 2-byte length · connection information to the end
+///     R  ratchet parameters · information to the end
 struct AgentEnvelope: Hashable, Sendable {
-    /// What was agreed on in a confirmation, the sender's own maximum elsewhere.
+    /// The agreed version in a confirmation; otherwise the sender's maximum.
     var version: UInt16
     var content: Content
 
     enum Content: Hashable, Sendable {
-        /// The first message of each side; the joiner's has its keys.
+        /// `C`: the first message of each side. The joiner's contains its ratchet parameters.
         case confirmation(parameters: AgreementParameters?, message: [UInt8])
         case message([UInt8])
-        /// A request at an address: an invitation to who owns it. Readable for who owns the queue's key.
+        /// `I`: a request to an address, with an invitation for its owner. Encrypted only by the queue's box.
         case invitation(link: String, information: [UInt8])
-        /// New keys for a ratchet that does not work any more.
+        /// `R`: new keys to replace a broken ratchet.
         case keys(AgreementParameters, information: [UInt8])
     }
 
@@ -50,7 +50,7 @@ struct AgentEnvelope: Hashable, Sendable {
         return bytes
     }
 
-    /// nil for anything else, and for parameters of an encryption that is not known.
+    /// Returns nil for any other input and for unknown ratchet versions.
     init?(decoding bytes: [UInt8]) {
         var reader = ByteReader(bytes)
         guard let version = reader.integer(UInt16.self) else { return nil }

@@ -1,10 +1,11 @@
 import Base
 import SMP
 
-/// What the ratchet decrypts:
+/// A message decrypted by the ratchet.
 ///
 ///     D  1 to 8 reply queues · information to the end: the joiner's first message
 ///     I  information to the end: the inviter's first message
+///     M  number Int64 · hash of the previous message (1-byte length) · content: all later ones
 ///     M  number Int64 · hash of the message before it (1-byte length) · content: every later one
 enum AgentMessage: Hashable, Sendable {
     case joined(queues: [ReplyQueue], information: [UInt8])
@@ -30,7 +31,7 @@ enum AgentMessage: Hashable, Sendable {
         return bytes
     }
 
-    /// nil for anything else. A numbered message of unknown content is one all the same: the next one follows it.
+    /// Returns nil for any other input. A numbered message with unknown content is valid: its number counts.
     init?(decoding bytes: [UInt8]) {
         var reader = ByteReader(bytes)
         switch reader.byte() {

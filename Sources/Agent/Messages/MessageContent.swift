@@ -1,17 +1,17 @@
 import Base
 import SMP
 
-/// What a numbered message is about, by its letters:
+/// Content of a numbered message, by its letters.
 ///
 ///     H   hello of the older handshake
-///     M   body of the application to the end
+///     M   application body to the end
 ///     V   1 to 255 receipts: number Int64 · hash (1-byte length) · information (2-byte length)
-///     QC  queue: it has capacity again
+///     QC  queue: it has space again
 ///     QA  1 to 8 of: offered queue · ? the queue that it replaces
-///     QK  1 to 8 of: the new queue, with its sender's agreement key · the sender's authorisation key
+///     QK  1 to 8 of: the new queue with the sender's agreement key · the sender's authorization key
 ///     QU  1 to 8 of: queue · T/F whether it is secured
 ///     QT  1 to 8 queues
-///     E   Int64: the last message that was received with the keys before
+///     E   Int64: number of the last message received with the old keys
 enum MessageContent: Hashable, Sendable {
     case hello
     case body([UInt8])
@@ -22,11 +22,11 @@ enum MessageContent: Hashable, Sendable {
     case useQueues([QueueUse])
     case queueTest([QueueLocation])
     case ratchetReady(lastReceived: Int64)
-    /// Of a later version, or malformed: it is passed over.
+    /// Malformed or from a later version; ignored.
     case unknown([UInt8])
 
     struct Receipt: Hashable, Sendable {
-        /// That the sender gave the message.
+        /// Number given by the sender.
         var number: Int64
         /// SHA-256 of the complete decrypted message.
         var hash: [UInt8]
@@ -38,7 +38,7 @@ enum MessageContent: Hashable, Sendable {
     }
 
     struct QueueKeys: Hashable, Sendable {
-        /// The new queue, with its sender's key instead of the recipient's.
+        /// The new queue, with its sender's key in place of the recipient's.
         var queue: ReplyQueue
         var authorizationKey: [UInt8]
     }
@@ -116,13 +116,13 @@ enum MessageContent: Hashable, Sendable {
     }
 }
 
-/// Where a queue is, for its sender, without its key.
+/// A queue's address for its sender, without the key.
 struct QueueLocation: Hashable, Sendable {
     var server: ServerAddress
     /// 1 to 255 bytes.
     var senderID: [UInt8]
 
-    /// Whether the location is that of a queue. Two that name the server by other hosts are told apart by their ids.
+    /// Whether this location and the address denote the same queue. Host names are not compared.
     func isPlace(of address: QueueAddress) -> Bool {
         server.fingerprint == address.server.fingerprint && senderID == address.senderID
     }

@@ -1,6 +1,6 @@
 import Store
 
-/// The database of a profile's connections. All of it is secret.
+/// Database schema of a profile's connections. All contents are secret.
 enum AgentSchema {
     static let migrations = [
         Migration("connections", connections), Migration("since when", sinceWhen),
@@ -8,8 +8,8 @@ enum AgentSchema {
         Migration("own clock", ownClock),
     ]
 
-    /// `reason`: why the application wanted the connection, in its words. Of earlier ones their way says it: whoever
-    /// joined a link, and of an address it is not known whose it is, has the link's hash.
+    /// `reason`: the application's note of a connection. Older connections get one by their origin: a joined
+    /// link has left its hash, but the owner of a joined address is unknown.
     private static let reasons = """
         ALTER TABLE connection ADD COLUMN reason TEXT;
         UPDATE connection SET reason = CASE
@@ -20,14 +20,13 @@ enum AgentSchema {
             ELSE 'own invitation' END;
         """
 
-    /// `elapsed_time`: what the machine's clock showed when it was looked at last, and how much time had passed by then.
-    /// Everything that ends by itself does so by it. What was stored by other clocks counts from now on: nothing is over
-    /// earlier than it would have been.
+    /// `elapsed_time`: the last reading of the boot clock and the total time elapsed by then. All expiry uses
+    /// it. Times stored by other clocks restart from 0, so that nothing expires early.
     ///
-    /// `required_security` is the hash of the keys with which alone bodies are sent (`ConnectionState.requiredSecurity`).
+    /// `required_security`: see `ConnectionState.requiredSecurity`.
     ///
-    /// `refusals` and `refused_since`: how often the server has refused what is sent, one time after the other, and since
-    /// when; null: the last time it took it.
+    /// `refusals`, `refused_since`: number and start of consecutive refusals of the server; null after an
+    /// accepted message.
     private static let ownClock = """
         \(StoredClock.schema)
         UPDATE received SET time = 0;
@@ -44,11 +43,10 @@ enum AgentSchema {
         ALTER TABLE sending_queue ADD COLUMN refused_since INTEGER;
         """
 
-    /// `confirmed`: when a server had taken the confirmation of who joins.
+    /// `confirmed`: time when a server accepted the joiner's confirmation.
     private static let confirmed = "ALTER TABLE connection ADD COLUMN confirmed INTEGER"
 
-    /// `waits_since`: when it was to be sent, or when the connection stood, whichever came later; null while it does not
-    /// stand.
+    /// `waits_since`: the later of submission and connection; null until the connection is established.
     private static let sinceWhen = """
         ALTER TABLE outgoing ADD COLUMN waits_since INTEGER;
         UPDATE outgoing SET waits_since = first_tried;

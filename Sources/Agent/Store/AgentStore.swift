@@ -10,10 +10,10 @@ final class AgentStore: Sendable {
     private let clock: StoredClock
     private let closed = Lock(false)
 
-    /// How long it is remembered what was received: at least as long as a server keeps anything.
+    /// Retention of received hashes: at least as long as servers keep messages.
     static let receivedAge = Duration.seconds(21 * 86_400)
 
-    /// - Parameter key: 32 bytes with which the file is sealed.
+    /// - Parameter key: database key, 32 bytes; nil stores it unencrypted.
     init(path: String, key: SecretBytes?, tools: AgentTools, clock: any BootClock) throws(StoreError) {
         database = try Database(path: path, migrations: AgentSchema.migrations, key: key)
         self.tools = tools
@@ -25,7 +25,7 @@ final class AgentStore: Sendable {
         try database.read { try body(AgentTables($0, tools: tools, now: clock.now())) }
     }
 
-    /// Changes all that `body` changes, or, when it throws, nothing.
+    /// Runs a transaction, which is rolled back if `body` throws.
     func change<Result>(_ body: (inout AgentTables) throws -> Result) throws -> (Result, StepOutcome) {
         try database.transaction { connection in
             var tables = AgentTables(connection, tools: tools, now: try clock.keep(in: connection))
@@ -34,7 +34,7 @@ final class AgentStore: Sendable {
         }
     }
 
-    /// Waits for a transaction under way. Everything fails afterwards.
+    /// Waits for the current transaction. All later calls fail.
     func close() {
         closed.withLock { $0 = true }
         database.close()
@@ -43,24 +43,24 @@ final class AgentStore: Sendable {
     var isClosed: Bool { closed.withLock { $0 } }
 }
 
-/// What is to be done after a transaction: everything in it is stored already.
+/// Work to start after a committed transaction.
 struct StepOutcome: Sendable {
     var hasEvents = false
-    /// Connections with something to be sent.
+    /// Connections with messages to send.
     var outgoing: Set<ConnectionID> = []
-    /// Connections whose waiting for capacity, or for anything else, is over.
+    /// Connections whose waiting messages can be retried.
     var tryAgain: Set<ConnectionID> = []
-    /// Queues of which something is to be done with their server.
+    /// Queues with pending work on their servers.
     var queues: Set<Int64> = []
-    /// Servers with queues that may be to be subscribed to.
+    /// Servers whose queues may need a subscription.
     var servers: Set<ServerAddress> = []
 }
 
-/// All tables, within one transaction.
+/// All tables within one transaction.
 struct AgentTables {
     private let connection: Connection
     private let tools: AgentTools
-    /// By the clock of the database (`StoredClock`).
+    /// Time of the database's clock (`StoredClock`).
     let now: ElapsedTime
     private(set) var outcome = StepOutcome()
 
@@ -76,7 +76,7 @@ struct AgentTables {
     var events: EventTable { EventTable(connection) }
     var links: LinkTable { LinkTable(connection) }
 
-    /// One step of a connection: what it changes, and what it has to have done.
+    /// Makes one step of a connection, and stores its new state and effects.
     mutating func step<Result>(
         _ id: ConnectionID, _ body: (inout ConnectionMachine) throws -> Result
     ) throws -> Result {
@@ -89,7 +89,7 @@ struct AgentTables {
         if machine.state.receiving != before.receiving {
             try lookAfterQueues(of: id)
         }
-        // What could not be sent before may be sent now; and deleting goes on when nothing is left to be sent.
+        // A changed state may allow sending, or finish a deletion.
         let mayGoOn =
             machine.state.phase != before.phase || machine.state.sending != before.sending
             || machine.state.receiving != before.receiving
@@ -103,23 +103,23 @@ struct AgentTables {
         if let hash = try connections.linkHash(of: id) { try links.removeOpened(hash) }
     }
 
-    /// A connection that is only looked at.
+    /// Returns a machine for queries only.
     func machine(of state: ConnectionState) -> ConnectionMachine { ConnectionMachine(state, tools: tools) }
 
-    /// The connection that a link has led to, or still may.
+    /// Returns the connection made with a link, unless it has failed.
     func joined(with linkHash: [UInt8]) throws -> ConnectionID? {
         guard let known = try connections.joined(linkHash: linkHash) else { return nil }
         let phase = try connections.load(known).phase
         return phase == .failed || phase == .deleting ? nil : known
     }
 
-    /// Ends a connection.
+    /// Deletes a connection and reports it.
     mutating func removeConnection(_ id: ConnectionID) throws {
         try connections.remove(id)
         try tell(.deleted, of: id)
     }
 
-    /// Stores a new connection, and has its queue made.
+    /// Stores a new connection and schedules the creation of its queue.
     mutating func insert(
         _ state: ConnectionState, linkHash: [UInt8]? = nil, reason: String? = nil
     ) throws -> ConnectionID {
@@ -129,7 +129,7 @@ struct AgentTables {
         return id
     }
 
-    /// Has everything gone on with that was not finished.
+    /// Collects all unfinished work.
     mutating func goOn() throws {
         outcome.hasEvents = true
         try endUnanswered()
@@ -137,7 +137,7 @@ struct AgentTables {
             do {
                 try followLostKeys(of: id)
             } catch let error as AgentError where error.code == .damaged {
-                // Whoever uses it is told.
+                // Damage is reported when the connection is used.
             }
         }
         outcome.outgoing.formUnion(try connections.unfinished())
@@ -145,18 +145,18 @@ struct AgentTables {
         outcome.servers.formUnion(try queues.subscribableServers().map(\.address))
     }
 
-    /// Whoever has not answered a confirmation for so long will not any more: it is gone from their server.
+    /// Fails handshakes whose confirmation has expired on its server without a reply.
     mutating func endUnanswered() throws {
         for id in try connections.unanswered(since: now.advanced(by: .zero - AgentStore.receivedAge)) {
             do {
                 try step(id) { $0.fail(.noAnswer) }
             } catch let error as AgentError where error.code == .damaged {
-                // Whoever uses it is told.
+                // Damage is reported when the connection is used.
             }
         }
     }
 
-    /// New keys that were sent, and came to nothing, are followed by others.
+    /// Restarts a key agreement whose keys have expired.
     mutating func followLostKeys(of id: ConnectionID) throws {
         guard try !outgoing.isAnythingForNewKeys(of: id) else { return }
         let now = now
@@ -170,7 +170,7 @@ struct AgentTables {
             receiving.filter { $0.status != .active || $0.keyToSecure != nil }.map(\.id))
     }
 
-    /// Appends something to be sent. Its number.
+    /// Appends a message and returns its number.
     @discardableResult
     mutating func send(_ item: Outgoing, isBody: Bool, to id: ConnectionID) throws -> Int64 {
         outcome.outgoing.insert(id)
@@ -178,7 +178,7 @@ struct AgentTables {
         return try outgoing.append(item, isBody: isBody, to: id, since: waits ? now : nil)
     }
 
-    /// A server, or the other side itself, has taken what was to be sent.
+    /// Records a message as accepted by a server or received by the peer.
     mutating func sent(_ item: StoredOutgoing, to id: ConnectionID) throws {
         try outgoing.remove(item, sentTo: id, now: now)
         if item.kind == .confirmation { try connections.noteConfirmed(id, at: now) }
@@ -198,7 +198,7 @@ struct AgentTables {
             _ = try events.append(message, receipt: .init(number: number, hash: hash), of: id)
             outcome.hasEvents = true
         case .send(let item):
-            // Said twice it says nothing more, and a server decides how often: of an overfull queue it may tell at will.
+            // Skip repetitions: a server could send any number of full-queue events to trigger them.
             if item.kind == .message, try outgoing.holds(item, to: id) { break }
             try send(item, isBody: false, to: id)
         case .delivered(let receipt):
@@ -237,7 +237,7 @@ struct AgentTables {
     }
 
     private func remember(_ hash: [UInt8], of id: ConnectionID) throws {
-        // What is too old cannot come again.
+        // Older messages have expired on the servers.
         try connection.execute(
             "DELETE FROM received WHERE time < ?", now.advanced(by: .zero - AgentStore.receivedAge))
         try connection.execute(

@@ -28,7 +28,7 @@ struct ConnectionTable {
         }
     }
 
-    /// Those with something to be sent, and those that end when nothing is.
+    /// Connections with messages to send or a pending deletion.
     func unfinished() throws -> [ConnectionID] {
         try connection.query(
             """
@@ -37,7 +37,7 @@ struct ConnectionTable {
         ) { ConnectionID($0.integer("id")) }
     }
 
-    /// Those whose sides are about to agree on new keys.
+    /// Connections with a key agreement under way.
     func agreeing() throws -> [ConnectionID] {
         try connection.query(
             "SELECT id FROM connection WHERE phase = ? AND synchronisation IN (?, ?) ORDER BY id",
@@ -45,13 +45,13 @@ struct ConnectionTable {
         ) { ConnectionID($0.integer("id")) }
     }
 
-    /// A server has taken its confirmation, which the other side has to answer.
+    /// Records that a server has accepted the joiner's confirmation.
     func noteConfirmed(_ id: ConnectionID, at time: ElapsedTime) throws {
         try connection.execute(
             "UPDATE connection SET confirmed = coalesce(confirmed, ?) WHERE id = ?", time, id.number)
     }
 
-    /// Those that were joined before, and have not been answered since.
+    /// Connections confirmed before `time` without a reply since.
     func unanswered(since time: ElapsedTime) throws -> [ConnectionID] {
         try connection.query(
             "SELECT id FROM connection WHERE phase = ? AND confirmed < ? ORDER BY id",
@@ -63,21 +63,21 @@ struct ConnectionTable {
         try connection.exists("SELECT 1 FROM connection WHERE id = ?", id.number)
     }
 
-    /// Whether messages can be sent, as far as both sides know.
+    /// Whether the connection is established.
     func stands(_ id: ConnectionID) throws -> Bool {
         try connection.exists(
             "SELECT 1 FROM connection WHERE id = ? AND phase IN (?, ?)", id.number,
             ConnectionCondition.Phase.connected, ConnectionCondition.Phase.deleting)
     }
 
-    /// The connection that was made with a link.
+    /// Returns the connection made with a link.
     func joined(linkHash: [UInt8]) throws -> ConnectionID? {
         try connection.first("SELECT id FROM connection WHERE link_hash = ?", linkHash) {
             ConnectionID($0.integer("id"))
         }
     }
 
-    /// - Throws: `AgentError.noSuchConnection`; `AgentError.damagedState` where what is stored cannot be used.
+    /// - Throws: `AgentError.noSuchConnection`; `AgentError.damagedState` for unusable data.
     func load(_ id: ConnectionID) throws -> ConnectionState {
         do {
             return try stored(id)
@@ -90,7 +90,7 @@ struct ConnectionTable {
         }
     }
 
-    /// The same for who looks at several; nil: what is stored cannot be used.
+    /// Like `load`, but returns nil for a damaged connection.
     func usable(_ id: ConnectionID) throws -> ConnectionState? {
         do {
             return try load(id)
@@ -114,7 +114,7 @@ struct ConnectionTable {
                 lastSent: row.integer("last_sent"), lastSentHash: row.bytes("last_sent_hash"),
                 lastReceived: row.integer("last_received"), lastReceivedHash: row.bytes("last_received_hash"))
             let phase: SynchronisationPhase = try row.value("synchronisation")
-            // Earlier versions wrote 0 for `awaited` too.
+            // Older releases also stored 0 for `awaited`.
             let ready = Synchronisation.Ready(rawValue: row.integer("answers_ready")) ?? .ignored
             state.synchronisation = Synchronisation(
                 phase: phase,
@@ -132,12 +132,12 @@ struct ConnectionTable {
         return state
     }
 
-    /// Has the link of a connection that came to nothing be free for another one.
+    /// Releases the link of a failed connection for another attempt.
     func forgetLink(of id: ConnectionID) throws {
         try connection.execute("UPDATE connection SET link_hash = NULL WHERE id = ?", id.number)
     }
 
-    /// Why the application wanted it; nil where it did not say.
+    /// The application's note of the connection; nil if none.
     func reason(of id: ConnectionID) throws -> String? {
         try connection.first("SELECT reason FROM connection WHERE id = ?", id.number) {
             $0.textOrNil("reason")
@@ -150,7 +150,7 @@ struct ConnectionTable {
         ) { $0.bytes("link_hash") }
     }
 
-    /// Stores a new connection, and gives its queues their numbers.
+    /// Stores a new connection and assigns ids to its queues.
     func insert(
         _ state: ConnectionState, linkHash: [UInt8]? = nil, reason: String? = nil
     ) throws -> ConnectionID {
@@ -167,7 +167,7 @@ struct ConnectionTable {
         return id
     }
 
-    /// Stores what a step has changed.
+    /// Stores the changes of a step.
     func save(_ id: ConnectionID, _ state: ConnectionState, before: ConnectionState) throws {
         try update(id, state)
         if state.receiving != before.receiving {
@@ -191,7 +191,7 @@ struct ConnectionTable {
             state.moves.stored, state.agreements.stored, state.requiredSecurity, id.number)
     }
 
-    /// Removes a connection with everything but its events.
+    /// Deletes a connection, but keeps its events.
     func remove(_ id: ConnectionID) throws {
         try connection.execute("DELETE FROM connection WHERE id = ?", id.number)
     }

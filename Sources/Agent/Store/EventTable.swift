@@ -1,7 +1,7 @@
 import Base
 import Store
 
-/// What the application has not taken, within one transaction.
+/// Unacknowledged events, within one transaction.
 struct EventTable {
     private let connection: Connection
 
@@ -12,7 +12,7 @@ struct EventTable {
         case connectionFailed, conditionChanged, deleted
     }
 
-    /// The columns of an event.
+    /// Columns of an event.
     private struct Columns {
         var kind: Kind
         var subject: Int64?
@@ -20,13 +20,13 @@ struct EventTable {
         var detail: String?
     }
 
-    /// What a receipt says of a received message.
+    /// Contents of a receipt for a received message.
     struct ReceiptMaterial {
         var connection: ConnectionID
         var receipt: MessageContent.Receipt
     }
 
-    /// Gives the next event a higher number than this.
+    /// Makes the next event's number higher than `number`.
     func begin(after number: Int64) throws {
         guard number > 0 else { return }
         let isThere = try connection.exists("SELECT 1 FROM sqlite_sequence WHERE name = 'event'")
@@ -66,10 +66,10 @@ struct EventTable {
         return AgentEvent(number: connection.lastInsertedID, connection: id, content: .received(message))
     }
 
-    /// Everything that was not taken, in order.
+    /// Returns unacknowledged events in order.
     /// - Parameters:
-    ///   - number: what comes after it.
-    ///   - limit: at most so many.
+    ///   - number: last number of the previous page.
+    ///   - limit: maximum number of events.
     func events(after number: Int64, limit: Int) throws -> [AgentEvent] {
         try connection.query(Self.page, number, limit) { row in
             AgentEvent(
@@ -78,7 +78,7 @@ struct EventTable {
         }
     }
 
-    /// The same, as far as it can be read: each by its number.
+    /// Like `events`, with nil for each damaged event.
     func readable(after number: Int64, limit: Int) throws -> [(number: Int64, event: AgentEvent?)] {
         try connection.query(Self.page, number, limit) { row in
             let (number, id) = (row.integer("number"), ConnectionID(row.integer("connection")))
@@ -95,7 +95,7 @@ struct EventTable {
         WHERE e.number > ? ORDER BY e.number LIMIT ?
         """
 
-    /// An event was taken. What is needed for a receipt where it was a message.
+    /// Deletes an acknowledged event. Returns the receipt's contents if it was a message.
     func take(_ number: Int64) throws -> ReceiptMaterial? {
         let material = try connection.first(
             "SELECT connection, message_number, hash FROM event WHERE number = ? AND hash IS NOT NULL", number
@@ -172,7 +172,7 @@ struct EventTable {
 }
 
 extension ConnectionCondition {
-    /// Six words; earlier versions wrote the first five.
+    /// Six words; earlier releases wrote the first five.
     fileprivate var stored: String {
         "\(phase.rawValue) \(synchronisation.rawValue) \(isRotating) \(isGone) \(isTakenOver) \(isRefused)"
     }

@@ -1,7 +1,7 @@
 import Base
 import Store
 
-/// Requests at addresses, and keys of links that were opened, within one transaction.
+/// Contact requests and keys of opened links, within one transaction.
 struct LinkTable {
     private let connection: Connection
 
@@ -33,14 +33,14 @@ struct LinkTable {
             "UPDATE contact_request SET accepted = ? WHERE id = ?", connection.number, id.number)
     }
 
-    /// Whether it was there.
+    /// Returns whether the request existed.
     func remove(_ id: ContactRequestID) throws -> Bool {
         try connection.execute("DELETE FROM contact_request WHERE id = ?", id.number) > 0
     }
 
     // MARK: - Opened links
 
-    /// Of the key with which a link is opened, whenever it is: the one that is kept, or this one from now on.
+    /// Returns the key seed reserved for a link, and stores `fresh` if there is none yet.
     func seed(ofLink hash: [UInt8], fresh: [UInt8], now: ElapsedTime) throws -> [UInt8] {
         try connection.execute(
             "INSERT OR IGNORE INTO opened_link (hash, seed, time) VALUES (?, ?, ?)", hash, fresh, now)
@@ -48,7 +48,7 @@ struct LinkTable {
             ?? fresh
     }
 
-    /// Once its link has led to a connection that stands.
+    /// Deletes the key once the link has led to an established connection.
     func removeOpened(_ hash: [UInt8]) throws {
         try connection.execute("DELETE FROM opened_link WHERE hash = ?", hash)
     }

@@ -1,7 +1,7 @@
 import Base
 import Store
 
-/// Something that waits to be sent, as it is stored.
+/// A stored outgoing message.
 struct StoredOutgoing: Sendable {
     var number: Int64
     var kind: Outgoing.Kind
@@ -10,30 +10,30 @@ struct StoredOutgoing: Sendable {
     var isUrgent: Bool
     var isBody: Bool
     var prepared: PreparedEnvelope?
-    /// It was given to its server with keys that are no longer, and nobody has heard whether it was taken. The other
-    /// side says with its new keys what it had until then (`settle`).
+    /// Whether it was sent with replaced keys and its delivery is unknown. The peer's `E` message resolves it
+    /// (`settle`).
     var isUncertain: Bool
-    /// nil while its connection does not stand.
+    /// nil until the connection is established.
     var waitsSince: ElapsedTime?
     var fullSince: ElapsedTime?
 
-    /// Whether it is new keys, or proves them: of messages nothing else is urgent.
+    /// Whether it carries or proves new keys; only such messages are urgent.
     var isForNewKeys: Bool { kind == .keys || kind == .message && isUrgent }
 }
 
-/// What waits to be sent, and what was sent, within one transaction.
+/// Outgoing messages and sent messages without a receipt, within one transaction.
 struct OutgoingTable {
     private let connection: Connection
 
     init(_ connection: Connection) { self.connection = connection }
 
-    /// How long the same identifier is the same message.
+    /// Retention of idempotency keys.
     static let identifierAge = Duration.seconds(30 * 86_400)
-    /// How long a receipt may take: longer than anything lies on a server.
+    /// Retention of sent messages without a receipt; longer than servers keep messages.
     static let receiptAge = Duration.seconds(30 * 86_400)
 
-    /// The message's number.
-    /// - Parameter since: from when on it waits to be sent; nil: not yet.
+    /// Appends a message and returns its number.
+    /// - Parameter since: start of its waiting time; nil until the connection is established.
     @discardableResult
     func append(
         _ outgoing: Outgoing, isBody: Bool, to id: ConnectionID, since: ElapsedTime?
@@ -47,7 +47,7 @@ struct OutgoingTable {
         return connection.lastInsertedID
     }
 
-    /// Whether the same message of the agent waits already, and is not encrypted yet.
+    /// Whether an equal agent message waits unencrypted.
     func holds(_ outgoing: Outgoing, to id: ConnectionID) throws -> Bool {
         try connection.exists(
             """
@@ -56,7 +56,7 @@ struct OutgoingTable {
             """, id.number, outgoing.kind, outgoing.isUrgent, outgoing.content)
     }
 
-    /// The connection stands: what was to be sent before waits from now on.
+    /// Starts the waiting time of earlier messages when the connection is established.
     func beginWaiting(_ id: ConnectionID, now: ElapsedTime) throws {
         try connection.execute(
             "UPDATE outgoing SET waits_since = ? WHERE connection = ? AND waits_since IS NULL", now, id.number
@@ -78,14 +78,14 @@ struct OutgoingTable {
             identifier, number, now)
     }
 
-    /// What is sent next: whatever was encrypted goes first, in its order.
+    /// Returns the next message to send. Encrypted ones come first, in order.
     func head(of id: ConnectionID) throws -> StoredOutgoing? {
         try connection.first(
             "SELECT * FROM outgoing WHERE connection = ? ORDER BY is_urgent DESC, number LIMIT 1", id.number,
             row: Self.stored)
     }
 
-    /// How many messages of the application wait, by connections.
+    /// Number of waiting application messages by connection.
     func bodyCounts() throws -> [ConnectionID: Int] {
         let rows = try connection.query(
             "SELECT connection, count(*) AS count FROM outgoing WHERE is_body = 1 GROUP BY connection"
@@ -93,7 +93,7 @@ struct OutgoingTable {
         return Dictionary(uniqueKeysWithValues: rows)
     }
 
-    /// What waits since before `time`; at most a hundred.
+    /// Returns messages waiting since before `time`, at most 100.
     func waiting(since time: ElapsedTime, of id: ConnectionID) throws -> [StoredOutgoing] {
         try connection.query(
             """
@@ -120,7 +120,7 @@ struct OutgoingTable {
             fullSince: row.elapsedTimeOrNil("full_since"))
     }
 
-    /// Stores what is sent for a message from now on.
+    /// Stores the encrypted form that each retry sends.
     func setPrepared(_ number: Int64, _ prepared: PreparedEnvelope, now: ElapsedTime) throws {
         try connection.execute(
             """
@@ -129,13 +129,13 @@ struct OutgoingTable {
             """, prepared.number, prepared.hash, prepared.envelope, prepared.nonce, now, number)
     }
 
-    /// Since when its queue is full. Whether that was not known.
+    /// Records that the queue is full. Returns true if that is new.
     func setFull(_ number: Int64, now: ElapsedTime) throws -> Bool {
         try connection.execute(
             "UPDATE outgoing SET full_since = ? WHERE number = ? AND full_since IS NULL", now, number) > 0
     }
 
-    /// A message that was sent. Those that can have a receipt are kept in mind.
+    /// Deletes a sent message. Keeps its hash if a receipt may come.
     func remove(_ outgoing: StoredOutgoing, sentTo id: ConnectionID, now: ElapsedTime) throws {
         try connection.execute(
             """
@@ -148,7 +148,7 @@ struct OutgoingTable {
             "DELETE FROM unconfirmed WHERE time < ?", now.advanced(by: .zero - Self.receiptAge))
     }
 
-    /// The number of the message that a receipt is of.
+    /// Resolves a receipt to its message's number.
     func confirm(_ receipt: MessageContent.Receipt, in id: ConnectionID) throws -> Int64? {
         let number = try connection.first(
             "SELECT number FROM unconfirmed WHERE connection = ? AND message_number = ? AND hash = ?",
@@ -162,15 +162,15 @@ struct OutgoingTable {
         return number
     }
 
-    /// The message of a receipt, where no answer of its server has come yet.
+    /// Returns the message of a receipt that came before the server's reply.
     func unanswered(_ receipt: MessageContent.Receipt, in id: ConnectionID) throws -> StoredOutgoing? {
         try connection.first(
             "SELECT * FROM outgoing WHERE connection = ? AND message_number = ? AND hash = ?", id.number,
             receipt.number, receipt.hash, row: Self.stored)
     }
 
-    /// The other side had everything until this number when its keys changed. Those of which nobody knew whether they
-    /// had come, and which have; the others are encrypted anew.
+    /// Resolves uncertain messages: the peer received all up to `number`, and returns those. Later ones are
+    /// encrypted again.
     func settle(until number: Int64, in id: ConnectionID) throws -> [StoredOutgoing] {
         try connection.execute(
             """
@@ -184,7 +184,7 @@ struct OutgoingTable {
             """, id.number, Outgoing.Kind.message, row: Self.stored)
     }
 
-    /// Those that were sent and can have no receipt any more.
+    /// Returns sent messages that can no longer get a receipt.
     func lost(after number: Int64, in id: ConnectionID) throws -> [Int64] {
         let lost = try connection.query(
             "SELECT number FROM unconfirmed WHERE connection = ? AND message_number > ? ORDER BY number",
@@ -199,14 +199,14 @@ struct OutgoingTable {
         try connection.execute("DELETE FROM outgoing WHERE number = ?", number)
     }
 
-    /// What introduces this side is not sent any more.
+    /// Deletes unsent requests and confirmations.
     func removeIntroductions(of id: ConnectionID) throws {
         try connection.execute(
             "DELETE FROM outgoing WHERE connection = ? AND kind IN (?, ?)", id.number,
             Outgoing.Kind.request, Outgoing.Kind.confirmation)
     }
 
-    /// Whether new keys, or what proves them, wait to be sent.
+    /// Whether new keys or their proof wait to be sent.
     func isAnythingForNewKeys(of id: ConnectionID) throws -> Bool {
         try connection.exists(
             "SELECT 1 FROM outgoing WHERE connection = ? AND (kind = ? OR kind = ? AND is_urgent = 1)",
@@ -219,7 +219,7 @@ struct OutgoingTable {
             "DELETE FROM outgoing WHERE connection = ? AND kind = ?", id.number, Outgoing.Kind.keys)
     }
 
-    /// Nothing of it is sent. The numbers of those that the application has sent.
+    /// Deletes all messages. Returns the numbers of those from the application.
     func removeAll(of id: ConnectionID) throws -> [Int64] {
         let bodies = try connection.query(
             "SELECT number FROM outgoing WHERE connection = ? AND is_body = 1 ORDER BY number", id.number
@@ -228,8 +228,8 @@ struct OutgoingTable {
         return bodies
     }
 
-    /// Has everything encrypted anew; what was given to its server already, when it is known that it did not come
-    /// (`settle`). What was to prove keys that are of no use any more goes.
+    /// Discards all encrypted forms. Messages already sent stay uncertain until `settle`. Deletes proofs of
+    /// discarded keys.
     func encryptAgain(_ id: ConnectionID) throws {
         try connection.execute(
             "DELETE FROM outgoing WHERE connection = ? AND kind = ? AND is_urgent = 1", id.number,

@@ -15,21 +15,21 @@ struct QueueTable {
             row: Self.receivingQueue)
     }
 
-    /// Where a connection has queues. What is no address is left out.
+    /// Servers of a connection's queues. Invalid addresses are omitted.
     func servers(of id: ConnectionID) throws -> [ServerAddress] {
         try connection.query(
             "SELECT DISTINCT server FROM receiving_queue WHERE connection = ? ORDER BY server", id.number
         ) { ServerAddress($0.text("server")) }.compactMap(\.self)
     }
 
-    /// Where a queue belongs.
+    /// Returns the connection of a queue.
     func place(ofReceiving queue: Int64) throws -> ConnectionID? {
         try connection.first("SELECT connection FROM receiving_queue WHERE id = ?", queue) {
             ConnectionID($0.integer("connection"))
         }
     }
 
-    /// The queue that a server calls so.
+    /// Finds a queue by its recipient id.
     func receiving(recipientID: [UInt8], on server: ServerAddress) throws -> (
         connection: ConnectionID, queue: Int64
     )? {
@@ -44,7 +44,7 @@ struct QueueTable {
         return found.first { ServerAddress($0.server) == server }.map { ($0.connection, $0.id) }
     }
 
-    /// Queues of which something is to be done with their servers.
+    /// Queues with pending work on their servers.
     func unfinished() throws -> [Int64] {
         try connection.query(
             "SELECT id FROM receiving_queue WHERE status != ? OR key_to_secure IS NOT NULL",
@@ -59,16 +59,16 @@ struct QueueTable {
         ) { ConnectionID($0.integer("connection")) }
     }
 
-    /// What a subscription needs of a queue: of very many the rest is not read.
+    /// The columns needed for a subscription.
     struct Subscribable: Sendable {
         let recipientID: [UInt8]
-        /// Of the Ed25519 key that authorises it. Of another length where it is damaged, which concerns no other queue.
+        /// Seed of the signing key. A wrong length means damage to this queue only.
         let authorizationSeed: [UInt8]
     }
 
-    /// Queues of a server that messages are to come from.
+    /// Queues of a server to subscribe to.
     func subscribable(on server: ServerAddress) throws -> [Subscribable] {
-        // The same server with another password is written in another way.
+        // The stored text differs for the same server with another password.
         try subscribableServers().filter { $0.address == server }.flatMap { written in
             try connection.query(
                 """
@@ -82,7 +82,7 @@ struct QueueTable {
         }
     }
 
-    /// The servers of queues that messages are to come from, also as they are written. What is none is left out.
+    /// Servers with queues to subscribe to, with their stored text. Invalid addresses are omitted.
     func subscribableServers() throws -> [(text: String, address: ServerAddress)] {
         try connection.query("SELECT DISTINCT server FROM receiving_queue WHERE \(Self.isSubscribable)") {
             $0.text("server")
@@ -168,8 +168,7 @@ struct QueueTable {
 }
 
 extension Row {
-    /// A key of Curve25519, of either kind. Another length is damage: nothing could be asked or decrypted with it, and
-    /// nobody would hear why.
+    /// Returns a Curve25519 key. Throws `.damagedState` for any other length.
     fileprivate func key(_ column: StaticString) throws(AgentError) -> [UInt8] {
         let key = bytes(column)
         guard key.count == 32 else { throw .damagedState }

@@ -4,14 +4,13 @@ import Ratchet
 import SMP
 import Store
 
-/// How values are written that have no columns of their own.
 extension ConnectionCondition.Phase: SQLBindable {}
 extension SynchronisationPhase: SQLBindable {}
 extension ReceivingQueue.Status: SQLBindable {}
 extension SendingQueue.Use: SQLBindable {}
 extension Outgoing.Kind: SQLBindable {}
 
-/// The mode of a queue in a column.
+/// A queue's mode in a column.
 enum StoredMode: String, SQLBindable {
     case messaging, contact
 
@@ -19,8 +18,8 @@ enum StoredMode: String, SQLBindable {
     var mode: QueueMode { self == .messaging ? .messaging : .contact }
 }
 
-/// Private keys of an agreement: two of X448, 56 bytes each, and where there is a KEM its public (1158 bytes) and secret
-/// (1763) key.
+/// Stored private keys of an agreement: two X448 keys of 56 bytes, and optionally the KEM's public key (1158
+/// bytes) and secret key (1763 bytes).
 extension AgreementKeys {
     var stored: [UInt8] {
         var bytes = first.rawValue.bytes + second.rawValue.bytes
@@ -62,7 +61,7 @@ extension ServerAddress {
 }
 
 extension [UInt8] {
-    /// Pieces of one length.
+    /// Splits into pieces of `length` bytes. Drops an incomplete last piece.
     func pieces(of length: Int) -> [[UInt8]] {
         stride(from: 0, to: count - count % length, by: length).map { Array(self[$0..<$0 + length]) }
     }

@@ -138,7 +138,7 @@ private final class Acquaintances {
 
     /// Waits for the log line.
     private func waitForAll(_ process: ObservedProcess) async throws {
-        let words = "Messages come from \(count) queues"
+        let words = "queues subscribed: count=\(count)"
         try await stage.wait(for: "all queues") { process.errors.contains(words) }
     }
 }
