@@ -36,7 +36,7 @@ import Testing
         ]
     }
 
-    @Test func everythingThatAgentsSayIsReadAsItWasWritten() throws {
+    @Test func messagesRoundTripThroughCodec() throws {
         for content in try Self.contents() {
             #expect(MessageContent(decoding: content.encoded) == content)
             let message = AgentMessage.numbered(9, previousHash: SHA256.hash([2]), content)
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func thePublishedMessagesAreReadAndWritten() throws {
+    @Test func publishedVectorsDecodeAndEncode() throws {
         let vector = try VectorValue.file("chat")
         let message = try vector["agent_message (id 2, previous hash = sha256 of 49): M"].bytes
         let expected = AgentMessage.numbered(
@@ -78,7 +78,7 @@ import Testing
         #expect(try MessageContent.hello.encoded == vector["hello"].bytes)
     }
 
-    @Test func whatIsCutOffOrTooLongIsRefusedOrPassedOver() throws {
+    @Test func truncatedOrLongInputIsRejectedOrIgnored() throws {
         for content in try Self.contents() {
             let whole = content.encoded
             for count in 0..<whole.count {
@@ -99,7 +99,7 @@ import Testing
         #expect(AgentMessage(decoding: AgentMessage.joined(queues: queues, information: []).encoded) == nil)
     }
 
-    @Test func theSecurityCodeIsADecimalNumberInGroups() {
+    @Test func securityCodeIsDecimalInGroups() {
         #expect(SecurityCode.text([0]) == "0")
         #expect(SecurityCode.text([1, 0]) == "256")
         #expect(SecurityCode.text([1, 0, 0, 0, 0]) == "42949 67296")
@@ -108,7 +108,7 @@ import Testing
                 == "115792089237316195423570985008687907853269984665640564039457584007913129639935")
     }
 
-    @Test func whatFollowsAndWhatDoesNotIsTold() {
+    @Test func integrityReportsGapsAndRepetitions() {
         var sender = MessageSequence()
         var receiver = MessageSequence()
         _ = sender.send([0x49])

@@ -7,9 +7,9 @@ import Testing
 
 @testable import Agent
 
-/// What happens to a connection that stands: it moves, loses its keys, fills up, and ends.
+/// Established connections: rotation, resynchronisation, full queues and deletion.
 @Suite(.timeLimit(.minutes(10))) struct ConnectionLifeTests {
-    /// Each writes to the other, and both get it.
+    /// Sends a message in each direction and waits for both.
     private static func converse(_ couple: Couple, _ text: String) async throws {
         let before = await (couple.inviter.diary.bodies().count, couple.joiner.diary.bodies().count)
         _ = try await couple.inviter.agent.send(
@@ -22,7 +22,7 @@ import Testing
         #expect(await couple.joiner.diary.bodies().last == bytes("\(text) 1"))
     }
 
-    @Test func aQueueMovesToAnotherServerWhileMessagesGoOn() async throws {
+    @Test func rotationToAnotherServerKeepsMessagesFlowing() async throws {
         let relay = MemoryRelay()
         let couple = try await Couple(relay)
         relay.setChaos(.init(losesAnswers: 30, delays: 3))
@@ -39,13 +39,13 @@ import Testing
         await couple.inviter.diary.waitForBodies(101)
         #expect(
             await couple.inviter.diary.bodies().dropFirst().elementsEqual((0..<100).map { bytes("\($0)") }))
-        // Those that nobody knows of, because the answer to their creation was lost, stay.
+        // Queues whose creation reply was lost stay on the relay.
         try await wait(until: "the old queue is deleted") { relay.count("DEL") > 0 }
         #expect(try await couple.inviter.agent.connections()[0].servers == [Known.server(3)])
         relay.setUnreachable([try Known.server(1)])
         try await couple.inviter.restart()
         try await Self.converse(couple, "after")
-        // And the other side's.
+        // The peer's queues too.
         try await couple.joiner.agent.rotate(couple.toInviter, to: nil)
         await couple.joiner.diary.wait { $0.contains { $0.condition?.isRotating == true } }
         await couple.joiner.diary.wait { events in
@@ -55,7 +55,7 @@ import Testing
         await couple.end()
     }
 
-    @Test(arguments: [true, false]) func newKeysAreAgreedOnFromBothSides(byInviter: Bool) async throws {
+    @Test(arguments: [true, false]) func eitherSideCanResynchronise(byInviter: Bool) async throws {
         let couple = try await Couple(MemoryRelay())
         try await Self.converse(couple, "before")
         let code = try await couple.inviter.agent.security(of: couple.toJoiner)?.code
@@ -77,17 +77,17 @@ import Testing
         await couple.end()
     }
 
-    @Test func bothBeginToAgreeAtOnce() async throws {
+    @Test func simultaneousResynchronisationSucceeds() async throws {
         let couple = try await Couple(MemoryRelay())
         async let one: Void = couple.inviter.agent.resynchronise(couple.toJoiner)
         async let other: Void = couple.joiner.agent.resynchronise(couple.toInviter)
         _ = try await (one, other)
-        // What is written meanwhile waits for the keys.
+        // Messages sent meanwhile wait for the keys.
         try await Self.converse(couple, "after")
         await couple.end()
     }
 
-    @Test func whoRestoresAnOldBackupAgreesAnewAndGoesOn() async throws {
+    @Test func restoredBackupResynchronisesAutomatically() async throws {
         let couple = try await Couple(MemoryRelay())
         try await Self.converse(couple, "before the backup")
         let folder = couple.joiner.folder
@@ -97,13 +97,13 @@ import Testing
         for number in 0..<4 { try await Self.converse(couple, "lost \(number)") }
         await couple.joiner.end()
         try couple.joiner.replaceDatabase(by: backup)
-        // The application's own number of what it has seen is as old as the backup.
+        // The application's last event number is as old as the backup.
         await couple.joiner.diary.restore()
         try await couple.joiner.start()
 
         let unreadable = try await couple.inviter.agent.send(
             bytes("unreadable"), to: couple.toJoiner, notifies: false, identifier: nil)
-        // By itself: nobody has to know that there is something to be mended.
+        // Recovers without any action of the application.
         await couple.joiner.diary.wait { $0.contains { $0.condition?.synchronisation == .started } }
         for person in [couple.inviter, couple.joiner] {
             await person.diary.wait { events in
@@ -111,7 +111,7 @@ import Testing
                     && events.last { $0.condition != nil }?.condition?.synchronisation == .synchronised
             }
         }
-        // Who has sent what nobody could read is told so, unless it was in time to be encrypted anew.
+        // The sender learns of each unreadable message unless it was encrypted again in time.
         try await wait(until: "the message failed or came", within: .seconds(20)) {
             let failed = AgentEvent.Content.messageFailed(message: unreadable, .unreadable)
             if await couple.inviter.diary.events.contains(where: { $0.content == failed }) { return true }
@@ -121,7 +121,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func aFullQueueHoldsUpNothingForEver() async throws {
+    @Test func fullQueueResumesAfterDraining() async throws {
         let relay = MemoryRelay(quota: 5)
         let couple = try await Couple(relay)
         await couple.joiner.end()
@@ -138,7 +138,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func aMessageThatNobodyTakesInTimeFailsAndTheNextIsTried() async throws {
+    @Test func expiredMessageFailsAndNextIsTried() async throws {
         let relay = MemoryRelay()
         let clock = ManualClock()
         let inviter = try await Person(relay, clock: clock)
@@ -162,7 +162,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func whatStandsBehindAMessageThatWasGivenUpHasWaitedAsLong() async throws {
+    @Test func messagesBehindExpiredOneExpireToo() async throws {
         let relay = MemoryRelay()
         let clock = ManualClock()
         let inviter = try await Person(relay, clock: clock)
@@ -190,7 +190,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func whatWasWrittenBeforeTheConnectionStoodIsNotTooOldThen() async throws {
+    @Test func earlyMessagesDoNotExpireBeforeConnecting() async throws {
         let relay = MemoryRelay()
         let clock = ManualClock()
         let inviter = try await Person(relay, clock: clock)
@@ -200,7 +200,7 @@ import Testing
             bytes("early"), to: invited.connection, notifies: false, identifier: nil)
         clock.advance(by: .seconds(30 * 86_400))
         let joiner = try await Person(relay, servers: [2])
-        // The inviter's confirmation is the second, and the early message the third and fourth.
+        // The inviter's confirmation is the second request, the early message the third and fourth.
         relay.loseAnswers(to: "SEND", [3, 4])
         let couple = try await Couple(
             inviter: inviter, joiner: joiner, toJoiner: invited.connection, link: invited.links.full.link)
@@ -209,7 +209,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func aPeerThatMovesAgainAndAgainIsNotFollowedEverywhere() throws {
+    @Test func peerRotationsAreRateLimited() throws {
         var moves = RateLimit.moves
         var taken = (0..<10).map { moves.take(now: ElapsedTime(seconds: 1000 + $0)) }
         #expect(taken == Array(repeating: true, count: 10))
@@ -220,10 +220,10 @@ import Testing
         #expect(RateLimit.moves.having(stored: [1, 2, 3]) == RateLimit.moves)
     }
 
-    @Test func deletingSendsWhatWaitsAndLeavesNothing() async throws {
+    @Test func deletionSendsWaitingMessagesAndLeavesNoQueues() async throws {
         let relay = MemoryRelay()
         let couple = try await Couple(relay)
-        // Without receipts, which would hear of it first.
+        // Disable receipts, which would fail first.
         await couple.joiner.end()
         try await couple.joiner.start(takes: false)
         let number = try await couple.inviter.agent.send(
@@ -238,7 +238,7 @@ import Testing
                 bytes("x"), to: couple.toJoiner, notifies: false, identifier: nil)
         }
 
-        // The other side hears of it when it writes.
+        // The peer notices the deletion on its next message.
         let vain = try await couple.joiner.agent.send(
             bytes("hello?"), to: couple.toInviter, notifies: false, identifier: nil)
         await couple.joiner.diary.wait { events in
@@ -255,7 +255,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func whoeverSubscribesLastIsNotFoughtWith() async throws {
+    @Test func takenOverQueueIsNotResubscribed() async throws {
         let relay = MemoryRelay()
         let couple = try await Couple(relay)
         let copy = try await Person(relay)
@@ -274,7 +274,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func whatWasNotTakenComesAgainWithItsNumberAfterAStart() async throws {
+    @Test func unacknowledgedEventsRepeatAfterRestart() async throws {
         let couple = try await Couple(MemoryRelay())
         let joiner = couple.joiner
         await joiner.end()

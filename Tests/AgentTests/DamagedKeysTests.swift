@@ -4,11 +4,10 @@ import Testing
 @testable import Agent
 @testable import Store
 
-/// What is stored of a connection and is none: keys of another length than they were written with, words that nobody
-/// wrote.
+/// Damaged rows: keys of wrong lengths, unknown words.
 @Suite(.timeLimit(.minutes(10))) struct DamagedKeysTests {
     @Test(
-        "what would be sent with a damaged key is refused with a sentence, and does not wait for ever",
+        "damaged sending key fails instead of waiting",
         arguments: ["authorization_seed", "queue_key"])
     func sending(column: String) async throws {
         let couple = try await Couple(MemoryRelay())
@@ -33,7 +32,7 @@ import Testing
     ]
 
     @Test(
-        "one connection that is damaged takes no other off the network, also in a restored database",
+        "damaged connection does not affect other connections",
         arguments: damages.indices, [false, true])
     func others(damage: Int, isRestored: Bool) async throws {
         let relay = MemoryRelay()
@@ -46,7 +45,7 @@ import Testing
         do {
             let database = try Connection(path: alice.path, key: nil)
             try database.execute(Self.damages[damage] + " WHERE \(column) = ?", broken.number)
-            // Another program has had queues meanwhile.
+            // Another program has taken over queues meanwhile.
             try database.execute(
                 "UPDATE receiving_queue SET is_taken_over = 1 WHERE connection != ? OR ?", broken.number,
                 !isRestored)
@@ -71,7 +70,7 @@ import Testing
         for couple in couples { await couple.inviter.end() }
     }
 
-    @Test("an event that cannot be read is passed over, and those behind it come")
+    @Test("damaged event is skipped and later ones arrive")
     func events() async throws {
         let couple = try await Couple(MemoryRelay())
         await couple.joiner.end()

@@ -7,12 +7,12 @@ import Testing
 
 @testable import Agent
 
-/// Two people who write to each other over a network that loses, repeats, delays and breaks off, while the processes of
-/// both end at any moment. `CHATFS_AGENT_MESSAGES=1000000` makes it as many messages as that says.
+/// Two sides exchange messages while the network loses, repeats, delays and disconnects, and both processes
+/// are killed at random. `CHATFS_AGENT_MESSAGES` sets the number of messages.
 @Suite(.serialized) struct DeliveryTests {
     private static let count = getenv("CHATFS_AGENT_MESSAGES").flatMap { Int(String(cString: $0)) } ?? 5_000
 
-    @Test func everyMessageArrivesOnceAndInOrderWhateverHappens() async throws {
+    @Test func messagesArriveOnceInOrderDespiteFailures() async throws {
         let relay = MemoryRelay()
         let couple = try await Couple(relay)
         relay.setChaos(.wild)
@@ -32,7 +32,7 @@ import Testing
                 other.finish()
             }
             try await group.waitForAll()
-            // Enough of it was as bad as it should be.
+            // Check that enough failures occurred.
             let ends = lives.map(\.ends)
             #expect(ends.allSatisfy { $0 > Self.count / 2000 }, "the processes ended \(ends) times")
         }
@@ -52,7 +52,7 @@ import Testing
             if case .received(let message) = event.content { message.integrity == .complete } else { true }
         }
         #expect(isWhole)
-        // All of this side's own were taken by a server, and each was told of once.
+        // A server has accepted each sent message, and each was reported once.
         var sent: [Int64] = []
         for event in events { if case .sent(let number) = event.content { sent.append(number) } }
         #expect(Set(sent).count == sent.count)
@@ -60,7 +60,7 @@ import Testing
         #expect(!hasFailed)
     }
 
-    @Test(arguments: 0..<60) func aProcessThatEndsAfterAnyStepOfJoiningGoesOnWhereItWas(step: Int)
+    @Test(arguments: 0..<60) func joiningResumesAfterKillAtAnyStep(step: Int)
         async throws
     {
         let relay = MemoryRelay()
@@ -70,7 +70,7 @@ import Testing
             Invitation(kind: .oneTime, server: Known.server(1), information: bytes("inviter"), linkData: nil))
         let dying = step % 2 == 0 ? inviter : joiner
         dying.end(after: step / 2)
-        // Where fewer steps are needed than this, nothing ends.
+        // A handshake with fewer steps completes without a kill.
         let reviving = Task {
             try await wait(until: "the process ends") { !dying.willEnd }
             if !dying.agent.isRunning { try await dying.restart() }
@@ -92,7 +92,7 @@ import Testing
     }
 }
 
-/// The lives of a person's processes: each ends somewhere between two requests, and another one begins.
+/// The successive processes of a person; each is killed between two requests.
 private final class Life: Sendable {
     private let person: Person
     private let state = Lock((ends: 0, isFinished: false))

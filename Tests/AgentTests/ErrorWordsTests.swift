@@ -7,7 +7,7 @@ import Testing
 
 @testable import Agent
 
-/// What who asks is told when something beneath fails.
+/// Conversion of lower-layer errors for the caller.
 @Suite struct ErrorWordsTests {
     private static let table: [(SMPErrorCode, AgentErrorCode)] = [
         (.malformedLink, .unusableLink), (.unsupportedLink, .unusableLink), (.wrongLinkData, .unusableLink),
@@ -19,15 +19,15 @@ import Testing
         (.wrongIdentity, .serverUnreachable), (.unsupportedVersion, .serverUnreachable),
     ]
 
-    @Test(arguments: table.indices) func aServersErrorKeepsItsSentenceAndSaysWhatToDo(row: Int) {
+    @Test(arguments: table.indices) func serverErrorKeepsSentenceAndGetsCode(row: Int) {
         let (code, expected) = Self.table[row]
         let error = AgentError(wrapping: SMPError(code, "It did not work."))
         #expect(error.code == expected && error.sentence == "It did not work.")
         #expect((error.cause as? SMPError)?.code == code)
     }
 
-    /// What goes wrong with keys is neither a database that cannot be used nor, unless it is stored so, damage.
-    @Test func anErrorOfTheEncryptionKeepsItsSentenceAndIsNoneOfTheDatabase() {
+    /// Key errors are not store errors, and mean damage only for stored keys.
+    @Test func ratchetErrorIsNotReportedAsStoreError() {
         let codes: [RatchetErrorCode] = [
             .malformed, .headerNotAuthentic, .bodyNotAuthentic, .repeated, .tooOld, .tooManySkipped,
             .unsupportedVersion, .invalidKey, .notReady, .tooLong, .exhausted, .kemUnavailable, .invalidState,
@@ -38,11 +38,11 @@ import Testing
             #expect(error.sentence == "libgcrypt refused a step.")
             #expect((error.cause as? RatchetError)?.code == code)
         }
-        // It says nothing of what it was asked for, and may pass.
+        // A failure of the library is temporary and independent of the input.
         #expect(AgentError(wrapping: RatchetError(.library, "libgcrypt refused a step.")).code == .store)
     }
 
-    /// A library that is there and does not work.
+    /// An installed KEM library that fails.
     private struct RefusingKEM: KEM {
         static let refusal = RatchetError(.library, "libgcrypt refused a step of the encryption.")
         func generate() throws(RatchetError) -> KEMKey { throw Self.refusal }
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func whoInvitesWithALibraryThatRefusesIsToldSoAndNothingIsLeft() async throws {
+    @Test func failingKEMRejectsInvitationAndLeavesNothing() async throws {
         let relay = MemoryRelay()
         let person = try await Person(relay, postQuantum: true, kem: RefusingKEM())
         let error = await #expect(throws: AgentError.self) {
@@ -62,14 +62,14 @@ import Testing
         }
         #expect(error?.code == .store && error?.sentence == RefusingKEM.refusal.sentence)
         #expect(try await person.agent.connections().isEmpty)
-        // An address needs no keys, and nothing is wrong with the database.
+        // An address needs no keys, and the database is intact.
         _ = try await person.agent.invite(
             Invitation(kind: .address, server: Known.server(1), information: [], linkData: nil))
         #expect(try await person.agent.connections().map(\.condition.phase) == [.address])
         await person.end()
     }
 
-    @Test func whoAgreesAnewWithALibraryThatRefusesIsToldSoAndTheOldKeysGoOn() async throws {
+    @Test func failingKEMKeepsOldKeysOnResynchronisation() async throws {
         let relay = MemoryRelay()
         let inviter = try await Person(relay, servers: [1, 3], postQuantum: true)
         let couple = try await Couple(relay, inviter: inviter)
@@ -86,14 +86,14 @@ import Testing
         await couple.end()
     }
 
-    @Test func anErrorOfTheAgentIsToldAsItIsAndAllOthersAreOfTheDatabase() {
+    @Test func agentErrorsPassAndOthersBecomeStoreErrors() {
         #expect(AgentError(wrapping: AgentError.ended).code == .ended)
         let error = AgentError(wrapping: StoreError(.diskFull, "The disk is full."))
         #expect(error.code == .store && (error.cause as? StoreError)?.code == .diskFull)
         #expect(error.sentence == "The stored connections could not be used: The disk is full.")
     }
 
-    @Test func anAgentThatHasStoppedSaysSoWhateverItIsAskedFor() async throws {
+    @Test func stoppedAgentThrowsStoppedForEveryCall() async throws {
         let couple = try await Couple(MemoryRelay())
         let error = await #expect(throws: AgentError.self) {
             try await couple.joiner.agent.send(
@@ -112,7 +112,7 @@ import Testing
         #expect(asked?.code == .stopped)
     }
 
-    @Test func eachFailureIsSaidToPeopleInItsOwnWords() {
+    @Test func everyFailureReasonHasItsOwnSentence() {
         let sentences: [(FailureReason, String)] = [
             (.linkGone, "The link was used already, or its owner has deleted it."),
             (.contactGone, "The contact has deleted this connection."),
@@ -139,9 +139,9 @@ import Testing
     }
 }
 
-/// Numbers of messages of both directions, against a list of what was sent.
+/// Message numbers of both directions, compared with a list of sent messages.
 @Suite struct MessageSequenceModelTests {
-    @Test func eachMessageFollowsTheOneBeforeItOrSaysWhatIsMissing() {
+    @Test func sequenceReportsMissingMessages() {
         var (sender, receiver) = (MessageSequence(), MessageSequence())
         _ = sender.send([0])
         receiver.receiveFirst([0])
@@ -155,7 +155,7 @@ import Testing
             sent.append((Int64(number), previous, bytes))
         }
         var last: Int64 = 1
-        // Forwards with gaps, backwards, and on again.
+        // Forward with gaps, backward, then forward again.
         for place in [0, 1, 2, 6, 7, 4, 5, 5, 20, 21, 38, 0] {
             let message = sent[place]
             let integrity = receiver.receive(
@@ -170,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func aNumberIsSkippedForwardsAndNotToNowhere() {
+    @Test func skipMovesForwardWithinLimit() {
         var sequence = MessageSequence(lastSent: 10)
         for (number, expected) in [
             (Int64(10), Int64(10)), (9, 10), (11, 11), (11 + (1 << 32), 11), (10 + (1 << 32), 10 + (1 << 32)),
@@ -184,10 +184,10 @@ import Testing
     }
 }
 
-/// How often something may happen, against a list of when it did.
+/// `RateLimit` compared with a list of event times.
 @Suite struct RateLimitModelTests {
     @Test(arguments: [(RateLimit.moves, 10, Int64(3600)), (RateLimit.agreements, 3, 86_400)])
-    func noMoreThanSoManyWithinAnySuchTime(limit: RateLimit, most: Int, seconds: Int64) {
+    func rateLimitHoldsInEveryWindow(limit: RateLimit, most: Int, seconds: Int64) {
         var (limit, taken, now) = (limit, [Int64](), Int64(1_700_000_000))
         var step: Int64 = 1
         for round in 0..<400 {

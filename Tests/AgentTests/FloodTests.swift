@@ -5,12 +5,12 @@ import Testing
 
 @testable import Agent
 
-/// A server that delivers whatever it likes, acknowledged or not.
+/// A server that delivers without waiting for acknowledgements.
 private final class FloodingServers: QueueServers {
     private let server: ServerAddress
     private let queues: [[UInt8]]
     private let state = Lock((delivered: 0, most: 0))
-    /// What the listener has in memory.
+    /// Number of events buffered for the reader.
     private let waiting: @Sendable () -> Int
     static let rounds = 5
 
@@ -21,7 +21,7 @@ private final class FloodingServers: QueueServers {
     }
 
     var delivered: Int { state.withLock { $0.delivered } }
-    /// The most that ever waited when there was to be more.
+    /// Highest number of buffered events.
     var most: Int { state.withLock { $0.most } }
     var isOver: Bool { delivered == Self.rounds * queues.count }
 
@@ -40,7 +40,7 @@ private final class FloodingServers: QueueServers {
                 return state.delivered
             }
             guard number < Self.rounds * queues.count else { return nil }
-            // Each queue has several in a row, which no server may do.
+            // Several messages per queue without `ACK`, which violates the protocol.
             return .delivered(
                 server, recipientID: queues[number / Self.rounds], messageID: SystemRandomSource().bytes(24),
                 body: [UInt8](repeating: 7, count: 16 << 10))
@@ -49,7 +49,7 @@ private final class FloodingServers: QueueServers {
 }
 
 @Suite(.timeLimit(.minutes(10))) struct FloodTests {
-    @Test func whatTenThousandQueuesBringWaitsWithTheirServers() async throws {
+    @Test func floodOfDeliveriesUsesBoundedMemory() async throws {
         let folder = try TemporaryFolder()
         let agent = Lock<Agent?>(nil)
         let servers = FloodingServers(try Known.server(), queues: 10_000) {
@@ -61,7 +61,7 @@ private final class FloodingServers: QueueServers {
         agent.withLock { $0 = made }
         try await made.start()
         try await wait(until: "all was delivered", within: .seconds(240)) { servers.isOver }
-        // A MiB of bodies, and the one that was just taken.
+        // A MiB of bodies, and the one just processed.
         #expect(servers.most <= 65)
         try await wait(until: "nothing is left", within: .seconds(60)) { made.waitingMessages == 0 }
         await made.stop()

@@ -7,8 +7,8 @@ import Testing
 @testable import Agent
 
 @Suite(.timeLimit(.minutes(10))) struct FullDiskTests {
-    /// A size limit acts like a full disk on one process, so it runs in a process of its own.
-    @Test func aFullDiskIsSaidToWhoSendsAndLeavesOnTheServerWhatArrives() async throws {
+    /// RLIMIT_FSIZE acts on a process like a full disk, so this runs in a child process.
+    @Test func fullDiskFailsSendingAndKeepsMessagesQueued() async throws {
         await #expect(processExitsWith: .success) {
             signal(SIGXFSZ, SIG_IGN)
             let relay = MemoryRelay()

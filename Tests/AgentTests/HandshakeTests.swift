@@ -6,7 +6,7 @@ import Testing
 @testable import Agent
 
 @Suite(.timeLimit(.minutes(10))) struct HandshakeTests {
-    @Test func twoPeopleConnectByAFullLinkAndWriteToEachOther() async throws {
+    @Test func fullLinkConnectsBothSides() async throws {
         let couple = try await Couple(MemoryRelay())
         #expect(
             await couple.inviter.diary.first { event -> [UInt8]? in
@@ -21,7 +21,7 @@ import Testing
             bytes("hello"), to: couple.toJoiner, notifies: true, identifier: nil)
         await couple.joiner.diary.waitForBodies(1)
         #expect(await couple.joiner.diary.bodies() == [bytes("hello")])
-        // The receipt that the other application has sent.
+        // The receipt sent by the other application.
         await couple.inviter.diary.wait { $0.contains { $0.content == .delivered(message: number) } }
         #expect(await couple.inviter.diary.events.contains { $0.content == .sent(message: number) })
 

@@ -5,9 +5,10 @@ import Testing
 
 @testable import Agent
 
-/// A server that repeats what is long past and says any time at all.
+/// A server that repeats old messages and invents times.
 @Suite(.timeLimit(.minutes(10))) struct HostileServerTests {
-    /// Two who are connected, and messages to the inviter that its server has withheld until both had other keys.
+    /// Returns a connected couple and messages to the inviter that its server withheld until the keys
+    /// changed.
     private static func withOldMessages(
         _ count: Int, _ relay: MemoryRelay, _ clock: ManualClock
     ) async throws -> (Couple, [(senderID: [UInt8], body: DeliveredBody)]) {
@@ -37,7 +38,7 @@ import Testing
         await person.diary.events.filter { $0.condition?.synchronisation == .started }.count
     }
 
-    /// Delivers it, and waits until something that comes behind it was taken in.
+    /// Delivers a message and waits until a later one is processed.
     private static func deliver(
         _ old: (senderID: [UInt8], body: DeliveredBody), at time: Int64, to couple: Couple,
         _ relay: MemoryRelay
@@ -46,7 +47,7 @@ import Testing
         try await wait(until: "it was taken in", within: .seconds(30)) { relay.messageCount == 0 }
     }
 
-    @Test func itsTimesForceNewKeysNoMoreThanThreeTimesADay() async throws {
+    @Test func serverTimesCannotExceedKeyAgreementLimit() async throws {
         let (relay, clock) = (MemoryRelay(), ManualClock())
         let (couple, old) = try await Self.withOldMessages(12, relay, clock)
         for (round, message) in old.enumerated() {
@@ -57,14 +58,14 @@ import Testing
         await couple.end()
     }
 
-    @Test func oneOldMessageIsAReasonForNewKeysOnce() async throws {
+    @Test func replayedMessageTriggersOneKeyAgreement() async throws {
         let (relay, clock) = (MemoryRelay(), ManualClock())
         let (couple, old) = try await Self.withOldMessages(1, relay, clock)
         try await Self.deliver(old[0], at: 1_700_000_000, to: couple, relay)
         await couple.inviter.diary.wait { $0.contains { $0.condition?.synchronisation == .started } }
         await Self.waitUntilSynchronised(couple.inviter, times: 2)
         for round in 1...5 {
-            // Days by its own clock too: only the message itself is known.
+            // Days by the own clock too; only the message's hash is known.
             clock.advance(by: .seconds(2 * 86_400))
             try await Self.deliver(old[0], at: 1_700_000_000 + Int64(round), to: couple, relay)
         }
@@ -72,12 +73,12 @@ import Testing
         await couple.end()
     }
 
-    @Test func aStartOfProcessOrMachineForgetsNoLimit() async throws {
+    @Test func rateLimitSurvivesRestartAndReboot() async throws {
         let (relay, clock) = (MemoryRelay(), ManualClock())
         let (couple, old) = try await Self.withOldMessages(8, relay, clock)
         for (round, message) in old.enumerated() {
             try await couple.inviter.restart()
-            // Whatever the wall clock says by then.
+            // Independent of the wall clock.
             if round % 2 == 1 {
                 await couple.inviter.end()
                 clock.restartMachine(as: "boot \(round)")
@@ -90,7 +91,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func theLimitEndsWhenADayHasPassed() async throws {
+    @Test func keyAgreementLimitExpiresAfterADay() async throws {
         let (relay, clock) = (MemoryRelay(), ManualClock())
         let (couple, old) = try await Self.withOldMessages(5, relay, clock)
         for message in old.prefix(4) {
@@ -107,13 +108,13 @@ import Testing
     }
 }
 
-/// What a database counts of time, and what it forgets by that.
+/// The database's clock and the retention based on it.
 @Suite struct StoredClockTests {
     private static func store(_ path: String, _ clock: ManualClock) throws -> AgentStore {
         try AgentStore(path: path, key: nil, tools: MachineSide.tools(seed: 1), clock: clock)
     }
 
-    @Test func timePassesOverRestartsAndNotWhileTheMachineIsOff() throws {
+    @Test func storedClockCountsOnlyUptime() throws {
         let (folder, clock) = (try TemporaryFolder(), ManualClock())
         let path = folder.path("connections.db")
         func seconds(_ store: AgentStore) throws -> Int64 { try store.change { $0.now.seconds }.0 }
@@ -130,14 +131,14 @@ import Testing
         store.close()
         clock.restartMachine(as: "second")
         store = try Self.store(path, clock)
-        // What was not written down is lost, and never counted twice.
+        // Unrecorded time is lost, but never counted twice.
         #expect(try seconds(store) == 1000)
         clock.advance(by: .seconds(50))
         #expect(try seconds(store) == 1050)
         store.close()
     }
 
-    @Test func hashesOfMessagesOutlastEveryStartOfTheMachine() throws {
+    @Test func messageHashesSurviveReboots() throws {
         let (folder, clock) = (try TemporaryFolder(), ManualClock())
         let path = folder.path("connections.db")
         func remember(_ hash: UInt8, of id: ConnectionID, in store: AgentStore) throws {

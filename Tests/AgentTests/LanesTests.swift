@@ -4,7 +4,7 @@ import Testing
 
 @testable import Agent
 
-/// Work that waits for a test at each of its pieces, and says what it came to as the test wants.
+/// Work whose pieces wait for the test and return its planned outcomes.
 private final class Workshop: Sendable {
     private struct State {
         var begun: [Int] = []
@@ -12,7 +12,7 @@ private final class Workshop: Sendable {
         var maxAtOnce = 0
         var outcomes: [Int: [Lanes<Int>.Outcome]] = [:]
         var waiting: [(key: Int, continuation: CheckedContinuation<Void, Never>)] = []
-        /// Keys that wait for nobody.
+        /// Keys whose work does not wait.
         var open: Set<Int> = []
     }
 
@@ -22,7 +22,7 @@ private final class Workshop: Sendable {
     var maxAtOnce: Int { state.withLock { $0.maxAtOnce } }
     func waiting(_ key: Int) -> Bool { state.withLock { $0.waiting.contains { $0.key == key } } }
 
-    /// What the next pieces of work of a key come to; idle afterwards.
+    /// Plans the next outcomes of a key; `.idle` afterwards.
     func plan(_ key: Int, _ outcomes: [Lanes<Int>.Outcome]) { state.withLock { $0.outcomes[key] = outcomes } }
 
     func letPass(_ key: Int) {
@@ -30,7 +30,7 @@ private final class Workshop: Sendable {
         finish(key)
     }
 
-    /// Has the piece of work under way end.
+    /// Ends the piece of work under way.
     func finish(_ key: Int) {
         let continuation = state.withLock { state in
             state.waiting.firstIndex { $0.key == key }.map { state.waiting.remove(at: $0).continuation }
@@ -58,7 +58,7 @@ private final class Workshop: Sendable {
     }
 }
 
-@Suite("Work in lanes", .timeLimit(.minutes(10)))
+@Suite("Lanes", .timeLimit(.minutes(10)))
 struct LanesTests {
     private let workshop: Workshop
     private let lanes: Lanes<Int>
@@ -75,18 +75,18 @@ struct LanesTests {
         try await wait(until: "nothing is under way") { lanes.rests(until: .now) }
     }
 
-    @Test("of one key there is one thing at a time, of different keys several")
+    @Test("one key runs in sequence, different keys concurrently")
     func besides() async throws {
         for _ in 0..<3 { for key in 1...3 { lanes.wake(key) } }
         try await wait(until: "all three are under way") { (1...3).allSatisfy { workshop.waiting($0) } }
         #expect(workshop.begun.sorted() == [1, 2, 3])
         for key in 1...3 { workshop.letPass(key) }
         try await rests()
-        // Each was woken while it ran, however often: once more.
+        // Each was woken while running: one more run, regardless of the number.
         #expect(workshop.begun.sorted() == [1, 1, 2, 2, 3, 3] && workshop.maxAtOnce == 1)
     }
 
-    @Test("it goes on while there is more, and ends when there is none")
+    @Test("runs again after more, stops after idle")
     func more() async throws {
         workshop.plan(1, [.more, .more, .idle])
         workshop.letPass(1)
@@ -97,7 +97,7 @@ struct LanesTests {
         try await wait(until: "it was woken again") { workshop.begun.count == 4 }
     }
 
-    @Test("after a failure it waits, and only who hurries ends that")
+    @Test("failure delays the next run unless hurried")
     func failure() async throws {
         workshop.plan(1, [.retry(Self.later), .retry(Self.later)])
         workshop.letPass(1)
@@ -111,19 +111,19 @@ struct LanesTests {
         lanes.hurryAll()
         try await wait(until: "it was tried once more") { workshop.begun.count == 3 }
         try await rests()
-        // It has ended well: there is nothing to hurry.
+        // Idle after success; nothing to hurry.
         lanes.hurryAll()
         #expect(workshop.begun.count == 3)
     }
 
-    @Test("what waits for others rests, is woken by anybody, and looks again by itself")
+    @Test("waiting lane rests, wakes and checks again")
     func waitingForOthers() async throws {
         workshop.plan(1, [.later(.seconds(3600)), .later(.milliseconds(1)), .idle])
         workshop.letPass(1)
         lanes.wake(1)
         try await rests()
         #expect(workshop.begun == [1] && lanes.rests(until: .now + .seconds(7200)))
-        // Nothing has failed.
+        // No failure occurred.
         lanes.hurryAll()
         #expect(lanes.rests(until: .now))
         lanes.wake(1)
@@ -131,7 +131,7 @@ struct LanesTests {
         try await rests()
     }
 
-    @Test("who hurries while it fails has it tried again at once")
+    @Test("hurry during a failing run retries at once")
     func hurriedMeanwhile() async throws {
         workshop.plan(1, [.retry(Self.later), .idle])
         lanes.wake(1)
@@ -144,7 +144,7 @@ struct LanesTests {
         #expect(workshop.begun == [1, 1])
     }
 
-    @Test("who only wakes it while it fails waits with it")
+    @Test("wake during a failing run keeps the delay")
     func wokenMeanwhile() async throws {
         workshop.plan(1, [.retry(Self.later)])
         lanes.wake(1)
@@ -156,7 +156,7 @@ struct LanesTests {
         #expect(lanes.rests(until: .now + .seconds(60)) && !lanes.rests(until: .now + .seconds(7200)))
     }
 
-    @Test("a policy that has an end ends it")
+    @Test("exhausted retry policy ends the lane")
     func givenUp() async throws {
         let once = RetryPolicy(first: .nanoseconds(1), maxDelay: .nanoseconds(1), tries: 2)
         workshop.plan(1, Array(repeating: .retry(once), count: 9))
@@ -166,7 +166,7 @@ struct LanesTests {
         #expect(workshop.begun == [1, 1])
     }
 
-    @Test("who waits for its rest is told when it comes, or at the end of the time")
+    @Test("rest returns when idle or at the deadline")
     func rest() async throws {
         #expect(await lanes.rest(until: .now))
         lanes.wake(1)
@@ -178,7 +178,7 @@ struct LanesTests {
         #expect(await rested)
     }
 
-    @Test("who waits longer than a next try is far is not told before that")
+    @Test("rest beyond a pending retry waits for it")
     func restBeyondATry() async throws {
         workshop.plan(1, [.retry(Self.later)])
         workshop.letPass(1)
@@ -190,7 +190,7 @@ struct LanesTests {
         #expect(await rested)
     }
 
-    @Test("when it was stopped nothing begins, and what goes on ends")
+    @Test("stop starts no more work")
     func stopped() async throws {
         workshop.plan(1, [.more, .more])
         lanes.wake(1)

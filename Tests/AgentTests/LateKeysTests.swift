@@ -5,7 +5,7 @@ import Testing
 
 @testable import Agent
 
-/// Servers take new keys, and what proves them, only after everything else was given up.
+/// New keys and their proofs that are delayed beyond the limit of ordinary messages.
 @Suite(.timeLimit(.minutes(10))) struct LateKeysTests {
     enum Obstacle: CaseIterable, Sendable {
         case serverAway, queueFull, refusal
@@ -41,7 +41,7 @@ import Testing
         await person.diary.wait { $0.contains { $0.condition?.synchronisation == .agreed } }
     }
 
-    /// Lets days pass, until what one side has written is given up.
+    /// Advances days until one side's message expires.
     private static func outlast(
         _ text: String, _ reason: FailureReason, by person: Person, to connection: ConnectionID,
         _ clock: ManualClock
@@ -53,12 +53,12 @@ import Testing
         }
     }
 
-    /// Which side speaks first with new keys is decided by the keys: whether it was the one that has answered.
+    /// The keys decide which side sends first. Returns whether it was the replying side.
     private static func canSpeak(_ person: Person, _ connection: ConnectionID) async throws -> Bool {
         try await person.agent.stored { try $0.connections.load(connection).ratchet?.canSend == true }
     }
 
-    /// The joiner begins; the answer of the inviter is held up.
+    /// The joiner starts; the inviter's reply is delayed.
     private static func answerHeldUp(by obstacle: Obstacle) async throws -> Bool {
         let relay = MemoryRelay(quota: 2)
         let clock = ManualClock()
@@ -99,11 +99,11 @@ import Testing
     }
 
     @Test(arguments: Obstacle.allCases)
-    func whatProvesNewKeysWaitsAsLongAsTheyDo(obstacle: Obstacle) async throws {
+    func proofOfNewKeysDoesNotExpireFirst(obstacle: Obstacle) async throws {
         while try await !Self.answerHeldUp(by: obstacle) {}
     }
 
-    /// The joiner begins, the inviter answers and speaks first; the joiner's word that it is ready too is held up.
+    /// The joiner starts, the inviter replies and sends first; the joiner's `E` message is delayed.
     private static func secondWordHeldUp() async throws -> Bool {
         let relay = MemoryRelay()
         let clock = ManualClock()
@@ -124,7 +124,7 @@ import Testing
         return speaks
     }
 
-    @Test func whoHasNotHeardThatTheOtherIsReadyHearsItLater() async throws {
+    @Test func delayedReadyMessageStillArrives() async throws {
         while try await !Self.secondWordHeldUp() {}
     }
 }

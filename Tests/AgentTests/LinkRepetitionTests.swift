@@ -6,9 +6,9 @@ import Testing
 
 @testable import Agent
 
-/// Links that were used in vain, and links that are of no use.
+/// Links whose use failed, and unusable links.
 @Suite(.timeLimit(.minutes(10))) struct LinkRepetitionTests {
-    @Test(arguments: [true, false]) func aLinkThatWasJoinedInVainIsJoinedAgain(isShort: Bool) async throws {
+    @Test(arguments: [true, false]) func failedLinkCanBeJoinedAgain(isShort: Bool) async throws {
         let relay = MemoryRelay()
         let inviter = try await Person(relay)
         let joiner = try await Person(relay, servers: [2])
@@ -21,7 +21,7 @@ import Testing
         let failed = try await joiner.agent.join(link: link, information: bytes("joiner"), confirmation: [])
         await joiner.diary.wait { $0.contains { $0.content == .connectionFailed(.refused) } }
 
-        // With another server of one's own. The queue of the link has the key of the first time.
+        // With another own server. The link's queue has the key of the first attempt.
         joiner.agent.setServers([try Known.server(4)])
         let connection = try await joiner.agent.join(
             link: link, information: bytes("joiner"), confirmation: [])
@@ -40,7 +40,7 @@ import Testing
         await joiner.end()
     }
 
-    @Test func aRequestThatWasAcceptedInVainIsAcceptedAgain() async throws {
+    @Test func failedRequestCanBeAcceptedAgain() async throws {
         let relay = MemoryRelay()
         let owner = try await Person(relay)
         let guest = try await Person(relay, servers: [2])
@@ -61,7 +61,7 @@ import Testing
         await guest.end()
     }
 
-    @Test func keysThatLeadToNoSecretAreRefusedInWords() async throws {
+    @Test func smallOrderKeysAreRejectedWithError() async throws {
         let person = try await Person(MemoryRelay())
         let invited = try await person.agent.invite(
             Invitation(kind: .oneTime, server: Known.server(), linkData: nil))
@@ -70,7 +70,7 @@ import Testing
         var requests: [ConnectionRequest] = []
         for request in [invited.links.full, address.links.full] {
             let old = request.queues[0].address
-            // The neutral point: with it every secret is zero.
+            // The neutral point: it gives the shared secret zero.
             let key = Array(old.key.dropLast(32)) + [UInt8](repeating: 0, count: 32)
             var bad = request
             bad.queues[0].address = try #require(

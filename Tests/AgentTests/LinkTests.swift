@@ -6,7 +6,7 @@ import Testing
 @testable import Agent
 
 @Suite(.timeLimit(.minutes(10))) struct LinkTests {
-    @Test func aShortLinkIsOpenedAndJoinedLater() async throws {
+    @Test func shortLinkCanBeOpenedThenJoined() async throws {
         let relay = MemoryRelay()
         let inviter = try await Person(relay)
         let joiner = try await Person(relay, servers: [2])
@@ -18,13 +18,13 @@ import Testing
         let opened = try await joiner.agent.open(link: link)
         #expect(opened.kind == .oneTime && opened.linkData == bytes("{\"profile\":{}}"))
         #expect(opened.connection == nil)
-        // A process later, with the key that has opened it.
+        // In a later process, with the key that opened the link.
         try await joiner.restart()
         let connection = try await joiner.agent.join(
             link: link, information: bytes("joiner"), confirmation: [])
         await inviter.diary.wait { $0.contains { $0.isConnected } }
         await joiner.diary.wait { $0.contains { $0.isConnected } }
-        // The queue was secured by opening it, and the other one by the inviter.
+        // Opening secured the link's queue; the inviter secured the other one.
         #expect(relay.count("SKEY") == 1)
         let again = try await joiner.agent.join(link: link, information: [], confirmation: [])
         #expect(again == connection)
@@ -32,7 +32,7 @@ import Testing
         await joiner.end()
     }
 
-    @Test func aLinkThatSomebodyElseHasUsedIsGone() async throws {
+    @Test func usedLinkIsGone() async throws {
         let relay = MemoryRelay()
         let couple = try await Couple(relay)
         let late = try await Person(relay, servers: [4])
@@ -42,7 +42,7 @@ import Testing
         _ = try await couple.joiner.agent.open(link: short)
         await #expect(throws: AgentError.self) { try await late.agent.open(link: short) }
 
-        // By its full link that is known only when the queue is asked for.
+        // With a full link, joining discovers this only at `SKEY`.
         let connection = try await late.agent.join(
             link: second.links.full.link, information: bytes("late"), confirmation: [])
         let number = try await late.agent.send(bytes("?"), to: connection, notifies: false, identifier: nil)
@@ -50,7 +50,7 @@ import Testing
             events.contains { $0.content == .connectionFailed(.linkGone) }
                 && events.contains { $0.content == .messageFailed(message: number, .linkGone) }
         }
-        // Of what it made nothing is left.
+        // The failed attempt leaves no trace.
         let queues = relay.queueCount
         try await wait(until: "its queue is deleted") {
             relay.queueCount <= queues && relay.count("DEL") == 1
@@ -61,7 +61,7 @@ import Testing
         await late.end()
     }
 
-    @Test func peopleAskAtAnAddressAndAreAcceptedOrNot() async throws {
+    @Test func addressRequestsCanBeAcceptedOrRejected() async throws {
         let relay = MemoryRelay()
         let owner = try await Person(relay)
         let (guest, stranger) = (try await Person(relay, servers: [2]), try await Person(relay, servers: [3]))
@@ -75,7 +75,7 @@ import Testing
             link: link, information: bytes("may I?"), confirmation: bytes("thank you"))
         let request = await owner.diary.first { $0.request }
         #expect(request.information == bytes("may I?"))
-        // What is sent before anybody has accepted waits.
+        // Messages sent before acceptance wait.
         let early = try await guest.agent.send(bytes("early"), to: asked, notifies: true, identifier: nil)
         let connection = try await owner.agent.accept(request.id, information: bytes("welcome"))
         #expect(try await owner.agent.accept(request.id, information: []) == connection)
@@ -98,7 +98,7 @@ import Testing
             try await owner.agent.accept(#require(other?.id), information: [])
         }
 
-        // Without its address the owner still has its contacts.
+        // The owner keeps its contacts without the address.
         try await owner.agent.delete(address.connection, afterSending: false)
         await owner.diary.wait { events in
             events.contains { $0.connection == address.connection && $0.content == .deleted }
@@ -109,7 +109,7 @@ import Testing
         for person in [owner, guest, stranger] { await person.end() }
     }
 
-    @Test func linksOfOtherProgramsThatAreTooOldAreRefusedInWords() async throws {
+    @Test func linksOfOldVersionsAreRejectedWithError() async throws {
         let person = try await Person(MemoryRelay())
         let invited = try await person.agent.invite(
             Invitation(kind: .oneTime, server: Known.server(), linkData: nil))
@@ -128,7 +128,7 @@ import Testing
         await person.end()
     }
 
-    @Test func aServerThatIsNotThereMakesNoInvitationAndLosesNone() async throws {
+    @Test func unreachableServerFailsInvitationWithoutTrace() async throws {
         let relay = MemoryRelay()
         let person = try await Person(relay)
         relay.setUnreachable([try Known.server()])

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Agent
 
-/// Servers have done what they were asked, and nobody has heard of it.
+/// Commands that took effect on the server while their replies were lost.
 @Suite(.timeLimit(.minutes(10))) struct LostAnswerTests {
-    /// Of who does not ask again while the test runs.
+    /// Retry delays longer than the test.
     private static var patient: AgentTimes {
         var times = Known.times
         times.network = RetryPolicy(first: .seconds(3600), maxDelay: .seconds(3600), tries: .max)
@@ -25,7 +25,7 @@ import Testing
         #expect(await couple.inviter.diary.bodies() == [bytes("two")])
     }
 
-    /// Waits until both have the receipts of what they wrote: nothing is under way then.
+    /// Waits for both receipts, after which nothing is under way.
     private static func settle(_ couple: Couple) async {
         for person in [couple.inviter, couple.joiner] {
             await person.diary.wait { events in
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: ["NEW", "SKEY", "SEND", "SUB", "ACK"])
-    func whatIsAskedAgainIsTheSame(word: String) async throws {
+    func repeatedCommandsAreIdempotent(word: String) async throws {
         let relay = MemoryRelay()
         let inviter = try await Person(relay, servers: [1, 3])
         let invited = try await inviter.agent.invite(
@@ -50,8 +50,8 @@ import Testing
         await couple.end()
     }
 
-    /// The message is there, and its answer was lost when the keys changed: it is not sent again with the new ones.
-    @Test(arguments: [true, false]) func whatHadComeBeforeTheKeysChangedIsNotSentAgain(byInviter: Bool)
+    /// The message arrived but its reply was lost before a key change. It is not sent again.
+    @Test(arguments: [true, false]) func deliveredMessageIsNotResentAfterKeyChange(byInviter: Bool)
         async throws
     {
         let relay = MemoryRelay()
@@ -59,7 +59,7 @@ import Testing
         let couple = try await Couple(relay, inviter: inviter, joiner: Person(relay, servers: [2]))
         try await Self.converse(couple)
         await Self.settle(couple)
-        // No receipt tells of it either.
+        // No receipt reports it either.
         await couple.joiner.end()
         try await couple.joiner.start(takes: false, after: couple.joiner.diary.lastNumber)
         relay.loseAnswers(to: "SEND", [1])
@@ -80,8 +80,8 @@ import Testing
         await couple.end()
     }
 
-    /// The server never saw it: the other side says so with its new keys, and has it after them.
-    @Test func whatHadNotComeBeforeTheKeysChangedIsEncryptedAnew() async throws {
+    /// The server never got the message. The peer's number reveals that, and it is encrypted again.
+    @Test func lostMessageIsReencryptedAfterKeyChange() async throws {
         let relay = MemoryRelay()
         let inviter = try await Person(relay, servers: [1, 3], times: Self.patient)
         let couple = try await Couple(relay, inviter: inviter, joiner: Person(relay, servers: [2]))
@@ -99,8 +99,8 @@ import Testing
         await couple.end()
     }
 
-    /// A receipt proves that the server has taken the message, whose own answer nobody heard.
-    @Test func aReceiptIsAnAnswer() async throws {
+    /// A receipt proves that the server accepted the message whose reply was lost.
+    @Test func receiptReplacesLostReply() async throws {
         let relay = MemoryRelay()
         let inviter = try await Person(relay, servers: [1, 3], times: Self.patient)
         let couple = try await Couple(relay, inviter: inviter, joiner: Person(relay, servers: [2]))
@@ -114,7 +114,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func theJoinersConfirmationIsNotWaitedForWhenItWasAnswered() async throws {
+    @Test func joinersConfirmationEndsWithPeersReply() async throws {
         let relay = MemoryRelay()
         relay.loseAnswers(to: "SEND", [1])
         let joiner = try await Person(relay, servers: [2], times: Self.patient)
@@ -123,7 +123,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func theInvitersConfirmationIsNotWaitedForWhenItWasAnswered() async throws {
+    @Test func invitersConfirmationEndsWithPeersMessage() async throws {
         let relay = MemoryRelay()
         relay.loseAnswers(to: "SEND", [2])
         let inviter = try await Person(relay, servers: [1, 3], times: Self.patient)
@@ -132,7 +132,7 @@ import Testing
             Invitation(kind: .oneTime, server: Known.server(1), information: bytes("inviter"), linkData: nil))
         let connection = try await joiner.agent.join(
             link: invited.links.full.link, information: bytes("joiner"), confirmation: [])
-        // The joiner is connected by the confirmation, and what it writes says so to the inviter.
+        // The joiner is connected by the confirmation; its message tells the inviter.
         _ = try await joiner.agent.send(bytes("two"), to: connection, notifies: false, identifier: nil)
         await inviter.diary.waitForBodies(1)
         #expect(await inviter.diary.events.contains { $0.isConnected })
@@ -143,7 +143,7 @@ import Testing
         await joiner.end()
     }
 
-    @Test func aRequestAtAnAddressIsNotWaitedForWhenItWasAccepted() async throws {
+    @Test func addressRequestEndsWithAcceptance() async throws {
         let relay = MemoryRelay()
         let owner = try await Person(relay)
         let guest = try await Person(relay, servers: [2], times: Self.patient)

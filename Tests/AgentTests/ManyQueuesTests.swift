@@ -6,7 +6,7 @@ import Testing
 
 @testable import Agent
 
-/// Somebody with many connections, each with a queue of its own, over TLS and a relay that is a process.
+/// A profile with many connections, each with its own queue, over TLS and a relay process.
 @Suite("Many queues", .timeLimit(.minutes(10)))
 struct ManyQueuesTests {
     private static let count = 200
@@ -21,7 +21,7 @@ struct ManyQueuesTests {
         return (process, try #require(ServerAddress(line)))
     }
 
-    @Test("all bring messages after a start, after the relay was killed, and after the machine slept")
+    @Test("all queues deliver after start, relay kill, sleep")
     func allAreSubscribed() async throws {
         let folder = try TemporaryFolder()
         let (first, server) = try await start(folder)
@@ -50,7 +50,7 @@ struct ManyQueuesTests {
             await person.diary.wait { $0.count { $0.isConnected } == Self.count }
         }
         var written = 0
-        /// Every connection brings one more message.
+        /// Sends one more message over every connection.
         func check(_ occasion: String) async throws {
             try await wait(until: "all queues are subscribed \(occasion)", within: .seconds(60)) {
                 reader.agent.subscribedQueues == Self.count

@@ -3,20 +3,20 @@ import Cryptography
 
 @testable import SMP
 
-/// The queues of messaging servers, in memory: everything that agents ask of them, as real ones answer. One object is
-/// all servers there are; clients that ask are `MemoryServers`.
+/// An in-memory messaging relay with the behaviour of real servers. One object plays all servers; its clients
+/// are `MemoryServers`.
 final class MemoryRelay: Sendable {
-    /// What happens to a request, besides being answered.
+    /// Injected failures.
     struct Chaos: Sendable {
-        /// One request of so many is never seen by the server.
+        /// Drops one request of this many.
         var losesRequests = 0
-        /// One answer of so many is not seen by the client.
+        /// Drops one reply of this many.
         var losesAnswers = 0
-        /// One request of so many ends the connection, before or after it was done.
+        /// Disconnects at one request of this many, before or after its execution.
         var disconnects = 0
-        /// One message of so many is delivered twice.
+        /// Delivers one message of this many twice.
         var repeats = 0
-        /// One request of so many waits for others.
+        /// Delays one request of this many.
         var delays = 0
 
         static let none = Chaos()
@@ -63,17 +63,17 @@ final class MemoryRelay: Sendable {
         var unreachable: Set<ServerAddress> = []
         var silent: Set<ServerAddress> = []
         var counts: [String: Int] = [:]
-        /// Commands by their place among those of their word, of which the client hears nothing.
+        /// Commands whose replies are dropped, by word and index.
         var unheard: [String: Set<Int>] = [:]
         var closed: Set<ServerAddress> = []
         var refusing: Set<ServerAddress> = []
-        /// They say of every queue that it is not there.
+        /// Servers that deny every queue (`ERR AUTH`).
         var denying: Set<ServerAddress> = []
-        /// Servers that hand over nothing of what they take, and have it here.
+        /// Withheld messages by server.
         var withheld: [ServerAddress: [(senderID: [UInt8], body: DeliveredBody)]] = [:]
     }
 
-    // The queues are touched inside of the lock alone.
+    // Queues are accessed only inside the lock.
     private let state = Lock(State())
     let quota: Int
     private let chaos: Lock<Chaos>
@@ -88,14 +88,14 @@ final class MemoryRelay: Sendable {
 
     func setUnreachable(_ servers: Set<ServerAddress>) { state.withLock { $0.unreachable = servers } }
 
-    /// What is sent from now on is so much later.
+    /// Advances the servers' time.
     func advance(by seconds: Int64) { state.withLock { $0.time += seconds } }
 
-    /// These answer nothing until they are no longer among those that this is called with.
+    /// Makes these servers, and no others, leave requests unanswered.
     func setSilent(_ servers: Set<ServerAddress>) { state.withLock { $0.silent = servers } }
     func isSilent(_ server: ServerAddress) -> Bool { state.withLock { $0.silent.contains(server) } }
 
-    /// Of this command the answers to these are not heard: 1 is the first from now on.
+    /// Drops the replies to these occurrences of a command; 1 is the next one.
     func loseAnswers(to word: String, _ places: Set<Int>) {
         state.withLock { state in
             let before = state.counts[word] ?? 0
@@ -103,26 +103,25 @@ final class MemoryRelay: Sendable {
         }
     }
 
-    /// What lies in queues is gone, as after three weeks.
+    /// Deletes all queued messages, as servers do after three weeks.
     func loseMessages() {
         state.withLock { state in for queue in state.queues.values { queue.messages = [] } }
     }
 
-    /// No queues are made there.
+    /// Makes these servers refuse new queues.
     func setClosed(_ servers: Set<ServerAddress>) { state.withLock { $0.closed = servers } }
 
-    /// They take no messages, for reasons of their own.
+    /// Makes these servers refuse messages with a permanent error.
     func setRefusing(_ servers: Set<ServerAddress>) { state.withLock { $0.refusing = servers } }
 
-    /// They take no messages, as if there were no such queue.
+    /// Makes these servers answer `SEND` with `ERR AUTH`.
     func setDenying(_ servers: Set<ServerAddress>) { state.withLock { $0.denying = servers } }
 
-    /// From now on this server hands over nothing, and keeps what it takes.
+    /// Makes the server keep messages instead of delivering them.
     func withhold(at server: ServerAddress) { state.withLock { $0.withheld[server] = [] } }
     func withheldCount(at server: ServerAddress) -> Int { state.withLock { $0.withheld[server]?.count ?? 0 } }
 
-    /// It is honest again, but for what it has kept.
-    /// - Returns: that, to be delivered with `deliver`.
+    /// Ends `withhold`, and returns the kept messages for `deliver`.
     func endWithholding(at server: ServerAddress) -> [(senderID: [UInt8], body: DeliveredBody)] {
         state.withLock { state in
             defer { state.withheld[server] = nil }
@@ -130,7 +129,7 @@ final class MemoryRelay: Sendable {
         }
     }
 
-    /// Delivers something that was sent at any time, as if it came now, and at the time that the server makes up.
+    /// Delivers a kept message now, with an invented time.
     func deliver(_ kept: (senderID: [UInt8], body: DeliveredBody), at time: Int64) {
         state.withLock { state in
             guard let queue = state.bySender[kept.senderID],
@@ -142,10 +141,10 @@ final class MemoryRelay: Sendable {
         }
     }
 
-    /// Queues that exist, and messages that lie in them.
+    /// Numbers of queues and queued messages.
     var queueCount: Int { state.withLock { $0.queues.count } }
     var messageCount: Int { state.withLock { $0.queues.values.reduce(0) { $0 + $1.messages.count } } }
-    /// How often a command was done.
+    /// Number of executions of a command.
     func count(_ word: String) -> Int { state.withLock { $0.counts[word] ?? 0 } }
 
     func connect() -> (client: Int, events: AsyncStream<QueueServerEvent>) {
@@ -158,7 +157,7 @@ final class MemoryRelay: Sendable {
         return (client, stream)
     }
 
-    /// A client without its subscriptions: its process has ended.
+    /// Drops a client's subscriptions, as the end of its process does.
     func forget(_ client: Int) {
         state.withLock { state in
             state.clients[client]?.finish()
@@ -167,7 +166,7 @@ final class MemoryRelay: Sendable {
         }
     }
 
-    /// The connections of a client break off and are made again.
+    /// Disconnects and reconnects a client.
     func interrupt(_ client: Int, at server: ServerAddress) {
         state.withLock { state in
             for queue in state.queues.values where queue.subscriber == client && queue.server == server {
@@ -350,7 +349,7 @@ final class MemoryRelay: Sendable {
         }
     }
 
-    /// Delivers the first message of every queue of a client once more.
+    /// Redelivers the first message of each queue of a client.
     func repeatDeliveries(to client: Int, of server: ServerAddress) {
         state.withLock { state in
             for queue in state.queues.values where queue.subscriber == client && queue.server == server {

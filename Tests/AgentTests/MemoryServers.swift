@@ -1,13 +1,13 @@
 import Base
 import SMP
 
-/// One client of a `MemoryRelay`, on a network that loses, delays and repeats as it is told to.
+/// A client of a `MemoryRelay`, with injected network failures.
 final class MemoryServers: EndingServers {
     private let relay: MemoryRelay
     let client: Int
     private let random: Lock<SystemRandomNumberGenerator>
     let events: AsyncStream<QueueServerEvent>
-    /// Called before and after each request, where the process may end.
+    /// Called before and after each request; the process may be killed there.
     private let checkpoint: @Sendable () -> Void
 
     init(_ relay: MemoryRelay, checkpoint: @escaping @Sendable () -> Void = {}) {
@@ -24,7 +24,7 @@ final class MemoryServers: EndingServers {
     func ask(_ request: ClientRequest, of server: ServerAddress) async throws(SMPError) -> Answer {
         let chaos = relay.presentChaos
         checkpoint()
-        // Nobody cancels it for long: then the process has ended.
+        // Long requests are not cancelled; the process has ended.
         while relay.isSilent(server), (try? await Task.sleep(for: .milliseconds(5))) != nil {}
         if happens(chaos.delays) { await Task.yield() }
         if happens(chaos.losesRequests) { throw SMPError(.timedOut, "The server did not answer in time.") }
@@ -56,6 +56,6 @@ final class MemoryServers: EndingServers {
         return answers
     }
 
-    /// The process has ended: nothing more is asked or delivered.
+    /// Ends requests and deliveries, as the end of the process does.
     func end() { relay.forget(client) }
 }

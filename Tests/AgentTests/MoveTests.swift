@@ -6,9 +6,9 @@ import Testing
 
 @testable import Agent
 
-/// A user leaves a messaging server: the queue moves to another one of those in the settings.
+/// Moving queues off a messaging server to another configured one.
 @Suite(.timeLimit(.minutes(10))) struct MoveTests {
-    /// Each writes to the other, and both get it.
+    /// Sends a message in each direction and waits for both.
     private static func converse(_ couple: Couple, _ text: String) async throws {
         let before = await (couple.inviter.diary.bodies().count, couple.joiner.diary.bodies().count)
         _ = try await couple.inviter.untilItWorks {
@@ -39,9 +39,9 @@ import Testing
         try await person.agent.connections().flatMap(\.servers)
     }
 
-    // MARK: - Which server
+    // MARK: - Choice of the server
 
-    /// The same server by another name, or with a password, is no other one.
+    /// The same server with another host name, or with a password.
     private static func namesake(of number: UInt8) throws -> ServerAddress {
         try #require(
             ServerAddress(
@@ -49,7 +49,7 @@ import Testing
                 password: "secret"))
     }
 
-    @Test func theFirstServerThatIsNotThePresentOneIsTaken() throws {
+    @Test func moveTakesFirstOtherServer() throws {
         let table: [(servers: [ServerAddress], taken: UInt8?)] = [
             ([], nil), ([try Known.server(1)], nil), ([try Self.namesake(of: 1)], nil),
             ([try Known.server(1), try Self.namesake(of: 1)], nil),
@@ -77,14 +77,14 @@ import Testing
         }
     }
 
-    @Test func aMoveUnderWayGoesOnToWhereItWasToGo() throws {
+    @Test func moveUnderWayKeepsTarget() throws {
         var pair = try MachinePair.connected()
         try pair.inviter.step { try $0.move(toOneOf: [Known.server(3)]) }
         let effects = try pair.inviter.step { try $0.move(toOneOf: [Known.server(4)]) }
         #expect(effects.isEmpty)
         try pair.exchange()
         #expect(try pair.inviter.state.receiving.map(\.server) == [Known.server(3)])
-        // From there it may be moved on, and back.
+        // From there it can be moved on, and back.
         for number: UInt8 in [4, 1, 3] {
             try pair.inviter.step { try $0.move(toOneOf: [Known.server(number)]) }
             try pair.exchange()
@@ -93,11 +93,11 @@ import Testing
         try pair.converse("at last")
     }
 
-    @Test func onlyWhatStandsIsMoved() throws {
+    @Test func onlyEstablishedConnectionIsMoved() throws {
         var pair = try MachinePair()
         for side in [pair.inviter, pair.joiner] {
             var side = side
-            // What it is said first does not depend on the servers.
+            // The first error does not depend on the servers.
             for servers in [[], [try Known.server(3)]] {
                 let error = #expect(throws: AgentError.self) {
                     try side.step { try $0.move(toOneOf: servers) }
@@ -122,7 +122,7 @@ import Testing
 
     // MARK: - With agents
 
-    @Test func bothLeaveTheirServersAtOnceWhileTheyWrite() async throws {
+    @Test func bothSidesMoveWhileSending() async throws {
         let relay = MemoryRelay()
         let couple = try await Couple(relay)
         relay.setChaos(.init(losesRequests: 40, losesAnswers: 40, repeats: 20, delays: 4))
@@ -142,7 +142,7 @@ import Testing
         }
         #expect(try await Self.servers(couple.inviter) == [Known.server(3)])
         let present = try await Self.servers(couple.joiner)
-        // It chose one of its two when it joined.
+        // It chose one of its two servers when it joined.
         let wanted = try await couple.joiner.agent.stored { try $0.connections.load(couple.toInviter) }
         #expect(present == wanted.receiving.filter { $0.status == .active }.map(\.server))
         #expect(present.count == 1 && couple.joiner.settings.servers.contains(present[0]))
@@ -150,21 +150,21 @@ import Testing
         await couple.end()
     }
 
-    @Test func aServerThatIsAwayIsLeftWhenItIsBackAndNothingIsLost() async throws {
+    @Test func moveCompletesAfterServerOutage() async throws {
         let relay = MemoryRelay()
         let couple = try await Couple(relay)
         try await Self.converse(couple, "before")
         relay.setUnreachable([try Known.server(1)])
         let created = relay.count("NEW")
         try await couple.inviter.agent.move(couple.toJoiner, toOneOf: [Known.server(3)])
-        // The contact hears of it, and answers where nobody can read now.
+        // The contact learns of the move, and replies to the unreachable queue.
         let text = try await couple.joiner.agent.send(
             bytes("meanwhile"), to: couple.toInviter, notifies: false, identifier: nil)
         try await wait(until: "the new queue is made") { relay.count("NEW") > created }
         #expect(try await Self.servers(couple.inviter).contains(Known.server(1)))
         let unsent = AgentEvent.Content.sent(message: text)
         #expect(await !couple.joiner.diary.events.contains { $0.content == unsent })
-        // Also by the process that follows.
+        // In the next process too.
         try await couple.inviter.restart()
         relay.setUnreachable([])
         await couple.inviter.diary.waitForBodies(2)
@@ -178,7 +178,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func movingChangesNeitherTheSecurityCodeNorWhatComes() async throws {
+    @Test func moveKeepsSecurityCodeAndMessages() async throws {
         let couple = try await Couple(MemoryRelay())
         let code = try await couple.inviter.agent.security(of: couple.toJoiner)?.code
         for (times, number) in ([3, 1, 4] as [UInt8]).enumerated() {

@@ -6,7 +6,7 @@ import Testing
 @testable import SMP
 @testable import SMPClient
 
-/// How long official clients wait, try and remember, beside what this one does.
+/// Compares waits, retries and retention with those of official clients.
 @Suite("Times that the network expects")
 struct NetworkTimesTests {
     struct Time: Sendable, CustomTestStringConvertible {
@@ -23,7 +23,7 @@ struct NetworkTimesTests {
     private static let agent = AgentTimes()
     private static let connections = ConnectionSettings(policy: .everything)
 
-    // Without what is taken off at random.
+    // Without the random reduction.
     private static func first(_ policy: RetryPolicy) -> Duration {
         policy.delay(beforeTry: 2, jitter: 0) ?? .zero
     }
@@ -50,12 +50,12 @@ struct NetworkTimesTests {
         Time("the longest delay of a connection", longest(connections.retry), .seconds(180)),
     ]
 
-    @Test("are those of the official clients", arguments: times)
+    @Test("times match official clients", arguments: times)
     func official(time: Time) {
         #expect(time.own == time.expected)
     }
 
-    @Test("grow, however often something fails, and end nothing by themselves")
+    @Test("retry delays grow without end")
     func growing() {
         for policy in [Self.agent.network, Self.agent.fullQueue, Self.connections.retry] {
             let delays = (2..<200).map { policy.delay(beforeTry: $0, jitter: 0) }

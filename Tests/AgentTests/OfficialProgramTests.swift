@@ -12,7 +12,7 @@ import Testing
     .serialized, .timeLimit(.minutes(10)),
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OfficialProgramTests {
-    /// Runs one command of the official program, which lives for a few seconds more. What it says.
+    /// Runs one command of the official program for a few seconds and returns its output.
     private static func official(_ command: String, _ relays: OfficialRelays, seconds: Int = 5) async throws
         -> String
     {
@@ -34,14 +34,14 @@ struct OfficialProgramTests {
         #"{"v":"1-16","event":"x.info","params":{"profile":{"displayName":"chatfs","fullName":""}}}"#)
 
     private static func text(_ text: String) -> [UInt8] {
-        // An id of 12 bytes, of which each message has another one.
+        // A message id of 12 bytes, unique per message.
         let id = Base64URL.encode(SystemRandomSource().bytes(12))
         return bytes(
             #"{"v":"1-16","msgId":"\#(id)","event":"x.msg.new","params":{"content":{"type":"text","text":"\#(text)"}}}"#
         )
     }
 
-    /// Each writes to the other.
+    /// Sends a message in each direction.
     private static func converse(_ person: Person, _ connection: ConnectionID, _ relays: OfficialRelays)
         async throws
     {
@@ -55,12 +55,12 @@ struct OfficialProgramTests {
                 return String(decoding: message.body, as: UTF8.self).contains("hello from alice")
             }
         }
-        // Its receipt, perhaps in its next life.
+        // Its receipt, perhaps in the program's next run.
         _ = try await official("/contacts", relays, seconds: 3)
         await person.diary.wait { $0.contains { $0.content == .delivered(message: number) } }
     }
 
-    /// Both use the KEM where this machine has it, after each has written; else neither.
+    /// Checks that both use the KEM if it is installed, otherwise neither.
     private static func checkProtection(
         _ person: Person, _ connection: ConnectionID, _ relays: OfficialRelays
     ) async throws {
@@ -81,7 +81,7 @@ struct OfficialProgramTests {
         #expect(shown.contains("quantum resistant") == (GcryptKEM.installed != nil), "\(shown)")
     }
 
-    @Test(arguments: [true, false]) func theOfficialProgramJoinsOurLink(isShort: Bool) async throws {
+    @Test(arguments: [true, false]) func officialProgramJoinsOurLink(isShort: Bool) async throws {
         let relays = try await OfficialRelays()
         let server = try #require(ServerAddress(relays.messages.address))
         let person = try await RealServers.person(on: server)
@@ -117,7 +117,7 @@ struct OfficialProgramTests {
         try await relays.stop()
     }
 
-    @Test func weJoinTheLinkOfTheOfficialProgram() async throws {
+    @Test func joinsLinkOfOfficialProgram() async throws {
         let relays = try await OfficialRelays()
         let server = try #require(ServerAddress(relays.messages.address))
         let person = try await RealServers.person(on: server)

@@ -5,16 +5,16 @@ import Testing
 
 @testable import Agent
 
-/// Mistakes with the state of a device: a backup is put back, said to be one or not, and a second device goes on with a
-/// copy, again and again, over a network that loses and repeats. What was acknowledged somebody has seen, nobody sees
-/// anything twice, and the connection recovers by itself or says that its keys have to be agreed on.
+/// Devices with outdated state: backups restored with and without notice, and copies used on a second device,
+/// over a lossy network. No acknowledged message is lost or shown twice, and the connection recovers or asks
+/// for new keys.
 @Suite(.timeLimit(.minutes(15))) struct OldStateTests {
-    @Test(arguments: 0..<4) func whatWasAcknowledgedIsNotLostAndTheConnectionRecovers(seed: UInt64)
+    @Test(arguments: 0..<4) func oldStatesLoseNoAcknowledgedMessageAndRecover(seed: UInt64)
         async throws
     {
         var random = SeededGenerator(state: seed)
         let relay = MemoryRelay()
-        // Of the servers' time, as everybody's is.
+        // The servers' time, shared by all.
         let clock = ManualClock()
         let couple = try await Couple(
             relay, inviter: Person(relay, servers: [1, 3], clock: clock),
@@ -25,7 +25,7 @@ import Testing
         relay.setChaos(.init(losesRequests: 40, losesAnswers: 40, repeats: 20, delays: 4))
         for side in sides { try await side.backUp() }
         for episode in 0..<8 {
-            // What is put back is of a time before these, whose keys are others.
+            // The restored state predates these keys.
             for round in 0..<2 { try await converse(sides, "\(episode) \(round)", for: .milliseconds(300)) }
             let side = sides[Int.random(in: 0...1, using: &random)]
             let other = side === sides[0] ? sides[1] : sides[0]
@@ -51,7 +51,7 @@ import Testing
         await couple.end()
     }
 
-    /// Each writes, and waits for a while until that is confirmed: until the keys are agreed on it may not be.
+    /// Sends a message each and waits a while for receipts, which may need new keys.
     @discardableResult
     private func converse(
         _ sides: [Side], _ text: String, for limit: Duration
@@ -65,13 +65,13 @@ import Testing
         return isHeard
     }
 
-    /// Both write until each has heard that it was received; keys are agreed on where a side says that they have to be.
+    /// Sends messages until both sides get receipts, and resynchronises where required.
     ///
-    /// A busy machine takes longer for an agreement than for a message: each attempt has more time than the one before, so
-    /// that one under way is not begun again and again. The limit is for what never recovers.
+    /// A busy machine needs longer for an agreement than for a message. Each attempt gets more time than the
+    /// last, so that one under way is not restarted.
     ///
-    /// While keys that were agreed on may be on their way neither side begins again: where one of them has gone on with
-    /// other keys that is known a day later. So days pass when nothing else has helped.
+    /// While agreed keys may be under way, neither side starts again; a side that went on with other keys is
+    /// detected a day later. Therefore days pass if nothing else helps.
     private func recover(_ sides: [Side], _ relay: MemoryRelay, _ clock: ManualClock) async throws -> Bool {
         for attempt in 0..<40 {
             if attempt >= 4 {
@@ -88,23 +88,23 @@ import Testing
     }
 }
 
-/// One side: somebody with a device, now and then with another beside it. Used by one task.
+/// One side with a device, sometimes with a second one. Used by one task.
 private final class Side {
     let person: Person
     let connection: ConnectionID
     private let relay: MemoryRelay
-    /// What this state of the device has written, by the agent's numbers.
+    /// Messages written by this state, by agent number.
     private var written: [Int64: String] = [:]
     private var backup:
         (database: [UInt8], diary: (events: [AgentEvent], lastNumber: Int64), written: [Int64: String])?
 
-    /// What any device has seen at any time.
+    /// Messages seen by any device.
     private(set) var seen: Set<String> = []
-    /// What one state of a device has seen more than once.
+    /// Messages seen more than once by one state.
     private(set) var repeated: Set<String> = []
-    /// Texts of this side that the other has confirmed.
+    /// Texts of this side confirmed by the peer.
     private(set) var acknowledged: Set<String> = []
-    /// Texts that were not sent when a backup was made: whoever puts that back sends them again.
+    /// Texts unsent at the time of the backup; its restorer sends them again.
     private(set) var unsentWhenBackedUp: Set<String> = []
 
     init(_ person: Person, _ connection: ConnectionID, _ relay: MemoryRelay) {
@@ -139,8 +139,7 @@ private final class Side {
         try await person.start(after: backup.diary.lastNumber, isRestored: isKnown)
     }
 
-    /// A second device with the backup gets what the other side writes now; then
-    /// the first one goes on.
+    /// A second device with the backup receives the peer's next messages; then the first device goes on.
     func useCopy(writes: Bool, _ other: Side, _ text: String) async throws {
         guard let backup else { return }
         let copy = try await Person(relay, clock: person.clock)
@@ -162,7 +161,7 @@ private final class Side {
         try await person.restart()
     }
 
-    /// Notes what this state of the device has come to, before it is given up.
+    /// Records the results of this state before it is discarded.
     func collect() async {
         var own: Set<String> = []
         for body in await person.diary.bodies() {
@@ -179,7 +178,7 @@ private final class Side {
 
     // MARK: - At the end
 
-    /// Whether the other side confirms a message soon.
+    /// Whether the peer soon confirms a message.
     func hears(of number: Int64, within limit: Duration) async throws -> Bool {
         do {
             try await wait(until: "it is confirmed", within: limit) {

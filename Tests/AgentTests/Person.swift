@@ -16,7 +16,7 @@ enum Known {
                 fingerprint: [UInt8](repeating: number, count: 32), hosts: ["127.0.0.\(number)"], port: 5223))
     }
 
-    /// As in the program, a thousand times faster.
+    /// The program's times, a thousand times shorter.
     static var times: AgentTimes {
         var times = AgentTimes()
         times.network = RetryPolicy(first: .milliseconds(2), maxDelay: .milliseconds(20), tries: .max)
@@ -30,12 +30,12 @@ enum Known {
     }
 }
 
-/// Servers that are left as a process leaves them that ends.
+/// Servers that support the sudden end of a client process.
 protocol EndingServers: QueueServers {
     func end() async
 }
 
-/// A machine's clock that stands until it is moved.
+/// A boot clock that only tests advance.
 final class ManualClock: BootClock {
     private let shown = Lock(BootReading(boot: "first", nanoseconds: 1_000_000_000_000))
 
@@ -47,27 +47,27 @@ final class ManualClock: BootClock {
         }
     }
 
-    /// The machine was off, however long, and has run for some seconds.
+    /// Simulates a reboot after any time off.
     func restartMachine(as boot: String) {
         shown.withLock { $0 = BootReading(boot: boot, nanoseconds: 5_000_000_000) }
     }
 }
 
-/// Somebody with an agent and an application, which writes down what it is told. The agent can end at any moment, as a
-/// process does, and be started again on the same database.
+/// A user with an agent and an application that records events. The agent can be killed at any moment and
+/// restarted on the same database.
 final class Person: Sendable {
     let folder: TemporaryFolder
     let relay: MemoryRelay
     let settings: AgentSettings
     let clock: any BootClock
     private let kem: Lock<(any KEM)?>
-    /// What the application has taken in, each event once.
+    /// Events processed by the application, once each.
     let diary = Diary()
     private let running = Lock<(agent: Agent, servers: any EndingServers, listening: Task<Void, Never>)?>(
         nil, rank: .collection)
-    /// Over real connections instead of the relay in memory.
+    /// Real connections instead of the in-memory relay.
     private let makeServers: (@Sendable () -> any EndingServers)?
-    /// So many requests, answers, and events before and after they are taken, until the process ends.
+    /// Requests, replies and events left until the process is killed.
     private let remaining = Lock<Int?>(nil)
 
     init(
@@ -86,23 +86,23 @@ final class Person: Sendable {
         try await start()
     }
 
-    /// Another database, or none, takes the place of the present one. The agent has ended.
+    /// Replaces the database; nil removes it. The agent must have ended.
     func replaceDatabase(by copy: [UInt8]?) throws {
         for name in try folder.names() { unlink(folder.path(name)) }
         if let copy { try folder.write(copy, to: "connections.db") }
     }
 
-    /// For the next start: nil when the library is no longer installed.
+    /// Sets the KEM of the next start; nil if uninstalled.
     func setKEM(_ kem: (any KEM)?) { self.kem.withLock { $0 = kem } }
 
     var path: String { "\(folder.path)/connections.db" }
-    /// The present one, or the last that ended.
+    /// The current agent, or the last one.
     var agent: Agent { running.withLock { $0!.agent } }
 
     /// - Parameters:
-    ///   - takes: whether the application takes what it is told.
-    ///   - event: the last one that it has seen.
-    ///   - isRestored: the database is a copy of the past, and known to be.
+    ///   - takes: whether the application acknowledges events.
+    ///   - event: last event processed by the application.
+    ///   - isRestored: whether the database is known to be an old copy.
     func start(takes: Bool = true, after event: Int64 = 0, isRestored: Bool = false) async throws {
         let servers = makeServers?() ?? MemoryServers(relay) { [weak self] in self?.pass() }
         let agent = try Agent(
@@ -114,7 +114,7 @@ final class Person: Sendable {
             for await event in agent.events {
                 await diary.take(event)
                 self?.pass()
-                // A process that has ended takes it when it is told of it again.
+                // After a kill, the next process gets the event again.
                 if takes { try? await agent.acknowledge(event: event.number, withReceipt: true) }
                 self?.pass()
             }
@@ -122,7 +122,7 @@ final class Person: Sendable {
         running.withLock { $0 = (agent, servers, listening) }
     }
 
-    /// The process ends here and now. What was committed stays, and nothing else.
+    /// Kills the process. Only committed data remains.
     func end() async {
         guard let was = running.withLock({ $0 }) else { return }
         await was.servers.end()
@@ -135,13 +135,13 @@ final class Person: Sendable {
         try await start()
     }
 
-    /// Has the process end after so many steps; nil: not at all.
+    /// Kills the process after this many steps; nil never.
     func end(after count: Int?) { remaining.withLock { $0 = count } }
 
-    /// Whether the end was ordered, and has not come.
+    /// Whether a planned kill is still to come.
     var willEnd: Bool { remaining.withLock { $0 != nil } }
 
-    /// Does something with the agent, again where its process has ended over it, in the next one.
+    /// Runs `body`, and again in the next process after a kill.
     func untilItWorks<Result: Sendable>(_ body: (Agent) async throws -> Result) async throws -> Result {
         while true {
             do {
@@ -149,7 +149,7 @@ final class Person: Sendable {
             } catch let error as AgentError
                 where [.stopped, .store, .serverUnreachable].contains(error.code)
             {
-                // Somebody starts it again, or the network is back.
+                // Wait for the restart or the network.
                 try await wait(until: "the process runs", within: .seconds(60)) { agent.isRunning }
             }
         }
@@ -162,13 +162,13 @@ final class Person: Sendable {
             return left == 0
         }
         guard ends else { return }
-        // Nothing more reaches the database from this moment on.
+        // Nothing reaches the database from now on.
         running.withLock { $0?.agent }?.endAtOnce()
         remaining.withLock { $0 = nil }
     }
 }
 
-/// What an application keeps of events, and who waits for some.
+/// Recorded events and their waiters.
 actor Diary {
     private(set) var events: [AgentEvent] = []
     private(set) var lastNumber: Int64 = 0
@@ -176,7 +176,7 @@ actor Diary {
         []
     private(set) var repetitions = 0
     private var received = 0
-    /// Who waits for very many looks through none of them.
+    /// Waiters for counts do not scan all events.
     private var bodyWaiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
     func take(_ event: AgentEvent) {
@@ -201,13 +201,13 @@ actor Diary {
         watch.cancel()
     }
 
-    /// Nobody waits for ever: when nothing was told for minutes, nothing more comes, and the test fails and goes on.
+    /// Fails waiters after minutes without an event, so that the test ends.
     private func watchProgress() -> Task<Void, Never> {
         Task {
             var told = -1
             while !Task.isCancelled, told != events.count + repetitions {
                 told = events.count + repetitions
-                // Cancelled: what was waited for is there.
+                // Cancelled: the wait is over.
                 try? await Task.sleep(for: .seconds(180))
             }
             if !Task.isCancelled { giveUp() }
@@ -222,19 +222,19 @@ actor Diary {
         bodyWaiters = []
     }
 
-    /// Waits for the first event of a kind, and gives what is in it.
+    /// Waits for the first event with a value and returns the value.
     func first<Value: Sendable>(_ value: @escaping @Sendable (AgentEvent) -> Value?) async -> Value {
         await wait { $0.contains { value($0) != nil } }
         return events.lazy.compactMap(value).first!
     }
 
-    /// The numbers begin where those of a restored database do.
+    /// Restarts event numbers for a restored database.
     func restore() { lastNumber = 0 }
 
-    /// What it holds, for a backup of it.
+    /// Contents for a backup.
     var content: (events: [AgentEvent], lastNumber: Int64) { (events, lastNumber) }
 
-    /// It is what it was when this was made.
+    /// Restores the contents of a backup.
     func putBack(_ content: (events: [AgentEvent], lastNumber: Int64)) {
         (events, lastNumber) = content
         received = bodies().count
@@ -262,7 +262,7 @@ actor Diary {
 }
 
 extension Agent {
-    /// Whether a message was encrypted, to be sent.
+    /// Whether a message was encrypted.
     func isTried(_ number: Int64) async throws -> Bool {
         try await stored { try $0.outgoing.item(number)?.prepared != nil }
     }
@@ -280,7 +280,7 @@ extension AgentEvent {
     }
 }
 
-/// Two people who are connected, and what their connection is for each.
+/// Two connected people, with the connection's id for each.
 struct Couple {
     let inviter: Person
     let joiner: Person
@@ -308,12 +308,12 @@ struct Couple {
         await self.joiner.diary.wait { $0.contains { $0.connection == other && $0.isConnected } }
     }
 
-    /// Who are connected already.
+    /// An already connected couple.
     init(inviter: Person, joiner: Person, toJoiner: ConnectionID, toInviter: ConnectionID) {
         (self.inviter, self.joiner, self.toJoiner, self.toInviter) = (inviter, joiner, toJoiner, toInviter)
     }
 
-    /// By a link that there is already.
+    /// Connects through an existing link.
     init(inviter: Person, joiner: Person, toJoiner: ConnectionID, link: String) async throws {
         (self.inviter, self.joiner, self.toJoiner) = (inviter, joiner, toJoiner)
         toInviter = try await joiner.agent.join(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Agent
 
-/// The KEM between two agents, as far as it does not matter which one it is: negotiated, refused, and taken away.
+/// Use of any KEM between two agents: negotiation, fallback and removal.
 @Suite struct PostQuantumTests {
     private struct Both: Equatable {
         var inviter: Bool?
@@ -41,12 +41,12 @@ import Testing
         }
     }
 
-    @Test(arguments: [nil, "{}"]) func bothComeToUseItByEachKindOfLink(linkData: String?) async throws {
+    @Test(arguments: [nil, "{}"]) func bothSidesUseKEMForEachLinkKind(linkData: String?) async throws {
         let relay = MemoryRelay()
         let couple = try await Couple(
             relay, inviter: Self.person(relay, 1, kem: PlainKEM()),
             joiner: Self.person(relay, 2, kem: PlainKEM()), linkData: linkData.map(bytes))
-        // Also messages that fill all the room that the keys leave.
+        // Messages of the maximum size with KEM keys too.
         let longest = [UInt8](repeating: 7, count: AgentLimits.postQuantumBody)
         try await Self.exchange(couple, [bytes("first"), longest, bytes("last")])
         #expect(try await Both(couple) == Both(true))
@@ -57,7 +57,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func whoAsksAtAnAddressComesToUseItToo() async throws {
+    @Test func addressRequestUsesKEM() async throws {
         let relay = MemoryRelay()
         let owner = try await Self.person(relay, 1, kem: PlainKEM())
         let asking = try await Self.person(relay, 2, kem: PlainKEM())
@@ -75,7 +75,7 @@ import Testing
         await couple.end()
     }
 
-    @Test(arguments: [true, false]) func withoutTheLibraryOnOneSideItIsStandardAndSaysSo(ofInviter: Bool)
+    @Test(arguments: [true, false]) func missingKEMFallsBackToStandard(ofInviter: Bool)
         async throws
     {
         let relay = MemoryRelay()
@@ -94,9 +94,9 @@ import Testing
         await couple.end()
     }
 
-    /// As when the data directory has moved to a machine without it: what was written before is told of as unreadable,
-    /// both go on without it, and it is taken up again later.
-    @Test func aLibraryThatIsTakenAwayLeavesAConnectionThatWorks() async throws {
+    /// Like a data directory moved to a machine without the library: earlier messages are reported as
+    /// unreadable, both sides go on without the KEM, and use it again later.
+    @Test func removedKEMKeepsConnectionWorking() async throws {
         let relay = MemoryRelay()
         let couple = try await Couple(
             relay, inviter: Self.person(relay, 1, kem: PlainKEM()),
@@ -104,8 +104,8 @@ import Testing
         try await Self.exchange(couple, [bytes("first"), bytes("second")])
         #expect(try await Both(couple) == Both(true))
 
-        // The inviter answers to a key that it gets when the joiner has ended: its next messages begin a step of the
-        // ratchet that the joiner takes without the library.
+        // The inviter replies to a key that it gets after the joiner has ended. Its next messages start a
+        // ratchet step that the joiner makes without the library.
         let read = await couple.inviter.diary.bodies().count
         await couple.inviter.end()
         let last = try await couple.joiner.agent.send(
@@ -122,12 +122,12 @@ import Testing
                     bytes("missed \(number)"), to: couple.toJoiner, notifies: false, identifier: nil))
         }
         let missed = numbers
-        // They are encrypted, and at the relay, before anything is agreed on anew.
+        // Encrypted and at the relay before the new agreement.
         await couple.inviter.diary.wait { events in
             missed.allSatisfy { number in events.contains { $0.content == .sent(message: number) } }
         }
         try await couple.joiner.start()
-        // What nobody can read any more is told of.
+        // Unreadable messages are reported.
         await couple.inviter.diary.wait { events in
             missed.allSatisfy { number in
                 events.contains { $0.content == .messageFailed(message: number, .unreadable) }
@@ -148,7 +148,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func aMessageThatTheLibraryFailsAtIsReadWhenItWorksAgain() async throws {
+    @Test func messageIsReadAfterKEMRecovers() async throws {
         let (relay, kem) = (MemoryRelay(), FailingKEM())
         let couple = try await Couple(
             relay, inviter: Self.person(relay, 1, kem: PlainKEM()), joiner: Self.person(relay, 2, kem: kem))
@@ -156,7 +156,7 @@ import Testing
         let (read, known) = (
             await couple.inviter.diary.bodies().count, await couple.joiner.diary.bodies().count
         )
-        // The inviter answers to a key of the joiner's: its next message begins a step of the ratchet.
+        // The inviter replies to a key of the joiner; its next message starts a ratchet step.
         kem.setFailing(true)
         _ = try await couple.joiner.agent.send(
             bytes("third"), to: couple.toInviter, notifies: false, identifier: nil)
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test(.enabled(if: GcryptKEM.installed != nil, "libgcrypt 1.11 or later is not installed"))
-    func theInstalledLibraryServesAWholeConversation() async throws {
+    func installedKEMServesConversation() async throws {
         let relay = MemoryRelay()
         let couple = try await Couple(
             relay, inviter: Self.person(relay, 1, kem: GcryptKEM.installed),
@@ -186,7 +186,7 @@ import Testing
     }
 }
 
-/// A KEM that protects nothing, with the lengths of the real one: secrets are hashes of what is public.
+/// An insecure KEM with the real lengths: secrets are hashes of public data.
 private struct PlainKEM: KEM {
     private let random = SystemRandomSource()
 
@@ -212,7 +212,7 @@ private struct PlainKEM: KEM {
     }
 }
 
-/// The same, of a library that fails for a while.
+/// A `PlainKEM` that can fail.
 private final class FailingKEM: KEM {
     private struct State {
         var isFailing = false

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Agent
 
-/// Two agents over TLS and a relay of ours, which stops and starts meanwhile.
+/// Two agents over TLS and our relay, which restarts meanwhile.
 @Suite(.timeLimit(.minutes(10))) struct RealRelayTests {
-    @Test func messagesOutlastARelayThatIsStartedAgain() async throws {
+    @Test func messagesSurviveRelayRestart() async throws {
         let relay = try RealRelay()
         let (one, other) = (
             try await RealServers.person(on: relay.server), try await RealServers.person(on: relay.server)

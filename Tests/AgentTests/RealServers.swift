@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import Agent
 
-/// Connections over TLS, as the program makes them.
+/// TLS connections as in the program.
 final class RealServers: EndingServers {
     private let connections = QueueConnections(
         ConnectionSettings(
@@ -27,11 +27,11 @@ final class RealServers: EndingServers {
 
     func end() async { await connections.close() }
 
-    /// As before the machine sleeps, and after it.
+    /// Simulates sleep and wake-up.
     func suspend() { connections.suspend() }
     func resume() { connections.resume() }
 
-    /// Somebody who uses one real server.
+    /// A person that uses one real server.
     static func person(on server: ServerAddress) async throws -> Person {
         try await Person(
             MemoryRelay(), postQuantum: true, kem: GcryptKEM.installed,
@@ -39,7 +39,7 @@ final class RealServers: EndingServers {
     }
 }
 
-/// Our relay on loopback, which can be stopped and started again.
+/// Our relay on loopback; it can be restarted.
 final class RealRelay: Sendable {
     private let folder: TemporaryFolder
     private let identity: ServerIdentity
@@ -61,7 +61,7 @@ final class RealRelay: Sendable {
 
     var server: ServerAddress { running.withLock { $0 }.address }
 
-    /// At the same port.
+    /// Restarts on the same port.
     func restart() async throws {
         let before = running.withLock { $0 }
         let port = before.address.port

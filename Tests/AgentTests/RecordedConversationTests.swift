@@ -7,21 +7,21 @@ import Testing
 
 @testable import Agent
 
-/// Two real connections with the official program, replayed through the machine of a connection.
+/// Two recorded connections with the official program, replayed through a machine.
 @Suite struct RecordedConversationTests {
     private final class RecordedKeys: RandomSource {
         private let keys: Lock<[[UInt8]]>
 
         init(_ keys: [[UInt8]]) { self.keys = Lock(keys) }
 
-        /// Keys of the ratchet are the recorded ones, others do not matter.
+        /// Returns recorded ratchet keys; other keys do not matter.
         func bytes(_ count: Int) -> [UInt8] {
             guard count == X448Key.length else { return SystemRandomSource().bytes(count) }
             return keys.withLock { $0.removeFirst() }
         }
     }
 
-    /// A connection before the first message of the other side.
+    /// A connection before the peer's first message.
     private static func machine(_ name: String, _ vector: VectorValue) throws -> ConnectionMachine {
         let privates = try vector["ratchet_dh_privates"].list.map { try $0.bytes }
         let tools = AgentTools(ratchet: RatchetTools(random: RecordedKeys(privates)), settings: .init())
@@ -53,7 +53,7 @@ import Testing
         Array(try AgreementKey(rawValue: [UInt8](repeating: 1, count: 32)).publicKey.prefix(12)) + raw
     }
 
-    @Test(arguments: ["we_join", "we_invite"]) func everyMessageIsTakenAsItWasMeant(name: String) throws {
+    @Test(arguments: ["we_join", "we_invite"]) func recordedMessagesAreInterpreted(name: String) throws {
         let vector = try VectorValue.file("recorded")[name]
         var machine = try Self.machine(name, vector)
         var hashes: Set<[UInt8]> = []
@@ -79,7 +79,7 @@ import Testing
                 case .delivered(let receipt):
                     #expect(try MessageContent.receipts([receipt]).encoded == recorded["inner_hex"].bytes)
                 case .introduced: break
-                // The inviter's confirmation was taken, as the first message shows.
+                // The first message shows that the inviter's confirmation was accepted.
                 case .tell(.connected([])): #expect(name == "we_invite")
                 case .tell(.connected(let information)):
                     #expect(try [UInt8(ascii: "I")] + information == recorded["inner_hex"].bytes)
@@ -89,7 +89,7 @@ import Testing
                 default: Issue.record("nothing else happens: \(effect)")
                 }
             }
-            // The same again, as it comes when its acknowledgement was lost, does nothing.
+            // A redelivery after a lost `ACK` has no effect.
             let after = machine.effects.count
             try machine.receive(body, at: 0, now: ElapsedTime(seconds: 0)) { hashes.contains($0) }
             #expect(machine.effects.count == after)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Agent
 
-/// A server says of a contact's queue that it is not there.
+/// Servers that answer `ERR AUTH` for a contact's queue.
 @Suite(.timeLimit(.minutes(10))) struct RefusalTests {
     private static func servers() throws -> Set<ServerAddress> { [try Known.server(2), try Known.server(4)] }
 
@@ -18,7 +18,7 @@ import Testing
             relay, inviter: Person(relay, servers: [1, 3], clock: clock, times: times))
     }
 
-    @Test func onceRefusedAContactIsNotGone() async throws {
+    @Test func singleRefusalDoesNotEndContact() async throws {
         let (relay, clock) = (MemoryRelay(), ManualClock())
         let couple = try await Self.couple(relay, clock, after: .seconds(86_400))
         relay.setDenying(try Self.servers())
@@ -36,7 +36,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func whoIsRefusedForADayIsGoneAndComesBackByWriting() async throws {
+    @Test func contactRefusedForADayReturnsByWriting() async throws {
         let (relay, clock) = (MemoryRelay(), ManualClock())
         let couple = try await Self.couple(relay, clock, after: .seconds(86_400))
         relay.setDenying(try Self.servers())
@@ -60,7 +60,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func refusalsAreRememberedByTheNextProcess() async throws {
+    @Test func refusalsSurviveRestart() async throws {
         let (relay, clock) = (MemoryRelay(), ManualClock())
         let couple = try await Self.couple(relay, clock, after: .seconds(86_400))
         relay.setDenying(try Self.servers())
@@ -74,7 +74,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func countAndTimeTogetherEndAQueue() {
+    @Test func refusalsNeedCountAndTimeToEnd() {
         let limit = Refusals.Limit(count: 5, duration: .seconds(100))
         var refusals = Refusals()
         #expect(!refusals.areFinal(at: ElapsedTime(seconds: 1000), limit))

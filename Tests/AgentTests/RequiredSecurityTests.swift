@@ -4,7 +4,7 @@ import Testing
 
 @testable import Agent
 
-/// The application wants messages sent with keys alone that somebody has compared.
+/// Sending only with verified keys.
 @Suite(.timeLimit(.minutes(10))) struct RequiredSecurityTests {
     private static func code(_ couple: Couple) async throws -> String {
         try #require(try await couple.inviter.agent.security(of: couple.toJoiner)).code
@@ -15,7 +15,7 @@ import Testing
             bytes(text), to: couple.toJoiner, notifies: false, identifier: nil)
     }
 
-    @Test func bodiesWaitForTheKeysThatAreRequired() async throws {
+    @Test func bodiesWaitForRequiredKeys() async throws {
         let couple = try await Couple(MemoryRelay())
         let agent = couple.inviter.agent
         try await agent.requireSecurity("", of: couple.toJoiner)
@@ -27,7 +27,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func otherKeysCarryNothingUntilTheyAreWanted() async throws {
+    @Test func otherKeysSendNothingUntilAllowed() async throws {
         let couple = try await Couple(MemoryRelay())
         let before = try await Self.code(couple)
         try await couple.inviter.agent.requireSecurity(before, of: couple.toJoiner)
@@ -37,7 +37,7 @@ import Testing
             let own = try await Self.code(couple)
             return own != before && own == other
         }
-        // What the agents say to each other goes all the same.
+        // Agent messages are still sent.
         await couple.inviter.diary.wait { events in
             events.last { $0.condition != nil }?.condition?.synchronisation == .synchronised
         }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Agent
 
-/// A database is replaced by one of another time.
+/// Databases replaced by older ones.
 @Suite(.timeLimit(.minutes(10))) struct RestorationTests {
     private static func write(_ text: String, _ couple: Couple, byInviter: Bool) async throws -> Int64 {
         try await byInviter
@@ -15,7 +15,7 @@ import Testing
                 bytes(text), to: couple.toInviter, notifies: false, identifier: nil)
     }
 
-    /// A couple whose joiner has a backup, and has written and read since.
+    /// A couple whose joiner has a backup, and has sent and received since.
     private static func coupleWithBackup(_ relay: MemoryRelay) async throws -> (Couple, [UInt8]) {
         let couple = try await Couple(relay)
         await couple.joiner.end()
@@ -31,7 +31,7 @@ import Testing
         return (couple, backup)
     }
 
-    @Test func newKeysWaitForAServerThatIsAwayForLongerThanAMessageDoes() async throws {
+    @Test func newKeysOutwaitMessagesDuringOutage() async throws {
         let relay = MemoryRelay()
         let clock = ManualClock()
         let couple = try await Couple(relay, joiner: Person(relay, clock: clock))
@@ -58,7 +58,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func nothingIsSentWithKeysOfThePast() async throws {
+    @Test func restoredKeysSendNothing() async throws {
         let relay = MemoryRelay()
         let (couple, backup) = try await Self.coupleWithBackup(relay)
         await couple.inviter.end()
@@ -66,13 +66,13 @@ import Testing
         let (sends, last) = (relay.count("SEND"), await couple.joiner.diary.lastNumber)
         try await couple.joiner.start(after: last, isRestored: true)
         let number = try await Self.write("after", couple, byInviter: false)
-        // New keys go, and nothing that the old ones would encrypt.
+        // New keys are sent; messages encrypted with old ones are not.
         try await wait(until: "the keys are sent") { relay.count("SEND") == sends + 1 }
         #expect(await couple.joiner.agent.finishSending(until: .now + .seconds(60)))
         #expect(relay.count("SEND") == sends + 1)
         #expect(try await !couple.joiner.agent.isTried(number))
 
-        // A process later they are not sent once more.
+        // The next process does not send them again.
         try await couple.joiner.restart()
         try await couple.inviter.start()
         await couple.inviter.diary.waitForBodies(4)
@@ -90,7 +90,7 @@ import Testing
         await couple.end()
     }
 
-    /// The joiner is restored, its server has taken its new keys, and the inviter never gets them.
+    /// The joiner is restored and its server has accepted the new keys, but the inviter never gets them.
     private static func coupleWithLostKeys(_ relay: MemoryRelay, _ clock: ManualClock) async throws -> Couple
     {
         let couple = try await Couple(relay, joiner: Person(relay, servers: [2, 4], clock: clock))
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func keysThatNobodyFetchedInThreeWeeksAreFollowedByOthers(restarts: Bool) async throws {
+    func keysUnfetchedForThreeWeeksAreReplaced(restarts: Bool) async throws {
         let relay = MemoryRelay()
         let clock = ManualClock()
         let couple = try await Self.coupleWithLostKeys(relay, clock)
@@ -120,7 +120,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func whoNeverAnswersIsNotWrittenToForEver() async throws {
+    @Test func unansweredKeysStopAfterLimit() async throws {
         let relay = MemoryRelay()
         let clock = ManualClock()
         let couple = try await Self.coupleWithLostKeys(relay, clock)
@@ -132,7 +132,7 @@ import Testing
         await couple.joiner.end()
     }
 
-    @Test func aContactWithoutKeysIsDeletedAfterTwoDaysWithoutANewStart() async throws {
+    @Test func deletionWithoutKeysEndsAfterTwoDays() async throws {
         let relay = MemoryRelay()
         let clock = ManualClock()
         let couple = try await Self.coupleWithLostKeys(relay, clock)
@@ -146,7 +146,7 @@ import Testing
         await couple.joiner.end()
     }
 
-    @Test func bothSidesAreRestoredAndGoOn() async throws {
+    @Test func bothSidesRecoverFromRestore() async throws {
         let relay = MemoryRelay()
         let couple = try await Couple(relay)
         await couple.end()
@@ -168,7 +168,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func eventsOfANewDatabaseAreNotTakenForThoseOfTheOldOne() async throws {
+    @Test func newDatabaseContinuesEventNumbers() async throws {
         let relay = MemoryRelay()
         let couple = try await Couple(relay)
         for number in 0..<5 { _ = try await Self.write("\(number)", couple, byInviter: true) }
@@ -188,7 +188,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func aConnectionThatWasBeingMadeIsNotMadeWithKeysOfThePast() async throws {
+    @Test func restoredHandshakeFails() async throws {
         let relay = MemoryRelay()
         let inviter = try await Person(relay)
         let joiner = try await Person(relay, servers: [2])
@@ -216,9 +216,9 @@ import Testing
     }
 }
 
-/// Who is about to end waits for what is on its way.
+/// Waiting for sendable messages before the end.
 @Suite(.timeLimit(.minutes(10))) struct FinishingTests {
-    @Test func whatCanBeSentIsWithItsServerWhenItIsFinished() async throws {
+    @Test func finishSendingWaitsForSendableMessages() async throws {
         let relay = MemoryRelay()
         let couple = try await Couple(relay)
         await couple.joiner.end()
@@ -237,10 +237,10 @@ import Testing
         await couple.joiner.end()
     }
 
-    @Test func whatCannotBeSentIsNotWaitedForLongerThanWasAsked() async throws {
+    @Test func finishSendingEndsAtDeadline() async throws {
         let relay = MemoryRelay()
         let couple = try await Couple(relay)
-        // One that refuses has it tried again, which is not waited for if it comes later than the end.
+        // A refusing server causes retries, which do not count if due after the deadline.
         relay.setSilent([try Known.server(2), try Known.server(4)])
         let number = try await couple.inviter.agent.send(
             bytes("x"), to: couple.toJoiner, notifies: false, identifier: nil)
@@ -250,7 +250,7 @@ import Testing
         await couple.end()
     }
 
-    @Test func aTryThatComesLaterThanTheEndIsNotWaitedFor() async throws {
+    @Test func finishSendingIgnoresRetriesAfterDeadline() async throws {
         let relay = MemoryRelay()
         var times = Known.times
         times.network = RetryPolicy(first: .seconds(3600), maxDelay: .seconds(3600), tries: .max)

@@ -5,26 +5,26 @@ import Testing
 
 @testable import Agent
 
-/// A process ends after every step of what a connection does that stands, and the next one goes on.
+/// Kills the process after every step of an operation; the next process resumes it.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct StepwiseEndTests {
     enum Deed: CaseIterable, Sendable {
-        /// One from either side, with its receipt.
+        /// A message each way, with receipt.
         case messages
-        /// New keys, which the inviter wants.
+        /// New keys, requested by the inviter.
         case keys
-        /// Of the inviter's queue to another server.
+        /// Rotation of the inviter's queue to another server.
         case rotation
-        /// The same to whichever of two servers it is not on.
+        /// A move to the other one of two servers.
         case move
     }
 
     @Test(arguments: Deed.allCases, [true, false])
-    func nothingIsLostOrToldTwiceAndItComesToItsEnd(deed: Deed, inviterEnds: Bool) async throws {
+    func operationSurvivesKillAtEveryStep(deed: Deed, inviterEnds: Bool) async throws {
         let relay = MemoryRelay()
         var (step, unreached) = (0, 0)
-        // An end so late that all was done before it shows that every step had its turn.
+        // A kill that comes after completion shows that every step was covered.
         while unreached < 3 {
-            // A peer is followed to a few servers only.
+            // Rotations of a peer are rate limited.
             let pair = Pair(try await Couple(relay))
             for _ in 0..<6 where unreached < 3 {
                 let dying = inviterEnds ? pair.couple.inviter : pair.couple.joiner
@@ -38,7 +38,7 @@ import Testing
         #expect(step > 8, "\(step) steps")
     }
 
-    /// Whether the process ended before all was done. It runs when this returns.
+    /// Returns whether the process was killed before completion. It is running on return.
     private func end(
         _ dying: Person, after step: Int, _ body: () async throws -> Void
     ) async throws -> Bool {
@@ -55,7 +55,7 @@ import Testing
     }
 }
 
-/// Two people, and what they have written to each other.
+/// Two people and their messages.
 private final class Pair {
     let couple: Couple
     private var texts: [String] = []
@@ -85,8 +85,8 @@ private final class Pair {
         try await converse("\(step)")
     }
 
-    /// Has the inviter change the connection, and waits until that has come to its end for these.
-    /// - Parameter isPassed: of a condition that comes on the way to that.
+    /// Changes the inviter's connection and waits until the change is complete on these sides.
+    /// - Parameter isPassed: recognises an intermediate condition.
     private func change(
         _ people: [Person], through isPassed: @escaping @Sendable (ConnectionCondition) -> Bool,
         _ body: (Agent) async throws -> Void
@@ -107,7 +107,7 @@ private final class Pair {
         }
     }
 
-    /// Each writes to the other, and hears that it was received.
+    /// Sends a message in each direction and waits for receipts.
     private func converse(_ text: String) async throws {
         texts.append(text)
         let one = try await couple.inviter.untilItWorks {

@@ -5,11 +5,11 @@ import Testing
 
 @testable import Agent
 
-/// Connections that one side has made, and to which the other never answers.
+/// Connections whose peer never answers.
 @Suite(.timeLimit(.minutes(10))) struct UnansweredTests {
     private static let days = Duration.seconds(22 * 86_400)
 
-    /// An address at which so many have asked and ended.
+    /// An address with this many abandoned requests.
     private static func asked(
         _ relay: MemoryRelay, _ clock: ManualClock, by count: Int
     ) async throws -> (Person, [ContactRequestID], String) {
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func strangersWhoAskAndNeverAnswerLeaveNoQueues(restarts: Bool) async throws {
+    func unansweredRequestsLeaveNoQueues(restarts: Bool) async throws {
         let relay = MemoryRelay()
         let clock = ManualClock()
         let (owner, requests, _) = try await Self.asked(relay, clock, by: 4)
@@ -44,7 +44,7 @@ import Testing
             _ = try await owner.agent.accept(requests[3], information: bytes("owner"))
         }
         await owner.diary.wait { $0.filter { $0.content == .connectionFailed(.noAnswer) }.count == 3 }
-        // Of the last one, which nobody has had the time to answer, the queue stays.
+        // The queue of the last request stays: its time is not over.
         try await wait(until: "the queues are gone") { relay.queueCount == before + (restarts ? 0 : 1) }
         await owner.end()
     }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Agent
 
-/// How a connection comes to be, and what it does not come to be of.
+/// Successful and failing handshakes.
 @Suite struct HandshakeMachineTests {
     private static func request(
         agents: ClosedRange<UInt16> = SMPVersion.agents, queues: ClosedRange<UInt16> = SMPVersion.queues,
@@ -39,7 +39,7 @@ import Testing
             request, server: Known.server(2), confirmation: bytes("me"), tools: MachineSide.tools(seed: 4))
     }
 
-    @Test func versionsAreAgreedOnAtTheirBorders() throws {
+    @Test func versionNegotiationHandlesBounds() throws {
         #expect(try Self.join(Self.request(agents: 2...6)).agentVersion == 6)
         #expect(try Self.join(Self.request(agents: 7...99)).agentVersion == 7)
         #expect(try Self.join(Self.request(queues: 1...3)).present?.version == 3)
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func aRequestAtAnAddressNeedsAnAddress() throws {
+    @Test func requestingRequiresContactAddress() throws {
         let state = try Self.ask(Self.request(mode: .contact, isContact: true))
         #expect(state.phase == .requesting && state.present?.use == .request)
         #expect(state.present?.isSecured == true && state.offeredKeys != nil)
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func aQueueThatWasSecuredWithItsLinkIsNotSecuredAgain() throws {
+    @Test func queueSecuredByLinkIsNotSecuredAgain() throws {
         let seed = [UInt8](repeating: 6, count: 32)
         for isSecured in [true, false] {
             let state = try ConnectionMachine.joining(
@@ -82,14 +82,14 @@ import Testing
         }
     }
 
-    @Test func theJoinerStandsFirstAndTheInviterWhenItsWordIsTaken() throws {
+    @Test func joinerConnectsBeforeInviter() throws {
         var pair = try MachinePair()
         let first = try pair.fromJoiner()
         #expect(first.map(\.kind) == [.confirmation] && pair.joiner.state.phase == .joining)
         try pair.inviter.take(first[0])
         #expect(pair.inviter.events == [.connecting(information: bytes("joiner"))])
         #expect(pair.inviter.state.phase == .confirming)
-        // The keys of the link are of no more use, and nobody can join with them again.
+        // The link's keys are used up; a second joiner cannot use them.
         #expect(pair.inviter.state.offeredKeys == nil && pair.inviter.state.request == nil)
         let second = try pair.fromInviter()
         #expect(pair.inviter.events.last == .connected(information: []))
@@ -100,10 +100,10 @@ import Testing
         #expect(pair.inviter.state.sequence.lastReceived == 2 && pair.inviter.state.sequence.lastSent == 2)
     }
 
-    @Test func aMessageProvesThatTheConfirmationCameThoughItsServerHasNotSaidSo() throws {
+    @Test func peersMessageReplacesLostConfirmationReply() throws {
         var pair = try MachinePair()
         for transmission in try pair.fromJoiner() { try pair.inviter.take(transmission) }
-        // Sent, and no answer of the server.
+        // Sent, without a reply of the server.
         let before = pair.inviter
         for transmission in try pair.fromInviter() { try pair.joiner.take(transmission) }
         var waiting = before
@@ -118,7 +118,7 @@ import Testing
         #expect(waiting.events.suffix(1) == [.connected(information: [])])
     }
 
-    @Test func aConfirmationThatComesAgainChangesNothing() throws {
+    @Test func repeatedConfirmationIsIgnored() throws {
         var pair = try MachinePair()
         let first = try pair.fromJoiner()
         try pair.inviter.take(first[0])
@@ -129,9 +129,9 @@ import Testing
         try pair.converse("after")
     }
 
-    @Test func somebodyElseWhoKnowsTheLinkComesTooLate() throws {
+    @Test func secondJoinerIsIgnored() throws {
         var pair = try MachinePair(seed: 1)
-        // The same link, opened by two.
+        // Two people opened the same link.
         let other = MachineSide.tools(seed: 77)
         let request = try #require(pair.inviter.state.request)
         var second = MachineSide(
@@ -145,10 +145,10 @@ import Testing
         try pair.converse("undisturbed")
     }
 
-    @Test func aJoinerThatCannotBeAnsweredEndsTheConnectionInWords() throws {
+    @Test func incompatibleJoinerFailsConnection() throws {
         let key = try AgreementKey(rawValue: [UInt8](repeating: 7, count: 32)).publicKey
         let neutral = Array(key.dropLast(32)) + [UInt8](repeating: 0, count: 32)
-        // Who answers: the version of its agent, and its queue.
+        // The joiner's agent version and queue.
         let answers: [(agent: UInt16, queue: UInt16, key: [UInt8], mode: QueueMode, isGood: Bool)] = [
             (5, 4, key, .messaging, false), (6, 3, key, .messaging, true), (6, 2, key, .messaging, false),
             (9, 4, key, .messaging, true), (7, 4, key, .contact, false), (7, 4, neutral, .messaging, false),
@@ -183,7 +183,7 @@ import Testing
         }
     }
 
-    @Test func whoAsksAtAnAddressIsToldOfOnce() throws {
+    @Test func addressRequestIsReportedOnce() throws {
         let tools = MachineSide.tools(seed: 9)
         var owner = MachineSide(
             ConnectionState(

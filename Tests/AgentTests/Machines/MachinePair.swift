@@ -7,13 +7,13 @@ import Testing
 
 @testable import Agent
 
-/// Both sides of a connection as machines, and a network that brings everything at once and in order, unless a test
-/// takes something out of it.
+/// Both sides of a connection as machines, with a network that delivers at once and in order unless a test
+/// removes messages.
 struct MachinePair {
     var inviter: MachineSide
     var joiner: MachineSide
 
-    /// A link was made and opened, and nothing was sent.
+    /// After the link was opened; nothing is sent yet.
     init(seed: UInt64 = 1, inviterSettings: RatchetSettings = .init()) throws {
         let tools = MachineSide.tools(seed: seed, settings: inviterSettings)
         var state = ConnectionState(
@@ -39,7 +39,7 @@ struct MachinePair {
         return pair
     }
 
-    /// Until nothing can go any more.
+    /// Exchanges until neither side can send.
     mutating func exchange() throws {
         for _ in 0..<200 {
             let hasServed = [try inviter.serve(), try joiner.serve()].contains(true)
@@ -51,7 +51,7 @@ struct MachinePair {
         throw WaitedInVain("two machines come to no end")
     }
 
-    /// What the inviter sends now, until nothing can go; nobody has it yet.
+    /// Messages that the inviter can send now, undelivered.
     mutating func fromInviter() throws -> [Transmission] { try Self.all(&inviter) }
     mutating func fromJoiner() throws -> [Transmission] { try Self.all(&joiner) }
 
@@ -61,7 +61,7 @@ struct MachinePair {
         return all
     }
 
-    /// Both write, and both read it.
+    /// Sends a message in each direction and reads both.
     mutating func converse(_ text: String) throws {
         let before = (inviter.received.count, joiner.received.count)
         inviter.write("\(text) of the inviter")

@@ -7,28 +7,27 @@ import Testing
 
 @testable import Agent
 
-/// What one side sends, as the other side's server delivers it.
+/// A sent message, as the peer's server delivers it.
 struct Transmission {
     var kind: Outgoing.Kind
     var location: QueueLocation
     var body: DeliveredBody
 }
 
-/// One side of a connection as a machine alone. What it wants to have done is kept here instead of in a database, and
-/// its servers do at once what they are asked.
+/// One side of a connection without a driver. Keeps effects in memory; its servers execute commands at once.
 struct MachineSide {
     private(set) var machine: ConnectionMachine
-    /// What waits to be sent.
+    /// Unsent messages.
     private(set) var waiting: [Outgoing] = []
     private(set) var events: [AgentEvent.Content] = []
     private(set) var received: [ReceivedMessage] = []
     private(set) var receipts: [MessageContent.Receipt] = []
-    /// What it was told that the other side has nothing of.
+    /// The number given by the last `.lost` effect.
     private(set) var lostAfter: [Int64] = []
     private var hashes: Set<[UInt8]> = []
-    /// The clock of its servers.
+    /// The servers' clock.
     var time = Timestamp(seconds: 1_700_000_000)
-    /// Its own clock.
+    /// This side's clock.
     var now = ElapsedTime(seconds: 1_000_000)
 
     init(_ state: ConnectionState, tools: AgentTools) { machine = ConnectionMachine(state, tools: tools) }
@@ -46,7 +45,7 @@ struct MachineSide {
 
     // MARK: - Steps
 
-    /// What a step gives.
+    /// Makes a step and returns its effects.
     @discardableResult
     mutating func step(_ body: (inout ConnectionMachine) throws -> Void) rethrows -> [Effect] {
         let before = machine.effects.count
@@ -82,7 +81,7 @@ struct MachineSide {
 
     mutating func forgetWhatWaits() { waiting.removeAll() }
 
-    /// What goes out next; nil when nothing can go. Its server takes it.
+    /// Sends the next message; nil if none can be sent. The server accepts it.
     mutating func transmit() throws -> Transmission? {
         guard let place = waiting.firstIndex(where: \.isUrgent) ?? waiting.indices.first else { return nil }
         let item = waiting[place]
@@ -100,7 +99,7 @@ struct MachineSide {
             body: .message(received: time.seconds, flags: [UInt8(ascii: "F")], body: body))
     }
 
-    /// What it makes of a message; nothing where its queue is not this side's.
+    /// Processes a message. Returns no effects if the queue is not this side's.
     @discardableResult
     mutating func take(_ transmission: Transmission) throws -> [Effect] {
         let place = state.receiving.firstIndex { queue in
@@ -113,7 +112,7 @@ struct MachineSide {
 
     // MARK: - Servers
 
-    /// Does with this side's queues what is to be done about them. Whether there was anything.
+    /// Performs pending work on this side's queues. Returns whether there was any.
     @discardableResult
     mutating func serve() throws -> Bool {
         var hasWorked = false
@@ -133,7 +132,7 @@ struct MachineSide {
         return hasWorked
     }
 
-    /// As the driver does it: who looks is told of a condition that this has changed.
+    /// Reports a changed condition, as the driver does.
     mutating func change(_ body: (inout ConnectionMachine) -> Void) {
         step { machine in machine.changing { body(&$0) } }
     }

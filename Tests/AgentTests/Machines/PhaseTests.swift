@@ -6,17 +6,17 @@ import Testing
 
 @testable import Agent
 
-/// How far a connection is, and what each event means there.
+/// The effect of each event in each phase.
 @Suite struct PhaseTests {
     typealias Phase = ConnectionCondition.Phase
 
     private static let phases: [Phase] = [
         .inviting, .address, .requesting, .joining, .confirming, .connected, .failed, .deleting,
     ]
-    /// Those from which a connection may come to nothing.
+    /// Phases from which a handshake can fail.
     private static let beginning: [Phase] = [.inviting, .requesting, .joining, .confirming]
 
-    /// The queues, keys and ratchet of a connection that stands, in another phase.
+    /// An established connection's queues, keys and ratchet in another phase.
     private static func machine(
         in phase: Phase, synchronisation: SynchronisationPhase = .synchronised, isGone: Bool = false,
         use: SendingQueue.Use = .present
@@ -32,7 +32,7 @@ import Testing
         return ConnectionMachine(state, tools: pair.joiner.machine.tools)
     }
 
-    @Test(arguments: phases) func onlyAConnectionThatIsBeingMadeComesToNothing(phase: Phase) throws {
+    @Test(arguments: phases) func onlyUnfinishedHandshakeCanFail(phase: Phase) throws {
         var machine = try Self.machine(in: phase)
         machine.fail(.expired)
         if Self.beginning.contains(phase) {
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test(arguments: phases) func deletingWaitsOnlyWhereSomethingCanStillBeSent(phase: Phase) throws {
+    @Test(arguments: phases) func deletionWaitsOnlyIfSendingIsPossible(phase: Phase) throws {
         var later = try Self.machine(in: phase)
         later.delete(afterSending: true)
         #expect(later.state.phase == .deleting)
@@ -55,13 +55,13 @@ import Testing
         var atOnce = try Self.machine(in: phase)
         atOnce.delete(afterSending: false)
         #expect(atOnce.state.phase == .deleting && atOnce.effects == [.failWaiting(.deleted)])
-        // Queues are deleted when nothing is left to be sent, which the driver knows.
+        // The driver deletes the queues once nothing is left to send.
         #expect(atOnce.state.receiving.allSatisfy { $0.status == .active })
         atOnce.finishDeleting()
         #expect(atOnce.state.receiving.allSatisfy { $0.status == .deleting })
     }
 
-    @Test func whatNobodyCouldReadOrTakeIsNotWaitedForBeforeDeleting() throws {
+    @Test func deletionDoesNotWaitForUndeliverableMessages() throws {
         for synchronisation in SynchronisationPhase.allCases {
             var machine = try Self.machine(in: .connected, synchronisation: synchronisation)
             machine.delete(afterSending: true)
@@ -74,7 +74,7 @@ import Testing
         #expect(gone.effects == [.failWaiting(.deleted)])
     }
 
-    @Test func eachKindGoesInItsPhases() throws {
+    @Test func eachKindIsSentInItsPhases() throws {
         let expected: [Outgoing.Kind: [Phase]] = [
             .request: [.requesting], .confirmation: [.joining, .confirming],
             .keys: [.connected, .deleting], .message: [.connected, .deleting],
@@ -89,7 +89,7 @@ import Testing
                     try Self.machine(in: $0, isGone: true).isReady(kind, isUrgent: isUrgent)
                 }
                 #expect(gone.isEmpty)
-                // Announced, and not to be used yet.
+                // Announced, not usable yet.
                 let next = try Self.phases.filter {
                     try Self.machine(in: $0, use: .next).isReady(kind, isUrgent: isUrgent)
                 }
@@ -101,7 +101,7 @@ import Testing
         #expect(!unmade.isReady(.request, isUrgent: true), "its link would lead nowhere")
     }
 
-    @Test func onlyWhatProvesNewKeysGoesBeforeTheyAreProven() throws {
+    @Test func onlyProofIsSentBeforeKeysAreProven() throws {
         for synchronisation in SynchronisationPhase.allCases {
             let machine = try Self.machine(in: .connected, synchronisation: synchronisation)
             let ready = [false, true].map { machine.isReady(.message, isUrgent: $0) }
@@ -117,7 +117,7 @@ import Testing
         #expect(!silent.isReady(.message, isUrgent: true) && silent.isReady(.keys, isUrgent: true))
     }
 
-    @Test func aQueueThatIsGoneMeansTheLinkAtFirstAndTheContactLater() throws {
+    @Test func goneQueueMeansLinkGoneThenContactGone() throws {
         for phase in Self.phases {
             var machine = try Self.machine(in: phase)
             let location = try #require(machine.state.present).address.location
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test func whatAServerRefusesIsNotTakenForALinkThatIsGone() throws {
+    @Test func refusalIsNotReportedAsLinkGone() throws {
         var machine = try Self.machine(in: .joining)
         machine.queueGone(try #require(machine.state.present).address.location, reason: .refused)
         #expect(machine.effects.contains(.tell(.connectionFailed(.refused))))
@@ -148,7 +148,7 @@ import Testing
         #expect(other.effects.isEmpty && other.state.present?.isGone == false)
     }
 
-    @Test func whatAServerHasTakenMovesOnlyTheConnectionThatIsBeingMade() throws {
+    @Test func acceptedMessageAdvancesOnlyHandshake() throws {
         for phase in Self.phases {
             for kind in [Outgoing.Kind.keys, .message] {
                 var machine = try Self.machine(in: phase)
@@ -165,7 +165,7 @@ import Testing
         #expect(requesting.state.sending.isEmpty && requesting.state.phase == .requesting)
     }
 
-    @Test func aQueueThatAServerMakesTooLateIsDeletedAgain() throws {
+    @Test func queueCreatedAfterDeletionIsDeleted() throws {
         let key = try Self.machine(in: .connected).state.receiving[0].address?.key ?? []
         let ids = Answer.QueueIDs(recipientID: [1], senderID: [2], boxKey: key, mode: nil)
         for phase in Self.phases {
@@ -180,7 +180,7 @@ import Testing
         }
     }
 
-    @Test func aServerThatMakesNoQueueEndsWhatNeedsOne() throws {
+    @Test func refusedQueueFailsHandshakeOrRotation() throws {
         for phase in Self.phases {
             var machine = try Self.machine(in: phase)
             machine.state.receiving[0].isReplacement = true
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    @Test func anotherProgramThatReceivesIsToldOfOnce() throws {
+    @Test func takeoverIsReportedOnce() throws {
         var machine = try Self.machine(in: .connected)
         for _ in 0..<2 { machine.takenOver(0) }
         var taken = machine.state.condition
@@ -200,7 +200,7 @@ import Testing
         for _ in 0..<2 { machine.isReceivingAgain(0) }
         taken.isTakenOver = false
         #expect(machine.effects.count == 2 && machine.effects.last == .tell(.conditionChanged(taken)))
-        // One that is not received from any more concerns nobody.
+        // A queue that is no longer read does not matter.
         machine.state.receiving[0].status = .draining
         machine.takenOver(0)
         #expect(machine.effects.count == 2)

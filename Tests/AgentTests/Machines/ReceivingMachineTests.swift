@@ -7,7 +7,7 @@ import Testing
 
 @testable import Agent
 
-/// What a server delivers, in any order, twice, damaged, or of somebody else.
+/// Deliveries that are reordered, repeated, damaged or forged.
 @Suite struct ReceivingMachineTests {
     private static func damage(_ transmission: Transmission, at place: Int) throws -> Transmission {
         guard case .message(let time, let flags, var body) = transmission.body else {
@@ -19,7 +19,7 @@ import Testing
         return damaged
     }
 
-    /// Whether nothing of a side has changed but what it remembers.
+    /// Whether two sides are equal except for remembered hashes.
     private static func isSame(_ one: MachineSide, _ other: MachineSide) -> Bool {
         one.condition == other.condition && one.events == other.events && one.received == other.received
             && one.waiting == other.waiting && one.state.sequence == other.state.sequence
@@ -27,14 +27,14 @@ import Testing
             && one.state.receiving == other.state.receiving && one.state.sending == other.state.sending
     }
 
-    @Test func whatIsDamagedOnTheWayIsAsIfItHadNotCome() throws {
+    @Test func damagedDeliveryChangesNothing() throws {
         var pair = try MachinePair.connected()
         pair.joiner.write("whole")
         let sent = try pair.fromJoiner()[0]
         guard case .message(_, _, let body) = sent.body else { return }
         let before = pair.inviter
         var random = SeededGenerator(state: 4)
-        // The version of the queue is all that is not under the box's tag.
+        // Only the queue's version lies outside the box's tag.
         let places = Array(3..<60) + (0..<60).map { _ in Int.random(in: 60..<body.count, using: &random) }
         for place in places {
             #expect(try pair.inviter.take(Self.damage(sent, at: place)).isEmpty, "\(place)")
@@ -50,7 +50,7 @@ import Testing
         #expect(pair.inviter.bodies == ["whole"] && pair.inviter.received[0].integrity == .complete)
     }
 
-    @Test func aBoxOfSomebodyElseWhoKnowsTheQueueIsNotOpened() throws {
+    @Test func boxWithForeignKeyIsIgnored() throws {
         var pair = try MachinePair.connected()
         let address = try #require(pair.joiner.state.present).address
         var stranger = SendingQueue.fresh(address, version: 4, use: .present, random: SeededBytes(1))
@@ -75,7 +75,7 @@ import Testing
         try pair.converse("undisturbed")
     }
 
-    @Test func keysAndMessagesBeforeTheOtherSideIsKnownAreOfNobody() throws {
+    @Test func messagesBeforeConfirmationAreIgnored() throws {
         let pair = try MachinePair()
         let address = try #require(pair.joiner.state.present).address
         let stranger = SendingQueue.fresh(address, version: 4, use: .present, random: SeededBytes(1))
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 1...6) func messagesInAnyOrderAndTwiceAreEachReadOnce(seed: UInt64) throws {
+    @Test(arguments: 1...6) func reorderedAndRepeatedMessagesAreReadOnce(seed: UInt64) throws {
         var pair = try MachinePair.connected(seed: seed)
         var random = SeededGenerator(state: seed)
         var expected: Set<String> = []
@@ -114,19 +114,19 @@ import Testing
         #expect(pair.inviter.condition.synchronisation == .synchronised)
     }
 
-    @Test func whatNeverComesIsTold() throws {
+    @Test func missingMessagesAreReported() throws {
         var pair = try MachinePair.connected()
         for number in 1...5 { pair.joiner.write("\(number)") }
         let sent = try pair.fromJoiner()
         for place in [0, 3, 1, 4] { try pair.inviter.take(sent[place]) }
-        // The first message had number 1: its confirmation.
+        // The confirmation was the first message, number 1.
         #expect(
             pair.inviter.received.map(\.integrity) == [
                 .complete, .skipped(3...4), .numberRepeated, .skipped(4...5),
             ])
     }
 
-    @Test func anOverfullQueueIsToldOfWhenThereIsRoom() throws {
+    @Test func drainedQueueIsAnnouncedAfterQuota() throws {
         var pair = try MachinePair.connected()
         let location = try #require(pair.inviter.state.receiving[0].address).location
         let full = Transmission(kind: .message, location: location, body: .quota(received: 5))
@@ -142,7 +142,7 @@ import Testing
         #expect(effects.isEmpty, "there is nobody to be told")
     }
 
-    @Test func everyReceiptIsToldAndUnknownWordsArePassedOver() throws {
+    @Test func receiptsAreReportedAndUnknownContentIgnored() throws {
         var pair = try MachinePair.connected()
         let receipts = (1...3).map {
             MessageContent.Receipt(number: Int64($0), hash: SHA256.hash([UInt8($0)]))
@@ -158,7 +158,7 @@ import Testing
         #expect(pair.inviter.waiting.isEmpty && pair.inviter.conditions.isEmpty)
     }
 
-    @Test func theVersionOfTheOtherSideRisesAndNeverFalls() throws {
+    @Test func agreedVersionNeverDecreases() throws {
         var pair = try MachinePair.connected()
         pair.inviter.change { $0.state.agentVersion = 6 }
         try pair.converse("with the sender's own highest version")

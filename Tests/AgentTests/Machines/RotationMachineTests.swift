@@ -6,9 +6,9 @@ import Testing
 
 @testable import Agent
 
-/// A side moves the queue that it receives from. `ConnectionLifeTests` does the same with agents.
+/// Queue rotation by machines. `ConnectionLifeTests` does the same with agents.
 @Suite struct RotationMachineTests {
-    /// The inviter has announced a queue, and nobody has heard of it.
+    /// The inviter has announced a queue; the announcement is undelivered.
     private static func moving(seed: UInt64 = 1) throws -> (MachinePair, announcement: [Transmission]) {
         var pair = try MachinePair.connected(seed: seed)
         try pair.inviter.step { try $0.rotate(to: Known.server(3)) }
@@ -17,13 +17,13 @@ import Testing
         return (pair, announcement)
     }
 
-    @Test func theQueueMovesAndNothingIsLost() throws {
+    @Test func rotationLosesNoMessages() throws {
         var pair = try MachinePair.connected()
         let old = try #require(pair.inviter.state.receiving[0].address)
         try pair.inviter.step { try $0.rotate(to: Known.server(3)) }
         #expect(pair.inviter.condition.isRotating)
         #expect(pair.inviter.state.receiving.map(\.status) == [.active, .creating])
-        // It is written on while the queue moves.
+        // Messages continue during the rotation.
         pair.joiner.write("meanwhile")
         try pair.exchange()
         let queues = pair.inviter.state.receiving
@@ -38,7 +38,7 @@ import Testing
         try pair.converse("later")
     }
 
-    @Test func theAnnouncementSaysWhichQueueIsReplaced() throws {
+    @Test func announcementNamesReplacedQueue() throws {
         var pair = try MachinePair.connected()
         let old = try #require(pair.inviter.state.receiving[0].address?.location)
         try pair.inviter.step { try $0.rotate(to: nil) }
@@ -51,13 +51,13 @@ import Testing
         #expect(pair.inviter.waiting == [.message(expected)])
     }
 
-    @Test func aMoveUnderWayIsNotBegunAgain() throws {
+    @Test func rotationUnderWayIsNotRestarted() throws {
         var (pair, _) = try Self.moving()
         let effects = try pair.inviter.step { try $0.rotate(to: Known.server(4)) }
         #expect(effects.isEmpty && pair.inviter.state.receiving.count == 2)
     }
 
-    @Test func onlyAConnectionThatStandsMoves() throws {
+    @Test func onlyEstablishedConnectionRotates() throws {
         var pair = try MachinePair()
         for side in [pair.inviter, pair.joiner] {
             var side = side
@@ -73,13 +73,13 @@ import Testing
         #expect(error?.code == .damaged)
     }
 
-    @Test func anAnnouncementThatComesTwiceIsAnsweredWithTheSameKeys() throws {
+    @Test func repeatedAnnouncementGetsSameKeys() throws {
         var (pair, announcement) = try Self.moving()
         let content = try #require(announcement.first)
         try pair.joiner.take(content)
         let first = pair.joiner.waiting
         #expect(first.count == 1 && pair.joiner.state.sending.map(\.use) == [.present, .next])
-        // Said again, as when the answer did not come: in a message of its own.
+        // Announced again in a new message, as after a lost reply.
         let queue = OfferedQueue(address: try #require(pair.inviter.state.receiving[1].address))
         pair.inviter.say(.newQueues([.init(queue: queue, replaces: nil)]))
         for transmission in try pair.fromInviter() { try pair.joiner.take(transmission) }
@@ -89,7 +89,7 @@ import Testing
         try pair.converse("in the new queue")
     }
 
-    @Test func anotherAnnouncementTakesThePlaceOfTheFirst() throws {
+    @Test func laterAnnouncementReplacesEarlierOne() throws {
         var pair = try MachinePair.connected()
         let queues = try (5...6).map { number in
             OfferedQueue(
@@ -106,7 +106,7 @@ import Testing
         #expect(pair.joiner.waiting.count == 2)
     }
 
-    @Test func announcementsOfNoUseAreNotFollowed() throws {
+    @Test func unusableAnnouncementsAreIgnored() throws {
         let pair = try MachinePair.connected()
         let own = try #require(pair.joiner.state.present).address
         let key = try AgreementKey(rawValue: [UInt8](repeating: 7, count: 32)).publicKey
@@ -118,7 +118,7 @@ import Testing
                 address: try #require(
                     QueueAddress(server: Known.server(7), senderID: [7], key: key, mode: mode)))
         }
-        // With the neutral point every secret is zero.
+        // The neutral point makes every shared secret zero.
         let neutral = Array(key.dropLast(32)) + [UInt8](repeating: 0, count: 32)
         let elsewhere = QueueLocation(server: own.server, senderID: [1, 2, 3])
         let useless: [MessageContent.NewQueue] = [
@@ -134,7 +134,7 @@ import Testing
             #expect(pair.joiner.waiting.isEmpty && pair.joiner.state.sending.count == 1)
             #expect(pair.joiner.state.moves.times.isEmpty)
         }
-        // Beside them the one that is of use is found.
+        // The usable queue among them is found.
         var mixed = pair
         mixed.inviter.say(.newQueues(useless + [.init(queue: try queue(key: key), replaces: own.location)]))
         for transmission in try mixed.fromInviter() { try mixed.joiner.take(transmission) }
@@ -147,7 +147,7 @@ import Testing
         #expect(good.joiner.state.sending.last?.address.senderID == [7])
     }
 
-    @Test func elevenMovesInAnHourAreTooMany() throws {
+    @Test func eleventhRotationWithinAnHourIsIgnored() throws {
         var pair = try MachinePair.connected()
         func announce(_ number: UInt8, at seconds: Int64) throws -> Int {
             let address = try #require(
@@ -167,7 +167,7 @@ import Testing
         #expect(try announce(12, at: 3601) == 0)
     }
 
-    @Test func aQueueIsUsedOnlyWhenItWasAnnouncedAndIsSecured() throws {
+    @Test func queueIsUsedOnlyWhenAnnouncedAndSecured() throws {
         var (pair, announcement) = try Self.moving()
         let new = try #require(pair.inviter.state.receiving[1].address?.location)
         func use(_ location: QueueLocation, _ isSecured: Bool) throws {
@@ -187,7 +187,7 @@ import Testing
         #expect(pair.joiner.waiting == [.message(.queueTest([new]))])
     }
 
-    @Test func theFirstKeysForANewQueueAreTheOnlyOnes() throws {
+    @Test func onlyFirstKeysForNewQueueCount() throws {
         var (pair, _) = try Self.moving()
         let new = try #require(pair.inviter.state.receiving[1].address)
         func answer(_ byte: UInt8, for senderID: [UInt8], neutral: Bool = false) throws {
@@ -212,13 +212,13 @@ import Testing
         #expect(first.keyToSecure == (try SigningKey(seed: [UInt8](repeating: 3, count: 32)).publicKey))
         try answer(4, for: new.senderID)
         #expect(pair.inviter.state.receiving[1] == first)
-        // The one that is in use takes none, or whoever writes in it could shut the other side out.
+        // The queue in use takes no new key. Otherwise anyone who writes to it could lock the peer out.
         let present = try #require(pair.inviter.state.receiving[0].address)
         try answer(5, for: present.senderID)
         #expect(pair.inviter.state.receiving[0].keyToSecure == nil)
     }
 
-    @Test func whatIsLeftInTheOldQueueIsReadWhileItIsEmptied() throws {
+    @Test func oldQueueIsReadWhileDraining() throws {
         var (pair, announcement) = try Self.moving()
         pair.joiner.write("in the old queue")
         let late = try pair.fromJoiner()
@@ -239,8 +239,8 @@ import Testing
         #expect(pair.inviter.bodies == ["in the old queue", "later"] && pair.joiner.bodies == ["and back"])
     }
 
-    /// Else the messages of the new queue would be taken for lost, told as failed and sent again.
-    @Test func newKeysWhileTheOldQueueIsEmptiedCountWhatCameInTheNewOne() throws {
+    /// Otherwise messages of the new queue would count as lost and be sent again.
+    @Test func keyChangeWhileDrainingCountsNewQueue() throws {
         var (pair, announcement) = try Self.moving()
         pair.joiner.write("in the old queue")
         let late = try pair.fromJoiner()
@@ -260,7 +260,7 @@ import Testing
         #expect(pair.joiner.lostAfter == [last])
     }
 
-    @Test func aServerThatMakesNoNewQueueLeavesTheOldOne() throws {
+    @Test func failedQueueCreationKeepsOldQueue() throws {
         var pair = try MachinePair.connected()
         try pair.inviter.step { try $0.rotate(to: Known.server(3)) }
         pair.inviter.change { $0.cannotCreate(1) }
@@ -268,13 +268,13 @@ import Testing
         try pair.inviter.serve()
         #expect(pair.inviter.state.receiving.count == 1)
         try pair.converse("where it was")
-        // And it can be tried again.
+        // The rotation can be retried.
         try pair.inviter.step { try $0.rotate(to: Known.server(4)) }
         try pair.exchange()
         #expect(try pair.inviter.state.receiving.map(\.server) == [Known.server(4)])
     }
 
-    @Test func bothMoveAtOnce() throws {
+    @Test func simultaneousRotationsSucceed() throws {
         var pair = try MachinePair.connected(seed: 5)
         try pair.inviter.step { try $0.rotate(to: Known.server(3)) }
         try pair.joiner.step { try $0.rotate(to: Known.server(4)) }

@@ -5,13 +5,13 @@ import Testing
 
 @testable import Agent
 
-/// Whether both sides have the same keys: each transition that the type lists, and none besides.
+/// Every transition of `Synchronisation`, and no others.
 @Suite struct SynchronisationTableTests {
     enum Event: CaseIterable {
         case oneUnreadable, allUnreadable, start, agree, succeed
     }
 
-    /// By the phase before: what follows from each event. What is not named changes nothing.
+    /// The next phase for each event, by phase. Omitted events change nothing.
     private static let table: [SynchronisationPhase: [Event: SynchronisationPhase]] = [
         .synchronised: [
             .oneUnreadable: .allowed, .allUnreadable: .required, .start: .started, .agree: .agreed,
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: SynchronisationPhase.allCases, Event.allCases)
-    func eachEventLeadsWhereTheTableSays(before: SynchronisationPhase, event: Event) {
+    func eventsFollowTransitionTable(before: SynchronisationPhase, event: Event) {
         var synchronisation = Self.synchronisation(in: before)
         switch event {
         case .oneUnreadable: synchronisation.fail(isLost: false)
@@ -49,14 +49,14 @@ import Testing
         #expect((synchronisation.keys != nil) == [.started, .agreed].contains(synchronisation.phase))
     }
 
-    @Test func messagesOfTheApplicationWaitFromTheLossToTheProof() {
+    @Test func applicationMessagesWaitUntilKeysAreProven() {
         let allowing = SynchronisationPhase.allCases.filter {
             Self.synchronisation(in: $0).allowsSending
         }
         #expect(allowing == [.synchronised, .allowed])
     }
 
-    @Test func theWordThatTheOtherSideIsReadyCountsOnce() {
+    @Test func readyMessageCountsOnce() {
         var synchronisation = Synchronisation()
         var taken = [synchronisation.takeReady()]
         for answersReady in [true, false] {
@@ -69,7 +69,7 @@ import Testing
         #expect(taken == [.ignored, .answered, .ignored, .awaited, .ignored])
     }
 
-    @Test func theLastSixtyFourKeysOfTheOtherSideAreKnownAgain() {
+    @Test func last64PeerKeysAreRemembered() {
         let peers = (1...66).map { Self.parameters($0) }
         var synchronisation = Synchronisation()
         for (count, peer) in peers.enumerated() {

@@ -7,11 +7,11 @@ import Testing
 
 @testable import Agent
 
-/// Both sides come to the same keys again, whoever begins and whatever is lost.
+/// Ratchet resynchronisation from either side, with losses.
 @Suite struct SynchronisingMachineTests {
     private static let now = ElapsedTime(seconds: 1_000_000)
 
-    /// The inviter has lost what its ratchet was.
+    /// The inviter has lost its ratchet.
     private static func withLostRatchet(seed: UInt64 = 1) throws -> MachinePair {
         var (pair, other) = (
             try MachinePair.connected(seed: seed), try MachinePair.connected(seed: seed + 500)
@@ -21,13 +21,13 @@ import Testing
         return pair
     }
 
-    @Test(arguments: 1...8) func whoeverSpeaksFirstBothAgree(seed: UInt64) throws {
+    @Test(arguments: 1...8) func eitherSideMaySendFirst(seed: UInt64) throws {
         var pair = try MachinePair.connected(seed: seed)
         try pair.converse("before")
         let old = pair.inviter.state.ratchet?.securityHash
         try pair.inviter.step { try $0.synchronise(now: Self.now) }
         #expect(pair.inviter.condition.synchronisation == .started)
-        // Written meanwhile: it waits for the proof.
+        // A message sent meanwhile waits for the proof.
         pair.inviter.write("waits here")
         pair.joiner.write("waits there")
         try pair.exchange()
@@ -40,11 +40,11 @@ import Testing
         #expect(pair.inviter.conditions.map(\.synchronisation) == [.started, .agreed, .synchronised])
     }
 
-    @Test(arguments: 1...4) func bothBeginAtOnce(seed: UInt64) throws {
+    @Test(arguments: 1...4) func simultaneousStartsAgree(seed: UInt64) throws {
         var pair = try MachinePair.connected(seed: seed)
         try pair.inviter.step { try $0.synchronise(now: Self.now) }
         try pair.joiner.step { try $0.synchronise(now: Self.now) }
-        // Each asks once more before it has heard of the other: nothing more is sent.
+        // Each repeats its request before the other's keys arrive: nothing more is sent.
         #expect(try pair.inviter.step { try $0.synchronise(now: Self.now) }.isEmpty)
         #expect(pair.inviter.waiting.count == 1)
         try pair.exchange()
@@ -53,7 +53,7 @@ import Testing
         try pair.converse("after")
     }
 
-    @Test func onlyWhoStandsAndIsNotLeftAgreesAnew() throws {
+    @Test func onlyEstablishedLiveConnectionResynchronises() throws {
         var pair = try MachinePair()
         let early = #expect(throws: AgentError.self) {
             try pair.joiner.step { try $0.synchronise(now: Self.now) }
@@ -69,9 +69,9 @@ import Testing
         #expect(pair.joiner.waiting.isEmpty && pair.joiner.condition.synchronisation == .synchronised)
     }
 
-    /// As with a backup that is put back twice before the other side answers: both answers come then, and neither says
-    /// which keys it answers.
-    @Test(arguments: 1...8) func whoBeginsTwiceBeforeTheAnswerComesToAnEnd(seed: UInt64) throws {
+    /// Like a backup restored twice before the peer replies: both replies arrive, and neither names the keys
+    /// that it answers.
+    @Test(arguments: 1...8) func repeatedStartsBeforeReplyConverge(seed: UInt64) throws {
         var pair = try MachinePair.connected(seed: seed)
         try pair.converse("before")
         var answers: [Transmission] = []
@@ -89,7 +89,7 @@ import Testing
         try pair.converse("after")
     }
 
-    @Test func onlyTheLastKeysGoWhenOthersStillWait() throws {
+    @Test func onlyLatestUnsentKeysAreSent() throws {
         var pair = try MachinePair.connected()
         for _ in 0..<3 { try pair.inviter.step { try $0.restored(now: Self.now) } }
         #expect(pair.inviter.waiting.map(\.kind) == [.keys])
@@ -97,10 +97,10 @@ import Testing
         try pair.converse("after")
     }
 
-    @Test func keysThatDidNotComeAreFollowedByOthersADayLater() throws {
+    @Test func undeliveredKeysAreReplacedAfterADay() throws {
         var pair = try Self.withLostRatchet()
         try pair.inviter.step { try $0.restored(now: Self.now) }
-        // The server keeps them for three weeks, and nobody comes.
+        // The server keeps the keys for three weeks; the peer stays away.
         _ = try pair.fromInviter()
         func write(after seconds: Int64) throws -> [Outgoing.Kind] {
             pair.inviter.now = Self.now.advanced(by: .seconds(seconds))
@@ -114,8 +114,8 @@ import Testing
         try pair.converse("after")
     }
 
-    /// Of a backup that was made in the middle of an agreement and put back, without a word, after others.
-    @Test(arguments: 1...6) func agreedKeysThatReadNothingAreFollowedADayLater(seed: UInt64) throws {
+    /// Like a backup made during an agreement and restored after later agreements, without `isRestored`.
+    @Test(arguments: 1...6) func uselessAgreedKeysAreReplacedAfterADay(seed: UInt64) throws {
         var pair = try MachinePair.connected(seed: seed)
         try pair.joiner.step { try $0.synchronise(now: Self.now) }
         for transmission in try pair.fromJoiner() { try pair.inviter.take(transmission) }
@@ -137,14 +137,14 @@ import Testing
         #expect(pair.inviter.condition.synchronisation == .synchronised)
         #expect(pair.joiner.condition.synchronisation == .synchronised)
         #expect(pair.inviter.state.ratchet?.securityHash == pair.joiner.state.ratchet?.securityHash)
-        // What the later state had sent is missed here and there.
+        // Messages of the later state are missing here and there.
         pair.inviter.write("there")
         pair.joiner.write("here")
         try pair.exchange()
         #expect(pair.joiner.bodies.last == "there" && pair.inviter.bodies.last == "here")
     }
 
-    @Test func keysThatWereNotFetchedForADayGoOnceMoreAndAreTheSame() throws {
+    @Test func unfetchedKeysAreRepeatedAfterADay() throws {
         var pair = try MachinePair.connected()
         try pair.inviter.step { try $0.restored(now: Self.now) }
         let (first, late) = (pair.inviter.waiting, try pair.fromInviter())
@@ -156,7 +156,7 @@ import Testing
         }
         #expect(try write(after: 86_399).isEmpty, "they may be on their way")
         #expect(try write(after: 86_400).map(\.content) == first.map(\.content))
-        // Those that were late come too, and both are the same beginning.
+        // The delayed keys arrive too; both count as the same start.
         for transmission in late { try pair.joiner.take(transmission) }
         try pair.exchange()
         #expect(pair.inviter.condition.synchronisation == .synchronised)
@@ -165,7 +165,7 @@ import Testing
         #expect(pair.inviter.bodies.dropLast() == ["86399", "86400"])
     }
 
-    @Test func whoAsksAgainForNewKeysSendsTheSameOnesWhereAServerHasThem() throws {
+    @Test func repeatedRequestResendsSameKeys() throws {
         var pair = try MachinePair.connected()
         try pair.inviter.step { try $0.synchronise(now: Self.now) }
         let first = pair.inviter.waiting
@@ -176,7 +176,7 @@ import Testing
         try pair.converse("after")
     }
 
-    @Test(arguments: 1...6) func whatProvesNewKeysGoesOnceMoreWhenNoServerHasItAnyMore(seed: UInt64) throws {
+    @Test(arguments: 1...6) func expiredProofOfKeysIsRepeated(seed: UInt64) throws {
         var pair = try MachinePair.connected(seed: seed)
         try pair.inviter.step { try $0.synchronise(now: Self.now) }
         for transmission in try pair.fromInviter() { try pair.joiner.take(transmission) }
@@ -190,7 +190,7 @@ import Testing
         let early = later.advanced(by: .seconds(-1))
         #expect(try pair.inviter.step { try $0.followLostKeys(now: early) }.isEmpty)
         #expect(try pair.joiner.step { try $0.followLostKeys(now: early) }.isEmpty)
-        // Either side is enough: who speaks first says it once more, the other one begins anew.
+        // Either side suffices: the first sender repeats its message, the other starts again.
         if seed.isMultiple(of: 2) {
             try pair.inviter.step { try $0.followLostKeys(now: later) }
         } else {
@@ -202,14 +202,14 @@ import Testing
         try pair.converse("after")
     }
 
-    @Test func keysThatWereUsedAreNotUsedAgain() throws {
+    @Test func usedKeysAreIgnored() throws {
         var pair = try MachinePair.connected()
         try pair.inviter.step { try $0.synchronise(now: Self.now) }
         let keys = try pair.fromInviter()
         #expect(keys.map(\.kind) == [.keys])
         for transmission in keys { try pair.joiner.take(transmission) }
         let (ratchet, waiting) = (pair.joiner.state.ratchet?.securityHash, pair.joiner.waiting)
-        // A server that repeats them, now and when all is over.
+        // A server repeats them, during the agreement and afterwards.
         for transmission in keys { #expect(try pair.joiner.take(transmission).isEmpty) }
         #expect(pair.joiner.state.ratchet?.securityHash == ratchet && pair.joiner.waiting == waiting)
         try pair.exchange()
@@ -218,13 +218,13 @@ import Testing
         try pair.converse("after")
     }
 
-    @Test func aMessageThatCannotBeReadIsAskedAboutAndTheNextOneProvesTheKeys() throws {
+    @Test func unreadableMessageAllowsNewKeysUntilNextMessage() throws {
         var pair = try MachinePair.connected()
         try pair.converse("before")
         pair.joiner.write("damaged")
         let sent = try pair.fromJoiner()
         pair.joiner.write("whole")
-        // Its header can be read and its body cannot.
+        // The header is readable, the body is not.
         let damaged = try Self.damagingBody(sent[0], of: pair)
         try pair.inviter.take(damaged)
         #expect(pair.inviter.condition.synchronisation == .allowed)
@@ -235,7 +235,7 @@ import Testing
         #expect(pair.inviter.received.last?.integrity == .skipped(3...3))
     }
 
-    /// The same message with another last byte, in a box as its sender makes it.
+    /// Returns the message with a changed last byte, in a valid box.
     private static func damagingBody(_ transmission: Transmission, of pair: MachinePair) throws
         -> Transmission
     {
@@ -253,19 +253,19 @@ import Testing
         return damaged
     }
 
-    @Test func whoCanReadNothingAnyMoreBeginsByItself() throws {
+    @Test func unreadableMessagesStartResynchronisation() throws {
         var pair = try Self.withLostRatchet()
         pair.joiner.write("cannot be read")
         for transmission in try pair.fromJoiner() { try pair.inviter.take(transmission) }
         #expect(pair.inviter.condition.synchronisation == .started)
         #expect(pair.inviter.waiting.map(\.kind) == [.keys])
         try pair.exchange()
-        // The other side learns that it was in vain.
+        // The peer learns that its message was unreadable.
         #expect(pair.joiner.lostAfter.count == 1)
         try pair.converse("after")
     }
 
-    @Test func onceADayThreeTimesIsEnough() throws {
+    @Test func automaticKeyAgreementsAreRateLimited() throws {
         var pair = try MachinePair.connected()
         let other = try MachinePair.connected(seed: 700)
         func lose(at seconds: Int64) throws -> Int {
@@ -280,7 +280,7 @@ import Testing
         for time: Int64 in [0, 1, 2] { #expect(try lose(at: time) == 1) }
         #expect(try lose(at: 86_399) == 0)
         #expect(pair.inviter.condition.synchronisation == .required)
-        // The user may at any time.
+        // User requests are not limited.
         pair.inviter.forgetWhatWaits()
         try pair.inviter.step { try $0.synchronise(now: Self.now) }
         #expect(pair.inviter.waiting.map(\.kind) == [.keys])
@@ -288,7 +288,7 @@ import Testing
         #expect(try lose(at: 86_400) == 1)
     }
 
-    @Test func whatWaitsForADeletionIsGivenUpWhenNobodyCanReadIt() throws {
+    @Test func deletionGivesUpUnreadableMessages() throws {
         var pair = try Self.withLostRatchet()
         let now = ElapsedTime(seconds: 1_000_000)
         pair.inviter.change { machine in
@@ -302,7 +302,7 @@ import Testing
         #expect(effects.contains(.failWaiting(.unreadable)) && pair.inviter.waiting.isEmpty)
     }
 
-    @Test func theOtherSideIsToldWhatCameWithTheOldKeys() throws {
+    @Test func readyMessageReportsLastReceivedNumber() throws {
         var pair = try MachinePair.connected()
         for number in 1...3 { pair.joiner.write("\(number)") }
         let sent = try pair.fromJoiner()
@@ -311,14 +311,14 @@ import Testing
         try pair.inviter.step { try $0.synchronise(now: Self.now) }
         try pair.exchange()
         #expect(pair.joiner.lostAfter == [arrived])
-        // It never gives the number of the third again.
+        // It never reuses the number of the third message.
         #expect(pair.joiner.state.sequence.lastSent >= arrived + 1)
-        // What comes of the old ratchet now can only be read no more.
+        // A message of the old ratchet cannot be read any more.
         try pair.inviter.take(sent[2])
         #expect(!pair.inviter.bodies.contains("3"))
     }
 
-    @Test func withoutNewKeysNothingIsLost() throws {
+    @Test func readyMessageWithoutNewKeysIsIgnored() throws {
         var pair = try MachinePair.connected()
         try pair.converse("before")
         func say(_ number: Int64) throws {
@@ -337,7 +337,7 @@ import Testing
         try pair.converse("after")
     }
 
-    @Test func aRestoredStateEncryptsNothingMore() throws {
+    @Test func restoredStateEncryptsNothing() throws {
         let pair = try MachinePair.connected()
         let expected: [(ConnectionCondition.Phase, [Effect])] = [
             (.joining, [.failWaiting(.restored), .tell(.connectionFailed(.restored))]),

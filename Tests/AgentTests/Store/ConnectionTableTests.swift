@@ -8,7 +8,7 @@ import Testing
 
 @testable import Agent
 
-/// Everything of a connection is stored and read as it was: a column in the place of another would lose keys.
+/// Every field of a connection round-trips; a mixed-up column would lose keys.
 @Suite struct ConnectionTableTests {
     private let folder: TemporaryFolder
     private let database: Database
@@ -45,7 +45,7 @@ import Testing
             version: 3, use: use, random: random)
     }
 
-    /// Something in each column, and in no two the same.
+    /// A state with a different value in each column.
     private func full() throws -> ConnectionState {
         let pair = try MachinePair.connected(seed: 3)
         var plain = try receiving(.active)
@@ -104,7 +104,7 @@ import Testing
         #expect(read.receiving == receiving && read.receiving.allSatisfy { $0.id != 0 })
     }
 
-    @Test func everythingOfAConnectionIsReadAsItWasStored() throws {
+    @Test func connectionRoundTripsThroughTables() throws {
         let state = try full()
         let id = try change { try $0.insert(state, linkHash: [9]) }
         Self.expectSame(try change { try $0.load(id) }, state)
@@ -116,7 +116,7 @@ import Testing
         #expect(try change { try $0.all(in: .address) } == [other])
     }
 
-    @Test func aStepStoresWhatItHasChangedAndNothingOfOthers() throws {
+    @Test func saveChangesOnlyItsConnection() throws {
         let state = try full()
         let (id, other) = (try change { try $0.insert(state) }, try change { try $0.insert(state) })
         let before = try change { try $0.load(id) }
@@ -142,7 +142,7 @@ import Testing
         Self.expectSame(try change { try $0.load(id) }, after)
     }
 
-    @Test func aConnectionGoesWithAllThatIsOfIt() throws {
+    @Test func removalDeletesAllRowsOfConnection() throws {
         let state = try full()
         let (id, other) = (
             try change { try $0.insert(state, linkHash: [1]) }, try change { try $0.insert(state) }
@@ -159,7 +159,7 @@ import Testing
         #expect(try change { try $0.insert(state) } != id, "its number is given to nobody")
     }
 
-    @Test func aLinkLeadsToOneConnectionUntilItIsForgotten() throws {
+    @Test func linkBelongsToOneConnectionUntilForgotten() throws {
         let state = ConnectionState(phase: .joining, information: [], receiving: [])
         let id = try change { try $0.insert(state, linkHash: [1]) }
         #expect(try change { try $0.joined(linkHash: [1]) } == id)
@@ -171,7 +171,7 @@ import Testing
         #expect(try change { try $0.joined(linkHash: [1]) } == next)
     }
 
-    @Test func whatIsToBeDoneIsFoundByItsState() throws {
+    @Test func unfinishedWorkIsFoundByState() throws {
         let phases: [ConnectionCondition.Phase] = [
             .inviting, .address, .requesting, .joining, .confirming, .connected, .failed, .deleting,
         ]
@@ -183,12 +183,12 @@ import Testing
         for (phase, id) in zip(phases, ids) { #expect(try change { try $0.all(in: phase) } == [id]) }
     }
 
-    @Test func messagesAreAskedForFromQueuesThatAreThereAndOurs() throws {
+    @Test func onlyOwnActiveQueuesAreSubscribed() throws {
         var state = ConnectionState(phase: .connected, information: [], receiving: [])
         for status in ReceivingQueue.Status.allCases { state.receiving.append(try receiving(status)) }
         var taken = try receiving(.active, server: 3)
         taken.isTakenOver = true
-        // The same server, written with its password.
+        // The same server with a password.
         var secret = try receiving(.active)
         secret.server = try #require(
             ServerAddress(
@@ -222,7 +222,7 @@ import Testing
             try queues { try $0.receiving(recipientID: stored[0].recipientID, on: Known.server(9)) } == nil)
     }
 
-    @Test func aQueueToBeSecuredIsNotFinished() throws {
+    @Test func unsecuredQueueIsUnfinished() throws {
         var queue = try receiving(.active)
         queue.keyToSecure = [1]
         let id = try change {
@@ -232,7 +232,7 @@ import Testing
         #expect(try queues { try $0.unfinished() } == stored.receiving.map(\.id))
     }
 
-    @Test func damagedColumnsAreSaidInWordsAndTrapNothing() throws {
+    @Test func damagedColumnsThrowWithoutCrash() throws {
         let id = try change { try $0.insert(full()) }
         struct Undone: Error {}
         let damages = [
@@ -260,7 +260,7 @@ import Testing
                 }
             } catch is Undone {}
         }
-        // A version that does not fit is not taken for another one.
+        // An out-of-range version is not misread.
         try database.transaction { try $0.execute("UPDATE connection SET agent_version = 70000") }
         #expect(try change { try $0.load(id) }.agentVersion == .max)
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Agent
 
-/// What the application is told is in the database until it was taken, and comes again as it was.
+/// Events stay stored and unchanged until acknowledged.
 @Suite struct EventTableTests {
     private let folder: TemporaryFolder
     private let database: Database
@@ -51,14 +51,14 @@ import Testing
                         ConnectionCondition(phase: phase, synchronisation: synchronisation)))
             }
         }
-        // Each of the three words by itself: none is taken for another.
+        // Each flag alone, so that mixed-up columns show.
         contents.append(.conditionChanged(ConnectionCondition(phase: .connected, isRotating: true)))
         contents.append(.conditionChanged(ConnectionCondition(phase: .connected, isGone: true)))
         contents.append(.conditionChanged(ConnectionCondition(phase: .connected, isTakenOver: true)))
         return contents
     }
 
-    @Test func everyKindComesAgainAsItWasInItsOrder() throws {
+    @Test func eventsRoundTripInOrder() throws {
         let contents = Self.contents
         let told = try change { table in try contents.map { try table.append($0, of: id) } }
         #expect(told.map(\.content) == contents)
@@ -68,7 +68,7 @@ import Testing
         #expect(try change { try $0.events(after: told.last?.number ?? 0, limit: 3) }.isEmpty)
     }
 
-    @Test func whatWasTakenIsGoneAndItsNumberIsNeverGivenAgain() throws {
+    @Test func takenEventNumberIsNeverReused() throws {
         let told = try change { table in try Self.contents.prefix(3).map { try table.append($0, of: id) } }
         for event in told { _ = try change { try $0.take(event.number) } }
         #expect(try change { try $0.events(after: 0, limit: 10) }.isEmpty)
@@ -76,7 +76,7 @@ import Testing
         #expect(next.number > told[2].number)
     }
 
-    @Test func aReceiptIsOfAMessageThatSaysWhatItNeedsAndIsGivenOnce() throws {
+    @Test func receiptMaterialIsReturnedOnce() throws {
         let message = ReceivedMessage(body: [1], received: Timestamp(seconds: 1), integrity: .complete)
         let receipt = MessageContent.Receipt(number: 12, hash: [5])
         let (told, silent, other) = try change { table in
@@ -92,7 +92,7 @@ import Testing
         #expect(try change { try $0.take(other.number) } == nil)
     }
 
-    @Test(arguments: [false, true]) func numbersGoOnBehindThoseThatTheApplicationHasSeen(hasEvents: Bool)
+    @Test(arguments: [false, true]) func numbersContinueAfterApplicationsLast(hasEvents: Bool)
         throws
     {
         if hasEvents { _ = try change { try $0.append(.deleted, of: id) } }
@@ -103,12 +103,12 @@ import Testing
         }
         try change { try $0.begin(after: 40) }
         #expect(try change { try $0.append(.deleted, of: id) }.number == 41)
-        // An application that has seen less than there was changes nothing.
+        // An application that is behind changes nothing.
         try change { try $0.begin(after: own + 2) }
         #expect(try change { try $0.append(.deleted, of: id) }.number == 42)
     }
 
-    @Test func whatIsDamagedIsSaidAndNotMadeUp() throws {
+    @Test func damagedEventsThrow() throws {
         let damages = [
             "UPDATE event SET kind = 'dancing'", "UPDATE event SET detail = 'bored' WHERE kind = 'delayed'",
             "UPDATE event SET detail = NULL WHERE kind = 'connectionFailed'",

@@ -5,15 +5,15 @@ import Testing
 
 @testable import Agent
 
-/// Random histories of what waits to be sent and what was sent, over three connections, compared with plain arrays.
+/// Random histories of outgoing messages over three connections, compared with arrays.
 @Suite struct OutgoingModelTests {
-    @Test(arguments: UInt64(1)...10) func theTableHoldsWhatItWasTold(seed: UInt64) throws {
+    @Test(arguments: UInt64(1)...10) func tableMatchesModel(seed: UInt64) throws {
         var history = try OutgoingHistory(seed: seed)
         for _ in 0..<400 {
             try history.step()
             try history.compare()
         }
-        // A history in which nothing happens compares nothing.
+        // Check that the history was not empty.
         #expect(history.appended > 80 && history.sent > 20 && history.confirmed > 0)
     }
 }
@@ -27,7 +27,7 @@ private struct OutgoingHistory {
         var notifies: Bool
         var isUrgent: Bool
         var isBody: Bool
-        /// Also after its envelope was thrown away: nobody knows whether it came.
+        /// Kept after its envelope was discarded: delivery is unknown.
         var sentAs: (number: Int64, hash: [UInt8])?
         var envelope: (bytes: [UInt8], nonce: [UInt8])?
         var waitsSince: ElapsedTime?
@@ -164,7 +164,7 @@ private struct OutgoingHistory {
 
     private mutating func confirm(in id: ConnectionID) throws {
         guard let known = unconfirmed.randomElement(using: &random) else { return }
-        // Another connection's receipt, or one of other bytes, is none.
+        // A receipt of another connection or with another hash is ignored.
         let hash = chance(1, of: 4) ? [9] : known.hash
         let receipt = MessageContent.Receipt(number: known.messageNumber, hash: hash)
         let isRight = known.connection == id && hash == known.hash

@@ -24,7 +24,7 @@ struct ReasonTests {
             """, phase, link)
     }
 
-    @Test("each event repeats the reason of its connection, until that is gone")
+    @Test("events repeat their connection's reason")
     func repeated() throws {
         let database = try Database(path: path, migrations: AgentSchema.migrations)
         try database.transaction { connection in
@@ -40,7 +40,7 @@ struct ReasonTests {
         }
     }
 
-    @Test("connections of an earlier version get the reason that their way tells")
+    @Test("migrated connections get a reason from their origin")
     func earlier() throws {
         let before = AgentSchema.migrations.prefix { $0.name != "reasons" }
         let old = try Database(path: path, migrations: Array(before))

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Agent
 
-/// A step of a connection is stored with all that follows from it, or not at all.
+/// A step is stored with all its effects, or not at all.
 @Suite struct StepTests {
     private let folder: TemporaryFolder
     private let store: AgentStore
@@ -43,7 +43,7 @@ import Testing
         try store.read { try $0.events.events(after: 0, limit: 100).map(\.content) }
     }
 
-    @Test func whatAStepWantsIsInTheDatabaseAndIsSaidAfterwards() throws {
+    @Test func stepStoresEffectsAndReportsOutcome() throws {
         let id = try insert(.connected)
         let (_, outcome) = try store.change { tables in
             try tables.step(id) { machine in
@@ -62,8 +62,8 @@ import Testing
         #expect(state.receiving[0].status == .suspending && outcome.queues == [state.receiving[0].id])
     }
 
-    /// A server may tell as often as it likes that a queue was full.
-    @Test func messagesOfTheAgentWaitOnlyOnce() throws {
+    /// A server may report a full queue any number of times.
+    @Test func equalAgentMessagesAreQueuedOnce() throws {
         let id = try insert(.connected)
         let location = QueueLocation(server: try Known.server(1), senderID: [1])
         for _ in 0..<20 {
@@ -75,19 +75,19 @@ import Testing
             }
         }
         #expect(try waiting().map(\.content) == [MessageContent.roomAgain(location).encoded])
-        // What the application sends is sent as often as it says.
+        // Application messages are not deduplicated.
         for _ in 0..<2 { _ = try send(.message, isBody: true, to: id) }
         #expect(try waiting().count == 3)
     }
 
-    @Test func aStepThatChangesNothingWakesNobody() throws {
+    @Test func stepWithoutChangeHasNoOutcome() throws {
         let id = try insert(.connected)
         let (_, outcome) = try store.change { try $0.step(id) { _ in } }
         #expect(!outcome.hasEvents && outcome.outgoing.isEmpty && outcome.tryAgain.isEmpty)
         #expect(outcome.queues.isEmpty && outcome.servers.isEmpty)
     }
 
-    @Test func aStepThatFailsChangesNothing() throws {
+    @Test func failedStepIsRolledBack() throws {
         let id = try insert(.connected)
         #expect(throws: Undone.self) {
             try store.change { tables in
@@ -103,7 +103,7 @@ import Testing
         #expect(try store.read { try $0.connections.load(id) }.information.isEmpty)
     }
 
-    @Test func whatWasWrittenBeforeWaitsFromWhenTheConnectionStands() throws {
+    @Test func waitingTimeStartsWhenConnected() throws {
         let id = try insert(.confirming, linkHash: [4])
         _ = try store.change { tables in
             try tables.links.seed(ofLink: [4], fresh: [7], now: tables.now)
@@ -115,14 +115,14 @@ import Testing
         clock.advance(by: .seconds(1000))
         _ = try store.change { try $0.step(id) { $0.sent(.confirmation) } }
         #expect(try store.read { try $0.outgoing.item(number) }?.waitsSince == store.read { $0.now })
-        // The link's key is of no more use: the next one to open it would get another.
+        // The link's key is used up; the next opener gets another.
         let seed = try store.change { try $0.links.seed(ofLink: [4], fresh: [8], now: $0.now) }.0
         #expect(seed == [8])
         let later = try send(.message, isBody: true, to: id)
         #expect(try store.read { try $0.outgoing.item(later) }?.waitsSince == store.read { $0.now })
     }
 
-    @Test func aKeyOfALinkIsTheFirstOneUntilItIsUsed() throws {
+    @Test func linkKeyIsReusedUntilConnected() throws {
         let seeds = try store.change { tables in
             try ([[1], [2]] as [[UInt8]]).map {
                 try tables.links.seed(ofLink: [4], fresh: $0, now: tables.now)
@@ -131,7 +131,7 @@ import Testing
         #expect(seeds == [[1], [1]])
     }
 
-    @Test func whatEndsIsToldOfMessageByMessage() throws {
+    @Test func endReportsEachWaitingMessage() throws {
         let id = try insert(.joining)
         let other = try insert(.joining)
         let bodies = try (0..<3).map { _ in try send(.message, isBody: true, to: id) }
@@ -146,7 +146,7 @@ import Testing
         #expect(try store.read { try $0.outgoing.head(of: other) }?.number == untouched)
     }
 
-    @Test func aCiphertextIsKnownForThreeWeeksToItsConnectionAlone() throws {
+    @Test func ciphertextIsRememberedThreeWeeksPerConnection() throws {
         let (id, other) = (try insert(.connected), try insert(.connected))
         let hash = [UInt8](repeating: 5, count: 32)
         for _ in 0..<2 { _ = try store.change { try $0.step(id) { $0.emit(.remember(hash: hash)) } } }
@@ -164,7 +164,7 @@ import Testing
         #expect(try !store.read { try $0.isKnown(hash, of: id) })
     }
 
-    @Test func aReceiptBeforeTheServersAnswerIsBothAnswers() throws {
+    @Test func earlyReceiptCountsAsReply() throws {
         let id = try insert(.connected)
         let number = try send(.message, isBody: true, to: id)
         let prepared = PreparedEnvelope(number: 3, hash: [1], envelope: [2], nonce: [3])
@@ -175,7 +175,7 @@ import Testing
         #expect(try store.read { try $0.outgoing.item(number) } == nil)
     }
 
-    @Test func whatTheOtherSideHasLostFailsAndWhatItHasIsSent() throws {
+    @Test func keyChangeSettlesUncertainMessages() throws {
         let id = try insert(.connected)
         let numbers = try (0..<4).map { _ in try send(.message, isBody: true, to: id) }
         _ = try store.change { tables in
@@ -184,7 +184,7 @@ import Testing
                     number: Int64(place + 5), hash: [UInt8(place)], envelope: [1], nonce: [2])
                 try tables.outgoing.setPrepared(number, prepared, now: tables.now)
             }
-            // Taken by their server: one that the other side has, and one that it has not.
+            // Accepted by their server: one received by the peer, and one lost.
             for place in [0, 3] {
                 let item = try #require(try tables.outgoing.item(numbers[place]))
                 try tables.outgoing.remove(item, sentTo: id, now: tables.now)
@@ -198,7 +198,7 @@ import Testing
         #expect(left.number == numbers[2] && left.prepared == nil && !left.isUncertain)
     }
 
-    @Test func everythingUnfinishedIsGoneOnWithAfterAStart() throws {
+    @Test func unfinishedWorkResumesAtStart() throws {
         let quiet = try insert(.connected)
         let writing = try insert(.connected)
         _ = try send(.message, to: writing)
@@ -211,7 +211,7 @@ import Testing
         #expect(try outcome.servers == [Known.server(1)] && !outcome.outgoing.contains(quiet))
     }
 
-    @Test func aLinkLeadsToAConnectionThatMayStillBe() throws {
+    @Test func linkIgnoresFailedConnection() throws {
         for (place, phase) in [
             ConnectionCondition.Phase.inviting, .requesting, .joining, .confirming, .connected, .failed,
             .deleting,
@@ -224,7 +224,7 @@ import Testing
         #expect(try store.read { try $0.joined(with: [99]) } == nil)
     }
 
-    @Test func theLastEventOfAConnectionOutlivesIt() throws {
+    @Test func deletedEventOutlivesConnection() throws {
         let id = try insert(.deleting)
         let (_, outcome) = try store.change { try $0.removeConnection(id) }
         #expect(outcome.hasEvents)
