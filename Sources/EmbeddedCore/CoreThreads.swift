@@ -4,7 +4,7 @@ import Posix
 
 let log = Log("core")
 
-/// The blocking work of all cores of the process.
+/// Blocking work of all cores in the process.
 let blocking = BlockingWork(ThreadPool(name: "core", threads: 4), log)
 
 extension ChatError {

@@ -2,15 +2,15 @@ import Base
 import ChatCore
 import Posix
 
-/// Deletes messages whose time is over (`RetentionTable`), with their files and their words: at the start of the
-/// process, and then when the next one is due. Nothing runs, and no thread is there, while none is.
+/// Deletes expired messages (`RetentionTable`) with their files and texts, at start and then at each expiry.
+/// Without an expiring message it uses no thread or timer.
 final class Disappearing: Sendable {
     private struct State {
         var timer: WallTimer?
-        /// The look that was asked for last.
+        /// The latest requested sweep.
         var last: Task<Void, Never>?
         var isOver = false
-        /// When the timer is to tell.
+        /// Time set in the timer.
         var next: Timestamp?
     }
 
@@ -18,13 +18,13 @@ final class Disappearing: Sendable {
     private let removals: Removals
     private let state = Lock(State())
 
-    /// After which a look that failed is repeated.
+    /// Delay until a failed sweep is repeated.
     static let pause = Duration.seconds(60)
 
-    /// When it looks next by itself; nil: when something comes.
+    /// Time of the next sweep; nil if no message expires.
     var next: Timestamp? { state.withLock { $0.next } }
 
-    /// How many go in one transaction.
+    /// Messages per transaction.
     private static let batch = 200
 
     init(_ store: ProfileStore, _ removals: Removals) {
@@ -32,8 +32,8 @@ final class Disappearing: Sendable {
         self.removals = removals
     }
 
-    /// Deletes what is due, and sets the timer for the next. To be called when something may have come. What cannot be
-    /// deleted now is tried again a minute later, or with the next call. One look after the other: what one deletes, another does not find.
+    /// Deletes expired messages and sets the timer for the next expiry. Call it after new messages. Sweeps
+    /// run one at a time. A failed one is repeated after a minute.
     func look() async {
         let look = state.withLock { state in
             let earlier = state.last
@@ -76,7 +76,7 @@ final class Disappearing: Sendable {
         }
     }
 
-    /// Those without an entry. Returns how many there were, of a batch at most. Blocks.
+    /// Blanks expired texts without an item. Returns their number, at most one batch. Blocks.
     private func blankTexts() throws -> Int {
         let (now, profile) = (store.clock.now(), store.profile.id)
         let due = try store.read {
@@ -84,12 +84,12 @@ final class Disappearing: Sendable {
         }
         guard !due.isEmpty else { return 0 }
         try store.commit { change in for text in due { try change.blank(text) } }
-        // The journal still has their words until it is emptied.
+        // The journal keeps the texts until it is emptied.
         store.tryToEmptyJournal()
         return due.count
     }
 
-    /// As `look`; returns at once.
+    /// Starts `look` and returns at once.
     func lookSoon() { Task { [weak self] in await self?.look() } }
 
     func stop() {

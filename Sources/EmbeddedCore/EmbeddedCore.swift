@@ -6,36 +6,36 @@ import Network
 import Posix
 import XFTP
 
-/// A profile of a data directory: the chat core that needs nothing but this machine. Messages reach
-/// the other profiles of the directory through its database, files of more than 261,120 bytes through
-/// XFTP relays.
+/// A profile of a data directory: a chat core without external programs. Messages reach other profiles of the
+/// directory through its database, and people on the network through messaging servers. Files of more than
+/// 261,120 bytes go through XFTP relays.
 ///
-/// One process holds a profile at a time. A message is delivered to sender and recipients in one
-/// transaction; everything else that must not be lost is in the database before anybody is told, so
-/// the process may be killed at any moment: the next `open` resumes what was under way.
+/// One process holds a profile at a time. A message within the directory is delivered to sender and
+/// recipients in one transaction. Everything that must not be lost is stored before it is reported, so the
+/// process may be killed at any moment; the next `open` resumes unfinished work.
 ///
-/// This type only puts the services together; each of them says what it does.
+/// This type only connects the services.
 public final class EmbeddedCore: ChatCore {
     public var profile: Profile { store.profile }
     public var limits: ChatLimits { Self.limits }
     public var stagingFolder: String { store.folders.stagingPath }
-    /// The profile's own folder in the data directory, for others who keep something beside it. Absolute.
+    /// Absolute path of the profile's folder in the data directory, where other parts store files too.
     public var folder: String { store.folders.path }
-    /// Connections to relays, for the core's own transfers and for whoever fetches claimed files. Into
-    /// this machine's own network it goes only to relays that are configured or approved.
+    /// Connections to relays, for the core's transfers and for fetching claimed files. Addresses inside this
+    /// machine's own network must be configured or approved relays.
     public let client: XFTPClient
 
-    /// Says which files are received without being asked for.
+    /// Decides which files are received automatically.
     public var arrivals: ArrivalRule { store.arrivals }
 
-    /// The same for every profile.
+    /// Equal for all profiles.
     public static let limits = ChatLimits(
         maxFileSize: FilePolicy.xftpLimit, maxSentTogether: 32)
 
     let store: ProfileStore
     private let directory: DataDirectory
     let trust: ServerTrust
-    /// Where connections may lead that others name, for messages and for files.
+    /// Permitted destinations for addresses named by other people, for messages and files.
     private let policy: OutboundPolicy
     private let scheduler: TransferScheduler
     private let sender: MessageSender
@@ -54,7 +54,7 @@ public final class EmbeddedCore: ChatCore {
     let people: People
     private let listener = Lock<ChangeSignalListener?>(nil)
 
-    /// Keeps the profile to this process. Blocks.
+    /// Locks the profile for this process. Blocks.
     private init(
         _ directory: DataDirectory, profile: Profile, mountpoint: String?, relays: [RelayWithPassword],
         arrivals: ArrivalRule, transfers: (any FileTransfers)?, retry: RetryPolicy, lockTimeout: Duration,
@@ -66,7 +66,7 @@ public final class EmbeddedCore: ChatCore {
         let policy = OutboundPolicy(look: trust.look, isChosen: trust.holds)
         self.policy = policy
         let network = try directory.networkChoice(of: profile)
-        // What a SOCKS proxy tells this profile by from others, for as long as it is open.
+        // Separates this profile's connections from others at a SOCKS proxy, while it is open.
         let isolation = SOCKSProxy.freshIsolation()
         var settings = XFTPClientSettings(policy: policy)
         settings.proxy = network.proxy(isolation: isolation)
@@ -110,15 +110,15 @@ public final class EmbeddedCore: ChatCore {
 
     // MARK: - Opening and closing
 
-    /// Opens a profile and resumes what was under way.
+    /// Opens a profile and resumes unfinished work.
     ///
     /// - Parameters:
-    ///   - name: nil takes the only profile there is.
-    ///   - mountpoint: told to others who want the profile.
-    ///   - relays: kept in the profile, for this and for later uploads, and trusted for downloads.
-    ///   - arrivals: says what is received without being asked for.
-    /// - Throws: `.profileInUse` naming the process that holds it, after waiting up to 10 s for one
-    ///   that is finishing; `.noSuchProfile`; `.storage`, `.file(.noSpace)`.
+    ///   - name: name of the profile; nil takes the preset or only one.
+    ///   - mountpoint: shown to other processes that want the profile.
+    ///   - relays: upload relays to add to the profile, also trusted for downloads.
+    ///   - arrivals: decides which files are received automatically.
+    /// - Throws: `.profileInUse` naming the holder, after waiting up to 10 s for one that is closing;
+    ///   `.noSuchProfile`; `.storage`, `.file(.noSpace)`.
     public static func open(
         _ directory: DataDirectory, profile name: String?, mountpoint: String? = nil,
         relays: [RelayAddress] = [], arrivals: ArrivalRule = ArrivalRule()
@@ -129,7 +129,7 @@ public final class EmbeddedCore: ChatCore {
             retry: RetryPolicy(first: .seconds(2), maxDelay: .seconds(300), tries: .max))
     }
 
-    /// As `open`, with transfers and delays of the caller's choice.
+    /// Like the public `open`, with given transfers and retry delays.
     static func open(
         _ directory: DataDirectory, profile name: String?, mountpoint: String?,
         relays: [RelayWithPassword], arrivals: ArrivalRule = ArrivalRule(),
@@ -147,7 +147,7 @@ public final class EmbeddedCore: ChatCore {
         } catch {
             throw ChatError(wrapping: error)
         }
-        // What is due by now nobody is to see.
+        // Delete expired messages before they can be read.
         await core.disappearing.look()
         core.resumeTransfers()
         core.people.resume()
@@ -158,7 +158,7 @@ public final class EmbeddedCore: ChatCore {
         let listener = try ChangeSignalListener(
             signal,
             signalled: { [weak inbox, weak store, weak disappearing] in
-                // Another process may have left one of the profile's chats.
+                // Another process may have ended one of the profile's chats.
                 store?.noteOutgoing()
                 disappearing?.lookSoon()
                 return inbox?.takeIn() ?? true
@@ -167,14 +167,13 @@ public final class EmbeddedCore: ChatCore {
         self.listener.withLock { $0 = listener }
     }
 
-    /// At the start: goes on with every transfer that the last process did not finish. Returns at once.
+    /// Resumes all unfinished transfers. Returns at once.
     private func resumeTransfers() {
         Task { [weak self] in
             guard let self else { return }
             do throws(ChatError) {
                 let unfinished = try await blocking.run { [self] in
-                    // Those that wait for their description, and those whose description came while the profile
-                    // was not open, are looked at too.
+                    // Include files whose description is missing or arrived while the profile was closed.
                     try receiver.beginWanted(ofStatus: [.rcvInvitation, .rcvAccepted, .rcvAborted])
                     return try store.read { try $0.files.unfinished() }
                 }
@@ -192,12 +191,12 @@ public final class EmbeddedCore: ChatCore {
         }
     }
 
-    /// Says that the profile will be free soon: who wants it waits for up to 10 s instead of being
-    /// refused. For a holder that has things to finish before `shutDown`.
+    /// Announces that the profile will soon be free. Other processes then wait up to 10 s instead of failing.
+    /// Call it before lengthy work that precedes `shutDown`.
     public func announceEnd() { store.announceEnd() }
 
-    /// Stops transfers (they go on at the next start), ends all event streams and lets the profile go.
-    /// - Parameter time: for messages that are on their way to people on the network, where a server can be reached.
+    /// Stops transfers, which the next start resumes, ends all event streams and releases the profile.
+    /// - Parameter time: limit for sending waiting messages to reachable servers.
     public func shutDown(finishingWithin time: Duration = .seconds(5)) async {
         store.announceEnd()
         disappearing.stop()
@@ -208,8 +207,8 @@ public final class EmbeddedCore: ChatCore {
         await blocking.attempt("close the store") { [store] in store.close() }
     }
 
-    /// Closes all connections and moves no file until `resume`; what waits then goes on at once. Messages of the
-    /// profiles of this data directory come and go all the same: they need no connection.
+    /// Closes all connections and pauses transfers until `resume`, which retries all of them at once.
+    /// Messages between profiles of this data directory continue, as they need no connection.
     public func suspend() {
         client.suspend()
         people.suspend()
@@ -336,9 +335,10 @@ public final class EmbeddedCore: ChatCore {
         await receiver.relaysWereApproved()
     }
 
-    /// Deletes the copy of a received file and keeps its message. What its relays still have can be received again.
-    /// - Parameter lastCopyToo: also of what cannot.
-    /// - Returns: false for what stays: the last copy, what was sent, what is not here.
+    /// Deletes a received file's local copy but keeps its message. The file can be received again while
+    /// relays have it.
+    /// - Parameter lastCopyToo: whether to delete copies that no relay has.
+    /// - Returns: false if the copy was kept: a last copy, a sent file, or no local copy.
     /// - Throws: `.noSuchFile`.
     public func freeCopy(of file: FileID, lastCopyToo: Bool) async throws(ChatError) -> Bool {
         try await removals.free(file, lastCopyToo: lastCopyToo)
@@ -368,7 +368,7 @@ public final class EmbeddedCore: ChatCore {
         try await claims.giveUpCopy(of: file, at: location)
     }
 
-    // MARK: - Files that belong to no chat
+    // MARK: - Standalone files
 
     public func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID {
         try await standaloneFiles.upload(path)
@@ -475,9 +475,10 @@ public final class EmbeddedCore: ChatCore {
 
     public func deleteChat(_ chat: ChatReference) async throws(ChatError) { try await removals.delete(chat) }
 
-    /// For who holds the profile and has nothing mounted: deletes it with all that it holds, and lets it go. Its contacts keep what they have. Chunks of
-    /// unfinished uploads stay on their relays until they expire.
-    /// - Throws: `.storage`, `.file(.noSpace)`: a part may be deleted then.
+    /// Deletes the profile with all its data and releases it. The caller holds the profile and has not
+    /// mounted it. Contacts keep their messages; chunks of unfinished uploads stay on relays until they
+    /// expire.
+    /// - Throws: `.storage`, `.file(.noSpace)`; the profile may be partly deleted then.
     public func deleteProfile() async throws(ChatError) {
         try await removals.deleteProfile()
         await shutDown()

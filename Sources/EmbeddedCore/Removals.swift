@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import Glibc
 
-/// Cancelling transfers, deleting items, chats and the profile.
+/// Cancels transfers, and deletes items, chats and the profile.
 final class Removals: Sendable {
     private let store: ProfileStore
     private let downloads: Downloads
@@ -20,9 +20,10 @@ final class Removals: Sendable {
 
     // MARK: - Transfers
 
-    /// Cancels a transfer. One that is received becomes an offer again; of one that is sent the chunks
-    /// are deleted and the recipients that do not have it yet are told, also when it was complete.
-    /// - Parameter isAwaited: somebody may let the profile go next, and the chunks should be deleted before.
+    /// Cancels a transfer. A received file becomes an offer again. A sent file's chunks are deleted, even
+    /// after completion, and recipients without the file are told.
+    /// - Parameter isAwaited: whether to wait for the deletion of chunks, because the profile may be released
+    ///   next.
     func cancel(_ file: FileID, isAwaited: Bool = false) async throws(ChatError) {
         try await blocking.run { [self] in
             try store.commit { change in
@@ -74,17 +75,17 @@ final class Removals: Sendable {
         try change.tell({ .chatItemUpdated($0) }, of: file)
     }
 
-    // MARK: - Copies
+    // MARK: - Local copies
 
-    /// The bytes of a received file that is here go, its message stays. What its relays still have becomes an offer
-    /// again, which nobody receives by itself. The file goes after its row says so; who is killed between leaves one that
-    /// no row names, which the next start removes.
-    /// - Parameter lastCopyToo: also of one that cannot be had once more.
-    /// - Returns: false for what stays: the last copy, what was sent, what is not here.
+    /// Deletes a received file's local copy but keeps its message. If relays still have the file, it becomes
+    /// an offer that is not received automatically. The file is unlinked after its row; the next start
+    /// removes one left by a crash.
+    /// - Parameter lastCopyToo: whether to delete copies that no relay has.
+    /// - Returns: false if the copy was kept: a last copy, a sent file, or no local copy.
     func free(_ file: FileID, lastCopyToo: Bool) async throws(ChatError) -> Bool {
         try await blocking.run { [self] in
             let isFreed = try store.commit { change in try free(file, lastCopyToo: lastCopyToo, change) }
-            // The journal still has the key until it is emptied.
+            // The journal still holds the key.
             if isFreed { store.tryToEmptyJournal() }
             return isFreed
         }
@@ -112,9 +113,8 @@ final class Removals: Sendable {
 
     // MARK: - Items
 
-    /// Deletes items, all of them or, when one of them cannot be, none. Their files go with them; a
-    /// transfer under way ends, and its chunks are deleted. For everyone, finished uploads are deleted
-    /// from the relays too.
+    /// Deletes items with their files, all or none. Stops transfers under way and deletes their chunks.
+    /// `.broadcast` also deletes finished uploads from relays.
     func delete(
         _ items: [ItemID], in chat: ChatReference, mode: DeletionMode, _ reason: DeletionReason = .deleted
     ) async throws(ChatError) {
@@ -125,7 +125,7 @@ final class Removals: Sendable {
                 change.tell(.chatItemsDeleted(items.map { (chat, $0) }, reason))
                 return files
             }
-            // The journal still holds the keys until it is emptied: by the next process, where one is reading now.
+            // The journal still holds the keys. If another process is reading, the next attempt empties it.
             store.tryToEmptyJournal()
             return files
         }
@@ -141,12 +141,12 @@ final class Removals: Sendable {
         _ change: ProfileChange
     ) throws -> FileID? {
         guard let found = try change.tables.items.deletable(item, in: chat) else {
-            // Somebody else was faster.
+            // It was deleted meanwhile.
             if reason == .disappeared { return nil }
             throw ChatError.noSuchItem
         }
         if mode == .broadcast { try deleteCopies(of: found, item, in: chat, change) }
-        // Of what disappears relays keep nothing either.
+        // Expired files are deleted from relays too.
         let takesBack = mode == .broadcast || reason == .disappeared
         if found.direction == .sent, takesBack || found.status != .sndComplete {
             try change.addRemains(ofUpload: found.file)
@@ -159,7 +159,7 @@ final class Removals: Sendable {
         return found.file
     }
 
-    /// What the recipients have of an own message.
+    /// Deletes an own message's copies at its recipients.
     private func deleteCopies(
         of item: ItemTable.Deletable, _ id: ItemID, in chat: Int64, _ change: ProfileChange
     ) throws {
@@ -179,7 +179,7 @@ final class Removals: Sendable {
         }
     }
 
-    /// Nothing of a message that has no line.
+    /// No effect for messages without a log line.
     private func writeDeletion(
         of item: ItemID, _ direction: ChatItem.Direction, to side: ChatSide, _ change: ProfileChange
     ) throws {
@@ -192,7 +192,7 @@ final class Removals: Sendable {
 
     // MARK: - Chats and the profile
 
-    /// Leaves a chat and deletes all that it holds here. What the others have stays theirs.
+    /// Leaves a chat and deletes its local data. Other members keep theirs.
     func delete(_ chat: ChatReference) async throws(ChatError) {
         if case .notes = chat { throw ChatError(.invalidCommand, "Saved notes belong to the profile.") }
         let id = try await blocking.run { [store] in
@@ -217,8 +217,8 @@ final class Removals: Sendable {
         try await delete(items, in: chat, mode: .internal)
     }
 
-    /// Deletes the profile with all that the database has of it. Its contacts keep what they have. Chunks of
-    /// unfinished uploads stay on their relays until they expire.
+    /// Deletes the profile's data from the database. Contacts keep their messages; chunks of unfinished
+    /// uploads stay on relays until they expire.
     func deleteProfile() async throws(ChatError) {
         let chats = try await blocking.run { [store] in
             try store.read { try $0.chats.all(of: store.profile.id) }

@@ -103,7 +103,7 @@ import Testing
                     try side.step { try $0.move(toOneOf: servers) }
                 }
                 #expect(error?.code == .notPossible)
-                #expect(error?.sentence == "Only a connection that stands can be moved to another server.")
+                #expect(error?.sentence == "Only an established connection can be moved to another server.")
             }
         }
         try pair.exchange()

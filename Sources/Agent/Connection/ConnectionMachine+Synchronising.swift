@@ -10,7 +10,7 @@ extension ConnectionMachine {
     /// - Parameter areSent: whether a server has accepted the new keys of an agreement already under way.
     mutating func synchronise(now: ElapsedTime, areSent: Bool = false) throws {
         guard state.phase == .connected, state.ratchet != nil else {
-            throw AgentError.notPossible("Only a connection that stands can agree on new keys.")
+            throw AgentError.notPossible("Only an established connection can agree on new keys.")
         }
         guard state.present?.isGone == false else { throw AgentError.ended }
         guard state.synchronisation.phase == .started else {

@@ -62,7 +62,7 @@ struct ConnectionState: Sendable {
     /// Returns the active receiving queue, or throws unless the connection is established.
     func standingQueue() throws -> ReceivingQueue {
         guard phase == .connected else {
-            throw AgentError.notPossible("Only a connection that stands can be moved to another server.")
+            throw AgentError.notPossible("Only an established connection can be moved to another server.")
         }
         guard let standing = receiving.first(where: { $0.status == .active }) else {
             throw AgentError.damagedState

@@ -3,27 +3,26 @@ import ChatCore
 import Glibc
 import Posix
 
-/// How the processes on one data directory tell each other that there is something new: a file that is
-/// written to, and inotify(7) on it. No process looks at the database without having been told to.
+/// Signals between the processes of a data directory: a file to write to, watched with inotify(7). No process
+/// polls the database.
 struct ChangeSignal: Sendable {
     let path: String
     private let file: OpenFile
 
-    /// Opens the file, making it when it is missing.
+    /// Opens or creates the file.
     init(path: String) throws(SystemError) {
         self.path = path
         file = try OpenFile(path, flags: O_RDWR | O_CREAT)
     }
 
-    /// Wakes every listener of every process, this one's too. Best effort: what is new is in the
-    /// database and is found with the next signal or at the next start.
+    /// Wakes all listeners in all processes, including this one. Best effort: changes are in the database and
+    /// also found at the next signal or start.
     func notify() { try? file.write([0], at: 0) }
 }
 
-/// A thread that calls `signalled` once at its start and after every signal, one call at a time. Signals that
-/// come during a call lead to one more call. When it says that it could not take everything in, it is called again
-/// after a second, and later each time, up to a minute: there may never be another signal. `quiet` is called once
-/// when after a call none came for half a second.
+/// A thread that calls `signalled` at its start and after every signal, one call at a time. Signals during a
+/// call cause one more call. A failed call is retried after 1 s and then with growing delays up to 1 min,
+/// because another signal may never come. `quiet` is called once after half a second without a signal.
 final class ChangeSignalListener: Sendable {
     private let stopping: WakeUp
     private let ended: Lock<(isOver: Bool, waiting: [CheckedContinuation<Void, Never>])>
@@ -31,7 +30,7 @@ final class ChangeSignalListener: Sendable {
     /// Milliseconds.
     private static let quietTime: Int32 = 500
 
-    /// - Parameter signalled: whether all that there is was taken in.
+    /// - Parameter signalled: returns whether it processed all changes.
     init(
         _ signal: ChangeSignal,
         retry: RetryPolicy = RetryPolicy(first: .seconds(1), maxDelay: .seconds(60), tries: .max),
@@ -57,7 +56,7 @@ final class ChangeSignalListener: Sendable {
 
     deinit { stopping.notify() }
 
-    /// Ends the thread and waits until its last call is over.
+    /// Ends the thread and waits for its last call.
     func stop() async {
         stopping.notify()
         await withCheckedContinuation { continuation in
@@ -91,12 +90,12 @@ final class ChangeSignalListener: Sendable {
                     quiet()
                 }
             } while requests[0].revents == 0 && again.map { ContinuousClock.now < $0 } ?? true
-            // Cleared before the call: a signal from here on leads to another one.
+            // Clear it before the call, so that later signals cause another call.
             written.clear()
         }
     }
 
-    /// Rounded up: a moment too early would be another iteration.
+    /// Rounded up, because an early wake-up costs another iteration.
     private static func milliseconds(until end: ContinuousClock.Instant) -> Int32 {
         let left = max(end - .now, .zero).components
         return Int32(clamping: left.seconds * 1000 + left.attoseconds / 1_000_000_000_000_000 + 1)

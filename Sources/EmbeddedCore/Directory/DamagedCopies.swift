@@ -5,9 +5,9 @@ import Cryptography
 import Glibc
 import Posix
 
-/// Copies of files that turned out to be damaged, in a folder of their own under the numbers of their files, until a
-/// good one is there: what of them is whole can be had by `chatfs cryptofile decrypt --salvage`. What opens them is in
-/// the database (`DamagedCopyTable`). All calls block, outside of transactions.
+/// Damaged local files, kept until a good copy arrives. `chatfs cryptofile decrypt --salvage` reads their
+/// intact parts. They are named by file number in a folder of their own; their keys are in the database
+/// (`DamagedCopyTable`). All calls block, outside of transactions.
 struct DamagedCopies: Sendable {
     private let store: ProfileStore
     private var path: String { store.folders.path + "/damaged" }
@@ -16,14 +16,14 @@ struct DamagedCopies: Sendable {
 
     private func copyPath(of file: FileID) -> String { "\(path)/\(file.rawValue)" }
 
-    /// Gives a copy a second name here; nothing when it is not there at all. Durable when it returns.
+    /// Links a copy into the folder, durably. Does nothing if it no longer exists.
     func setAside(_ copy: FileSourceLocation, of file: FileID) throws {
         guard let arguments = copy.arguments, access(copy.path, F_OK) == 0 else { return }
         if mkdir(path, 0o700) != 0 && errno != EEXIST {
             throw SystemError(code: errno, operation: "make a folder")
         }
         let folder = try OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-        // Never the arguments of one beside another.
+        // Remove an older copy first: its key is replaced.
         unlink(copyPath(of: file))
         try store.commit {
             try $0.tables.directory.damagedCopies.keep(arguments, of: file, in: store.profile.id)
@@ -32,7 +32,7 @@ struct DamagedCopies: Sendable {
         try folder.synchronise()
     }
 
-    /// What a user can do with the copy of a file that is here, a sentence; nil when none is.
+    /// Returns a sentence about the kept copy for the user; nil without one.
     func remains(of file: FileID) -> String? {
         let copy = copyPath(of: file)
         guard access(copy, F_OK) == 0 else { return nil }
@@ -42,7 +42,7 @@ struct DamagedCopies: Sendable {
     }
 
     func remove(of file: FileID) {
-        // Mostly there is no such folder: it is made for the first damaged copy.
+        // The folder exists only after the first damaged copy.
         guard access(path, F_OK) == 0 else { return }
         unlink(copyPath(of: file))
         do {
@@ -51,17 +51,17 @@ struct DamagedCopies: Sendable {
             }
             if isKnown { try store.commit { try $0.tables.directory.damagedCopies.remove(file) } }
         } catch {
-            // The next look at what is here does it.
+            // The next sweep removes it.
             log.notice("The key of a damaged copy was not removed: \(sentence(of: error))")
         }
     }
 
-    /// nil where there is none, as mostly.
+    /// nil without a folder, the usual case.
     private func folder() throws(SystemError) -> OpenFile? {
         try OpenFile.existing(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
     }
 
-    /// The files that have something here.
+    /// Files with a kept copy or key.
     var files: Set<FileID> {
         get throws {
             guard let folder = try folder() else { return [] }
@@ -70,8 +70,8 @@ struct DamagedCopies: Sendable {
         }
     }
 
-    /// Earlier versions kept what opens a copy beside it, in clear (`NUMBER.json`): it goes into the database, and what
-    /// was in clear is overwritten as far as the disk allows.
+    /// Moves keys of earlier releases, kept in cleartext as `NUMBER.json`, into the database. Overwrites the
+    /// cleartext as far as the disk allows.
     func takeInEarlierKeys() throws {
         guard let folder = try folder() else { return }
         for name in try PrivateFolder.names(in: folder) {
@@ -93,9 +93,8 @@ struct DamagedCopies: Sendable {
 }
 
 extension DataDirectory {
-    /// What opens the copy that is kept of a damaged file, for who wants what is left of it.
-    /// - Parameter profile: its number.
-    /// - Returns: nil where none is kept.
+    /// Returns the key of a file's damaged copy for salvage; nil without one.
+    /// - Parameter profile: number of the profile.
     /// - Throws: `.storage`.
     public func arguments(
         ofDamagedCopyOf file: FileID, inProfile profile: Int64

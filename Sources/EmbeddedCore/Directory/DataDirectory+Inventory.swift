@@ -3,10 +3,10 @@ import CoreServices
 import Glibc
 import Posix
 
-/// What rows and disk have of a profile, for who compares both: also while another process has the profile, which may
-/// change either meanwhile. All methods block.
+/// A profile's rows and files, for verification. Works while another process holds the profile and changes
+/// them. All methods block.
 extension DataDirectory {
-    /// Up to `count` items of a chat, newest first, older than `before`.
+    /// Returns up to `count` items of a chat older than `before`, newest first.
     /// - Throws: `.noSuchChat`, `.storage`.
     public func items(
         of chat: ChatReference, of profile: Profile, before: ItemID?, count: Int
@@ -19,18 +19,18 @@ extension DataDirectory {
         }
     }
 
-    /// The item of a file as it is now; nil when there is none any more.
+    /// Returns a file's current item; nil without one.
     /// - Throws: `.storage`.
     public func item(of file: FileID, of profile: Profile) throws(ChatError) -> ChatItem? {
         try wrapping { try store.read { try self.tables(of: profile, $0).items.item(of: file) } }
     }
 
-    /// CryptoFiles in the profile's folder that no row names, by their names there. While another process has the
-    /// profile some of them may get their row in a moment.
+    /// Returns the names of CryptoFiles without a row. If another process holds the profile, some may be
+    /// about to get one.
     /// - Throws: `.storage`, `.file(.noSpace)`.
     public func strayFiles(of profile: Profile) throws(ChatError) -> [String] {
         try wrapping {
-            // The folder first: what is kept meanwhile has its name before its row.
+            // List the folder first: a new file gets its name before its row.
             let names = try profileFolders(of: profile).names()
             return try store.read { tables in
                 let files = self.tables(of: profile, tables).files
@@ -39,8 +39,8 @@ extension DataDirectory {
         }
     }
 
-    /// Keeps the profile to this process while `body` runs.
-    /// - Throws: `ChatError` `.profileInUse` naming the process that has it; `SystemError`; what `body` throws.
+    /// Locks the profile for this process while `body` runs.
+    /// - Throws: `ChatError` `.profileInUse` naming the holder; `SystemError`; errors of `body`.
     public func holding<Result>(_ profile: Profile, _ body: () throws -> Result) throws -> Result {
         let folders = try profileFolders(of: profile)
         let lock = try ProcessLock.takeProfile(
@@ -49,7 +49,7 @@ extension DataDirectory {
         return try body()
     }
 
-    /// The same for all profiles of an official core, which one process has at a time.
+    /// Locks all profiles of an official core while `body` runs.
     public func holding<Result>(_ core: OfficialFolder, _ body: () throws -> Result) throws -> Result {
         let lock = try ProcessLock.takeProfile(
             OpenFile("\(path)/\(core.name)/lock", flags: O_RDWR | O_CREAT | O_NOFOLLOW), mountpoint: nil)

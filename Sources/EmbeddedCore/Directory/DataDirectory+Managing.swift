@@ -1,10 +1,10 @@
 import ChatCore
 import CoreServices
 
-/// Renaming and leaving. Whoever has the profile mounted learns of it at once.
+/// Renaming and leaving. A process that has the profile mounted sees the change at once.
 extension DataDirectory {
-    /// Gives a profile another name. Its contacts see it; their folders keep their names.
-    /// - Throws: `.invalidCommand` for the form of the name, `.nameTaken`.
+    /// Renames a profile. Its contacts see the new name, but their folders keep the old one.
+    /// - Throws: `.invalidCommand` for a malformed name, `.nameTaken`.
     public func renameProfile(_ profile: Profile, to name: String) throws(ChatError) {
         let name = try DisplayName.checked(name, of: "profile")
         try changeForOthers { tables in
@@ -17,9 +17,10 @@ extension DataDirectory {
         }
     }
 
-    /// Gives a chat the name that its user wants to see; nobody else sees it. `NamedChats.check` knows the folders that
-    /// have the name.
-    /// - Throws: `.invalidCommand` for the form of the name and for the notes, `.nameTaken` for the alias of another
+    /// Sets the user's own name for a chat, which no other person sees. Does not check folder names; see
+    /// `NamedChats.check`.
+    /// - Throws: `.invalidCommand` for a malformed name and for the notes, `.nameTaken` if another chat has
+    ///   this alias, `.noSuchChat`.
     ///   chat, `.noSuchChat`.
     public func rename(_ chat: ChatReference, of profile: Profile, to name: String) throws(ChatError) {
         let name = try DisplayName.checked(name, of: "chat")
@@ -34,8 +35,8 @@ extension DataDirectory {
         }
     }
 
-    /// Ends a chat: nothing goes in or comes any more, what it holds stays.
-    /// - Throws: `.noSuchChat`, `.invalidCommand` for the notes and for a chat that has ended.
+    /// Ends a chat. It sends and receives no more, but keeps its contents.
+    /// - Throws: `.noSuchChat`, `.invalidCommand` for the notes and for an ended chat.
     public func leave(_ chat: ChatReference, of profile: Profile) throws(ChatError) {
         try changeForOthers { tables in
             let id = try Self.id(of: chat, of: profile, tables)
@@ -51,13 +52,13 @@ extension DataDirectory {
         }
     }
 
-    /// The longest time that messages stay before they disappear, and the shortest.
+    /// Shortest and longest time until messages disappear.
     public static let timesToLive: ClosedRange<Duration> = .seconds(1) ... .seconds(10 * 365 * 86_400)
 
-    /// How long messages stay that are sent into a chat from now on, for everybody in it; nil: for good. What was sent
-    /// before keeps its time. Who is on the network is told, and sets it too.
-    /// - Throws: `.noSuchChat`, `.invalidCommand` for a time outside of `timesToLive`, where a contact does not allow it,
-    ///   and for a group on the network.
+    /// Sets how long new messages of a chat stay, for all its members; nil keeps them. Earlier messages keep
+    /// their time. Contacts on the network are told.
+    /// - Throws: `.noSuchChat`, `.invalidCommand` for a time outside `timesToLive`, a contact that forbids
+    ///   it, or a group on the network.
     public func setTimeToLive(
         _ time: Duration?, in chat: ChatReference, of profile: Profile
     ) throws(ChatError) {
@@ -73,7 +74,7 @@ extension DataDirectory {
         }
     }
 
-    /// The value last set by any party, provided all parties concerned allow it; nil means messages are kept.
+    /// Returns the time last set by any party if all parties allow it; nil keeps messages.
     /// - Throws: `.noSuchChat`.
     public func timeToLive(in chat: ChatReference, of profile: Profile) throws(ChatError) -> Duration? {
         try wrapping {

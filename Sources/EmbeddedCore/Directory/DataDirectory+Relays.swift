@@ -3,10 +3,10 @@ import Network
 import SMP
 import XFTP
 
-/// The relays of a profile: where it uploads to, and which it may contact to download. Changes count
-/// at the next transfer, also in a process that has the profile open. All methods block.
+/// A profile's upload relays and the relays approved for downloads. Changes apply to the next transfer, in
+/// other processes too. All methods block.
 extension DataDirectory {
-    /// Keeps relays in a profile, with their passwords. Uploads are spread over all of them.
+    /// Adds relays with their passwords. Uploads are spread over all of them.
     /// - Throws: `.noSuchProfile`, `.storage`, `.file(.noSpace)`.
     public func addRelays(_ relays: [RelayAddress], to profile: Profile) throws(ChatError) {
         try wrapping {
@@ -17,14 +17,14 @@ extension DataDirectory {
         }
     }
 
-    /// Somebody may have deleted it since it was looked up.
+    /// Throws if the profile was deleted since its lookup.
     static func require(_ profile: Profile, _ tables: DirectoryTables) throws {
         guard try tables.profiles.name(of: profile.id) == nil else { return }
         throw ChatError(.noSuchProfile, "There is no profile \(profile.displayName) any more.")
     }
 
-    /// Keeps messaging servers in a profile, with their passwords: others reach it there. One that is there keeps its
-    /// place; a password given now replaces the one that was kept.
+    /// Adds messaging servers with their passwords, for the profile's own queues. A known server keeps its
+    /// position and takes a new password, if given.
     /// - Throws: `.noSuchProfile`, `.storage`, `.file(.noSpace)`.
     public func addMessagingServers(_ servers: [ServerAddress], to profile: Profile) throws(ChatError) {
         try wrapping {
@@ -60,7 +60,7 @@ extension DataDirectory {
         }
     }
 
-    /// Where others reach a profile, with passwords.
+    /// Returns the profile's messaging servers with passwords.
     /// - Throws: `.storage`.
     public func messagingServers(of profile: Profile) throws(ChatError) -> [ServerAddress] {
         try wrapping {
@@ -69,7 +69,7 @@ extension DataDirectory {
         }
     }
 
-    /// The relays that a profile uploads to, without passwords.
+    /// Returns the profile's upload relays without passwords.
     /// - Throws: `.storage`.
     public func configuredRelays(of profile: Profile) throws(ChatError) -> [RelayAddress] {
         try wrapping {
@@ -79,7 +79,7 @@ extension DataDirectory {
         }
     }
 
-    /// The same with their passwords, which are secrets.
+    /// Returns the profile's upload relays with their secret passwords.
     /// - Throws: `.storage`.
     public func configuredRelaysWithPasswords(of profile: Profile) throws(ChatError) -> [RelayAddress] {
         try wrapping {
@@ -87,8 +87,8 @@ extension DataDirectory {
         }
     }
 
-    /// Forgets relays, with their passwords. What was uploaded to them stays there until it expires; what is
-    /// being uploaded goes on.
+    /// Removes relays and their passwords. Uploaded files stay there until they expire; uploads under way
+    /// continue.
     /// - Returns: those of `relays` that were configured.
     /// - Throws: `.storage`, `.file(.noSpace)`.
     public func removeRelays(
@@ -101,7 +101,7 @@ extension DataDirectory {
         }
     }
 
-    /// Takes approvals back: what is not received yet is not fetched from there any more.
+    /// Revokes approvals. Files not yet received are no longer downloaded from there.
     /// - Returns: those of `relays` that were approved.
     /// - Throws: `.storage`, `.file(.noSpace)`.
     public func revokeRelays(
@@ -117,7 +117,7 @@ extension DataDirectory {
         }
     }
 
-    /// Lets a profile receive files from these relays: this fingerprint at this host and port.
+    /// Approves relays for downloads, by fingerprint, host and port.
     /// - Throws: `.noSuchProfile`, `.storage`, `.file(.noSpace)`.
     public func approveRelays(_ relays: [RelayAddress], for profile: Profile) throws(ChatError) {
         try wrapping {
@@ -141,7 +141,7 @@ extension DataDirectory {
         }
     }
 
-    /// What happens with files on relays that are neither configured nor approved.
+    /// Returns the policy for relays that are neither configured nor approved.
     /// - Throws: `.storage`.
     public func relayPolicy(of profile: Profile) throws(ChatError) -> RelayApprovalPolicy {
         try wrapping { try store.read { try $0.relays.rules(of: profile.id).policy } }
@@ -158,7 +158,7 @@ extension DataDirectory {
 extension RelayWithPassword {
     init(_ relay: RelayAddress) { self.init(address: relay.text, password: relay.password) }
 
-    /// The relay to upload to, nil when the address does not parse.
+    /// The relay address with its password; nil if it does not parse.
     var relayAddress: RelayAddress? {
         guard let parsed = RelayAddress(address) else { return nil }
         guard let password else { return parsed }

@@ -3,10 +3,9 @@ import Network
 import SMP
 import SMPClient
 
-/// The messaging servers of others that a profile may connect to though they are inside this machine's own network. All
-/// methods block.
+/// Approvals of other people's messaging servers inside this machine's own network. All methods block.
 extension DataDirectory {
-    /// Lets a profile connect to these servers: this fingerprint at this host and port.
+    /// Approves servers by fingerprint, host and port.
     /// - Throws: `.noSuchProfile`, `.storage`, `.file(.noSpace)`.
     public func approveServers(_ servers: [ServerAddress], for profile: Profile) throws(ChatError) {
         try wrapping {
@@ -22,7 +21,7 @@ extension DataDirectory {
         }
     }
 
-    /// Takes approvals back. A connection that is there stays until it ends.
+    /// Revokes approvals. Existing connections stay until they end.
     /// - Returns: those of `servers` that were approved.
     /// - Throws: `.storage`, `.file(.noSpace)`.
     public func revokeServers(
@@ -46,7 +45,7 @@ extension DataDirectory {
         }
     }
 
-    /// Those that were not connected to, and wait for an approval. The latest first.
+    /// Returns the servers that wait for approval, latest first.
     /// - Throws: `.storage`.
     public func refusedServers(of profile: Profile) throws(ChatError) -> [ServerAddress] {
         try wrapping { try store.read { try $0.network(of: profile.id).refusedServers.all() } }

@@ -6,27 +6,28 @@ import Glibc
 import Posix
 import Store
 
-/// Where the embedded core keeps everything: profiles, chats, messages and files. A folder of mode
-/// 0700 with a marker and a version; several processes may use it at once.
+/// The data directory of the embedded core: profiles, chats, messages and files. A folder of mode 0700 with a
+/// marker and a version. Several processes may use it at once.
 ///
-///     keys                 of an encrypted one: its data key, sealed for each way to unlock (`KeySlots`)
-///     in-use               locked, shared, by every process that has the directory open
+///     keys                 data key of an encrypted directory, sealed per unlock method (`KeySlots`)
+///     in-use               locked (shared) by every process that has the directory open
 ///     chatfs.db            all tables (`Schema`)
-///     made                 chatfs.db was made: where it is missing, it was lost
-///     bell                 written to when there is something for another process (`ChangeSignal`)
-///     profiles/<id>/lock   who holds the profile
+///     made                 exists once chatfs.db was created, so that its loss is noticed
+///     bell                 written to signal other processes (`ChangeSignal`)
+///     profiles/<id>/lock   names and locks the profile's holder
 ///     profiles/<id>/files  CryptoFiles of sent and received files
-///     profiles/<id>/agent.sqlite  connections to people on the network, when there are any (`Agent`)
-///     profiles/<id>/staging, incoming   files on their way in
+///     profiles/<id>/agent.sqlite  network connections, if any (`Agent`)
+///     profiles/<id>/staging, incoming   incomplete files
 ///
-/// All methods block (disk, SQLite): from async code go through a thread pool.
+/// All methods block (disk, SQLite); call them through a thread pool from async code.
 ///
-/// Large, because there is much to configure: beside what opens it, each method is one transaction on the tables of a
-/// profile (`DirectoryTables`), for commands that need no running core. The extensions have no state.
+/// The type is large because there is much to configure. Apart from opening, each method is one transaction
+/// on a profile's tables (`DirectoryTables`), for commands without a running core. The extensions have no
+/// state.
 public final class DataDirectory: Sendable {
     /// Absolute.
     public let path: String
-    /// With which all databases in it are encrypted; nil: they are not.
+    /// Key of all databases; nil if they are not encrypted.
     public let key: SecretBytes?
     let folder: PrivateFolder
     private let use: OpenFile
@@ -36,24 +37,24 @@ public final class DataDirectory: Sendable {
     private let usualProfile = Lock<Int64?>(nil)
 
     static let purpose = "chatfs data"
-    /// What is there wherever something is kept.
+    /// The first database.
     public static let databaseFile = "chatfs.db"
-    /// The file that an encrypted one has, beside its database.
+    /// Key file of an encrypted directory.
     public static let keysFile = "keys"
-    /// Locked, shared, while this object lives: who changes all databases at once locks it alone.
+    /// Locked (shared) while this object lives. An exclusive lock allows re-encrypting all databases.
     public static let useFile = "in-use"
-    /// There since the first database was made. What it holds where that was encrypted from its beginning.
+    /// Exists once the first database was created. Its contents say whether that was encrypted.
     static let madeMark = "made"
     static let madeEncrypted = Array("encrypted\n".utf8)
     private static let versionFile = "version"
     private static let version = "1"
 
-    /// `${XDG_DATA_HOME}/chatfs`, with `~/.local/share` where the variable is not set.
+    /// `${XDG_DATA_HOME}/chatfs`, or `~/.local/share/chatfs` if the variable is unset.
     public static func defaultPath() -> String {
         func variable(_ name: String) -> String? {
             guard let value = getenv(name) else { return nil }
             let text = String(cString: value)
-            // Relative values are to be ignored (XDG Base Directory Specification).
+            // The XDG Base Directory Specification ignores relative values.
             return text.isAbsolutePath ? text : nil
         }
         if let data = variable("XDG_DATA_HOME") { return data + "/chatfs" }
@@ -61,15 +62,15 @@ public final class DataDirectory: Sendable {
         return home + "/.local/share/chatfs"
     }
 
-    /// Opens the directory, making it when it is missing or empty.
+    /// Opens the directory, or creates it if missing or empty.
     ///
     /// - Parameters:
-    ///   - key: of an encrypted one; nil: it is not encrypted.
-    ///   - mayMigrate: whether an earlier version's data may be changed in a way that cannot be undone.
-    ///   - mayLackParts: whether it is opened without databases that it had beside its first one.
-    /// - Throws: `.wrongVersion` for the data of a newer version, and where consent is missing; `.storage` for a folder that holds
-    ///   something else or is open to others, for one that lacks a part (`DirectoryPart`), and for a key that is missing
-    ///   or wrong, `.file(.noSpace)`.
+    ///   - key: data key; nil if the directory is not encrypted.
+    ///   - mayMigrate: whether data of an earlier release may be changed irreversibly.
+    ///   - mayLackParts: whether listed databases other than the first may be missing.
+    /// - Throws: `.wrongVersion` for data of a newer release or without `mayMigrate`. `.storage` for a folder
+    ///   with other contents or permissions, a missing part (`DirectoryPart`), or a missing or wrong key.
+    ///   `.file(.noSpace)`.
     public convenience init(
         _ path: String? = nil, key: SecretBytes? = nil, mayMigrate: Bool = true, mayLackParts: Bool = false
     ) throws(ChatError) {
@@ -81,7 +82,7 @@ public final class DataDirectory: Sendable {
     public static let noProfile = ChatError(
         .noSuchProfile, "There is no profile yet: make one with 'chatfs profile create NAME'.")
 
-    /// Whether something is there that could be one, more than an empty folder; nil: at the default path.
+    /// Returns whether the path exists and is not an empty folder; nil means the default path.
     public static func exists(_ path: String?) -> Bool {
         let path = path ?? defaultPath()
         if let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY),
@@ -89,14 +90,14 @@ public final class DataDirectory: Sendable {
         {
             return !names.isEmpty
         }
-        // What cannot be looked into is for the one who opens it.
+        // Opening the directory reports an unreadable one.
         var status = stat()
         return stat(path, &status) == 0
     }
 
     /// - Parameters:
-    ///   - bootClock: by which limits are kept.
-    ///   - network: the network filesystem that a path lies on.
+    ///   - bootClock: time source of limits.
+    ///   - network: returns the name of the network filesystem that contains a path.
     init(
         _ path: String, key: SecretBytes? = nil, mayMigrate: Bool = true, mayLackParts: Bool = false,
         clock: any WallClock, bootClock: any BootClock = SystemBootClock(),
@@ -115,7 +116,7 @@ public final class DataDirectory: Sendable {
             use = try Self.beginUse(of: folder)
             try Self.checkKey(key, in: folder)
             _ = try folder.subfolder("profiles")
-            // The name is on disks: under another one, programs of two versions would not hear each other.
+            // The file name is an on-disk format: all releases must share it.
             signal = try ChangeSignal(path: self.path + "/bell")
             store = try DirectoryStore(
                 path: self.path + "/" + Self.databaseFile, key: key,
@@ -127,12 +128,12 @@ public final class DataDirectory: Sendable {
         }
         markMade()
         if !mayLackParts { try requireNotedParts() }
-        // On a full disk they are noted by the next one.
+        // After a full disk, the next open lists them.
         try? noteParts()
     }
 
-    /// From then on a directory without its first database has lost it. The tables are in the database itself before: a
-    /// lost log does not take them along. Where a full disk refuses the mark, the next one that opens it makes it.
+    /// Marks the first database as created, after emptying its log so that losing the log loses no tables.
+    /// After a full disk, the next open sets the mark.
     private func markMade() {
         guard faccessat(folder.directory.descriptor, Self.madeMark, F_OK, AT_SYMLINK_NOFOLLOW) != 0 else {
             return
@@ -142,18 +143,18 @@ public final class DataDirectory: Sendable {
         try? folder.write(key == nil ? [] : Self.madeEncrypted, to: Self.madeMark)
     }
 
-    /// Makes the folder of a new one, for its file of keys, which comes before its first database.
-    /// - Throws: as `init`.
+    /// Creates the folder for the key file, which precedes the first database.
+    /// - Throws: the errors of `init`.
     public static func makeFolder(_ path: String) throws(ChatError) {
         try refuseNetwork(path, NetworkFilesystem.name)
         do { _ = try open(path) } catch { throw ChatError(wrapping: error) }
     }
 
-    /// Refuses the directory of another user, also for root, and says whose it is. Blocks for a moment.
+    /// Throws if another user owns the directory, for root too. Blocks briefly.
     /// - Throws: `.storage`.
     public static func requireOwn(_ path: String) throws(ChatError) {
         var status = stat()
-        // What is not there, or cannot be looked at, is for the one who opens it.
+        // Opening the directory reports a missing or unreadable one.
         guard stat(path, &status) == 0, status.st_uid != geteuid() else { return }
         let owner =
             getpwuid(status.st_uid).map { String(cString: $0.pointee.pw_name) } ?? "user \(status.st_uid)"
@@ -162,7 +163,7 @@ public final class DataDirectory: Sendable {
             "The data directory belongs to \(owner): run this as \(owner), or name another with --data.")
     }
 
-    /// To be asked before anything is made there.
+    /// Checked before anything is created.
     private static func refuseNetwork(
         _ path: String, _ network: (String) -> String?
     ) throws(ChatError) {
@@ -173,7 +174,7 @@ public final class DataDirectory: Sendable {
                 + "the database safely there. Name a folder on a disk of this machine with --data.")
     }
 
-    /// Two processes may make the folder at the same time: the later one waits for the marker.
+    /// If two processes create the folder at once, the second waits for the marker.
     private static func open(_ path: String) throws -> PrivateFolder {
         let start = ContinuousClock.now
         while true {
@@ -216,7 +217,7 @@ public final class DataDirectory: Sendable {
         )
     }
 
-    /// Nothing is made in clear where the rest is encrypted.
+    /// Refuses an encrypted directory without its key, so that no new data is stored in cleartext.
     private static func checkKey(_ key: SecretBytes?, in folder: PrivateFolder) throws(ChatError) {
         let isEncrypted = faccessat(folder.directory.descriptor, keysFile, F_OK, 0) == 0
         guard isEncrypted && key == nil else { return }
@@ -225,16 +226,16 @@ public final class DataDirectory: Sendable {
 
     // MARK: - Profiles
 
-    /// In the order in which they were made.
+    /// Returns the profiles in order of creation.
     /// - Throws: `.storage`.
     public func profiles() throws(ChatError) -> [Profile] {
         try wrapping { try store.read { try $0.profiles.all() } }
     }
 
-    /// Says which profile is meant where several are there and none is named; nil: none.
+    /// Sets the profile used if several exist and none is named; nil for none.
     public func mean(profile id: Int64?) { usualProfile.withLock { $0 = id } }
 
-    /// The profile of this name, or without a name the one that is meant (`mean`), or the only one there is.
+    /// Returns the profile of this name. Without a name, returns the preset (`mean`) or only profile.
     /// - Throws: `.noSuchProfile`, also for several without a name; `.storage`.
     public func profile(named name: String?) throws(ChatError) -> Profile {
         let profiles = try profiles()
@@ -265,8 +266,8 @@ public final class DataDirectory: Sendable {
             .map { "Did you mean \($0)? " } ?? ""
     }
 
-    /// The folder of a profile's own, as `EmbeddedCore.folder`, and the one for files that are to be
-    /// sent: for who talks to the process that holds the profile. Made when they are missing.
+    /// Returns the profile's folder (as `EmbeddedCore.folder`) and its staging folder, for clients of the
+    /// process that holds the profile. Creates missing ones.
     /// - Throws: `.storage`, `.file(.noSpace)`.
     public func folders(of profile: Profile) throws(ChatError) -> (own: String, staging: String) {
         try wrapping {
@@ -279,9 +280,9 @@ public final class DataDirectory: Sendable {
         try ProfileFolders(of: profile, in: folder, path: path)
     }
 
-    /// Makes a profile with its note folder. Names are unique in a data directory; for their form see
+    /// Creates a profile with its notes folder. Names are unique in a data directory; for their form see
     /// `docs/semantics.md`.
-    /// - Throws: `.invalidCommand` for the form, `.nameTaken`.
+    /// - Throws: `.invalidCommand` for a malformed name, `.nameTaken`.
     public func createProfile(_ name: String) throws(ChatError) -> Profile {
         let name = try DisplayName.checked(name, of: "profile")
         return try wrapping {
@@ -290,7 +291,7 @@ public final class DataDirectory: Sendable {
                     throw ChatError(.nameTaken, "There is already a profile \(name).")
                 }
                 let profile = try tables.profiles.insert(name, at: clock.now())
-                // Of a profile that the database does not know: no other one takes it over.
+                // The folder belongs to a profile that the database has lost; do not reuse it.
                 guard try PrivateFolder.names(at: "\(path)/profiles/\(profile.id)").isEmpty else {
                     throw ChatError(
                         .storage,
@@ -300,13 +301,13 @@ public final class DataDirectory: Sendable {
                 }
                 return profile
             }
-            // A lost log does not take the profile along. Where others read just now, the next one empties it.
+            // A lost log must not lose the profile. If there are readers, the next open empties the log.
             try? store.emptyJournal()
             return profile
         }
     }
 
-    /// The chats of a profile, also while another process has it.
+    /// Returns a profile's chats, even if another process holds it.
     /// - Throws: `.storage`.
     public func chats(of profile: Profile) throws(ChatError) -> [Chat] {
         try wrapping { try store.read { try $0.chats.all(of: profile.id) } }
@@ -314,8 +315,8 @@ public final class DataDirectory: Sendable {
 
     // MARK: - Chats between profiles
 
-    /// Makes two profiles each other's contact.
-    /// - Throws: `.noSuchProfile`, `.nameTaken` when they are, `.invalidCommand` for one with itself.
+    /// Makes two profiles each other's contacts.
+    /// - Throws: `.noSuchProfile`, `.nameTaken` if they already are, `.invalidCommand` for a single profile.
     public func connect(_ first: String, _ second: String) throws(ChatError) {
         try changeForOthers { tables in
             let (one, other) = (try profile(first, tables), try profile(second, tables))
@@ -327,7 +328,7 @@ public final class DataDirectory: Sendable {
             guard try !sides.allSatisfy({ try tables.chats.isConnected($0.0, to: $0.1) }) else {
                 throw ChatError(.nameTaken, "\(first) and \(second) are already each other's contact.")
             }
-            // A side that was left goes on where it was.
+            // A side that left resumes its old chat.
             for (own, contact) in sides {
                 let side = try tables.chats.connect(own, to: contact, at: clock.now())
                 if let side { try tables.announce([side]) }
@@ -335,8 +336,8 @@ public final class DataDirectory: Sendable {
         }
     }
 
-    /// Makes a group of at least two profiles. The first is its owner.
-    /// - Throws: `.noSuchProfile`, `.invalidCommand` for the name or the members.
+    /// Creates a group of at least two profiles. The first one is its owner.
+    /// - Throws: `.noSuchProfile`, `.invalidCommand` for the name or members.
     public func createGroup(_ name: String, members: [String]) throws(ChatError) {
         let name = try DisplayName.checked(name, of: "group")
         guard members.count >= 2, Set(members).count == members.count else {
@@ -362,9 +363,9 @@ public final class DataDirectory: Sendable {
         return profile
     }
 
-    // MARK: - Changing
+    // MARK: - Changes
 
-    /// A change that processes of other profiles are to see at once.
+    /// Makes a change and signals it to the processes of other profiles.
     func changeForOthers(_ body: (DirectoryTables) throws -> Void) throws(ChatError) {
         try wrapping { try store.change(body) }
         signal.notify()

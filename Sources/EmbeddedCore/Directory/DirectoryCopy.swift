@@ -6,19 +6,18 @@ import Glibc
 import Posix
 import Store
 
-/// A copy of the database of a data directory, under a key of its own: one moment of it, whoever goes on writing. All
-/// calls block.
+/// A snapshot of a data directory's database under its own key, taken while others write. All calls block.
 public struct DirectoryCopy: Sendable {
     private let path: String
     private let key: SecretBytes
 
-    /// Makes it.
+    /// Copies the database.
     /// - Parameters:
-    ///   - moment: has the database of the directory.
-    ///   - path: nothing is there yet.
-    ///   - selection: only these chats of one profile, and nothing of others; nil: everything. The notes of the profile
-    ///     are there in any case, without what is in them where they were not named.
-    /// - Throws: `.storage`, `.file(.noSpace)`; what there is of it then is the caller's to remove.
+    ///   - moment: must include the directory's database.
+    ///   - path: path of the copy, which must not exist.
+    ///   - selection: chats of one profile to copy without any others; nil copies all. The notes chat is
+    ///     always included, but empty unless selected.
+    /// - Throws: `.storage`, `.file(.noSpace)`. The caller removes a partial copy.
     public init(
         of directory: DataDirectory, at moment: DatabaseMoment, path: String, key: SecretBytes,
         only selection: (profile: Profile, chats: [ChatReference])? = nil
@@ -39,20 +38,20 @@ public struct DirectoryCopy: Sendable {
                 let ids = try selection.chats.map { try tables.chats.id(of: $0, of: selection.profile.id) }
                 try tables.selection.keep(ids, of: selection.profile.id)
             }
-            // Once more: the pages of what was left out are not to be carried along.
+            // Copy again to drop the pages of deleted rows.
             try DatabaseCopy.make(from: whole, key: key, to: path, key: key)
         } catch {
             throw ChatError(wrapping: error)
         }
     }
 
-    /// One that was made before.
+    /// Opens an existing copy.
     public init(at path: String, key: SecretBytes) {
         self.path = path
         self.key = key
     }
 
-    /// Those that it has.
+    /// Returns its profiles.
     /// - Throws: `.storage`, `.file(.noSpace)`.
     public func profiles() throws(ChatError) -> [Profile] {
         do {
@@ -64,7 +63,7 @@ public struct DirectoryCopy: Sendable {
         }
     }
 
-    /// Says of it which databases lie beside it; paths below the data directory.
+    /// Lists the databases stored beside it, as paths below the data directory.
     /// - Throws: `.storage`, `.file(.noSpace)`.
     public func setParts(_ places: [String]) throws(ChatError) {
         do {
@@ -76,7 +75,8 @@ public struct DirectoryCopy: Sendable {
         }
     }
 
-    /// The CryptoFiles that it names, as paths below the data directory, and their keys; nil where a row has none.
+    /// Returns its CryptoFiles as paths below the data directory, with their keys; nil for a row without a
+    /// key.
     /// - Throws: `.storage`, `.file(.noSpace)`.
     public func files() throws(ChatError) -> [(path: String, arguments: FileArguments?)] {
         do {
@@ -92,11 +92,11 @@ public struct DirectoryCopy: Sendable {
 }
 
 extension DataDirectory {
-    /// Of the database that all profiles share. Absolute.
+    /// Absolute path of the first database.
     public var databasePath: String { path + "/chatfs.db" }
 
-    /// Makes a data directory of a folder that was made for something else and holds what one holds.
-    /// - Throws: where the marker cannot be written.
+    /// Turns a folder that holds a data directory's contents into one.
+    /// - Throws: if the marker cannot be written.
     public static func claim(_ folder: PrivateFolder) throws(SystemError) {
         try folder.write(Array((purpose + "\n").utf8), to: PrivateFolder.marker)
     }

@@ -1,23 +1,23 @@
 import ChatCore
 import Posix
 
-/// A part of a data directory, and what its absence means. Whoever opens, verifies, examines or archives a directory
-/// decides by these; `docs/semantics.md` has them as a table.
+/// A part of a data directory and the effect of its absence. Opening, verification and archives use this
+/// table; `docs/semantics.md` prints it.
 public struct DirectoryPart: Hashable, Sendable {
     public enum Absence: String, Hashable, Sendable, CaseIterable {
-        /// Nothing is opened and nothing is made: nothing else has what it holds.
+        /// Opening fails: the contents exist nowhere else.
         case refused
-        /// The same, until the user goes on without it (`chatfs verify --fix`).
+        /// Opening fails until `chatfs verify --fix` gives it up.
         case replaceable
-        /// It is made anew: nothing is missed of it.
+        /// Created anew without loss.
         case renewed
-        /// Nothing shows it, and what it held is missing.
+        /// Undetectable; its contents are lost.
         case unnoticed
     }
 
-    /// Its place below the data directory. `N` stands for a number, `HASH` for the name of an official core.
+    /// Path below the data directory. `N` stands for a number, `HASH` for an official core's hash.
     public let place: String
-    /// What it holds, a noun phrase.
+    /// Its contents, a noun phrase.
     public let content: String
     public let absence: Absence
 
@@ -70,7 +70,7 @@ public struct DirectoryPart: Hashable, Sendable {
         (self.place, self.content, self.absence) = (place, content, absence)
     }
 
-    /// The one that lies at a path below a data directory; nil for what is none.
+    /// Finds the part at a path below a data directory; nil without one.
     public init?(at path: String) {
         let general = path.pathNames.enumerated().map { index, name in
             if index == 1, Int64(name) != nil { return "N" }
@@ -84,8 +84,8 @@ public struct DirectoryPart: Hashable, Sendable {
         self = part
     }
 
-    /// What is missing, what it held, and what to do.
-    /// - Parameter paths: of parts, below the data directory. Not empty.
+    /// Returns a sentence that names missing parts, their contents and the remedy.
+    /// - Parameter paths: paths below the data directory; not empty.
     public static func sentence(lacking paths: [String]) -> String {
         let named = paths.map { path in
             DirectoryPart(at: path).map { "\(path) (\($0.content))" } ?? path

@@ -3,9 +3,9 @@ import Glibc
 import Posix
 import Store
 
-/// The parts of a data directory that lie on the disk, found without a key. All calls block.
+/// The parts of a data directory that exist on disk. Needs no key. All calls block.
 struct DirectoryParts {
-    /// There while databases are copied and moved: none of them is missing.
+    /// Exists while databases are being encrypted and moved; suspends the check.
     private static let encryptionMark = "encrypting"
 
     private let directory: String
@@ -13,7 +13,7 @@ struct DirectoryParts {
     /// - Parameter directory: absolute.
     init(of directory: String) { self.directory = directory }
 
-    /// The databases that hold something, but for the first one; paths below the directory.
+    /// Returns the non-empty databases except the first, as paths below the directory.
     func databases() throws(SystemError) -> [String] {
         var places: [String] = []
         for name in try PrivateFolder.names(at: directory + "/profiles") where Int64(name) != nil {
@@ -28,14 +28,14 @@ struct DirectoryParts {
         return places.filter(holdsSomething)
     }
 
-    /// Whether something is at a place, more than an empty file.
+    /// Returns whether a non-empty file is at `place`.
     func holdsSomething(_ place: String) -> Bool {
         var status = stat()
         return stat("\(directory)/\(place)", &status) == 0 && status.st_size > 0
     }
 
-    /// Those parts without which the rest is not to be touched, of a directory in which something was kept. An empty
-    /// folder lacks nothing, nor does one whose making was interrupted at whatever step.
+    /// Returns the missing parts without which the directory must not be changed. An empty folder, or one
+    /// whose creation was interrupted, lacks none.
     func missingFundamentals() throws(SystemError) -> [String] {
         let names = Set(try PrivateFolder.names(at: directory))
         let isSomething = [DataDirectory.databaseFile, DataDirectory.keysFile].contains(where: names.contains)
@@ -43,7 +43,7 @@ struct DirectoryParts {
             return []
         }
         var missing: [String] = []
-        // A folder of somebody else's is not taken for one of ours.
+        // The folder may belong to another program.
         if !names.contains(PrivateFolder.marker) {
             guard names.contains(DataDirectory.madeMark) || names.contains("profiles") else { return [] }
             missing.append(PrivateFolder.marker)

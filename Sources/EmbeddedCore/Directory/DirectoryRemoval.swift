@@ -3,19 +3,19 @@ import CoreServices
 import Glibc
 import Posix
 
-/// Removes a data directory with all profiles: it need not be unlocked. All calls block.
+/// Removes a data directory with all profiles, without unlocking it. All calls block.
 ///
-/// The file of keys goes first: from then on nobody reads what is left, also where the process is killed. Called again,
-/// it goes on.
+/// Removes the key file first, so that an interrupted removal leaves only unreadable data. A second call
+/// resumes.
 public struct DirectoryRemoval: Sendable {
     /// Absolute.
     public let path: String
     private let folder: PrivateFolder
     private let use: OpenFile
 
-    /// Keeps the directory to this process.
-    /// - Throws: `.storage` where there is none, it is not the user's own, something else lies there, or a process uses
-    ///   it: with the process and its mountpoint where they are known.
+    /// Locks the directory for removal.
+    /// - Throws: `.storage` for a missing or foreign directory, or one in use. The message names the using
+    ///   process and its mountpoint if known.
     public init(_ path: String) throws(ChatError) {
         guard DataDirectory.exists(path) else {
             throw ChatError(.storage, "There is no data directory \(path).")
@@ -39,10 +39,11 @@ public struct DirectoryRemoval: Sendable {
         self.path = path
     }
 
-    /// Removes it.
-    /// - Parameter forgetting: called before the file of keys goes, which says by what name others keep a key of it.
-    /// - Returns: what lies there and is not of ChatFS, so that the folder stays with it; empty: it is gone.
-    /// - Throws: `.storage` for what the disk refuses; calling it again goes on.
+    /// Removes the directory.
+    /// - Parameter forgetting: called before the key file is removed, while it still names the keys kept
+    ///   elsewhere.
+    /// - Returns: names of foreign files, which stay with the folder; empty if all is gone.
+    /// - Throws: `.storage` for disk errors. A second call resumes.
     public func remove(forgetting: () -> Void) throws(ChatError) -> [String] {
         do throws(SystemError) {
             forgetting()
@@ -64,7 +65,7 @@ public struct DirectoryRemoval: Sendable {
         }
     }
 
-    /// Overwritten as far as the disk allows.
+    /// Overwrites the key file as far as the disk allows.
     private func wipeKeys() throws(SystemError) {
         let flags = O_RDWR | O_NOFOLLOW
         guard let keys = try OpenFile.existing(DataDirectory.keysFile, flags: flags, in: folder.directory)
@@ -75,19 +76,19 @@ public struct DirectoryRemoval: Sendable {
         try folder.directory.synchronise()
     }
 
-    /// What ChatFS makes right in a data directory.
+    /// Whether ChatFS creates this name in a data directory.
     private static func isOwn(_ name: String) -> Bool {
         if DirectoryPart.all.contains(where: { $0.place.pathNames.first == name })
             || ["encryption-offered", "unlocked"].contains(name)
         {
             return true
         }
-        // Beside databases and keys, copies before a migration, official cores, and what a kill left of writing a file.
+        // Files beside databases and keys, copies before migrations, official cores, and interrupted writes.
         return ["chatfs.db", "chatfs-before-", "keys.", "official-", "."].contains(where: name.hasPrefix)
             && (!name.hasPrefix(".") || name.hasSuffix(".new"))
     }
 
-    /// One of those that have a profile of it.
+    /// Returns one process that holds a profile.
     private static func holder(in path: String) -> String? {
         for profile in (try? PrivateFolder.names(at: path + "/profiles")) ?? [] {
             let lock = "\(path)/profiles/\(profile)/lock"

@@ -1,25 +1,26 @@
 import Base
 import ChatCore
 
-/// Groups full of offered files, written at once as a sender's process would have over the years; for measurements
-/// and tests of long histories. What it writes goes through the same tables as what is sent. All methods block.
+/// Writes groups with many offered files through the usual tables, as if sent over years. For measurements
+/// and tests. All methods block.
 package struct LongHistory: Sendable {
     private let directory: DataDirectory
     private let reader: Profile
     private let sender: Profile
 
-    /// When the first of its messages was sent.
+    /// Time of the first message.
     private static let beginning = Timestamp(seconds: 1_600_000_000)
 
-    /// Makes two profiles: `reader`, whose history it is, and `sender`.
+    /// Creates the profiles `reader` and `sender`. The reader gets the history.
     package init(in directory: DataDirectory, reader: String, sender: String) throws(ChatError) {
         self.directory = directory
         self.reader = try directory.createProfile(reader)
         self.sender = try directory.createProfile(sender)
     }
 
-    /// Makes the groups `chat 0`, `chat 1`, … with so many files each, `file 0.bin`, `file 1.bin`, …, in one
-    /// transaction: some 20 s for a million files. To be called once, before the reader is mounted.
+    /// Creates the groups `chat 0`, `chat 1`, … with files `file 0.bin`, `file 1.bin`, … in one transaction.
+    /// A million files take about 20 s. Call once, before the reader is mounted.
+    /// - Parameter counts: number of files per group.
     package func write(chatsOf counts: [Int]) throws(ChatError) -> [ChatReference] {
         try directory.wrapping {
             try directory.store.change { tables in
@@ -38,13 +39,12 @@ package struct LongHistory: Sendable {
         }
     }
 
-    /// One more file for one of the groups, told to the process that has the reader. It has been committed when this
-    /// returns.
+    /// Commits one more file in a group and signals the reader's process.
     package func deliver(_ name: String, in chat: ChatReference) throws(ChatError) {
         try deliver([name], in: chat)
     }
 
-    /// The same for several at once.
+    /// Commits several files in one transaction.
     package func deliver(_ names: [String], in chat: ChatReference) throws(ChatError) {
         let now = directory.clock.now()
         try directory.changeForOthers { tables in
@@ -57,7 +57,7 @@ package struct LongHistory: Sendable {
         }
     }
 
-    /// Deletes the `count` newest messages of a group, as their sender would for everyone.
+    /// Deletes a group's `count` newest messages as if their sender did, for everyone.
     package func withdraw(_ count: Int, in chat: ChatReference) throws(ChatError) {
         try directory.changeForOthers { tables in
             let side = ChatSide(profile: reader.id, chat: try tables.chats.id(of: chat, of: reader.id))
@@ -80,7 +80,7 @@ package struct LongHistory: Sendable {
         let envelope = ItemTable.Envelope(
             message: message, transport: .xftp, created: time, expires: nil, recipients: 1)
         let context = ItemTable.FileContext(filesPath: "", progress: [:])
-        // The sender's own side is not there: nothing of it is looked at.
+        // The sender has no side of its own, and none is needed.
         return try tables.tables(of: sender.id, context).items.insertReceived(
             envelope, by: side, origin: ItemID(0), number: 0, inlineContent: nil)
     }

@@ -2,31 +2,31 @@ import Network
 import SMP
 import SMPClient
 
-/// What a user chose for how a profile reaches the network. It counts from the next time the profile is opened.
+/// A profile's network settings. They apply when the profile is next opened.
 public struct NetworkChoice: Hashable, Sendable {
-    /// Whether messages to other people's servers are handed to one of the user's own, which hands them on, so that the
-    /// others' servers do not see this machine's address. The words are stored.
+    /// When messages are sent through one of the user's own servers (private routing), which hides this
+    /// machine's address from the destination. The raw values are stored.
     public enum Routing: String, CaseIterable, Sendable {
         case never
-        /// To servers that are not configured in the profile.
+        /// For servers that are not configured in the profile.
         case unknown
         case always
     }
 
-    /// What happens where no server hands on. The words are stored.
+    /// Behaviour if no server supports routing. The raw values are stored.
     public enum Fallback: String, CaseIterable, Sendable {
-        /// The other's server is not reached.
+        /// The destination is not contacted.
         case never
-        /// It is asked directly where a SOCKS proxy hides the address.
+        /// Direct connection, only if a SOCKS proxy hides the address.
         case protected
         case always
     }
 
-    /// A SOCKS5 proxy for everything; nil: directly.
+    /// SOCKS5 proxy of all connections; nil connects directly.
     public var proxy: Endpoint?
     public var routing: Routing
     public var fallback: Fallback
-    /// Whether contacts are told that their messages have arrived.
+    /// Whether to send delivery receipts.
     public var sendsReceipts: Bool
 
     public init(
@@ -39,13 +39,14 @@ public struct NetworkChoice: Hashable, Sendable {
         self.sendsReceipts = sendsReceipts
     }
 
-    /// The proxy for one profile while it is open: the proxy keeps what goes through it apart from all else.
-    /// - Parameter isolation: what no other profile has, 1 to 255 bytes.
+    /// Returns the proxy for an open profile.
+    /// - Parameter isolation: unique per profile, 1 to 255 bytes. The proxy keeps connections with different
+    ///   values apart.
     func proxy(isolation: String) -> SOCKSProxy? { proxy.map { SOCKSProxy($0, isolation: isolation) } }
 
     /// - Parameters:
-    ///   - servers: those of the profile, which carry what goes to others.
-    ///   - policy: where connections may lead that others name.
+    ///   - servers: the profile's servers, used for private routing.
+    ///   - policy: permitted destinations for addresses named by other people.
     func connectionSettings(
         isolation: String, servers: [ServerAddress], policy: OutboundPolicy
     ) -> ConnectionSettings {

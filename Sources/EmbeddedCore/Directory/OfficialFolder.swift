@@ -1,17 +1,17 @@
 import Posix
 
-/// The folder of what ChatFS keeps beside one official core (`official-HASH`), with a folder for each profile.
+/// The folder with ChatFS's data for one official core (`official-HASH`). Each profile has a subfolder.
 public struct OfficialFolder: Hashable, Sendable {
-    /// Below the data directory.
+    /// Name below the data directory.
     public let name: String
-    /// The numbers of its profiles.
+    /// Numbers of its profiles.
     public let profiles: [Int64]
 
-    /// Below the folder of a profile, all that there may be.
+    /// Possible databases below a profile's folder.
     public static let databases = [
         "index.sqlite", "names.sqlite", "keep.sqlite", "links.sqlite", "outbox/journal.sqlite",
     ]
-    /// Beside the profiles.
+    /// The database beside the profiles.
     public static let approvals = "approvals.sqlite"
     private static let prefix = "official-"
 
@@ -19,7 +19,7 @@ public struct OfficialFolder: Hashable, Sendable {
         (self.name, self.profiles) = (name, profiles)
     }
 
-    /// Whether a folder of this name is one.
+    /// Whether `name` has the form of such a folder.
     public static func isName(_ name: String) -> Bool {
         name.hasPrefix(prefix) && name.utf8.count == prefix.utf8.count + 16
             && name.utf8.dropFirst(prefix.utf8.count).allSatisfy {
@@ -27,7 +27,7 @@ public struct OfficialFolder: Hashable, Sendable {
             }
     }
 
-    /// Those of a data directory, in the order of their names. Blocks.
+    /// Returns the folders in a data directory, by name. Blocks.
     public static func all(in directory: String) throws(SystemError) -> [OfficialFolder] {
         var found: [OfficialFolder] = []
         for name in try PrivateFolder.names(at: directory) where isName(name) {

@@ -4,27 +4,27 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The files of one profile on disk. Names are random: they say nothing about the content.
+/// The folders and files of one profile. File names are random and reveal no contents.
 public struct ProfileFolders: Sendable {
-    /// Below it, all that there may be, whoever opens them.
+    /// Possible databases below the profile's folder.
     public static let databases = [
         "names.sqlite", "keep.sqlite", "links.sqlite", "agent.sqlite", "outbox/journal.sqlite",
     ]
 
-    /// Stands beside databases that came out of an archive, until they are used: the keys of connections in them are of
-    /// the past.
+    /// Marks databases restored from an archive until their first use: the keys of their connections are
+    /// outdated.
     public static let restoredMark = "agent.restored"
 
     var isRestored: Bool { access(path + "/" + Self.restoredMark, F_OK) == 0 }
 
-    /// The keys of the past will not be used.
+    /// Removes the mark after the connections were resynchronised.
     func noteUsed() throws {
         let folder = try OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
         unlinkat(folder.descriptor, Self.restoredMark, 0)
         try folder.synchronise()
     }
 
-    /// Absolute path of the profile's own folder.
+    /// Absolute path of the profile's folder.
     let path: String
     private let files: OpenFile
 
@@ -32,10 +32,10 @@ public struct ProfileFolders: Sendable {
     var stagingPath: String { path + "/staging" }
     private var incomingPath: String { path + "/incoming" }
 
-    /// Where the core's own download of a file grows until it is whole.
+    /// Path of a file's own download under way.
     func incomingPath(of file: FileID) -> String { incomingPath + "/\(file.rawValue)" }
 
-    /// - Parameter path: of the data directory, absolute.
+    /// - Parameter path: absolute path of the data directory.
     init(of profile: Profile, in directory: PrivateFolder, path directoryPath: String) throws(SystemError) {
         let name = "\(profile.id)"
         path = directoryPath + "/profiles/" + name
@@ -45,12 +45,12 @@ public struct ProfileFolders: Sendable {
         files = try PrivateFolder.folder("files", in: own)
     }
 
-    /// Gives a finished CryptoFile a second, lasting name in the files folder. Its bytes are durable already
-    /// (each wait for the disk is as long as all the rest); the name is when this or `synchroniseNames`
-    /// returns. The first name is removed by the caller once the row is committed: whenever the process
-    /// dies, either the row names the file or the giver still has it.
+    /// Links a finished CryptoFile into the files folder. Its contents must be durable already. The name is
+    /// durable on return, or with `durably: false` after `synchroniseNames`. The caller removes the first
+    /// name after committing the row. At any crash, either the row names the file or the first name still
+    /// exists.
     ///
-    /// - Throws: `.invalidCommand` for what is no CryptoFile of `size` bytes of plaintext.
+    /// - Throws: `.invalidCommand` if it is not a CryptoFile of `size` plaintext bytes.
     func keep(_ location: FileSourceLocation, size: UInt64, durably: Bool = true) throws -> String {
         guard location.arguments != nil else {
             throw ChatError(.invalidCommand, "The file to keep is not encrypted.")
@@ -73,7 +73,7 @@ public struct ProfileFolders: Sendable {
         return name
     }
 
-    /// Writes bytes as a new CryptoFile, durably, or for `synchroniseAll` to make it so.
+    /// Writes bytes as a new CryptoFile. Durable on return, or with `durably: false` after `synchroniseAll`.
     func write(_ bytes: [UInt8], durably: Bool = true) throws -> (name: String, arguments: FileArguments) {
         let name = freshName()
         let arguments = CryptoFile.freshArguments()
@@ -94,22 +94,22 @@ public struct ProfileFolders: Sendable {
         return (name, arguments)
     }
 
-    /// Makes the names of what was kept durable.
+    /// Makes the names of kept files durable.
     func synchroniseNames() throws(SystemError) { try files.synchronise() }
 
-    /// Makes all files that were written durable, with their names.
+    /// Makes all written files and their names durable.
     func synchroniseAll() throws(SystemError) { try files.synchroniseFilesystem() }
 
-    /// Removes a file that no row names any more. Who has it open keeps reading it.
+    /// Unlinks a file without a row. Open descriptors stay readable.
     func remove(_ name: String) { unlinkat(files.descriptor, name, 0) }
 
-    /// Of all files: also of those that no row names, which a crash or another process left.
+    /// Names of all files, including those without a row.
     func names() throws(SystemError) -> [String] { try PrivateFolder.names(in: files) }
 
-    /// Bytes that are free for files; nil where the disk does not say.
+    /// Free disk space in bytes; nil if unknown.
     var freeBytes: UInt64? { try? files.availableBytes() }
 
-    /// Removes what interrupted downloads left, except of those that go on.
+    /// Removes interrupted downloads except those of `files`.
     func removeIncoming(except files: Set<FileID>) throws(SystemError) {
         let names = Set(files.map { "\($0.rawValue)" })
         let folder = try OpenFile(incomingPath, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
@@ -118,8 +118,8 @@ public struct ProfileFolders: Sendable {
         }
     }
 
-    /// Removes files that were staged and never handed over, an hour old at least: younger ones may
-    /// belong to a process that is just about to. Folders are their makers' own business.
+    /// Removes staged regular files older than an hour. Younger ones may be about to be handed over. Leaves
+    /// folders to their owners.
     func sweepStaging(now: Timestamp) throws(SystemError) {
         let folder = try OpenFile(stagingPath, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
         for name in try PrivateFolder.names(in: folder) {
@@ -131,7 +131,7 @@ public struct ProfileFolders: Sendable {
         }
     }
 
-    /// Removes all that the profile has on disk.
+    /// Removes all files of the profile.
     func removeAll() throws {
         try PrivateFolder.removeContents(
             of: OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW), keeping: [])

@@ -3,13 +3,13 @@ import Base
 import ChatCore
 import ChatProtocol
 
-/// Takes in what the agent of a profile tells, each event in one transaction with its number, so exactly once.
+/// Processes the agent's events. Each is stored with its number in one transaction, so exactly once.
 final class AgentEvents: Sendable {
     private let store: ProfileStore
 
     init(_ store: ProfileStore) { self.store = store }
 
-    /// Until the agent ends.
+    /// Processes events until the agent stops.
     func follow(_ agent: any ConnectionAgent) async {
         await blocking.attempt("take in what groups wrote early") { [self] in try takeHeld() }
         for await event in agent.events {
@@ -19,9 +19,9 @@ final class AgentEvents: Sendable {
         }
     }
 
-    /// What cannot be stored now is tried again: the agent keeps it. What fails for a reason of its own would fail for
-    /// ever, with all that is behind it, and whoever wrote it could want that: it is passed over.
-    /// - Returns: whether a receipt is due; nil when the task was cancelled first.
+    /// Processes an event. Store errors are retried, as the agent keeps the event. Any other error would be
+    /// permanent and block all later events, and a sender could cause it; such an event is skipped.
+    /// - Returns: whether to send a receipt; nil if the task was cancelled first.
     private func takeIn(_ event: AgentEvent, presentCode code: String?) async -> Bool? {
         let retry = RetryPolicy(first: .seconds(1), maxDelay: .seconds(60), tries: .max)
         var (number, isHopeless) = (1, false)
@@ -47,19 +47,19 @@ final class AgentEvents: Sendable {
         return nil
     }
 
-    /// The security code at the moment, where keys may have changed.
+    /// Returns the current security code if the event may have changed it.
     private func presentCode(after event: AgentEvent, of agent: any ConnectionAgent) async -> String? {
         guard case .conditionChanged = event.content else { return nil }
         do throws(AgentError) {
             return try await agent.security(of: event.connection)?.code
         } catch {
-            // What is not known is taken to have changed where it may have.
+            // An unknown code counts as changed if it may have changed.
             log.debug("a security code cannot be read: \(error.sentence)")
             return nil
         }
     }
 
-    /// Blocks.
+    /// Records the event as processed. Blocks.
     private func passOver(_ event: AgentEvent) throws -> Bool {
         try store.commit { change in
             if try event.number > change.tables.people.lastEvent() {
@@ -75,13 +75,13 @@ final class AgentEvents: Sendable {
         do throws(AgentError) {
             try await agent.acknowledge(event: event.number, withReceipt: withReceipt)
         } catch {
-            // It comes again, and is known then.
+            // The agent repeats the event, and its number is known then.
             guard error.code != .stopped else { return }
             log.notice("An event was not acknowledged: \(error.sentence)")
         }
     }
 
-    /// Whether a receipt is due. Blocks.
+    /// Processes an event. Returns whether to send a receipt. Blocks.
     private func take(_ event: AgentEvent, presentCode code: String?) throws -> Bool {
         try store.commit { change in
             guard try event.number > change.tables.people.lastEvent() else {
@@ -123,7 +123,7 @@ final class AgentEvents: Sendable {
             guard let person = try change.tables.people.person(connection), let chat = person.chat,
                 person.conversation != nil
             else { break }
-            // That their server takes nothing for them does not say that they write nothing: only they end the chat.
+            // A refusing server is no sign that the contact left; only the contact ends the chat.
             let refusal: StoredChatRefusal? = condition.isGone ? .nobody : nil
             let isRefused = try change.tables.chats.setRefused(condition.isRefused, of: chat)
             guard try change.tables.chats.setRefusal(refusal, of: chat) || isRefused else { break }
@@ -136,7 +136,7 @@ final class AgentEvents: Sendable {
             }
             log.notice("A connection could not be made: \(reason.sentence)")
             try change.tables.people.setFailure(reason.sentence, of: connection)
-            // Who was heard of has a folder, before this side was; so has a group, before its host has answered.
+            // A contact's folder exists since its introduction, a group's since joining.
             let group = try change.tables.groups.group(over: connection)?.chat
             guard let chat = try group ?? change.tables.people.person(connection)?.chat else { break }
             try change.tables.chats.end(chat, group == nil ? .notConnected : .refused)
@@ -151,7 +151,8 @@ final class AgentEvents: Sendable {
         return false
     }
 
-    /// Whether somebody else gets what comes. Of a member of a group the host passes on what they write.
+    /// Records whether another program receives this connection's messages. Ignored for group members: the
+    /// host forwards their messages.
     private func note(_ isTakenOver: Bool, of connection: ConnectionID, _ change: ProfileChange) throws {
         guard let chat = try change.tables.people.person(connection)?.chat else {
             return try change.tables.requests.setTakenOver(isTakenOver, of: connection)
@@ -160,8 +161,8 @@ final class AgentEvents: Sendable {
         try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
     }
 
-    /// While both sides agree on new keys what is written waits. Afterwards the code that was compared is void: not behind
-    /// the user's back, as anybody who can write into the queue can begin it.
+    /// Records a key agreement, during which messages wait. Afterwards logs the change in the chat, because
+    /// anyone who can write to the queue can cause it.
     private func note(
         _ phase: SynchronisationPhase, of connection: ConnectionID, _ change: ProfileChange
     ) throws {
@@ -186,8 +187,8 @@ final class AgentEvents: Sendable {
         try change.post(.chatUpdated, to: side)
     }
 
-    /// A verification is of the keys that were compared, and of no others.
-    /// - Parameter code: of the present keys; nil: not known.
+    /// Revokes a verification if the keys have changed.
+    /// - Parameter code: current security code; nil if unknown.
     private func noteKeys(
         _ code: String?, _ phase: SynchronisationPhase, of connection: ConnectionID, _ change: ProfileChange
     ) throws {
@@ -201,7 +202,8 @@ final class AgentEvents: Sendable {
         GroupEvents(change: change, profile: store.profile.id)
     }
 
-    /// The other side was heard of, or the connection stands. An empty information was told before.
+    /// Handles the peer's introduction or the established connection. Information that an earlier event had
+    /// is empty.
     private func connect(
         _ id: ConnectionID, _ information: [UInt8], isConnected: Bool, _ change: ProfileChange
     ) throws {
@@ -210,7 +212,7 @@ final class AgentEvents: Sendable {
         try introduce(information, id, change)
     }
 
-    /// Who somebody is: their chat is made, where that is why there is a connection with them.
+    /// Handles the peer's connection information. Creates the chat that the connection is for.
     private func introduce(
         _ information: [UInt8], _ connection: ConnectionID, _ change: ProfileChange
     ) throws {
@@ -229,7 +231,7 @@ final class AgentEvents: Sendable {
             try change.join(
                 GroupConversation(invitation), over: connection, host: host, of: store.profile.id,
                 at: store.clock.now())
-        // It may not be stored yet of which group.
+        // The connection's group may not be stored yet.
         case .group(.memberInformation):
             try change.tables.groups.hold(information, at: store.clock.now(), over: connection)
         case .group(.linkRejection):
@@ -238,7 +240,8 @@ final class AgentEvents: Sendable {
         }
     }
 
-    /// What was said does not fit the reason of the connection: nothing follows from it, nor from what comes after it.
+    /// Rejects a peer whose information does not fit the connection's reason. Its later messages are ignored
+    /// too.
     private func refuse(_ person: PeopleTable.Person, _ change: ProfileChange) throws {
         log.notice(
             "Somebody introduced themselves as something that they were not asked for; it was ignored.")
@@ -297,7 +300,7 @@ final class AgentEvents: Sendable {
         return isReceiptDue
     }
 
-    /// What hosts and members of groups wrote before it was stored that this profile joined. Blocks.
+    /// Processes group messages that arrived before the group was stored. Blocks.
     func takeHeld() throws {
         try store.commit { change in
             for early in try change.tables.groups.takeHeld() {
@@ -307,7 +310,7 @@ final class AgentEvents: Sendable {
         }
     }
 
-    /// What became of a message of this profile.
+    /// Records the result of a sent message.
     private func settle(
         _ number: Int64, _ outcome: HandedMessageTable.Outcome, of connection: ConnectionID,
         _ change: ProfileChange
@@ -319,6 +322,6 @@ final class AgentEvents: Sendable {
 }
 
 extension ChatError {
-    /// The store cannot do it now, whatever it is.
+    /// Whether it is a local storage failure.
     fileprivate var isOfStore: Bool { [.storage, .file(.noSpace), .wrongVersion].contains(code) }
 }

@@ -2,15 +2,15 @@ import Base
 import ChatCore
 import ChatProtocol
 
-/// Does what follows from a message of somebody on the network, in the transaction in which it is taken in. What is
-/// told and begun because of it goes through the profile's inbox, as what comes from profiles of this data directory.
+/// Applies the effects of network messages in the transaction that receives them. Resulting events and
+/// transfers go through the profile's inbox, like messages of local profiles.
 struct ArrivedMessages {
     let change: ProfileChange
     let side: ChatSide
-    /// As the contact is called, or the group.
+    /// Name of the contact or group.
     let sender: String
 
-    /// As who wrote something is called.
+    /// Returns the display name of a message's author.
     private func name(of key: MessageKey) throws -> String {
         guard case .member(let id) = key.author else {
             return try key.author == .own ? change.ownName : sender
@@ -20,7 +20,7 @@ struct ArrivedMessages {
 
     private var messages: SharedMessageTable { change.tables.sharedMessages }
 
-    /// Whether a receipt is due.
+    /// Applies effects. Returns whether to send a receipt.
     func perform(_ effects: [ConversationEffect]) throws -> Bool {
         var isReceiptDue = false
         for effect in effects {
@@ -88,8 +88,8 @@ struct ArrivedMessages {
         case .transferFailed(let key, let failure):
             guard let (item, file) = try file(of: key) else { break }
             try change.failInline(file, item, failure, in: side)
-        // Signs at messages are not shown. This side offers its files by description alone, so who accepts one within
-        // messages (x.file.acpt.inv) accepts none, and the description that it has leads to the file.
+        // Reactions are not shown. An `x.file.acpt.inv` for a file sent by description needs no reply: the
+        // recipient has the description.
         case .reacted, .fileAccepted, .receiptDue: break
         }
     }
@@ -104,12 +104,12 @@ struct ArrivedMessages {
         return line
     }
 
-    /// When something that comes now is gone again. Its time begins when it is here: nobody knows when it is read.
+    /// Returns the expiry of content received now. Its time starts on arrival, as reading is not recorded.
     private func end(_ seconds: Int?) throws -> Timestamp? {
         try change.tables.retention.end(ofReceived: seconds, in: side.chat, at: change.time)
     }
 
-    /// Messages with a file are entries of the chat's folder; all are lines of its log.
+    /// Stores a message. It becomes an item if it has a file; every message becomes a log line.
     private func take(_ message: IncomingMessage, content: ChatContent) throws {
         var item: ItemID?
         if let file = message.message.file, !message.isHidden {
@@ -162,8 +162,8 @@ struct ArrivedMessages {
         return message
     }
 
-    /// The time of a message, limited to those at which it can have been sent. Forwarders and servers can claim any time.
-    /// Servers keep messages for three weeks; clocks differ.
+    /// Clamps a claimed time to the plausible range: servers keep messages for three weeks, and clocks
+    /// differ. Forwarders and servers can claim any time.
     private func likely(_ time: Timestamp) -> Timestamp {
         let (earliest, latest) = (
             change.time.advanced(by: .seconds(-22 * 86_400)), change.time.advanced(by: .seconds(3600))
@@ -177,7 +177,7 @@ struct ArrivedMessages {
         if let changed = try change.tables.items.item(item) { change.tell(.chatItemUpdated(changed)) }
     }
 
-    /// - Parameter keepsFile: an entry whose file is here stays, and says that its sender deleted it.
+    /// - Parameter keepsFile: whether to keep an item whose file is here, marked as deleted by its sender.
     private func delete(_ key: MessageKey, at time: Timestamp, keepsFile: Bool = false) throws {
         let item = try messages.item(key, in: side.chat)
         if try messages.record(of: key, in: side.chat) != nil {
@@ -216,7 +216,7 @@ struct ArrivedMessages {
 }
 
 extension MessageContent {
-    /// Kinds that have nothing beside their text are files here: only what carries one is shown.
+    /// Other kinds become files, as only messages with a file are shown.
     init(_ content: ChatContent) {
         let kind: Kind =
             switch content.kind {

@@ -3,22 +3,23 @@ import Base
 import ChatCore
 import ChatProtocol
 
-/// Takes in who asks at the profile's address, strangers, of whom there may be any number, and contacts who invite into
-/// groups.
+/// Processes contact requests at the profile's address, of which strangers may send any number, and group
+/// invitations from contacts.
 struct ArrivedRequests {
     let change: ProfileChange
     let time: Timestamp
 
-    /// So many wait at most at the address, and so many invitations of one contact; who asks then is turned away.
+    /// Maximum number of pending requests at the address, and of pending invitations per contact. Further
+    /// ones are rejected.
     static let maxWaiting = 100
-    /// So many are accepted within an hour without the user, the others wait.
+    /// Maximum number of requests accepted automatically per hour; others wait.
     static let maxAccepted = 60
-    /// Bytes that are kept of what somebody writes along.
+    /// Maximum length of the stored text of a request, in bytes.
     static let longestText = 4000
 
     private var table: RequestTable { change.tables.requests }
 
-    /// - Parameter id: of the connection that was asked over.
+    /// - Parameter id: connection of the address.
     func take(_ asked: ContactRequestID, _ information: [UInt8], over id: ConnectionID) throws {
         guard let address = try table.address(), address.connection == id,
             let request = Self.request(in: information)
@@ -35,14 +36,14 @@ struct ArrivedRequests {
             return try add(asked, request, message, .accepted)
         }
         guard try table.waitingCount() < Self.maxWaiting else {
-            // Not louder: strangers would fill the log.
+            // Only debug, or strangers could fill the log.
             log.debug("A contact request was turned away: \(Self.maxWaiting) others wait for an answer.")
             return try turnAway(asked)
         }
         try add(asked, request, message, .waiting)
     }
 
-    /// The user answers, as with others who wait. The same group again takes the place of what was not answered.
+    /// Stores a group invitation for the user. A repeated one replaces its predecessor.
     func take(_ invitation: GroupInvitation, in chat: Int64) throws {
         var invitation = invitation
         (invitation.profile.image, invitation.profile.description) = (nil, nil)
@@ -80,7 +81,7 @@ struct ArrivedRequests {
         try table.acceptedCount(since: change.elapsed.advanced(by: .seconds(-3600))) < Self.maxAccepted
     }
 
-    /// Without the picture, which nobody is shown before they are a contact.
+    /// Returns a decoded request without its image, which is not shown before acceptance.
     private static func request(in information: [UInt8]) -> MessageEvent.ContactRequest? {
         let message = try? ChatBody.readInformation(information, compression: Zstandard.installed)
         guard var request = message?.event.asRequest else { return nil }
@@ -93,7 +94,7 @@ struct ArrivedRequests {
 }
 
 extension MessageEvent {
-    /// Official programs take both for one too.
+    /// Official apps accept both events as requests.
     fileprivate var asRequest: ContactRequest? {
         switch self {
         case .contactRequest(let request): request
@@ -104,8 +105,8 @@ extension MessageEvent {
 }
 
 extension WaitingRequest {
-    /// nil for what cannot be read.
-    /// - Parameter contact: who invites into a group.
+    /// Returns nil for undecodable data.
+    /// - Parameter contact: sender of a group invitation.
     init?(_ request: RequestTable.Request, from contact: Chat?) {
         switch ChatMessage(stored: request.message)?.event {
         case .contactRequest(let asked):

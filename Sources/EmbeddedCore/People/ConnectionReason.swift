@@ -3,40 +3,40 @@ import Base
 import ChatProtocol
 import SMP
 
-/// Why a profile has a connection: stored with it before the other side can say anything. What the other side says of
-/// itself first must fit; nothing follows from anything else.
+/// The reason for a connection, stored before the peer can send. Its first information must fit the reason;
+/// any other has no effect.
 ///
-/// | reason | first information that fits |
+/// | reason | permitted first information |
 /// |---|---|
 /// | own invitation, requester, given invitation | x.info |
-/// | given address of a person | x.info; x.grp.link.inv and x.grp.link.reject of a business |
+/// | given address of a person | x.info; for a business also x.grp.link.inv, x.grp.link.reject |
 /// | given address of a group | x.grp.link.inv, x.grp.link.reject |
-/// | given address of an earlier version, whose kind was not stored | x.info, x.grp.link.inv, x.grp.link.reject |
+/// | given address of unknown kind, from an earlier release | x.info, x.grp.link.inv, x.grp.link.reject |
 /// | group invitation | x.ok |
 /// | member | x.grp.mem.info of this member |
 /// | own address, none | none |
 enum ConnectionReason: Hashable, Sendable {
-    /// A one-time link that this profile made.
+    /// A one-time link made by this profile.
     case ownInvitation
-    /// The profile's address, at which strangers ask.
+    /// The profile's address.
     case ownAddress
-    /// Who asked at the profile's address and was accepted.
+    /// An accepted requester at the profile's address.
     case requester
-    /// A one-time link that the user gave.
+    /// A one-time link given by the user.
     case givenInvitation
-    /// An address that the user gave.
+    /// An address given by the user.
     case givenAddress(Owner)
-    /// The host of a group into which the contact of this chat invited, when the user accepted.
+    /// The host of a group, after accepting an invitation from the contact of this chat.
     case groupInvitation(chat: Int64)
-    /// A member of the group of this chat, whom another member introduced.
+    /// A member of this chat's group, introduced by another member.
     case member(MemberID, chat: Int64)
 
-    /// Whose an address is, by its link.
+    /// Owner of an address, known from its link.
     enum Owner: String, Hashable, Sendable, CaseIterable {
         case contact, group, unknown
     }
 
-    /// Whether it is made for a group that this profile is in already, or joins.
+    /// Whether the connection belongs to a group that this profile is in or joins.
     var isOfGroup: Bool {
         switch self {
         case .groupInvitation, .member: true
@@ -44,8 +44,8 @@ enum ConnectionReason: Hashable, Sendable {
         }
     }
 
-    /// Who named the server of the other side: a host names those of all members of its group. Strangers, of whom anybody
-    /// can be any number, are one.
+    /// Returns the name of the person accountable for the peer's server. A host names the servers of all its
+    /// group's members. All strangers share one name, because one person can pose as many.
     func peer(of connection: ConnectionID) -> String {
         switch self {
         case .member(_, let chat): "group \(chat)"
@@ -55,7 +55,7 @@ enum ConnectionReason: Hashable, Sendable {
         }
     }
 
-    /// Whether somebody may say this first over such a connection.
+    /// Whether the peer may introduce itself with this event.
     func admits(_ event: MessageEvent) -> Bool {
         switch (self, event) {
         case (.ownInvitation, .information), (.requester, .information), (.givenInvitation, .information):
@@ -72,7 +72,7 @@ enum ConnectionReason: Hashable, Sendable {
 }
 
 extension ConnectionReason {
-    /// Of a link that the user gave.
+    /// The reason for joining a link given by the user.
     init(joining kind: LinkKind) {
         switch kind {
         case .invitation: self = .givenInvitation
@@ -81,7 +81,7 @@ extension ConnectionReason {
         }
     }
 
-    /// As it is stored here and with the agent.
+    /// Text stored here and by the agent.
     var text: String {
         switch self {
         case .ownInvitation: "own invitation"
@@ -94,7 +94,7 @@ extension ConnectionReason {
         }
     }
 
-    /// nil for anything else.
+    /// Returns nil for any other text.
     init?(text: String) {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         switch (words.first, words.count) {
@@ -119,6 +119,6 @@ extension ConnectionReason {
 }
 
 extension MemberConnectionTable.Stored {
-    /// Why there is, or is to be, a connection.
+    /// The reason of the member's connection.
     var reason: ConnectionReason { .member(state.member, chat: chat) }
 }

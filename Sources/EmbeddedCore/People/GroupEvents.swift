@@ -3,29 +3,29 @@ import Base
 import ChatCore
 import ChatProtocol
 
-/// Takes in what comes over the connections of a group, with the host and with other members, in the transaction of its
-/// event.
+/// Processes messages and events of a group's connections, with the host and with members, in the transaction
+/// of the agent's event.
 struct GroupEvents {
     let change: ProfileChange
     let profile: Int64
 
-    /// Larger groups get no receipts, as with official programs: each would go to everybody who writes.
+    /// Larger groups get no receipts, as in official apps: each member would send one to each author.
     static let maxForReceipts: Int64 = 20
 
     private var tables: ProfileTables { change.tables }
 
-    /// Whether a receipt is due; nil where the connection is none of a group.
+    /// Processes messages. Returns whether to send a receipt; nil if the connection is not of a group.
     func take(_ elements: [ChatBody.Element], at time: Timestamp, over id: ConnectionID) throws -> Bool? {
         guard let place = try place(of: id) else { return nil }
         let isReceiptDue = try take(elements, at: time, in: place)
         return try isReceiptDue && tables.groups.size(of: place.chat) <= Self.maxForReceipts
     }
 
-    /// Where a connection leads.
+    /// The group and member of a connection.
     private struct Place {
         var chat: Int64
         var group: GroupConversation
-        /// nil of the host.
+        /// nil for the host.
         var member: MemberID?
     }
 
@@ -53,7 +53,7 @@ struct GroupEvents {
 
     // MARK: - Connections with members
 
-    /// The other side was heard of, or the connection stands. False where it is with no member.
+    /// Handles a member's introduction or established connection. Returns false for other connections.
     func connect(_ id: ConnectionID, _ information: [UInt8], isConnected: Bool, at time: Timestamp) throws
         -> Bool
     {
@@ -63,7 +63,7 @@ struct GroupEvents {
         return true
     }
 
-    /// Who is at the other end. False, and the connection ends, where it is not who it should be.
+    /// Checks a member's introduction. If it names someone else, ends the connection and returns false.
     private func introduce(
         _ information: [UInt8], _ row: MemberConnectionTable.Stored, at time: Timestamp
     ) throws -> Bool {
@@ -79,8 +79,8 @@ struct GroupEvents {
         return true
     }
 
-    /// It was not made, or nothing goes over it any more: what is said goes through the host again. False where the
-    /// connection is none of a group.
+    /// Ends a failed or dead connection, so that messages go through the host again. Returns false if it is
+    /// not of a group.
     func lose(_ id: ConnectionID) throws -> Bool {
         if let row = try tables.memberConnections.row(over: id) {
             try change.endConnection(with: row.state.member, in: side(row))

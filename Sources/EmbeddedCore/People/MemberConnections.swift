@@ -4,19 +4,18 @@ import ChatCore
 import ChatProtocol
 import SMP
 
-/// Has the agent of a profile make the connections with members of groups that the store says are wanted, and delete
-/// those that are not. Each step is stored before the next; doing one twice is doing it once. As long as one is not made,
-/// the host passes on what both say.
+/// Creates and deletes connections with group members as the store demands. Each step is stored before the
+/// next and is idempotent. The host forwards messages until a connection is established.
 final class MemberConnections: Sendable {
-    /// What is tried again by itself: while no server makes links the rest goes on.
+    /// Causes of retries. Without a server for links, other steps continue.
     private enum Obstacle: Hashable {
         case server, other
     }
 
     private struct State {
-        /// One after the other.
+        /// Consecutive failures.
         var failures: [Obstacle: Int] = [:]
-        /// Before which no server is asked again.
+        /// End of the pause between requests to servers.
         var pause: ContinuousClock.Instant?
         var waking: [Obstacle: Task<Void, Never>] = [:]
         var isClosed = false
@@ -32,8 +31,8 @@ final class MemberConnections: Sendable {
     private let state = Lock(State())
 
     /// - Parameters:
-    ///   - server: where links are made; nil: nowhere. Blocks.
-    ///   - joined: called when it is stored that a member's link was joined. Blocks.
+    ///   - server: returns a server for links, or nil. Blocks.
+    ///   - joined: called after a member's link was joined and stored. Blocks.
     init(
         _ store: ProfileStore, retry: RetryPolicy, server: @escaping @Sendable () throws -> ServerAddress?,
         joined: @escaping @Sendable () throws -> Void
@@ -46,7 +45,7 @@ final class MemberConnections: Sendable {
         (signals, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// There may be something. Returns at once.
+    /// Reports possible work. Returns at once.
     func notify() { signal.yield() }
 
     func close() {
@@ -57,7 +56,7 @@ final class MemberConnections: Sendable {
         }
     }
 
-    /// Until `close`, or until the task is cancelled.
+    /// Works until `close` or cancellation.
     func make(over agent: any ConnectionAgent) async {
         await makeAll(over: agent)
         for await _ in signals { await makeAll(over: agent) }
@@ -73,7 +72,7 @@ final class MemberConnections: Sendable {
             for row in rows {
                 if Task.isCancelled || state.withLock({ $0.isClosed }) { return }
                 if isServerAway, row.state.phase == .toInvite { continue }
-                // Others have given what is in it: it may fail for ever, and stops none of the rest.
+                // Members supplied the row's data; its failure must not stop other rows.
                 do {
                     if try await !goOn(with: row, agent) { isServerAway = true }
                 } catch {
@@ -87,7 +86,7 @@ final class MemberConnections: Sendable {
         noteRound(problem)
     }
 
-    /// The next step of one. False where no server makes links now.
+    /// Makes a row's next step. Returns false if no server creates links now.
     private func goOn(
         with row: MemberConnectionTable.Stored, _ agent: any ConnectionAgent
     ) async throws -> Bool {
@@ -106,12 +105,12 @@ final class MemberConnections: Sendable {
         state.withLock { _ = lookAgain(.other, &$0) }
     }
 
-    /// Asks no server for a while.
+    /// Pauses requests to servers.
     private func pause() {
         state.withLock { $0.pause = .now + lookAgain(.server, &$0) }
     }
 
-    /// Later, by itself. After how long.
+    /// Schedules a retry and returns its delay.
     private func lookAgain(_ obstacle: Obstacle, _ state: inout State) -> Duration {
         let failures = state.failures[obstacle, default: 0] + 1
         state.failures[obstacle] = failures
@@ -125,9 +124,9 @@ final class MemberConnections: Sendable {
         return delay
     }
 
-    // MARK: - The steps
+    // MARK: - Steps
 
-    /// Makes a link for a member. False where no server makes one now.
+    /// Creates a link for a member. Returns false if no server creates one now.
     private func invite(_ row: MemberConnectionTable.Stored, _ agent: any ConnectionAgent) async throws
         -> Bool
     {
@@ -154,7 +153,7 @@ final class MemberConnections: Sendable {
         return true
     }
 
-    /// A link that nobody needs, or that could not be stored, is deleted: nobody has it.
+    /// Stores the link, or deletes it if it is no longer wanted or cannot be stored.
     private func told(
         _ row: MemberConnectionTable.Stored, _ id: ConnectionID, link: String, _ agent: any ConnectionAgent
     ) async {
@@ -165,7 +164,7 @@ final class MemberConnections: Sendable {
     }
 
     private func join(_ row: MemberConnectionTable.Stored, _ agent: any ConnectionAgent) async throws {
-        // Nothing else than a one-time link: at an address this profile would be shown to somebody else.
+        // Accept only one-time links: an address's owner would learn this profile.
         guard let link = row.state.link, let request = try? ConnectionRequest(link: link),
             case .invitation = request.kind,
             let information = try await blocking.run({ [self] in try information(for: row) })
@@ -206,7 +205,7 @@ final class MemberConnections: Sendable {
         }
     }
 
-    /// Who this profile is in a group; nil where the group is gone. Blocks.
+    /// Returns this profile's introduction to a group member; nil if the group is gone. Blocks.
     private func information(for row: MemberConnectionTable.Stored) throws -> [UInt8]? {
         guard let group = try store.read({ try $0.groups.group(ofChat: row.chat) }) else { return nil }
         return try own.memberInformation(group.own.id)

@@ -3,9 +3,8 @@ import Base
 import ChatCore
 import ChatProtocol
 
-/// Hands to the agent of a profile what its transactions left for it, one after the other in their order. A row goes
-/// when the agent has the message durably; one that was handed over just before the process died is handed over again
-/// under the same identifier, by which the agent knows it.
+/// Passes messages from the store to the agent, in order. A row is deleted once the agent has stored its
+/// message. The row's number serves as idempotency key, so a message passed twice is sent once.
 final class OutgoingMessages: Sendable {
     private let store: ProfileStore
     private let retry: RetryPolicy
@@ -18,12 +17,12 @@ final class OutgoingMessages: Sendable {
         (signals, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// There may be something. Returns at once.
+    /// Reports new messages. Returns at once.
     func notify() { signal.yield() }
 
     func close() { signal.finish() }
 
-    /// Until `close`, or until the task is cancelled.
+    /// Works until `close` or cancellation.
     func send(over agent: any ConnectionAgent) async {
         await sendAll(over: agent)
         for await _ in signals { await sendAll(over: agent) }
@@ -52,7 +51,7 @@ final class OutgoingMessages: Sendable {
         case refused(AgentError)
     }
 
-    /// - Throws: what may pass; then it is to be tried again.
+    /// - Throws: temporary errors; the caller retries.
     private func hand(
         _ next: OutgoingTable.Waiting, to agent: any ConnectionAgent
     ) async throws(ChatError) -> Handing {

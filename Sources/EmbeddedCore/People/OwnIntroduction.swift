@@ -2,8 +2,7 @@ import Base
 import ChatCore
 import ChatProtocol
 
-/// What others are told of this profile when a connection is made. It may have been renamed since it was opened. All
-/// calls block.
+/// This profile's information for peers during a handshake. Uses the current name. All calls block.
 struct OwnIntroduction: Sendable {
     let store: ProfileStore
 
@@ -12,27 +11,27 @@ struct OwnIntroduction: Sendable {
         return ContactProfile(displayName: name ?? store.profile.displayName)
     }
 
-    /// For contacts.
+    /// For contacts (`x.info`).
     func introduction() throws -> [UInt8] { try Self.encoded(.information(profile())) }
 
-    /// For whose address it is: who asks, in a way that is known again when it is asked twice.
+    /// For an address's owner (`x.contact`), with an id that reveals repetitions.
     func request() throws -> [UInt8] {
         let id = SharedMessageID(from: SystemRandomSource())
         return try Self.encoded(
             .contactRequest(MessageEvent.ContactRequest(profile: profile(), requestID: id)))
     }
 
-    /// For the host of a group into which a contact invites.
+    /// For a group's host, to accept a contact's invitation (`x.grp.acpt`).
     static func acceptance(of invitation: GroupInvitation) throws -> [UInt8] {
         try encoded(.group(.acceptance(invitation.invited.id)))
     }
 
-    /// For another member of a group.
+    /// For another group member (`x.grp.mem.info`).
     func memberInformation(_ id: MemberID) throws -> [UInt8] {
         try Self.encoded(.group(.memberInformation(id, profile().forGroups)))
     }
 
-    /// For who opens a short link.
+    /// Data of a short link.
     func linkData() throws -> [UInt8] {
         LinkProfile.contact(try profile(), message: nil, isBusiness: false).encoded
     }

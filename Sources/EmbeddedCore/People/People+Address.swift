@@ -2,7 +2,7 @@ import Agent
 import Base
 import ChatCore
 
-/// The profile's address, and the answers to who asks there.
+/// The profile's address and its contact requests.
 extension People {
     func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
         if let known = try await stored(acceptance) { return known }
@@ -11,7 +11,7 @@ extension People {
             let agent = try await agent()
             let made = try await agent.invite(prepared)
             let link = made.links.short?.webLink ?? made.links.full.webLink
-            // Somebody else may have made one at the same time: the first one counts.
+            // If another call created one meanwhile, the first one counts.
             let first = try await blocking.run { [store] in
                 try store.commit { change -> RequestTable.Address? in
                     if let known = try change.tables.requests.address() { return known }
@@ -29,7 +29,7 @@ extension People {
         }
     }
 
-    /// The address that is there, with what is to be done with requests from now on.
+    /// Returns the existing address, after storing a new acceptance mode.
     private func stored(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress? {
         try await blocking.run { [store] in
             try store.commit { change in
@@ -55,12 +55,12 @@ extension People {
                 return address.connection
             }
         }
-        // What cannot be done now is done at the next start.
+        // If this fails, the next start deletes it.
         try? await agent().delete(id, afterSending: false)
     }
 
-    /// At the start: an address or a link of which no row knows was not made to its end, or not deleted to its end, so that
-    /// nobody has it.
+    /// Deletes addresses and links without a row at start. Their creation or deletion was interrupted, so no
+    /// other person has them.
     func removeLostLinks(_ agent: any ConnectionAgent) async throws {
         let addresses = try await agent.connections(in: .address)
         let invitations = try await agent.connections(in: .inviting)

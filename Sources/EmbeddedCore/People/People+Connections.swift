@@ -3,7 +3,7 @@ import Base
 import ChatCore
 import Glibc
 
-/// All connections of the agent, whatever they are for: those that lead nowhere can be deleted.
+/// All connections of the agent for listing and deletion.
 extension People {
     func connections(after number: Int64, count: Int) async throws(ChatError) -> [ListedConnection] {
         guard try await isAnythingThere() else { return [] }
@@ -27,7 +27,7 @@ extension People {
         do {
             try await blocking.run { [store] in
                 try store.commit { change in
-                    // Somebody may have said in the meantime who they are.
+                    // The peer may have introduced itself meanwhile.
                     guard try change.tables.people.person(id)?.chat == nil || found.chat != nil else {
                         throw ChatError.connectionInUse(found)
                     }
@@ -41,7 +41,7 @@ extension People {
         }
     }
 
-    /// Not for a profile that has nobody: nothing is opened for that.
+    /// Avoids opening the agent of a profile without connections.
     private func isAnythingThere() async throws(ChatError) -> Bool {
         try await blocking.run { [store] in
             try access(store.folders.path + "/agent.sqlite", F_OK) == 0
@@ -51,7 +51,7 @@ extension People {
 }
 
 extension ProfileTables {
-    /// What a connection is for.
+    /// Returns the purpose of a connection.
     fileprivate func listed(_ found: ConnectionOverview, of profile: Int64) throws -> ListedConnection {
         let servers = found.servers.map(\.text)
         let (purpose, chat) = try purpose(of: found)

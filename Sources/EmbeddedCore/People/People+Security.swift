@@ -2,14 +2,14 @@ import Agent
 import Base
 import ChatCore
 
-/// The security code of a contact on the network, and whether the user has compared it.
+/// Security codes of network contacts and their verification.
 extension People {
-    /// How what is written to a contact on the network is protected.
+    /// Returns the encryption of a contact's connection.
     func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
         guard let connection = try await connection(of: chat) else { return nil }
         do {
             guard let security = try await agent().security(of: connection) else { return nil }
-            // An event may be on its way that says so as well.
+            // An event with the same change may be on its way.
             let verification = try await blocking.run { [store] in
                 try store.commit { change in
                     let id = try change.tables.chats.id(of: chat, of: store.profile.id)
@@ -43,7 +43,7 @@ extension People {
         try await change(chat) { $0.isRequired = isRequired }
     }
 
-    /// Stores what the user wants, and has the agent follow it: what was said before waits there.
+    /// Stores the verification and applies it to the agent, where earlier messages wait.
     private func change(
         _ chat: ChatReference, _ body: @escaping @Sendable (inout ChatTable.Verification) -> Void
     ) async throws(ChatError) {

@@ -3,10 +3,10 @@ import Base
 import ChatCore
 import SMP
 
-/// What a profile waits for on the network: servers that cannot be reached, messages that no server has taken, and
-/// people who have not answered, or wait for an answer. A value.
+/// A profile's pending network activity: unreachable servers, unsent messages, and unanswered invitations and
+/// requests.
 public struct NetworkWaiting: Sendable, Hashable {
-    /// A messaging server that cannot be reached.
+    /// An unreachable messaging server.
     public struct Outage: Sendable, Hashable {
         /// Host and port.
         public var server: String
@@ -15,19 +15,19 @@ public struct NetworkWaiting: Sendable, Hashable {
     }
 
     public var outages: [Outage] = []
-    /// Messaging servers inside this machine's own network that others named, and that wait for an approval.
+    /// Messaging servers inside this machine's own network, named by other people, that wait for approval.
     public var refused: [ServerAddress] = []
-    /// By chats, without those of which nothing waits.
+    /// Number of waiting messages by chat. Chats without any are omitted.
     public var messages: [ChatReference: Int] = [:]
-    /// Links for one person that nobody has used yet, or whose contact is not complete.
+    /// One-time links that are unused or whose contact is incomplete.
     public var invitations = 0
-    /// Strangers and group invitations that wait for an answer.
+    /// Contact requests and group invitations that wait for an answer.
     public var requests = 0
 }
 
 extension EmbeddedCore {
-    /// What waits at this moment. Opens no connection.
-    /// - Throws: as every command.
+    /// Returns the current pending activity. Opens no connection.
+    /// - Throws: the errors of every command.
     public func networkWaiting() async throws(ChatError) -> NetworkWaiting { try await people.waiting() }
 }
 
@@ -53,7 +53,7 @@ extension People {
         let (handed, links) = (counts, inviting)
         let found = try await blocking.run { [store] in
             try store.read { tables in
-                // What was not given to the agent yet is before it.
+                // Messages not yet passed to the agent are still here.
                 let counts = try tables.outgoing.counts().merging(handed, uniquingKeysWith: +)
                 var messages: [ChatReference: Int] = [:]
                 for (connection, count) in counts {

@@ -6,13 +6,13 @@ import Cryptography
 import Network
 import SMP
 
-/// The people on the network that a profile has chats with. Its agent is made when there is somebody, or is to be: a
-/// profile without contacts on the network opens nothing.
+/// A profile's contacts on the network. Opens the agent on first use, so that a profile without such contacts
+/// opens nothing.
 final class People: Sendable {
     private struct State {
         var opening: Task<ProfileAgent, any Error>?
         var receiving: Task<Void, Never>?
-        /// Each goes on until there is nothing more to be handed over.
+        /// Tasks that end after passing all messages on.
         var sending: [Task<Void, Never>] = []
         var opened: ProfileAgent?
         var hasReceivedWaiting = false
@@ -34,9 +34,9 @@ final class People: Sendable {
     private let own: OwnIntroduction
     private let retry: RetryPolicy
     private let state = Lock(State())
-    /// Why nobody on the network can be reached, as it was told; told in the order in which that changes.
+    /// The problem last reported by `coreUnreachable`. The lock orders the reports.
     private let toldProblem = Lock(String?.none, rank: .registry)
-    /// One change after the other.
+    /// Serialises suspend and resume.
     private let suspending = BlockingMutex()
 
     init(
@@ -65,8 +65,8 @@ final class People: Sendable {
         }
     }
 
-    /// At the start: goes on with what there is. Returns at once. What does not work now is tried again: a full disk does
-    /// not leave a mount without its contacts until it ends.
+    /// Opens the agent at start if needed. Returns at once. Failures such as a full disk are retried, so that
+    /// a mount regains its contacts.
     func resume() {
         Task { [weak self, retry] in
             var number = 1
@@ -78,7 +78,7 @@ final class People: Sendable {
         }
     }
 
-    /// Whether there is somebody to be reached, and it did not work.
+    /// Opens the agent if there are contacts or work. Returns whether to retry.
     private func hasNotResumed() async -> Bool {
         do {
             let isNeeded = try await blocking.run { [store] in
@@ -95,17 +95,17 @@ final class People: Sendable {
         }
     }
 
-    /// Tells why, once, until that changes.
+    /// Reports a problem once until it changes.
     private func noteUnreachable(_ problem: String) {
         toldProblem.withLock { told in
-            // A command may have opened them meanwhile.
+            // A command may have opened the agent meanwhile.
             guard state.withLock({ $0.opened == nil }), told != problem else { return }
             told = problem
             store.events.tell(.coreUnreachable(problem))
         }
     }
 
-    /// Takes back what was told.
+    /// Withdraws a reported problem.
     private func noteReachable() {
         toldProblem.withLock { told in
             guard told != nil else { return }
@@ -120,13 +120,13 @@ final class People: Sendable {
         followSuspension()
     }
 
-    /// What waits is tried at once.
+    /// Reconnects and retries waiting messages at once.
     func endSuspension() {
         state.withLock { $0.isSuspended = false }
         followSuspension()
     }
 
-    /// The user allows servers that were refused before.
+    /// Retries servers that the user has just approved.
     func serversWereApproved() {
         refused.forget()
         state.withLock { $0.opened }?.tryAgain()
@@ -139,7 +139,7 @@ final class People: Sendable {
         }
     }
 
-    /// - Parameter time: for what is on its way. What is left goes on at the next start.
+    /// - Parameter time: limit for sending waiting messages. The next start sends the rest.
     func shutDown(finishingWithin time: Duration) async {
         if time > .zero { await openForWhatIsLeft() }
         let state = self.state.withLock { state in
@@ -158,10 +158,10 @@ final class People: Sendable {
         await state.receiving?.value
     }
 
-    /// A command that is done before its agent is open leaves what it wrote all the same: it goes before the end.
+    /// Opens the agent before shutdown if a short command left messages to send.
     private func openForWhatIsLeft() async {
         if let opening = state.withLock({ $0.opening }) {
-            // Why not was told where it was opened.
+            // A failure was logged on opening.
             _ = try? await opening.value
             return
         }
@@ -175,20 +175,19 @@ final class People: Sendable {
         }
     }
 
-    /// What the profile has to say goes to its agent, and from there to servers, as far as that is possible by then.
+    /// Passes messages to the agent and sends them, until `end` at the latest.
     private func finish(
         _ opened: ProfileAgent, _ sending: [Task<Void, Never>], until end: ContinuousClock.Instant
     ) async {
         for task in sending {
             _ = await task.result(within: max(.zero, ContinuousClock.now.duration(to: end)))
-            // A server may be asked something; that has its answer when connections are closed.
+            // A request to a server under way ends when the connections close.
             task.cancel()
         }
         await opened.finishSending(end)
     }
 
-    /// What servers have is taken in, where that was not waited for since the profile was opened: a command that looks and
-    /// ends sees what a mount would.
+    /// Receives waiting messages once after opening, so that a short command sees the same state as a mount.
     func receiveWaiting() async throws(ChatError) {
         guard !state.withLock({ $0.hasReceivedWaiting }) else { return }
         guard try await blocking.run({ [store] in try store.read { try $0.people.areThereAny() } }) else {
@@ -197,7 +196,7 @@ final class People: Sendable {
         do throws(ChatError) {
             _ = try await agent()
         } catch {
-            // What is here can be seen all the same.
+            // The stored state is still readable.
             log.notice("Nothing can be received: \(error.sentence)")
             return
         }
@@ -209,7 +208,7 @@ final class People: Sendable {
 
     // MARK: - The agent
 
-    /// Nil while nobody on the network was needed.
+    /// nil until the agent was needed.
     var opened: ProfileAgent? { state.withLock { $0.opened } }
 
     func agent() async throws(ChatError) -> any ConnectionAgent {
@@ -226,7 +225,7 @@ final class People: Sendable {
         do {
             return try await opening.value.agent
         } catch {
-            // The next one who needs it tries again.
+            // The next caller retries.
             state.withLock { state in
                 if state.opening == opening { state.opening = nil }
             }
@@ -248,7 +247,7 @@ final class People: Sendable {
         }
         do {
             try await opened.start(past)
-            // Only after it is stored that there are to be new keys: once more than needed does no harm.
+            // Only now, when the key agreements are stored. A repetition would be harmless.
             if past.isRestored { try await blocking.run { [store] in try store.folders.noteUsed() } }
         } catch {
             await opened.stop()
@@ -283,7 +282,7 @@ final class People: Sendable {
 
     // MARK: - Making contacts
 
-    /// A link for one person, who becomes a contact by using it.
+    /// Creates a one-time link, whose user becomes a contact.
     func invite() async throws(ChatError) -> ContactInvitation {
         let prepared = try await blocking.run { [self] in try self.invitation(.oneTime) }
         do {
@@ -297,8 +296,8 @@ final class People: Sendable {
         }
     }
 
-    /// Becomes the contact of whose link it is, or asks to at an address. The same link again is the same contact.
-    /// - Returns: what `contact` knows it by.
+    /// Joins a link, or sends a request to an address. The same link again gives the same contact.
+    /// - Returns: the connection's number for `contact`.
     func accept(_ link: String) async throws(ChatError) -> Int64 {
         let kind: LinkKind
         do {
@@ -322,8 +321,8 @@ final class People: Sendable {
         }
     }
 
-    /// The chat with who connected; nil while nobody has.
-    /// - Throws: `.invalidCommand` with why, where nobody will.
+    /// Returns the chat of a connection; nil until the peer has introduced itself.
+    /// - Throws: `.invalidCommand` with the reason if the handshake has failed.
     func contact(of connection: Int64) async throws(ChatError) -> Chat? {
         try await blocking.run { [store] in
             try store.read { tables in
@@ -331,7 +330,7 @@ final class People: Sendable {
                     throw ChatError(.invalidCommand, failure)
                 }
                 guard let person = try tables.people.person(ConnectionID(connection)), let chat = person.chat,
-                    // The folder of a group is there before its host has answered.
+                    // A group's folder exists before its host has answered.
                     try person.isConnected || !tables.groups.contains(chat)
                 else { return nil }
                 return try tables.chats.chat(chat, of: store.profile.id)
@@ -339,7 +338,7 @@ final class People: Sendable {
         }
     }
 
-    /// Has both sides agree on new keys.
+    /// Starts an agreement on new keys.
     func renewKeys(of chat: ChatReference) async throws(ChatError) {
         guard let connection = try await connection(of: chat) else {
             throw ChatError(.invalidCommand, "Nothing is encrypted between two profiles of this machine.")
@@ -351,7 +350,7 @@ final class People: Sendable {
         }
     }
 
-    /// Has the contact write to another of this profile's messaging servers.
+    /// Moves this profile's queue for the contact to another of its messaging servers.
     func moveQueue(of chat: ChatReference) async throws(ChatError) {
         guard let connection = try await connection(of: chat) else {
             throw ChatError(
@@ -365,7 +364,7 @@ final class People: Sendable {
         }
     }
 
-    /// nil where nobody on the network is behind it.
+    /// Returns the chat's connection; nil for a chat between local profiles.
     func connection(of chat: ChatReference) async throws(ChatError) -> ConnectionID? {
         try await blocking.run { [store] in
             try store.read { tables in
@@ -396,7 +395,7 @@ final class People: Sendable {
 }
 
 extension ChatError {
-    /// What an error of connections means for who gave the command.
+    /// Converts an agent error for the caller.
     init(connecting error: any Error) {
         guard let error = error as? AgentError else {
             self.init(wrapping: error)

@@ -5,41 +5,41 @@ import Ratchet
 import SMP
 import SMPClient
 
-/// The agent of a profile, with what begins and ends it.
+/// A profile's agent with functions to start and stop it.
 struct ProfileAgent: Sendable {
     let agent: any ConnectionAgent
     let start: @Sendable (_ past: Past) async throws(AgentError) -> Void
-    /// Waits for what is on its way, at most until then.
+    /// Waits for messages to be sent, at most until the given time.
     let finishSending: @Sendable (ContinuousClock.Instant) async -> Void
-    /// Waits for what servers have, at most until then.
+    /// Waits for messages from servers, at most until the given time.
     let receiveWaiting: @Sendable (ContinuousClock.Instant) async -> Void
     let stop: @Sendable () async -> Void
     /// Closes all connections until `resume`.
     let suspend: @Sendable () -> Void
     let resume: @Sendable () -> Void
-    /// What could not be reached before may be now.
+    /// Retries unreachable servers at once.
     var tryAgain: @Sendable () -> Void = {}
-    /// How many messages wait to be taken by a server, by connections.
+    /// Returns the number of messages that no server has accepted yet, by connection.
     var waiting: @Sendable () async throws(AgentError) -> [ConnectionID: Int] = {
         () async throws(AgentError) in [:]
     }
     var outages: @Sendable () -> [ServerOutage] = { [] }
 
-    /// What an agent cannot know of the time before its start.
+    /// State that the application keeps for the agent between runs.
     struct Past: Sendable {
-        /// The last event that was taken in.
+        /// Number of the last processed event.
         var lastEvent: Int64
-        /// Whether its database came out of an archive and was not used since.
+        /// Whether its database was restored from an archive and is unused since.
         var isRestored: Bool
     }
 
-    /// Makes one; nothing is asked of any server before `start`. Blocks.
+    /// Creates an agent, which contacts no server before `start`. Blocks.
     typealias Making =
         @Sendable (
             _ path: String, _ key: SecretBytes?, _ servers: [ServerAddress], _ network: ConnectionSettings
         ) throws -> ProfileAgent
 
-    /// Over TLS, to real servers.
+    /// Creates an agent that connects over TLS.
     static let overNetwork: Making = { path, key, servers, network in
         let connections = QueueConnections(network)
         let agent = try Agent(
@@ -57,7 +57,7 @@ extension ProfileAgent {
         return settings
     }
 
-    /// Whom connections of a profile are counted for.
+    /// Names the person accountable for a connection's server.
     static let peer: AgentSettings.Peer = { id, reason in
         reason.flatMap { ConnectionReason(text: $0) }?.peer(of: id) ?? "connection \(id.number)"
     }

@@ -2,9 +2,9 @@ import Base
 import ChatCore
 import ChatProtocol
 
-/// What is said of a file that was sent over the network, to the contact or in the group; nothing where it was not.
+/// Messages about files sent over the network. No effect for local chats.
 extension ProfileChange {
-    /// The file can be fetched: who is on the network can when the last part is with their server.
+    /// Sends a file's description in parts. The recipient can download once the last part is on its server.
     func describe(_ file: FileID, _ description: String) throws {
         guard let sent = try recipient(of: file) else { return }
         let parts = DescriptionPart.parts(of: description, limit: ProtocolLimits.shortDescriptionPart)
@@ -20,7 +20,7 @@ extension ProfileChange {
         try say(event(sent.id), in: sent.chat, of: nil)
     }
 
-    /// Who cannot be reached any more misses it.
+    /// Sends an event to those who can still be reached.
     private func say(
         _ event: MessageEvent, in chat: Int64, of item: ItemID?, announces: Bool = false
     ) throws {

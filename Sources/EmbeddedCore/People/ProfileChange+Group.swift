@@ -3,10 +3,10 @@ import Base
 import ChatCore
 import ChatProtocol
 
-/// Groups on the network: becoming a member, connections with other members, and what nothing can be sent for.
+/// Groups on the network: joining, members' connections, and reasons not to send.
 extension ProfileChange {
-    /// The chat of a group that this profile joins over a connection; the one that is there already.
-    /// - Parameter host: who takes it in, as far as is known.
+    /// Creates the chat of a joined group, unless it exists.
+    /// - Parameter host: the host, as far as known.
     func join(
         _ group: GroupConversation, over id: ConnectionID, host: GroupMember, of profile: Int64,
         at time: Timestamp
@@ -20,7 +20,7 @@ extension ProfileChange {
         try post(.chatUpdated, to: ChatSide(profile: profile, chat: chat))
     }
 
-    /// What the group has become.
+    /// Stores a changed group.
     func keep(_ group: GroupConversation, of side: ChatSide) throws {
         try tables.groups.keep(group, of: side.chat)
         try noteRefusal(of: group, side)
@@ -39,13 +39,13 @@ extension ProfileChange {
 
     // MARK: - Connections with members
 
-    /// Begins a connection with a member, which the agent makes or joins after the commit.
+    /// Schedules a connection with a member. The agent makes it after the commit.
     func begin(_ connection: MemberConnection, in chat: Int64) throws {
         try tables.memberConnections.begin(connection, in: chat, at: elapsed)
         haveAgentWork()
     }
 
-    /// A connection with a member, or with the host, is of no use any more.
+    /// Ends a useless connection with a member or the host.
     func endConnection(with member: MemberID, in side: ChatSide) throws {
         guard let group = try tables.groups.group(ofChat: side.chat) else { return }
         try giveUpInline(in: side, by: .member(member))
@@ -58,7 +58,7 @@ extension ProfileChange {
         haveAgentWork()
     }
 
-    /// The chat has ended: nothing is heard of it any more.
+    /// Ends all connections of an ended chat.
     func endConnections(of side: ChatSide) throws {
         guard let group = try tables.groups.group(ofChat: side.chat) else { return }
         try tables.memberConnections.endAll(in: side.chat)
@@ -68,8 +68,8 @@ extension ProfileChange {
         haveAgentWork()
     }
 
-    /// The agent has made a link for a member, who gets it from whom introduced them.
-    /// - Returns: false where nobody needs it any more.
+    /// Stores a link made for a member and sends it through the member's introducer.
+    /// - Returns: false if the link is no longer needed.
     func inviteMember(_ row: MemberConnectionTable.Stored, link: String, over id: ConnectionID) throws -> Bool
     {
         let known = try tables.memberConnections.row(with: row.state.member, in: row.chat)
@@ -85,16 +85,16 @@ extension ProfileChange {
         return true
     }
 
-    /// What a newcomer's link that the agent has joined is for.
+    /// Result of joining a newcomer's link.
     enum Joining: Sendable {
         case stored
-        /// Nobody needs the connection any more.
+        /// The connection is no longer needed.
         case unwanted
-        /// The same link came from another member, or is a contact's: the connection stays theirs.
+        /// Another member or a contact gave the same link. The connection stays theirs.
         case somebodyElses
     }
 
-    /// The agent has joined a newcomer's link; the connection may stand by now.
+    /// Stores the connection that joined a newcomer's link. It may already be established.
     func joinMember(_ row: MemberConnectionTable.Stored, over id: ConnectionID) throws -> Joining {
         let known = try tables.memberConnections.row(with: row.state.member, in: row.chat)
         try tables.people.insert(id, row.reason)
@@ -114,7 +114,7 @@ extension ProfileChange {
         return .stored
     }
 
-    /// Whether a connection was made for somebody else.
+    /// Whether the connection was made for another person.
     private func isTaken(_ id: ConnectionID, from row: MemberConnectionTable.Stored) throws -> Bool {
         if try tables.memberConnections.row(over: id) != nil { return true }
         guard let person = try tables.people.person(id) else { return false }
@@ -122,14 +122,14 @@ extension ProfileChange {
             || person.reason != row.reason
     }
 
-    /// A member has joined the link that was made for it.
+    /// Records that a member has joined its link.
     func memberAnswered(_ row: MemberConnectionTable.Stored) throws {
         var row = row
         row.state.answered()
         try tables.memberConnections.keep(row)
     }
 
-    /// Both sides of a connection with a member stand.
+    /// Records an established connection with a member.
     func memberConnected(_ row: MemberConnectionTable.Stored) throws {
         var row = row
         guard let report = row.state.stands() else { return }
@@ -142,13 +142,13 @@ extension ProfileChange {
 }
 
 extension StoredChatRefusal {
-    /// nil where files may be sent.
+    /// nil if files may be sent.
     fileprivate init?(_ group: GroupConversation) {
         switch group.membership {
         case .waiting: self = .waiting
         case .joined where !group.own.role.mayWrite: self = .reader
         case .joined where !group.maySendFiles: self = .noFiles
-        // What has ended says so by itself.
+        // An ended chat has its own state.
         case .joined, .ended: return nil
         }
     }

@@ -3,13 +3,13 @@ import Base
 import ChatCore
 import ChatProtocol
 
-/// Files that people on the network send within messages: asked for, coming, and lost.
+/// Inline files: files that arrive in chunks within messages (`x.file.acpt.inv`, binary chunks `F`).
 extension ProfileChange {
-    /// Files of one author that come and were not asked for by somebody; of more than these the next waits for that.
+    /// Maximum number of automatic inline transfers per author. Further files wait for a request.
     private static let maxAskedByItself = 8
 
-    /// Asks for a file that has just been offered, where it is of a kind that is received without a further word. Not where
-    /// no receipts are sent: the question would be one.
+    /// Requests an offered inline file if it is received automatically. The request acts as a receipt, so
+    /// nothing is sent where receipts are off.
     func receiveByItself(_ item: ItemID, from author: Author, in chat: Int64) throws {
         guard try tables.directory.profiles.sendsReceipts(profile), let item = try tables.items.item(item),
             let file = item.file, arrivals.receives(item),
@@ -17,12 +17,12 @@ extension ProfileChange {
             try tables.network.unasked.budget(of: author, in: chat, at: elapsed)
                 .allows(file.size, free: nil, at: elapsed)
         else { return }
-        // What cannot be had now is still on offer.
+        // A file that cannot be requested now stays an offer.
         if try receiveInline(file.id) == nil { _ = try spendUnasked(file.size, of: author, in: chat) }
     }
 
-    /// Charges an author's budget with a file that nobody asked for.
-    /// - Returns: false where the budget of the day does not allow it; nothing is charged then.
+    /// Charges an author's daily budget for automatic files.
+    /// - Returns: false if the budget is exhausted; nothing is charged then.
     private func spendUnasked(_ size: UInt64, of author: Author, in chat: Int64) throws -> Bool {
         var budget = try tables.network.unasked.budget(of: author, in: chat, at: elapsed)
         guard budget.allows(size, free: nil, at: elapsed) else { return false }
@@ -31,9 +31,9 @@ extension ProfileChange {
         return true
     }
 
-    /// Has the sender of a file asked for it. What was asked for once comes to its end: nobody is told to stop, and nobody
-    /// sends it twice.
-    /// - Returns: why it cannot be had.
+    /// Requests an inline file from its sender. A transfer cannot be stopped, and the file is requested only
+    /// once.
+    /// - Returns: the reason if it is unavailable.
     func receiveInline(_ file: FileID) throws -> FileProblem? {
         if try tables.inlineTransfers.transfer(of: file) == nil {
             if let problem = try ask(for: file) {
@@ -69,7 +69,7 @@ extension ProfileChange {
         return nil
     }
 
-    /// Its sender could not be asked, unless chunks say otherwise: who wants it asks again.
+    /// Resets a file after its request failed, unless chunks have arrived. The user can request it again.
     func askedInVain(for file: FileID, _ reason: String) throws {
         guard try tables.inlineTransfers.transfer(of: file)?.received == 0 else { return }
         try tables.inlineTransfers.end(file)
@@ -80,7 +80,7 @@ extension ProfileChange {
 
     // MARK: - Chunks
 
-    /// Its chunks come without having been asked for. Beyond the author's budget they are passed over.
+    /// Starts an unrequested transfer. Beyond the author's budget, its chunks are dropped.
     func beginInline(_ file: FileID, of item: ItemID, by author: Author, in side: ChatSide) throws {
         let size = try tables.items.item(item)?.file?.size ?? 0
         guard try spendUnasked(size, of: author, in: side.chat) else {
@@ -92,7 +92,7 @@ extension ProfileChange {
         try setStatus(.rcvAccepted, of: file, from: [.rcvInvitation])
     }
 
-    /// One chunk more is here.
+    /// Stores a chunk.
     func keepInline(_ bytes: [UInt8], as transfer: InlineTransfer, of file: FileID) throws {
         try tables.inlineTransfers.keep(bytes, as: transfer, of: file)
         if try setStatus(.rcvTransfer, of: file, from: [.rcvAccepted]) {
@@ -107,7 +107,7 @@ extension ProfileChange {
         if transfer.isComplete { haveContentTakenIn() }
     }
 
-    /// Nothing more can come of it.
+    /// Fails a transfer for good.
     func failInline(_ file: FileID, _ item: ItemID, _ failure: InlineTransfer.Failure, in side: ChatSide)
         throws
     {
@@ -117,15 +117,16 @@ extension ProfileChange {
         try post(.failed(item), to: side)
     }
 
-    /// Those who were to send files are gone.
-    /// - Parameter author: nil: all of the chat.
+    /// Fails transfers whose sender has left.
+    /// - Parameter author: the sender; nil for all of the chat.
     func giveUpInline(in side: ChatSide, by author: Author? = nil) throws {
         for item in try tables.inlineTransfers.giveUp(in: side.chat, by: author, .senderGone) {
             try post(.failed(item), to: side)
         }
     }
 
-    /// Whoever has not been told of the message learns with it how far its file is.
+    /// Reports an inline event, unless the inbox will still announce the message with the file's current
+    /// state.
     private func tellInline(_ event: (ChatItem) -> ChatEvent, of file: FileID) throws {
         if try !tables.inbox.announces(file) { try tell(event, of: file) }
     }
@@ -136,7 +137,7 @@ extension FileProblem {
         .expired, "Only its sender had this file, and has left this chat before it was sent.")
     fileprivate static let senderNotConnected = FileProblem(
         .unreachable, "Only its sender has this file, and there is no connection with them at present.")
-    /// You have gone yourself.
+    /// The user left the chat.
     static let leftBeforeSent = FileProblem(
         .expired, "Only its sender had this file, and you have left the chat before it was sent.")
     static let tooManyUnasked = FileProblem(

@@ -2,16 +2,15 @@ import Base
 import ChatCore
 import ChatProtocol
 
-/// How long messages stay, as others want it: a line in the log of the chat says so, for nothing else would.
+/// Changes of the time that messages stay, made by other people. The chat's log shows them.
 extension ProfileChange {
-    /// A contact says who they are, and with it how long messages are to stay: not behind the user's back. Before it is
-    /// stored that they have said so.
+    /// Applies a contact's profile, and logs a changed retention time. Call it before storing the profile.
     func follow(_ contact: ContactProfile, in side: ChatSide) throws {
         if try tables.retention.follow(contact, in: side.chat) { return }
         try writeRetention(contact.timeToStay, by: contact.displayName, to: side)
     }
 
-    /// The same of those who own a group.
+    /// Logs a retention time changed by a group's owner.
     func follow(_ group: GroupProfile, in side: ChatSide) throws {
         guard try tables.retention.timeToLive(of: side.chat) != group.preferences.timeToStay else { return }
         try writeRetention(group.preferences.timeToStay, by: group.displayName, to: side)

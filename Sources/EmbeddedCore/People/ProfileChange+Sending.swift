@@ -3,14 +3,14 @@ import Base
 import ChatCore
 import ChatProtocol
 
-/// What this profile says in chats on the network.
+/// Sending to chats on the network.
 extension ProfileChange {
-    /// Has the agent send a message to the contact of a chat, or to each member of a group with which there is a
-    /// connection; the host passes it on to the others.
+    /// Sends a message to a contact, or to all connected members of a group; the host forwards it to the
+    /// others.
     /// - Parameters:
-    ///   - item: suffers when it cannot be sent.
-    ///   - announces: the file of the item can be found with it.
-    /// - Returns: false where nobody can be reached.
+    ///   - item: item that fails if the message does.
+    ///   - announces: whether the message announces the item's file.
+    /// - Returns: false if no recipient has a connection.
     func say(
         _ message: ChatMessage, in chat: Int64, of item: ItemID? = nil, announces: Bool = false
     ) throws -> Bool {
@@ -34,7 +34,7 @@ extension ProfileChange {
         guard let first = standing.first ?? members.first?.id else { return false }
         var outgoing = try OutgoingMessage(message, to: first, of: item)
         try tables.memberConnections.hold(outgoing, in: chat, at: elapsed)
-        // Nobody waits for those who may never connect.
+        // Do not wait for members who may never connect.
         let whole = HandedMessageTable.Message(id: outgoing.id, item: item)
         (outgoing.id, outgoing.item) = (nil, nil)
         for member in members where !member.stands {
@@ -45,7 +45,7 @@ extension ProfileChange {
             outgoing.delivery = try tables.groupDeliveries.begin(
                 whole, in: chat, to: standing.count, at: elapsed)
         }
-        // Who may never connect is waited for as little by the time of a file.
+        // Nor delay the file's announcement for them.
         if announces, let item, !standing.isEmpty {
             outgoing.announces = true
             try tables.uploads.awaitAnnouncement(of: item)
@@ -57,14 +57,14 @@ extension ProfileChange {
         return true
     }
 
-    /// Says something to one member of a group; nothing where there is no connection with it.
+    /// Sends an event to a group member, if connected.
     func tell(_ event: GroupEvent, to member: MemberID, in chat: Int64) throws {
         guard let id = try connection(with: member, in: chat) else { return }
         let message = ChatMessage(.group(event), id: SharedMessageID(from: SystemRandomSource()))
         try send(OutgoingMessage(message, to: id))
     }
 
-    /// Over which something can be said to a member of a group.
+    /// Returns the connection for messages to a group member; nil without one.
     func connection(with member: MemberID, in chat: Int64) throws -> ConnectionID? {
         if try tables.groups.group(ofChat: chat)?.host == member {
             return try tables.people.connection(ofChat: chat)
@@ -73,9 +73,9 @@ extension ProfileChange {
         return row?.state.phase.carriesMessages == true ? row?.number : nil
     }
 
-    // MARK: - What became of it
+    // MARK: - Results
 
-    /// What became of a message that the agent was given: the file of it says so, and its line in the log of the chat.
+    /// Records the result of a message in its file's state and in the chat's log.
     func settle(
         _ message: HandedMessageTable.Message, of connection: ConnectionID,
         _ outcome: HandedMessageTable.Outcome
@@ -90,12 +90,12 @@ extension ProfileChange {
         }
     }
 
-    /// The first of several members counts.
+    /// The first member that gets the announcement counts.
     private func noteAnnouncement(
         _ message: HandedMessageTable.Message, _ outcome: HandedMessageTable.Outcome
     ) throws {
         switch outcome {
-        // Where all fail, the file does.
+        // If all fail, the file fails.
         case .failed: break
         case .sent, .delivered:
             let item =
@@ -123,7 +123,7 @@ extension ProfileChange {
         guard let item = try tables.items.item(id), let file = item.file else { return }
         switch outcome {
         case .sent: break
-        // What goes to the sender of a file only asks for it.
+        // A message about a received file only requests it.
         case .delivered where item.direction == .received: break
         case .failed(let sentence) where item.direction == .received:
             try askedInVain(for: file.id, sentence)
@@ -142,7 +142,7 @@ extension ProfileChange {
             try tell({ .sndFileError($0, problem) }, of: file.id)
         }
     }
-    /// Nobody hears of a file that is on its way to a relay: the rest of it does not go, and what is there is deleted.
+    /// Stops an upload that was not announced and deletes its chunks.
     private func endUpload(of file: FileID, _ item: ChatItem) throws {
         try addRemains(ofUpload: file)
         try beginTime(of: file)

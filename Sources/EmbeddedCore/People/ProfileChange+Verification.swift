@@ -1,7 +1,7 @@
 import ChatCore
 
 extension ProfileChange {
-    /// Takes back that the user has compared the security code of a contact, where it is not the present one.
+    /// Revokes a contact's verification if its security code differs from the current one.
     func revokeVerification(of chat: Int64, presentCode code: String?) throws {
         var verification = try tables.chats.verification(of: chat)
         guard verification.state == .verified, verification.code != code else { return }

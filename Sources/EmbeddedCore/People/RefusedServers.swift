@@ -2,17 +2,17 @@ import Base
 import ChatCore
 import SMP
 
-/// Tells of messaging servers inside this machine's own network that others named, and that were not connected to: the
-/// user may allow them. Each is told once while the profile is open, and is in the store for `chatfs approve --list`.
+/// Reports messaging servers inside this machine's own network that other people named. They need the user's
+/// approval. Each is reported once while the profile is open, and stored for `chatfs approve --list`.
 final class RefusedServers: Sendable {
     private let store: ProfileStore
     private let told = Lock<Set<ServerAddress>>([])
-    /// Others may name any number.
+    /// Bounds the reports; other people may name any number.
     private static let maxTold = 32
 
     init(_ store: ProfileStore) { self.store = store }
 
-    /// Returns at once.
+    /// Reports a server. Returns at once.
     func note(_ server: ServerAddress) {
         let isNew = told.withLock { $0.count < Self.maxTold && $0.insert(server).inserted }
         guard isNew else { return }
@@ -25,6 +25,6 @@ final class RefusedServers: Sendable {
         }
     }
 
-    /// From now on each may be told again.
+    /// Allows servers to be reported again.
     func forget() { told.withLock { $0 = [] } }
 }

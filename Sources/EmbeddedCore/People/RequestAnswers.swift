@@ -3,8 +3,8 @@ import Base
 import ChatCore
 import ChatProtocol
 
-/// Has the agent of a profile do what its user, or a transaction, decided about requests and the address. A decision is
-/// in the store before, and goes from there when the agent has it durably; doing it twice is doing it once.
+/// Passes stored decisions on requests and the address to the agent. A decision is deleted once the agent has
+/// stored it. Each step is idempotent.
 final class RequestAnswers: Sendable {
     private let store: ProfileStore
     private let own: OwnIntroduction
@@ -12,7 +12,7 @@ final class RequestAnswers: Sendable {
     private let signals: AsyncStream<Void>
     private let signal: AsyncStream<Void>.Continuation
 
-    /// - Parameter joined: called when it is stored that a group was joined. Blocks.
+    /// - Parameter joined: called after a joined group was stored. Blocks.
     init(_ store: ProfileStore, joined: @escaping @Sendable () throws -> Void) {
         self.store = store
         self.joined = joined
@@ -20,18 +20,18 @@ final class RequestAnswers: Sendable {
         (signals, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// There may be something. Returns at once.
+    /// Reports new decisions. Returns at once.
     func notify() { signal.yield() }
 
     func close() { signal.finish() }
 
-    /// Until `close`, or until the task is cancelled.
+    /// Works until `close` or cancellation.
     func give(to agent: any ConnectionAgent) async {
         await giveAll(to: agent)
         for await _ in signals { await giveAll(to: agent) }
     }
 
-    /// What fails now is tried at the next sign, or the next start.
+    /// Passes all decisions on. Failures are retried at the next notification or start.
     private func giveAll(to agent: any ConnectionAgent) async {
         do {
             let (accepted, rejected, address) = try await blocking.run { [store] in
@@ -50,7 +50,8 @@ final class RequestAnswers: Sendable {
         }
     }
 
-    /// What its user accepted before, or nobody: why it fails is told where requests are listed.
+    /// Accepts a request that the user or the automatic mode approved earlier. The list of requests shows a
+    /// failure.
     private func acceptLater(
         _ request: RequestTable.Request, _ agent: any ConnectionAgent
     ) async throws {
@@ -61,7 +62,7 @@ final class RequestAnswers: Sendable {
         } catch {
             let isFinal = (error as? AgentError).map { Self.finalCodes.contains($0.code) } ?? false
             log.notice("A request that was accepted could not be answered: \(sentence(of: error))")
-            // Strangers do not fill the list with what nobody has seen before.
+            // Drop automatic failures, or strangers could fill the list.
             if isFinal, try await isAutomatic(request) { return try await forget(request) }
             try await note(sentence(of: error), isFinal: isFinal, of: request)
         }
@@ -73,7 +74,7 @@ final class RequestAnswers: Sendable {
         }
     }
 
-    /// After these it is never tried again.
+    /// Permanent errors.
     private static let finalCodes: Set<AgentErrorCode> = [
         .noSuchRequest, .unusableLink, .linkGone, .tooLong,
     ]
@@ -88,8 +89,10 @@ final class RequestAnswers: Sendable {
         }
     }
 
-    /// - Returns: the connection that it became.
-    /// - Throws: why not; a request that makes no sense is gone then, another one is listed with the reason.
+    /// Accepts a request now.
+    /// - Returns: its connection.
+    /// - Throws: the reason for a failure. An invalid request is deleted; any other is listed with the
+    ///   reason.
     func accept(
         _ request: RequestTable.Request, _ agent: any ConnectionAgent
     ) async throws -> ConnectionID {
@@ -104,7 +107,7 @@ final class RequestAnswers: Sendable {
             do {
                 try await note(sentence(of: error), isFinal: false, of: request)
             } catch let second {
-                // Who asked is told the first; only the list does not say it.
+                // The caller gets the first error; only the list lacks it.
                 log.warning("Why a contact request failed could not be noted: \(sentence(of: second))")
             }
             throw error
@@ -121,7 +124,7 @@ final class RequestAnswers: Sendable {
                 guard let chat = request.chat, let invitation = request.invitation else {
                     return try change.tables.requests.setJoined(request.number, by: id)
                 }
-                // The link may be one that the user, or another member, has given: that connection stays theirs.
+                // The link may belong to a connection given by the user or another member.
                 let person = try change.tables.people.person(id)
                 guard case .groupInvitation = person?.reason, person?.conversation == nil else {
                     throw AgentError(.unusableLink, "The link of the invitation is another connection's.")
@@ -136,7 +139,7 @@ final class RequestAnswers: Sendable {
             }
         }
         if request.chat == nil {
-            // The agent knew it for the case that this had not been stored.
+            // The agent kept it in case the commit failed.
             try? await agent.reject(request.asked)
         } else {
             await blocking.attempt("take in what a group wrote early") { [joined] in try joined() }
@@ -157,7 +160,7 @@ final class RequestAnswers: Sendable {
             return try await agent.accept(
                 request.asked, information: information, reason: request.reason.text)
         }
-        // A short link asks its server: this task may wait for it, and nothing that is received waits for this task.
+        // A short link needs its server. Only this task waits for it.
         guard let invitation = request.invitation,
             let acceptance = try? OwnIntroduction.acceptance(of: invitation)
         else { throw AgentError(.unusableLink, "The invitation makes no sense.") }
@@ -166,7 +169,7 @@ final class RequestAnswers: Sendable {
             reason: request.reason.text)
     }
 
-    /// It makes no sense, unless somebody else has answered it in the meantime.
+    /// Deletes an invalid request, unless it was answered meanwhile.
     private func forget(_ request: RequestTable.Request) async throws {
         try await blocking.run { [store] in
             try store.commit { change in
@@ -177,7 +180,7 @@ final class RequestAnswers: Sendable {
     }
 
     private func reject(_ request: RequestTable.Request, _ agent: any ConnectionAgent) async throws {
-        // Of an invitation nobody else knows.
+        // The agent does not know group invitations.
         if request.chat == nil {
             do throws(AgentError) {
                 try await agent.reject(request.asked)
@@ -200,12 +203,12 @@ final class RequestAnswers: Sendable {
 }
 
 extension RequestTable.Request {
-    /// Why its answer makes a connection.
+    /// The reason of the resulting connection.
     fileprivate var reason: ConnectionReason {
         chat.map { .groupInvitation(chat: $0) } ?? .requester
     }
 
-    /// Of a contact into a group.
+    /// The contact's group invitation.
     fileprivate var invitation: GroupInvitation? {
         guard case .group(.invitation(let invitation)) = ChatMessage(stored: message)?.event else {
             return nil

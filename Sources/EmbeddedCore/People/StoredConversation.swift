@@ -1,6 +1,6 @@
 import ChatProtocol
 
-/// What is stored of a chat on the network, within one transaction.
+/// Stored records of a network chat, within one transaction.
 struct StoredConversation: ConversationRecords {
     let chat: Int64
     let messages: SharedMessageTable

@@ -1,7 +1,7 @@
 import ChatCore
 import Glibc
 
-/// Files that somebody else fetches chunk by chunk, and copies of them that turned out to be damaged.
+/// Files claimed for fetching by chunks, and their damaged copies.
 final class FileClaims: Sendable {
     private let store: ProfileStore
     private let scheduler: TransferScheduler
@@ -37,7 +37,7 @@ final class FileClaims: Sendable {
         }
     }
 
-    /// nil for a file that is not offered. Blocks.
+    /// Returns the description; nil if the file is not offered. Blocks.
     private func description(of file: FileID, approvedRelays: Bool) throws -> String? {
         let offer = try store.read { try $0.downloads.existingOffer(file) }
         try offer.refuseWhenOver()
@@ -78,14 +78,14 @@ final class FileClaims: Sendable {
 
     // MARK: - Damaged copies
 
-    /// A received file whose description is here becomes an offer again; of every other one the damaged copy
-    /// stays where it is, too.
+    /// Makes a received file with a damaged copy an offer again, if its description is here. Otherwise keeps
+    /// the damaged copy in place.
     func giveUpCopy(
         of file: FileID, at location: FileSourceLocation
     ) async throws(ChatError) -> GivenUpCopy {
         try await blocking.run { [self] in
             guard let item = try item(of: file) else { throw ChatError.noSuchFile }
-            // Another copy has come meanwhile.
+            // Another copy arrived meanwhile.
             guard item.file?.source == location else { return .offered(item) }
             try damaged.setAside(location, of: file)
             let isOffered = try store.commit { try offerAgain(file, at: location, $0) }
@@ -111,7 +111,7 @@ final class FileClaims: Sendable {
         return true
     }
 
-    /// Removes damaged copies of files that are gone, or have a good one. Blocks.
+    /// Removes damaged copies whose file is deleted or has a good copy. Blocks.
     func removeNeedlessDamagedCopies() throws {
         for file in try damaged.files where try !store.read({ try $0.downloads.lacksGoodCopy(file) }) {
             damaged.remove(of: file)

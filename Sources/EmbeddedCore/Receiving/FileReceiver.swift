@@ -1,8 +1,8 @@
 import Base
 import ChatCore
 
-/// Decides which offered files the core receives: those that somebody asks for, and by type and size those that
-/// nobody has to ask for. `Downloads` fetches them.
+/// Decides which offered files to receive: on request, or automatically by type and size. `Downloads` fetches
+/// them.
 final class FileReceiver: Sendable {
     private let store: ProfileStore
     private let scheduler: TransferScheduler
@@ -23,11 +23,11 @@ final class FileReceiver: Sendable {
 
     static let alreadyReceiving = ChatError(.alreadyReceiving, "The file is being received already.")
 
-    // MARK: - When asked
+    // MARK: - On request
 
-    /// Begins to receive, or notes that it is requested as soon as the description is there; the sender of a file within
-    /// messages is asked for it. What is on its way already goes on; what has come is told once more.
-    /// - Parameter acceptsEarly: it counts as accepted before its description has come.
+    /// Starts to receive a file, or as soon as its description arrives. Requests an inline file from its
+    /// sender. A running transfer continues; a complete file is reported again.
+    /// - Parameter acceptsEarly: whether the file counts as accepted before its description arrives.
     func receive(
         _ file: FileID, approvedRelays: Bool, acceptsEarly: Bool
     ) async throws(ChatError) {
@@ -54,7 +54,7 @@ final class FileReceiver: Sendable {
         if starts { downloads.start(file) }
     }
 
-    /// Why a file within messages cannot be had; nil where it is here, or comes.
+    /// Requests an inline file. Returns the reason if it is unavailable.
     private func ask(for file: FileID, _ change: ProfileChange) throws -> FileProblem? {
         let offer = try change.tables.downloads.existingOffer(file)
         switch offer.status {
@@ -67,7 +67,7 @@ final class FileReceiver: Sendable {
         return nil
     }
 
-    /// Whether the download is to be started now; nil when the description arrived after it was looked for.
+    /// Returns whether to start the download now; nil if a description arrived after the lookup.
     private func begin(
         _ file: FileID, _ description: ReceivedDescription?, approvedRelays: Bool, acceptsEarly: Bool,
         _ change: ProfileChange
@@ -92,10 +92,9 @@ final class FileReceiver: Sendable {
         return offer.isDescribed
     }
 
-    // MARK: - By itself
+    // MARK: - Automatically
 
-    /// Whether a file that is described is to be received without a further word: it was asked for, or by
-    /// its type and size.
+    /// Whether a described file should be received now, because of a request or its type and size.
     private func isWanted(_ item: ChatItem, _ file: ChatFile, _ tables: ProfileTables) throws -> Bool {
         let offer = try tables.downloads.existingOffer(file.id)
         guard offer.isDescribed, [.rcvInvitation, .rcvAccepted, .rcvAborted].contains(offer.status),
@@ -109,8 +108,8 @@ final class FileReceiver: Sendable {
         }
     }
 
-    /// Returns whether the author's budget and the disk allow a file without a request. Otherwise it stays an offer until
-    /// somebody reads it.
+    /// Whether the author's budget and the free disk space allow an automatic file. Otherwise it stays an
+    /// offer until read.
     private func isAffordable(_ item: ChatItem, _ file: ChatFile, _ tables: ProfileTables) throws -> Bool {
         let now = tables.directory.elapsed
         let sent = try tables.sharedMessages.received(item.id)
@@ -120,7 +119,7 @@ final class FileReceiver: Sendable {
         return (budget ?? UnaskedBudget(since: now)).allows(file.size, free: store.folders.freeBytes, at: now)
     }
 
-    /// Charges the author's budget. Profiles of this data directory have none.
+    /// Charges the author's budget. Local profiles have no budget.
     private func spend(_ file: ChatFile, of item: ItemID, _ tables: ProfileTables) throws {
         guard let (key, chat) = try tables.sharedMessages.received(item) else { return }
         let now = tables.directory.elapsed
@@ -129,8 +128,7 @@ final class FileReceiver: Sendable {
         try tables.network.unasked.keep(budget, of: key.author, in: chat)
     }
 
-    /// The descriptions of those of the items' files that would begin by themselves now. Blocks; not inside
-    /// a transaction.
+    /// Returns descriptions of those files that would be received now. Blocks; not inside a transaction.
     func descriptionsToBegin(of items: [ItemID]) throws -> [FileID: ReceivedDescription] {
         let wanted = try store.read { tables in
             try items.compactMap { id -> FileID? in
@@ -145,11 +143,11 @@ final class FileReceiver: Sendable {
         return descriptions
     }
 
-    /// When a description has arrived, or relays were approved: whether the file is to be received now.
-    /// Relays that may not be contacted leave it an offer, which says so.
+    /// Decides, after a description arrived or relays were approved, whether to receive the file. A file on
+    /// unapproved relays stays an offer with that problem.
     ///
-    /// - Parameter description: nil when the file was not wanted a moment ago. Who has asked for it since
-    ///   then has begun it too.
+    /// - Parameter description: nil if the file was not wanted at the lookup. A later request has already
+    ///   started it.
     func beginWhenWanted(
         _ item: ChatItem, _ file: ChatFile, _ description: ReceivedDescription?, _ change: ProfileChange
     ) throws -> Bool {
@@ -174,8 +172,7 @@ final class FileReceiver: Sendable {
         return true
     }
 
-    /// Begins to receive the described files of these states that are wanted without a further word. Answers
-    /// which those are. Blocks.
+    /// Starts to receive wanted files in these states, and returns them. Blocks.
     @discardableResult
     func beginWanted(ofStatus statuses: [StoredFileStatus]) throws -> [FileID] {
         let offers = try store.read { try $0.downloads.items(ofDescribed: statuses) }
@@ -190,7 +187,7 @@ final class FileReceiver: Sendable {
         }
     }
 
-    /// Relays were approved, or what holds for those that nobody decided about has changed.
+    /// Receives waiting files after relays were approved or the policy changed.
     func relaysWereApproved() async {
         do throws(ChatError) {
             let begun = try await blocking.run { [self] in try beginWanted(ofStatus: [.rcvAborted]) }

@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import CoreServices
 
-/// What comes from the processes of other profiles. All calls block.
+/// Messages and events from other profiles' processes. All calls block.
 final class Inbox: Sendable {
     private let store: ProfileStore
     private let inlineFiles: InlineFiles
@@ -11,7 +11,7 @@ final class Inbox: Sendable {
     private let claims: FileClaims
     private let deletions: ChunkDeletions
 
-    /// How many entries are acted on in one transaction.
+    /// Entries per transaction.
     private static let batch = 64
 
     init(
@@ -26,8 +26,8 @@ final class Inbox: Sendable {
         self.deletions = deletions
     }
 
-    /// At the start: takes in what arrived meanwhile, without telling, since whoever listens reads
-    /// the lists afterwards. Files that no row names any more go.
+    /// Processes entries at start without events, because listeners read the lists afterwards. Removes files
+    /// without rows.
     func takeInAtStart() throws {
         try inlineFiles.takeInAll(telling: false)
         let continued = try store.commit { change in
@@ -45,13 +45,13 @@ final class Inbox: Sendable {
         try claims.removeNeedlessDamagedCopies()
     }
 
-    /// After every change signal, on its thread. False when something is left: a database that another process
-    /// holds for long, a full disk.
+    /// Processes new entries on the change signal's thread. Returns false on a failure such as a full disk or
+    /// a locked database.
     func takeIn() -> Bool {
         do {
             try inlineFiles.takeInAll(telling: true)
             while try takeInEntries() == Self.batch {}
-            // A sender may have deleted what has one.
+            // Senders may have deleted messages with damaged copies.
             try claims.removeNeedlessDamagedCopies()
             return true
         } catch {
@@ -61,9 +61,9 @@ final class Inbox: Sendable {
         }
     }
 
-    /// Acts on the oldest entries and tells them. Returns how many there were.
+    /// Processes the oldest entries and returns their number.
     private func takeInEntries() throws -> Int {
-        // The snapshot first: most signals are for others, and those must not cost a write.
+        // Read first: most signals are for other profiles and should not cost a write.
         let waiting = try store.read { try $0.inbox.waiting(for: store.profile.id, limit: Self.batch) }
         guard !waiting.isEmpty else { return 0 }
         let described = waiting.compactMap { waiting -> ItemID? in
@@ -82,7 +82,7 @@ final class Inbox: Sendable {
         return waiting.count
     }
 
-    /// What is to be done after the commit.
+    /// Work after the commit.
     private enum FollowUp {
         case startDownload(FileID)
         case endTransfer(FileID)
@@ -101,7 +101,7 @@ final class Inbox: Sendable {
         }
     }
 
-    /// Tells one entry.
+    /// Processes one entry.
     private func act(
         on waiting: InboxTable.Waiting, _ descriptions: [FileID: ReceivedDescription],
         _ change: ProfileChange

@@ -2,25 +2,26 @@ import Base
 import ChatCore
 import CoreServices
 
-/// Small files that arrive in their messages, or in messages that follow (`InlineTransferTable`): their content becomes CryptoFiles and disappears from the rows. What
-/// the disk has no space for stays in its row and is tried again with the next arrival. All calls block.
+/// Small files that arrive inside or after their messages (`InlineTransferTable`). Moves their content from
+/// rows into CryptoFiles. Content that does not fit on the disk stays in its row until the next arrival. All
+/// calls block.
 final class InlineFiles: Sendable {
     private let store: ProfileStore
-    /// Content was taken out of rows since the journal was last emptied.
+    /// Whether content was moved since the journal was last emptied.
     private let isInJournal = Lock(false)
 
-    /// How many are stored with one wait for the disk.
+    /// Maximum number of files per fsync.
     private static let batch = 64
 
     init(_ store: ProfileStore) { self.store = store }
 
-    /// Stores all that have arrived.
-    /// - Parameter telling: whether anybody listens already.
+    /// Stores all arrived files.
+    /// - Parameter telling: whether listeners exist that need events.
     func takeInAll(telling: Bool) throws {
         let files = try store.read { try $0.inlineContents.files() }
         for start in stride(from: 0, to: files.count, by: Self.batch) {
             let group = files[start..<min(start + Self.batch, files.count)]
-            // What fails together is tried one by one, so that each tells what is wrong with it.
+            // Retry one by one after a common failure, so that each reports its own.
             let left = (try? takeInTogether(group, telling: telling)) ?? Array(group)
             for file in left {
                 do {
@@ -40,18 +41,18 @@ final class InlineFiles: Sendable {
         if !files.isEmpty { isInJournal.withLock { $0 = true } }
     }
 
-    /// When no more messages come for a moment: the journal still holds what the rows held.
+    /// Empties the journal, which still holds moved content. Call it when messages pause.
     func emptyJournal() {
         let isDue = isInJournal.withLock { isInJournal in
             defer { isInJournal = false }
             return isInJournal
         }
-        // Another process may be reading: then the next one empties it.
+        // While another process reads, this fails; its next attempt empties the journal.
         if isDue { store.tryToEmptyJournal() }
     }
 
-    /// Stores several with one wait for the disk and one transaction, all of them or none.
-    /// Returns those that need a look of their own.
+    /// Stores several files with one fsync and one transaction, all or none. Returns files that must be
+    /// stored separately.
     private func takeInTogether(_ files: ArraySlice<FileID>, telling: Bool) throws -> [FileID] {
         guard files.count > 2 else { return Array(files) }
         var written: [(file: FileID, name: String, arguments: FileArguments)] = []
@@ -74,7 +75,7 @@ final class InlineFiles: Sendable {
         return files.filter { file in !written.contains { $0.file == file } }
     }
 
-    /// Stores one. Nothing when another thread has done so.
+    /// Stores a file, unless another thread did.
     func takeIn(_ file: FileID, telling: Bool) throws {
         guard let content = try content(of: file) else { return }
         guard let bytes = content.decoded() else { return try refuse(file, telling: telling) }
@@ -91,14 +92,14 @@ final class InlineFiles: Sendable {
         try store.read { try $0.inlineContents.content(of: file) }
     }
 
-    /// The row of a small file whose CryptoFile is on disk.
+    /// Records a stored file.
     private func noteStored(
         _ file: FileID, _ name: String, _ arguments: FileArguments, telling: Bool, _ change: ProfileChange
     ) throws {
         guard try change.tables.inlineContents.replace(file, by: name, arguments) else {
             return change.abandon(name)
         }
-        // Told with its message, where that has not been told yet.
+        // A pending announcement of the message will report it.
         if telling, try !change.tables.inbox.announces(file) {
             try change.tell({ .rcvFileComplete($0) }, of: file)
         }
@@ -128,7 +129,7 @@ final class InlineFiles: Sendable {
 }
 
 extension InlineContentTable.Content {
-    /// nil when it is not what its message promised.
+    /// nil if the content does not match its message.
     fileprivate func decoded() -> [UInt8]? {
         guard let bytes = Base64URL.decode(text), UInt64(bytes.count) == size else { return nil }
         return bytes

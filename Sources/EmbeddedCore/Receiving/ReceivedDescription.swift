@@ -1,20 +1,20 @@
 import ChatCore
 import XFTP
 
-/// What a file's description says about where it leads. Parsing takes time in proportion to a text that a
-/// stranger chose, so it is done before the transaction that decides about the file, never in it.
+/// The parsed description of a received file. Parse it before the transaction that uses it: parsing time
+/// grows with a text that a stranger chose.
 struct ReceivedDescription: Sendable {
-    /// As it arrived. A secret.
+    /// The received text. Secret.
     let text: String
     private let outcome: Result<[RelayAddress], ChatError>
 
-    /// Blocks for some ten milliseconds with the longest text.
-    /// - Parameter size: bytes of content that the message says; nil if the user asks for the file of a link.
+    /// Blocks for about 10 ms with the longest text.
+    /// - Parameter size: plaintext size announced by the message, in bytes; nil for a link given by the user.
     init(parsing text: String, size: UInt64?) {
         self.text = text
         do throws(XFTPError) {
             let parsed = try FileDescription(parsing: text)
-            // Only links have such descriptions. Followed, it would lead to relays that nobody has approved.
+            // Only links have redirect descriptions. Following one would lead to unapproved relays.
             if parsed.redirect != nil {
                 outcome = Self.refused(
                     "The file's description only leads to that of another file: not followed.")
@@ -33,7 +33,7 @@ struct ReceivedDescription: Sendable {
         .failure(ChatError(.file(.damaged), sentence))
     }
 
-    /// The relays that hold the file.
-    /// - Throws: `.file(.damaged)` for a description that makes no sense, or is not of this file.
+    /// Returns the relays that hold the file.
+    /// - Throws: `.file(.damaged)` for an invalid description or one of another file.
     func relays() throws(ChatError) -> [RelayAddress] { try outcome.get() }
 }

@@ -5,7 +5,7 @@ import SMP
 import SMPClient
 import XFTP
 
-/// Whether the relays of a received file may be contacted, and the relays that may be in this machine's own network.
+/// Permissions to contact relays of received files and relays inside this machine's own network.
 final class RelayApprovals: Sendable {
     private let store: ProfileStore
     private let trust: ServerTrust
@@ -15,22 +15,22 @@ final class RelayApprovals: Sendable {
         self.trust = trust
     }
 
-    /// The description of a received file, nil while there is none. Blocks; not inside a transaction.
+    /// Returns a received file's description; nil without one. Blocks; not inside a transaction.
     func description(of file: FileID) throws -> ReceivedDescription? {
         guard let described = try store.read({ try $0.downloads.description(of: file) }) else { return nil }
         assert(!store.isInTransaction, "a description is parsed while everybody else waits")
         return ReceivedDescription(parsing: described.text, size: described.size)
     }
 
-    /// Refuses a description that makes no sense or whose relays may not be contacted.
-    /// - Parameter approvedNow: the user approved them for this one file.
+    /// Throws if the description is invalid or its relays may not be contacted.
+    /// - Parameter approvedNow: whether the user approved the relays for this file.
     func check(
         _ description: ReceivedDescription, approvedNow: Bool, _ tables: ProfileTables
     ) throws {
         try follow(tables).check(description.relays(), approvedNow: approvedNow)
     }
 
-    /// The rules as they are now; the connections to relays follow them too.
+    /// Returns the current rules and applies them to relay connections.
     @discardableResult
     func follow(_ tables: ProfileTables) throws -> RelayRules {
         let rules = try tables.relays.rules(of: store.profile.id)
@@ -40,15 +40,15 @@ final class RelayApprovals: Sendable {
         return rules
     }
 
-    /// Reads what holds now. Blocks.
+    /// Reloads the rules. Blocks.
     func look() {
-        // What cannot be read permits nothing new.
+        // A failed read permits nothing new.
         _ = try? store.read { try follow($0) }
     }
 }
 
-/// The servers that the user chose, for messages or for files, as it was when last read: they may be in this machine's own
-/// network.
+/// Cached addresses of servers chosen by the user, for messages and files. These may be inside this machine's
+/// own network.
 final class ServerTrust: Sendable {
     private let places = Lock<Set<ServerPlace>>([])
     private let source = Lock(Source())
@@ -57,16 +57,16 @@ final class ServerTrust: Sendable {
         var look: @Sendable () -> Void = {}
     }
 
-    /// - Parameter servers: for messages.
+    /// - Parameter servers: messaging servers.
     func follow(_ rules: RelayRules, servers: [ServerPlace]) {
         places.withLock { $0 = rules.configured.union(rules.approved).union(servers) }
     }
 
     @Sendable func holds(_ place: ServerPlace) -> Bool { places.withLock { $0.contains(place) } }
 
-    /// - Parameter look: has this follow what is stored.
+    /// - Parameter look: reloads the addresses through `follow`.
     func begin(_ look: @escaping @Sendable () -> Void) { source.withLock { $0.look = look } }
 
-    /// Reads it again. Blocks.
+    /// Reloads the addresses. Blocks.
     @Sendable func look() { source.withLock { $0.look }() }
 }

@@ -3,27 +3,26 @@ import CoreServices
 import Network
 import XFTP
 
-/// What happens with a file on relays that the user neither configured nor approved. None of these
-/// opens this machine's own network.
+/// Policy for relays that are neither configured nor approved. No policy permits this machine's own network.
 public enum RelayApprovalPolicy: String, Sendable, CaseIterable {
-    /// It is not received until the user approves.
+    /// Receive only after the user's approval.
     case ask
-    /// It is received.
+    /// Receive.
     case always
-    /// It is not received; approving a single file does not help, approving the relay does.
+    /// Do not receive, even if a single file is approved. Approving the relay helps.
     case never
 }
 
-/// Which relays a profile may contact to receive a file. Contacting one shows it the user's network
-/// address, and the sender chose it.
+/// The relays that a profile may contact to receive files. The sender chooses them, and they see the user's
+/// network address.
 struct RelayRules: Sendable {
     var configured: Set<ServerPlace>
     var approved: Set<ServerPlace>
     var policy: RelayApprovalPolicy
 
-    /// Refuses relays that may not be contacted. `approvedNow` is the user's word for this one file;
-    /// it does not open this machine's own network, for which a relay must be configured or approved
-    /// by name.
+    /// Throws if a relay may not be contacted.
+    /// - Parameter approvedNow: whether the user approved the relays for this file. Does not permit this
+    ///   machine's own network, for which a relay must be configured or approved itself.
     /// - Throws: `.file(.notApproved)`, naming the relays and the command that approves them.
     func check(_ relays: [RelayAddress], approvedNow: Bool) throws(ChatError) {
         try RelayCheck.require(

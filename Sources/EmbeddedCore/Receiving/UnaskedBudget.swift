@@ -1,28 +1,28 @@
 import Base
 import ChatCore
 
-/// A daily limit on the files of one author that the core receives without a request. A message costs its sender some
-/// bytes, and may name a file that another message named before.
+/// Daily limit on automatically received files per author. Without it, a sender could cause large downloads
+/// with a few bytes, even of the same file.
 struct UnaskedBudget: Hashable {
-    /// In `period`, of one author in one chat.
+    /// Limits per `period`, author and chat.
     static let maxFiles = 100
     static let maxBytes: UInt64 = 64 << 20
     static let period = Duration.seconds(24 * 3600)
 
-    /// When the period began in which these were received, by the clock of the database.
+    /// Start of the current period, by the database's clock.
     private(set) var since: ElapsedTime
     private(set) var files: Int
-    /// Of content.
+    /// Plaintext bytes.
     private(set) var bytes: UInt64
 
     init(since: ElapsedTime, files: Int = 0, bytes: UInt64 = 0) {
         (self.since, self.files, self.bytes) = (since, files, bytes)
     }
 
-    /// Returns whether one more file may be received without a request.
+    /// Returns whether another file may be received automatically.
     /// - Parameters:
-    ///   - size: bytes of content.
-    ///   - free: bytes that are free on the disk; nil if unknown.
+    ///   - size: plaintext size in bytes.
+    ///   - free: free disk space in bytes; nil if unknown.
     func allows(_ size: UInt64, free: UInt64?, at now: ElapsedTime) -> Bool {
         if let free, free < FilePolicy.minimumFree || free - FilePolicy.minimumFree < size { return false }
         let present = present(at: now)
@@ -30,14 +30,15 @@ struct UnaskedBudget: Hashable {
             && size <= Self.maxBytes - present.bytes
     }
 
-    /// Notes a file that `allows` has let through.
+    /// Charges a file that `allows` has permitted.
     mutating func spend(_ size: UInt64, at now: ElapsedTime) {
         self = present(at: now)
         files += 1
         bytes += min(size, Self.maxBytes)
     }
 
-    /// Begins anew after the period. The clock of the database is behind by some minutes at most, after a power cut.
+    /// Starts a new period if the last one is over. After a power cut the database's clock may lag by
+    /// minutes.
     private func present(at now: ElapsedTime) -> UnaskedBudget {
         now >= since && now < since.advanced(by: Self.period) ? self : UnaskedBudget(since: now)
     }

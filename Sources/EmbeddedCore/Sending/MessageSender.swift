@@ -6,10 +6,11 @@ import Cryptography
 import Glibc
 import Posix
 
-/// Delivers messages with a file to all sides of a chat. A small file goes inside, a larger one is uploaded.
+/// Delivers messages with files to all sides of a chat. Small files travel inside the message; larger ones
+/// are uploaded.
 ///
-/// The staged file gets its lasting name first and loses the staged one last, so a repetition after a crash finds
-/// either the file to send or the item that was sent.
+/// The staged file gets its permanent name first and loses the staged one last. A repetition after a crash
+/// finds either the staged file or the sent item.
 final class MessageSender: Sendable {
     private let store: ProfileStore
     private let uploads: Uploads
@@ -30,8 +31,8 @@ final class MessageSender: Sendable {
         return item
     }
 
-    /// Small files in one transaction, with one wait for the disk, all or none. nil when they have to go one by
-    /// one: one of them does not fit into its message, or was sent before.
+    /// Sends small files in one transaction with one fsync, all or none. Returns nil if they must be sent one
+    /// by one, because one is too large or was sent before.
     func sendTogether(
         _ messages: [ComposedMessage], to chat: ChatReference
     ) async -> [ChatItem]? {
@@ -43,13 +44,13 @@ final class MessageSender: Sendable {
             for item in items { store.events.tell(.sndFileComplete(item)) }
             return items
         } catch {
-            // Which of them is the reason shows when they go one by one.
+            // Sending them one by one will show the failing one.
             log.debug("messages go one by one: \(error.sentence)")
             return nil
         }
     }
 
-    /// The item, and whether it was sent only now. Blocks.
+    /// Returns the item, and whether it is new. Blocks.
     private func deliver(
         _ message: ComposedMessage, to chat: ChatReference
     ) throws -> (item: ChatItem, isNew: Bool) {
@@ -105,7 +106,7 @@ final class MessageSender: Sendable {
         return items
     }
 
-    /// How the bytes will travel; refuses what cannot.
+    /// Returns the transport, or throws if the message cannot be sent.
     private func transport(
         of message: ComposedMessage, to chat: ChatReference
     ) throws -> ChatFile.Transport {
@@ -116,7 +117,7 @@ final class MessageSender: Sendable {
             return try tables.network.has(id)
         }
         if case .notes = chat { return .local }
-        // Programs of others take small files from relays too, and only those.
+        // Programs on the network take files of all sizes from relays only.
         if message.size <= FilePolicy.inlineLimit, !isOnNetwork { return .inline }
         guard message.size <= FilePolicy.xftpLimit else {
             throw ChatError(
@@ -128,7 +129,7 @@ final class MessageSender: Sendable {
         return .xftp
     }
 
-    /// The message for somebody on the network; its file is described when it was uploaded.
+    /// Sends the message to the network. Its file's description follows after the upload.
     private func offer(
         _ message: ComposedMessage, _ id: SharedMessageID, as item: ItemID, in chat: Int64,
         at time: Timestamp, staying seconds: Int64?, _ change: ProfileChange
@@ -160,7 +161,7 @@ final class MessageSender: Sendable {
         return Base64URL.encode(bytes)
     }
 
-    /// Both sides of a message.
+    /// Inserts a message's items for sender and recipients.
     private func insert(
         _ message: ComposedMessage, in chat: ChatReference, _ transport: ChatFile.Transport,
         storedName: String, _ inlineContent: String?, _ change: ProfileChange
@@ -200,7 +201,7 @@ final class MessageSender: Sendable {
         return item
     }
 
-    /// Its line in the log of one side.
+    /// Writes a message's line to one side's log.
     private func write(
         _ message: ComposedMessage, _ id: SharedMessageID, as item: ItemID, _ direction: ChatItem.Direction,
         at time: Timestamp, to side: ChatSide, _ change: ProfileChange

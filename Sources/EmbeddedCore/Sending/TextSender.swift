@@ -3,7 +3,7 @@ import Base
 import ChatCore
 import ChatProtocol
 
-/// Sends texts without a file: in one transaction the line in the log of each side and what the agent is to send.
+/// Sends texts without files. One transaction writes each side's log line and the message for the agent.
 struct TextSender: Sendable {
     private let store: ProfileStore
 

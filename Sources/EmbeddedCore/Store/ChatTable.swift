@@ -23,7 +23,7 @@ struct ChatTable {
     func chat(_ id: Int64, of profile: Int64) throws -> Chat? { try chats(of: profile, only: id).first }
 
     private func chats(of profile: Int64, only chat: Int64?) throws -> [Chat] {
-        // Two statements: what may be either is looked for in all chats.
+        // Two statements, because one for both cases would scan all chats.
         let isMeant = chat == nil ? "? IS NULL" : "c.id = ?"
         return try connection.query(
             """
@@ -58,7 +58,7 @@ struct ChatTable {
         }
     }
 
-    /// The number of a chat of a profile.
+    /// Returns the id of a profile's chat.
     /// - Throws: `ChatError.noSuchChat`.
     func id(of chat: ChatReference, of profile: Int64) throws -> Int64 {
         let (kind, id) = StoredChatKind.columns(of: chat)
@@ -69,12 +69,12 @@ struct ChatTable {
         return id
     }
 
-    /// Whether something can be sent into it.
+    /// Whether the chat has not ended.
     func isOpen(_ chat: Int64) throws -> Bool {
         try connection.exists("SELECT 1 FROM chat WHERE id = ? AND ended IS NULL", chat)
     }
 
-    /// The other profiles of a chat that has not ended, each with its own side of it.
+    /// Returns the sides of the other local profiles in a chat that has not ended.
     func recipients(of chat: Int64) throws -> [ChatSide] {
         try connection.query(
             """
@@ -86,7 +86,7 @@ struct ChatTable {
         ) { ChatSide(profile: $0.integer("profile"), chat: $0.integer("id")) }
     }
 
-    /// The sides of those who have a profile as their contact.
+    /// Returns the sides that have the profile as a contact.
     func sides(ofContact profile: Int64) throws -> [ChatSide] {
         try sides("SELECT profile, id FROM chat WHERE contact = ?", profile)
     }
@@ -97,7 +97,7 @@ struct ChatTable {
         }
     }
 
-    // MARK: - Changing
+    // MARK: - Changes
 
     func noteMessage(in chat: Int64, at time: Timestamp) throws {
         try connection.execute("UPDATE chat SET updated = ? WHERE id = ?", time, chat)
@@ -107,8 +107,8 @@ struct ChatTable {
         try connection.execute("UPDATE chat SET alias = ? WHERE id = ?", name, chat)
     }
 
-    /// How long messages stay that are sent from now on, for everybody of this data directory in a chat; nil: for good.
-    /// - Returns: the sides that changed.
+    /// Sets how long new messages stay, on all local sides of the chat; nil keeps them.
+    /// - Returns: the changed sides.
     func setTimeToLive(_ seconds: Int64?, in side: ChatSide) throws -> [ChatSide] {
         let sides = try [side] + recipients(of: side.chat)
         for side in sides {
@@ -121,13 +121,13 @@ struct ChatTable {
         try connection.first("SELECT ttl FROM chat WHERE id = ?", chat) { $0.integerOrNil("ttl") } ?? nil
     }
 
-    /// Whether a profile has another one as its contact and nobody has left.
+    /// Whether the profile has the contact and neither side has left.
     func isConnected(_ profile: Int64, to contact: Int64) throws -> Bool {
         try connection.exists(
             "SELECT 1 FROM chat WHERE profile = ? AND contact = ? AND ended IS NULL", profile, contact)
     }
 
-    /// One side of a contact. One that had ended goes on where it was.
+    /// Creates one side of a contact, or reopens an ended one.
     func connect(_ profile: Int64, to contact: Int64, at time: Timestamp) throws -> ChatSide? {
         try connection.execute(
             """
@@ -139,9 +139,9 @@ struct ChatTable {
         ) { ChatSide(profile: profile, chat: $0.integer("id")) }
     }
 
-    /// Ends a chat, also one that has ended, for a profile that leaves it: a group goes on without it, a contact
-    /// has ended for both.
-    /// - Returns: the sides that changed.
+    /// Ends a chat for a profile that leaves it. A group continues for its other members; a contact's chat
+    /// ends on both sides.
+    /// - Returns: the changed sides.
     func leave(_ chat: Int64) throws -> [ChatSide] {
         try connection.execute(
             "UPDATE chat SET ended = coalesce(ended, ?) WHERE id = ?", StoredChatEnding.left, chat)
@@ -163,7 +163,7 @@ struct ChatTable {
         return changed
     }
 
-    /// Ends the chats with a contact that will not exist any more; they keep its name.
+    /// Ends the chats with a deleted contact. They keep its name.
     func forgetContact(_ profile: Int64) throws {
         try connection.execute(
             """
@@ -173,7 +173,7 @@ struct ChatTable {
             """, StoredChatEnding.contactDeleted, profile)
     }
 
-    /// Removes one side of a chat that has no items any more, and its group with the last side and member.
+    /// Deletes one side of a chat without items. The last side deletes the group.
     func remove(_ chat: Int64) throws {
         let group = try connection.first("SELECT chat_group FROM chat WHERE id = ?", chat) { row in
             row.integerOrNil("chat_group")
@@ -201,9 +201,9 @@ struct ChatTable {
             """, group)
     }
 
-    // MARK: - People on the network
+    // MARK: - Network chats
 
-    /// A chat with somebody who is not a profile of this data directory.
+    /// Inserts a chat with a contact on the network.
     func insertContact(_ name: String, of profile: Int64, at time: Timestamp) throws -> Int64 {
         try connection.execute(
             "INSERT INTO chat (profile, kind, contact_name, updated) VALUES (?, ?, ?, ?)",
@@ -211,17 +211,17 @@ struct ChatTable {
         return connection.lastInsertedID
     }
 
-    /// They call themselves otherwise now.
+    /// Stores a contact's new name.
     func renameContact(_ name: String, of chat: Int64) throws {
         try connection.execute("UPDATE chat SET contact_name = ? WHERE id = ?", name, chat)
     }
 
-    /// Nothing goes in or comes any more.
+    /// Ends the chat in both directions.
     func end(_ chat: Int64, _ ending: StoredChatEnding) throws {
         try connection.execute("UPDATE chat SET ended = coalesce(ended, ?) WHERE id = ?", ending, chat)
     }
 
-    /// A group on the network.
+    /// Inserts a group on the network.
     func insertGroup(named name: String, of profile: Int64, at time: Timestamp) throws -> Int64 {
         try connection.execute(
             "INSERT INTO chat (profile, kind, contact_name, updated) VALUES (?, ?, ?, ?)",
@@ -229,20 +229,20 @@ struct ChatTable {
         return connection.lastInsertedID
     }
 
-    /// Why nothing can be sent at present; nil: it can. False where that was known.
+    /// Sets why sending is impossible now; nil permits it. Returns false if unchanged.
     @discardableResult
     func setRefusal(_ refusal: StoredChatRefusal?, of chat: Int64) throws -> Bool {
         try connection.execute(
             "UPDATE chat SET refused = ? WHERE id = ? AND refused IS NOT ?", refusal, chat, refusal) > 0
     }
 
-    /// A server gives what comes to another program, or does not have the queue any more.
+    /// Shown if another program receives the messages, or the queue is lost.
     private static let takenOver =
         "No longer receiving from this chat: another program receives it with a copy of this profile, or the messaging "
         + "server has lost it. End that program and open the profile here again; where that does not help, connect "
         + "with a new link."
 
-    /// False where that was known.
+    /// Returns false if unchanged.
     func setTakenOver(_ isTakenOver: Bool, of chat: Int64) throws -> Bool {
         try connection.execute(
             "UPDATE chat SET is_taken_over = ? WHERE id = ? AND is_taken_over != ?", isTakenOver, chat,
@@ -257,16 +257,16 @@ struct ChatTable {
         "The contact's messaging server refuses what is sent here, as it does when the contact has deleted this "
         + "connection. It is tried again for a day at least; when it still refuses then, the contact counts as gone."
 
-    /// False where that was known.
+    /// Returns false if unchanged.
     func setRefused(_ isRefused: Bool, of chat: Int64) throws -> Bool {
         try connection.execute(
             "UPDATE chat SET is_refused = ? WHERE id = ? AND is_refused != ?", isRefused, chat, isRefused) > 0
     }
 
-    /// What the user has compared, and wants.
+    /// The user's verification of a contact.
     struct Verification: Hashable, Sendable {
         var state = ContactVerification.unverified
-        /// The digits that were compared; of `verified` alone.
+        /// The compared code; only for `verified`.
         var code: String?
         var isRequired = false
     }
@@ -297,14 +297,14 @@ struct ChatTable {
         try connection.execute("UPDATE chat SET keys = ? WHERE id = ?", keys, chat)
     }
 
-    // MARK: - Groups
+    // MARK: - Local groups
 
     func insertGroup(_ name: String, at time: Timestamp) throws -> Int64 {
         try connection.execute("INSERT INTO chat_group (name, created) VALUES (?, ?)", name, time)
         return connection.lastInsertedID
     }
 
-    /// Adds a member, with its side of the chat.
+    /// Adds a member and its side of the chat.
     func addMember(
         _ profile: Int64, as role: StoredMemberRole, to group: Int64, at time: Timestamp
     ) throws -> ChatSide {

@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import Store
 
-/// What is still to be deleted from relays, by the numbers of files that may be gone.
+/// Pending deletions of chunks on relays, by file. The file's row may be gone.
 struct ChunkDeletionTable {
     private let connection: Connection
     private let profile: Int64
@@ -17,7 +17,7 @@ struct ChunkDeletionTable {
         var created: Timestamp
     }
 
-    /// Adds to what is noted of a file already.
+    /// Adds to a pending deletion of the file.
     func add(_ remains: UploadRemains, of file: FileID, at time: Timestamp) throws {
         try connection.execute(
             """

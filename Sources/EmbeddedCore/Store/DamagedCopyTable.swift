@@ -2,20 +2,20 @@ import Base
 import ChatCore
 import Store
 
-/// What opens the damaged copies that are kept of files (`DamagedCopies`).
+/// Keys of kept damaged copies (`DamagedCopies`).
 struct DamagedCopyTable {
     private let connection: Connection
 
     init(_ connection: Connection) { self.connection = connection }
 
-    /// In place of an earlier one.
+    /// Replaces an earlier key.
     func keep(_ arguments: FileArguments, of file: FileID, in profile: Int64) throws {
         try connection.execute(
             "INSERT OR REPLACE INTO damaged_copy (file, profile, key, nonce) VALUES (?, ?, ?, ?)",
             file.rawValue, profile, arguments.key, arguments.nonce)
     }
 
-    /// nil: there is no copy of it.
+    /// Returns nil without a copy.
     func arguments(of file: FileID, in profile: Int64) throws -> FileArguments? {
         let found = try connection.first(
             "SELECT key, nonce FROM damaged_copy WHERE file = ? AND profile = ?", file.rawValue, profile

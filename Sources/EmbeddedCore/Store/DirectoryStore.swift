@@ -3,14 +3,14 @@ import Cryptography
 import Posix
 import Store
 
-/// The database of a data directory, which the processes of all its profiles share. All of its SQL is in the tables
-/// of this folder. All calls block.
+/// The database of a data directory, shared by the processes of its profiles. All SQL is in the tables of
+/// this folder. All calls block.
 final class DirectoryStore: Sendable {
     private let database: Database
     private let clock: StoredClock
 
-    /// - Parameter key: with which it is encrypted; nil: not.
-    /// - Throws: `StoreError`: as `Database`.
+    /// - Parameter key: database key; nil if it is not encrypted.
+    /// - Throws: the errors of `Database`.
     init(
         path: String, key: SecretBytes? = nil, consent: MigrationConsent = .given,
         clock: any BootClock = SystemBootClock()
@@ -24,30 +24,30 @@ final class DirectoryStore: Sendable {
         try database.read { try body(DirectoryTables($0, elapsed: clock.now())) }
     }
 
-    /// Changes all that `body` changes, or, when it throws, nothing.
+    /// Runs a transaction, which is rolled back if `body` throws.
     @discardableResult
     func change<Result>(_ body: (DirectoryTables) throws -> Result) throws -> Result {
         try database.transaction { try body(DirectoryTables($0, elapsed: clock.keep(in: $0))) }
     }
 
-    /// Lets the file go.
+    /// Closes the file.
     func close() { database.close() }
 
-    /// What was deleted is gone from the journal too, unless another process is reading now: then the next one
-    /// empties it.
+    /// Removes deleted data from the journal. Fails while another process reads; the next attempt of any
+    /// process succeeds.
     func emptyJournal() throws(StoreError) { try database.checkpoint() }
 
-    /// `Database.commitOverUnfinished`.
+    /// See `Database.commitOverUnfinished`.
     func commitOverUnfinished() throws { try database.commitOverUnfinished() }
 
-    /// Whether the calling thread is inside a transaction, where nothing slow may be done.
+    /// Whether the calling thread is inside a transaction, where slow work is forbidden.
     var isInTransaction: Bool { database.isInTransaction }
 }
 
-/// The tables of all profiles, within one transaction.
+/// All tables within one transaction.
 struct DirectoryTables {
     private let connection: Connection
-    /// By the clock of the database, which nobody sets: limits and what is remembered for a while go by it.
+    /// Time of the database's clock, for limits and retention. Users cannot set it.
     let elapsed: ElapsedTime
 
     init(_ connection: Connection, elapsed: ElapsedTime) {
@@ -64,12 +64,12 @@ struct DirectoryTables {
     var damagedCopies: DamagedCopyTable { DamagedCopyTable(connection) }
     var parts: PartTable { PartTable(connection) }
 
-    /// Has those who hold these chats look at them again.
+    /// Makes the holders of these sides reload them.
     func announce(_ sides: [ChatSide]) throws {
         for side in sides { try inbox.post(.chatUpdated, to: side) }
     }
 
-    /// What a profile has with people on the network.
+    /// Tables for a profile's network contacts.
     func network(of profile: Int64) -> NetworkTables { NetworkTables(connection, of: profile) }
 
     func tables(of profile: Int64, _ context: ItemTable.FileContext) -> ProfileTables {
@@ -77,7 +77,7 @@ struct DirectoryTables {
     }
 }
 
-/// The tables as one profile has them, within one transaction.
+/// One profile's view of the tables within one transaction.
 struct ProfileTables {
     let directory: DirectoryTables
     let items: ItemTable

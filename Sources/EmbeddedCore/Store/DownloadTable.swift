@@ -2,22 +2,22 @@ import Base
 import ChatCore
 import Store
 
-/// A received file as its row has it.
+/// The row of a received file.
 struct Offer {
     var status: StoredFileStatus
     /// Whether its description has arrived.
     var isDescribed: Bool
     var transport: ChatFile.Transport
     var problem: FileProblem
-    /// Bytes of plaintext.
+    /// Plaintext bytes.
     var size: UInt64
     var wish: ReceivingWish
-    /// The user approved its relays for this file.
+    /// Whether the user approved its relays for this file.
     var isApproved: Bool
     var created: Timestamp
 
-    /// Refuses a file that can never be received.
-    /// - Throws: `.file` with what happened to it.
+    /// Throws if the file can never be received.
+    /// - Throws: `.file` with the reason.
     func refuseWhenOver() throws(ChatError) {
         switch status {
         case .rcvCancelled: throw ChatError(.file(.cancelledBySender), "The sender cancelled the file.")
@@ -27,17 +27,17 @@ struct Offer {
     }
 }
 
-/// Whether a file is to be received without a further word.
+/// Whether to receive a file automatically.
 enum ReceivingWish: Int64 {
-    /// The user cancelled it, or deleted its copy: not by itself, until somebody asks for it.
+    /// Not automatically: the user cancelled it or deleted its copy.
     case declined = -1
-    /// By its type and size.
+    /// If its type and size permit.
     case none = 0
-    /// Whatever its type and size.
+    /// Always.
     case requested = 1
 }
 
-/// What the rows of files say about receiving them.
+/// Columns of file rows for downloads.
 struct DownloadTable {
     private let connection: Connection
     private let profile: Int64
@@ -49,13 +49,13 @@ struct DownloadTable {
 
     // MARK: - Offers
 
-    /// - Throws: `ChatError.noSuchFile` also for one that was sent or belongs to no chat.
+    /// - Throws: `ChatError.noSuchFile`, also for a sent or standalone file.
     func existingOffer(_ file: FileID) throws -> Offer {
         guard let offer = try offer(file) else { throw ChatError.noSuchFile }
         return offer
     }
 
-    /// nil also for a file that was sent or belongs to no chat.
+    /// Returns nil also for a sent or standalone file.
     func offer(_ file: FileID) throws -> Offer? {
         let offer = try connection.first(
             """
@@ -74,7 +74,8 @@ struct DownloadTable {
         return offer.flatMap { $0.status.isSent ? nil : $0 }
     }
 
-    /// The text of the description as it arrived, nil while there is none; and the bytes that the message says.
+    /// Returns the received text of the description and the size announced by the message in bytes; nil
+    /// without a description.
     func description(of file: FileID) throws -> (text: String, size: UInt64)? {
         let found = try connection.first(
             "SELECT description, size FROM file WHERE id = ? AND profile = ?", file.rawValue, profile
@@ -82,7 +83,7 @@ struct DownloadTable {
         return found ?? nil
     }
 
-    /// Items of described files in one of these states that may be received without a further word.
+    /// Returns items of described files in these states that may be received automatically.
     func items(ofDescribed statuses: [StoredFileStatus]) throws -> [ItemID] {
         try connection.query(
             """
@@ -94,22 +95,21 @@ struct DownloadTable {
         ) { ItemID($0.integer("id")) }
     }
 
-    /// Somebody asked for it.
+    /// Records a request for the file.
     func request(_ file: FileID, _ status: StoredFileStatus, isApproved: Bool) throws {
         try connection.execute(
             "UPDATE file SET status = ?, to_receive = ?, approved = ? WHERE id = ?",
             status, ReceivingWish.requested.rawValue, isApproved, file.rawValue)
     }
 
-    /// The user does not want it, at least for now: it is not received by itself any more. The next download has a key
-    /// of its own.
+    /// Records that the user declined the file. The next download uses a new key.
     func decline(_ file: FileID) throws {
         try connection.execute(
             "UPDATE file SET to_receive = ?, approved = 0, key = NULL, nonce = NULL WHERE id = ?",
             ReceivingWish.declined.rawValue, file.rawValue)
     }
 
-    /// It was received after all: should its copy be lost, it is received as any other.
+    /// Clears the decline of a file that was received after all, so that a lost copy is received again.
     func forgetDecline(of file: FileID) throws {
         try connection.execute(
             "UPDATE file SET to_receive = ? WHERE id = ? AND to_receive = ?", ReceivingWish.none.rawValue,
@@ -118,7 +118,7 @@ struct DownloadTable {
 
     // MARK: - Downloads by the core
 
-    /// The files that the core receives, or will.
+    /// Files that the core is to receive.
     func downloading() throws -> Set<FileID> {
         Set(
             try connection.query(
@@ -129,7 +129,7 @@ struct DownloadTable {
             ) { FileID($0.integer("id")) })
     }
 
-    /// The key of a CryptoFile that grows, the same in every attempt; `fresh` when there is none yet.
+    /// Returns the key of a growing CryptoFile, the same in each attempt. Stores `fresh` if there is none.
     func arguments(of file: FileID, orElse fresh: FileArguments) throws -> FileArguments? {
         try connection.execute(
             "UPDATE file SET key = ?, nonce = ? WHERE id = ? AND key IS NULL",
@@ -141,7 +141,7 @@ struct DownloadTable {
 
     // MARK: - Damaged copies
 
-    /// The name of the durable copy of a received file that can be had once more.
+    /// Returns the name of a received file's local copy if the file can be downloaded again.
     func replaceableCopy(of file: FileID) throws -> String? {
         try connection.first(
             """
@@ -151,7 +151,7 @@ struct DownloadTable {
         ) { $0.text("stored_name") }
     }
 
-    /// Makes a received file an offer again. The next copy has a key of its own.
+    /// Makes a received file an offer again. The next copy uses a new key.
     func offerAgain(_ file: FileID) throws {
         try connection.execute(
             """
@@ -161,7 +161,7 @@ struct DownloadTable {
             """, StoredFileStatus.rcvInvitation, file.rawValue)
     }
 
-    /// Of a received file that is here, whether or not it can be had once more.
+    /// Returns the name of a received file's local copy.
     func receivedCopy(of file: FileID) throws -> String? {
         try connection.first(
             """
@@ -171,7 +171,7 @@ struct DownloadTable {
         ) { $0.text("stored_name") }
     }
 
-    /// Nothing of a received file is left, for good.
+    /// Records that no copy of a received file is left.
     func letGo(of file: FileID, _ problem: FileProblem) throws {
         try connection.execute(
             """
@@ -181,7 +181,7 @@ struct DownloadTable {
             """, StoredFileStatus.rcvError, problem.kind.rawValue, problem.sentence, file.rawValue)
     }
 
-    /// Whether a damaged copy is the best that there is of a file.
+    /// Whether a file has at best a damaged copy.
     func lacksGoodCopy(_ file: FileID) throws -> Bool {
         try connection.exists(
             """

@@ -2,8 +2,8 @@ import Base
 import ChatCore
 import Store
 
-/// The files of a profile: how they stand, and where the content of each is. What is sent, received and inline has
-/// tables of its own over the same rows.
+/// A profile's files: their states and local copies. Other tables handle uploads, downloads and inline
+/// content of the same rows.
 struct FileTable {
     private let connection: Connection
     private let profile: Int64
@@ -19,7 +19,7 @@ struct FileTable {
         ) { try $0.value("status") }
     }
 
-    /// Sets the status of a file, with its problem or none, if it has one of `expected`. False when it has not.
+    /// Sets a file's status and problem if its status is one of `expected`. Returns whether it was.
     func setStatus(
         _ status: StoredFileStatus, of file: FileID, from expected: [StoredFileStatus],
         problem: FileProblem? = nil
@@ -31,11 +31,11 @@ struct FileTable {
         return true
     }
 
-    /// What must be known of a file to cancel its transfer.
+    /// The columns needed to cancel a transfer.
     struct Cancellable {
         var status: StoredFileStatus
         var transport: ChatFile.Transport
-        /// It belongs to no chat.
+        /// Whether it belongs to no chat.
         var isStandalone: Bool
     }
 
@@ -50,7 +50,7 @@ struct FileTable {
         }
     }
 
-    /// Removes a file that belongs to no chat.
+    /// Deletes a standalone file.
     func remove(_ file: FileID) throws {
         try connection.execute("DELETE FROM file WHERE id = ?", file.rawValue)
     }
@@ -60,7 +60,7 @@ struct FileTable {
         try connection.exists("SELECT 1 FROM file WHERE profile = ? AND stored_name = ?", profile, name)
     }
 
-    /// Where the CryptoFile of a file is from now on.
+    /// Sets the name and key of a file's CryptoFile.
     func setSource(of file: FileID, _ storedName: String, _ arguments: FileArguments?) throws {
         try connection.execute(
             "UPDATE file SET stored_name = ?, key = ?, nonce = ? WHERE id = ?",
@@ -75,7 +75,7 @@ struct FileTable {
         var isStandalone: Bool
     }
 
-    /// The transfers that have all that they need to go on.
+    /// Returns transfers that can be resumed.
     func unfinished() throws -> [Unfinished] {
         try connection.query(
             """

@@ -3,17 +3,17 @@ import ChatCore
 import ChatProtocol
 import Store
 
-/// What became of messages that went to several members of a group, until it is known of each.
+/// Results of messages sent to several group members, until the result for each member is known.
 struct GroupDeliveryTable {
     private let connection: Connection
 
     init(_ connection: Connection) { self.connection = connection }
 
-    /// By the clock of the database: nothing is told of a message that is older.
+    /// Retention by the database's clock.
     private static let age = Duration.seconds(31 * 86_400)
 
-    /// A message went to so many members.
-    /// - Returns: by which each of these is known.
+    /// Records a message sent to this many members.
+    /// - Returns: the id for later results.
     func begin(
         _ message: HandedMessageTable.Message, in chat: Int64, to members: Int, at time: ElapsedTime
     ) throws -> Int64 {
@@ -26,23 +26,23 @@ struct GroupDeliveryTable {
         return connection.lastInsertedID
     }
 
-    /// A message as a whole.
+    /// A message with its overall result.
     struct Settled {
         var chat: Int64
         var message: HandedMessageTable.Message
         var outcome: HandedMessageTable.Outcome
     }
 
-    /// What suffers when nobody has it.
+    /// Returns the item that fails if the message does.
     func item(of delivery: Int64) throws -> ItemID? {
         try connection.first("SELECT item FROM group_delivery WHERE id = ?", delivery) { row in
             row.integerOrNil("item").map { ItemID($0) }
         } ?? nil
     }
 
-    /// What became of it with one more member.
-    /// - Returns: the message and what became of it as a whole, when nothing more is awaited: delivered where anybody has
-    ///   it, as who cannot be reached keeps nobody waiting.
+    /// Records the result for one member.
+    /// - Returns: the message and overall result once all are known. It is delivered if any member received
+    ///   it.
     func note(
         _ outcome: HandedMessageTable.Outcome, of delivery: Int64
     ) throws -> Settled? {

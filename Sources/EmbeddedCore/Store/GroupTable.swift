@@ -3,8 +3,8 @@ import Base
 import ChatProtocol
 import Store
 
-/// Groups on the network that a profile is a member of, and their members. What they say of themselves is kept as the
-/// message in which it came.
+/// A profile's groups on the network and their members. Profiles are stored as the messages that carried
+/// them.
 struct GroupTable {
     private let connection: Connection
     private let profile: Int64
@@ -14,7 +14,7 @@ struct GroupTable {
         self.profile = profile
     }
 
-    /// Members of one group that are remembered; what others write has their names all the same.
+    /// Maximum number of stored members per group. Messages of others still show their names.
     static let maxMembers: Int64 = 10_000
 
     private enum StoredMembership: String, SQLBindable, CaseIterable {
@@ -39,7 +39,7 @@ struct GroupTable {
 
     // MARK: - Groups
 
-    /// The group to whose host a connection leads.
+    /// Returns the group whose host this connection leads to.
     func group(over id: ConnectionID) throws -> (chat: Int64, conversation: GroupConversation)? {
         try group("connection = ?", id.number)
     }
@@ -95,18 +95,18 @@ struct GroupTable {
         Array(ChatMessage(.group(.profile(group.profile)), id: nil, versions: group.versions).json.utf8)
     }
 
-    /// Whether a chat is such a group.
+    /// Whether a chat is a group on the network.
     func contains(_ chat: Int64) throws -> Bool {
         try connection.exists("SELECT 1 FROM network_group WHERE chat = ?", chat)
     }
 
-    // MARK: - What comes before a group is stored
+    // MARK: - Early messages
 
-    /// Messages of one connection that are kept until it is known to be that of a group.
+    /// Maximum number of kept messages per connection that is not yet known as a group's.
     private static let maxEarly: Int64 = 64
 
-    /// A host, or a newcomer, may write before this side has stored that it joined; kept only while something is being
-    /// joined.
+    /// Keeps a message of a host or newcomer that arrived before joining was stored. Only while something is
+    /// being joined.
     func hold(_ body: [UInt8], at time: Timestamp, over id: ConnectionID) throws {
         guard try isJoining else { return }
         let count = try connection.first(
@@ -126,7 +126,7 @@ struct GroupTable {
         var time: Timestamp
     }
 
-    /// What was held over connections that are known to be those of groups by now; it is gone here.
+    /// Takes the kept messages of connections now known as groups'.
     func takeHeld() throws -> [Early] {
         let found = try connection.query(
             """
@@ -141,14 +141,14 @@ struct GroupTable {
             try connection.execute(
                 "DELETE FROM early_message WHERE profile = ? AND \(Self.isKnown)", profile, profile, profile)
         }
-        // Of what came to nothing.
+        // Drop messages of failed attempts.
         if try !isJoining {
             try connection.execute("DELETE FROM early_message WHERE profile = ?", profile)
         }
         return found
     }
 
-    /// Whether the agent may have a connection of which it is not stored yet what it is for.
+    /// Whether the agent may have a connection whose purpose is not stored yet.
     private var isJoining: Bool {
         get throws {
             try connection.exists(
@@ -164,7 +164,7 @@ struct GroupTable {
             UNION SELECT connection FROM member_connection WHERE profile = ? AND connection IS NOT NULL)
         """
 
-    /// Members that have not left, as far as they are known, with this profile.
+    /// Number of known members who have not left, including this profile.
     func size(of chat: Int64) throws -> Int64 {
         try connection.first(
             "SELECT count(*) + 1 AS count FROM network_member WHERE chat = ? AND status = ?", chat,
@@ -203,7 +203,7 @@ struct GroupTable {
             WHERE chat = ? AND member = ?
             """, chat, id.bytes
         ) { row in
-            // Who cannot say who they are may not do more because of it.
+            // A damaged introduction must not give more rights.
             var profile = ContactProfile(displayName: "unknown member")
             if case .information(let known) = ChatMessage(stored: row.bytes("introduction"))?.event {
                 profile = known
@@ -216,7 +216,7 @@ struct GroupTable {
         }
     }
 
-    /// Without the picture, which is shown nowhere.
+    /// Stores a member without its image.
     func keep(_ member: GroupMember, of chat: Int64) throws {
         let count = try connection.first(
             "SELECT count(*) AS count FROM network_member WHERE chat = ? AND member != ?", chat,

@@ -4,8 +4,8 @@ import ChatCore
 import ChatProtocol
 import Store
 
-/// What the agent of a profile has, by its numbers, until it is known what became of it. The agent may tell that before
-/// it is noted here which message a number is: then that waits in the same row.
+/// Messages passed to the agent, by its numbers, until their results are known. A result that comes before
+/// its number is recorded waits in the same row.
 struct HandedMessageTable {
     private let connection: Connection
     private let profile: Int64
@@ -15,21 +15,21 @@ struct HandedMessageTable {
         self.profile = profile
     }
 
-    /// What a number is: a message, and the item that suffers when it does not arrive.
+    /// A message, and the item that fails with it.
     struct Message {
         var id: SharedMessageID?
         var item: ItemID?
-        /// Of what went to several members of a group.
+        /// Id in `GroupDeliveryTable` for messages to several group members.
         var delivery: Int64?
-        /// A file can be found when a server has it.
+        /// Whether it announces a file.
         var announces = false
     }
 
     enum Outcome: Equatable {
-        /// A server has it. Something else follows, if anything is told.
+        /// A server has accepted it. Another result may follow.
         case sent
         case delivered
-        /// Why not, a sentence.
+        /// The reason, as a sentence.
         case failed(String)
     }
 
@@ -37,13 +37,13 @@ struct HandedMessageTable {
         case sent, delivered, failed
     }
 
-    /// By the clock of the database: nothing is told of a message that is older, except that it was not sent: one that announces a file is waited for.
+    /// Retention by the database's clock. Messages that announce files are kept longer.
     private static let age = Duration.seconds(31 * 86_400)
 
     private static let isMeant = "profile = ? AND connection = ? AND number = ?"
 
-    /// The agent has given a message its number; numbers of a connection rise.
-    /// - Returns: what was told of it already.
+    /// Records the number given by the agent. Numbers of a connection rise.
+    /// - Returns: a result that came earlier.
     func note(
         _ message: Message, of id: ConnectionID, as number: Int64, at time: ElapsedTime
     ) throws -> Outcome? {
@@ -57,7 +57,7 @@ struct HandedMessageTable {
             case nil: nil
             }
         }
-        // What lies below has no message of ours, and never will.
+        // Older results belong to messages that are not ours.
         try connection.execute(
             """
             DELETE FROM handed_message WHERE profile = ? AND connection = ? AND number <= ? AND outcome IS NOT NULL
@@ -80,8 +80,8 @@ struct HandedMessageTable {
         return told
     }
 
-    /// What became of a message; its row goes, unless something else is to be told.
-    /// - Returns: nil of one that is not known, or not yet.
+    /// Applies a result. Deletes the row unless another result may follow.
+    /// - Returns: nil for a message that is unknown, or not recorded yet.
     func take(
         _ outcome: Outcome, of id: ConnectionID, number: Int64, at time: ElapsedTime
     ) throws -> Message? {
@@ -98,7 +98,7 @@ struct HandedMessageTable {
         }
         if found != nil {
             guard outcome != .sent else {
-                // From now on it waits for a receipt, as others do.
+                // Then it waits for a receipt.
                 try connection.execute(
                     "UPDATE handed_message SET announces = 0 WHERE \(Self.isMeant)", profile, id.number,
                     number)
@@ -112,7 +112,7 @@ struct HandedMessageTable {
         return found
     }
 
-    /// Until it is noted which message it is. Of numbers that were given before the last one, it never will be.
+    /// Keeps a result until its message is recorded. Ignores numbers below the last recorded one.
     private func keep(
         _ outcome: Outcome, of id: ConnectionID, number: Int64, at time: ElapsedTime
     ) throws {
@@ -132,7 +132,7 @@ struct HandedMessageTable {
 }
 
 extension HandedMessageTable.Message {
-    /// From its columns `shared_id` and `item`.
+    /// From the columns `shared_id` and `item`.
     init(_ row: borrowing Row) {
         id = row.bytesOrNil("shared_id").flatMap { SharedMessageID(bytes: $0) }
         item = row.integerOrNil("item").map { ItemID($0) }

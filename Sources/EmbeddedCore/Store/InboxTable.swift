@@ -1,25 +1,25 @@
 import ChatCore
 import Store
 
-/// What one profile's process has to learn from another process. Written in the transaction of the
-/// change itself, deleted in the one in which the receiving process has acted on it.
+/// An event for another profile's process. Written in the transaction of the change, and deleted in the one
+/// that processes it.
 enum InboxEntry: Equatable {
     case newItem(ItemID)
-    /// The description of a file has arrived.
+    /// A file's description arrived.
     case described(ItemID)
     /// The sender cancelled a file.
     case cancelled(ItemID)
-    /// A file that came within messages cannot be had any more.
+    /// An inline file has failed.
     case failed(ItemID)
-    /// A file is not sent any more: nobody will hear of it.
+    /// A sent file's upload was stopped before its announcement.
     case unsent(ItemID)
-    /// The sender deleted an item for everyone; `storedName` is the CryptoFile it leaves behind.
+    /// The sender deleted an item for everyone. `storedName` is the CryptoFile to remove.
     case deleted(ItemID, storedName: String?)
     case chatUpdated
     case messageLogGrew
 }
 
-/// What waits for the processes of profiles (table `news`: the name is on disks, another one would need a migration).
+/// Pending events for profiles. The table name `news` is an on-disk format.
 struct InboxTable {
     private let connection: Connection
 
@@ -36,7 +36,7 @@ struct InboxTable {
         case messageLogGrew = "log"
     }
 
-    /// - Parameter side: who is told, and of which of its chats.
+    /// - Parameter side: recipient and its chat.
     func post(_ entry: InboxEntry, to side: ChatSide) throws {
         let (kind, item, storedName): (Kind, ItemID?, String?) =
             switch entry {
@@ -60,7 +60,7 @@ struct InboxTable {
         var entry: InboxEntry
     }
 
-    /// The oldest entries for a profile, up to `limit`.
+    /// Returns a profile's oldest entries, up to `limit`.
     func waiting(for profile: Int64, limit: Int) throws -> [Waiting] {
         try connection.query(
             "SELECT id, kind, chat, item, stored_name FROM news WHERE profile = ? ORDER BY id LIMIT ?",
@@ -90,7 +90,7 @@ struct InboxTable {
         try connection.execute("DELETE FROM news WHERE profile = ?", profile)
     }
 
-    /// Whether the message of a file is still to be told.
+    /// Whether the message of a file is still to be announced.
     func announces(_ file: FileID) throws -> Bool {
         try connection.exists(
             "SELECT 1 FROM news WHERE kind = ? AND item = (SELECT item FROM file WHERE id = ?)", Kind.newItem,

@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import Store
 
-/// The content of small files that arrived in their messages, until each is a CryptoFile.
+/// Content of small files in rows, until it is stored as CryptoFiles.
 struct InlineContentTable {
     private let connection: Connection
     private let profile: Int64
@@ -12,7 +12,7 @@ struct InlineContentTable {
         self.profile = profile
     }
 
-    /// The files whose content is still in its row, oldest first.
+    /// Files with content in their rows, oldest first.
     func files() throws -> [FileID] {
         try connection.query(
             "SELECT id FROM file WHERE profile = ? AND inline_content IS NOT NULL ORDER BY id", profile
@@ -28,7 +28,7 @@ struct InlineContentTable {
     struct Content {
         /// Base64url.
         var text: String
-        /// Bytes of plaintext that the message promises.
+        /// Plaintext size announced by the message, in bytes.
         var size: UInt64
     }
 
@@ -38,7 +38,7 @@ struct InlineContentTable {
         ) { Content(text: $0.text("inline_content"), size: $0.unsigned("size")) }
     }
 
-    /// Puts the name of a CryptoFile in the place of the content. False when another thread has done so.
+    /// Replaces the content by a CryptoFile's name. Returns false if another thread did.
     func replace(_ file: FileID, by storedName: String, _ arguments: FileArguments) throws -> Bool {
         try connection.execute(
             """
@@ -48,7 +48,7 @@ struct InlineContentTable {
             """, StoredFileStatus.rcvComplete, storedName, arguments.key, arguments.nonce, file.rawValue) > 0
     }
 
-    /// Drops content that is not what the message promised.
+    /// Deletes content that does not match its message.
     func drop(_ file: FileID) throws {
         try connection.execute("UPDATE file SET inline_content = NULL WHERE id = ?", file.rawValue)
     }

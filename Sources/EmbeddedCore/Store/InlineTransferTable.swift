@@ -3,7 +3,7 @@ import ChatCore
 import ChatProtocol
 import Store
 
-/// Files that come within messages of people on the network, chunk by chunk, until all of each is here.
+/// Inline files of network messages, stored chunk by chunk until complete.
 struct InlineTransferTable {
     private let connection: Connection
     private let profile: Int64
@@ -13,18 +13,18 @@ struct InlineTransferTable {
         self.profile = profile
     }
 
-    // MARK: - What is known
+    // MARK: - Reading
 
     private static let transfers = """
         FROM inline_transfer t JOIN file f ON f.id = t.file JOIN shared_message m ON m.item = f.item
         """
 
-    /// The same beginning with the transfers, of which there are few: an author may have any number of messages.
+    /// The same join, starting from the few transfers: an author may have any number of messages.
     private static let fewTransfers = """
         FROM inline_transfer t CROSS JOIN file f ON f.id = t.file CROSS JOIN shared_message m ON m.item = f.item
         """
 
-    /// nil where its chunks are not taken.
+    /// Returns nil if chunks of this file are not accepted.
     func transfer(of key: MessageKey, in chat: Int64) throws -> InlineTransfer? {
         let found = try connection.first(
             """
@@ -34,7 +34,7 @@ struct InlineTransferTable {
         return found ?? nil
     }
 
-    /// The same of a file.
+    /// Returns a file's transfer.
     func transfer(of file: FileID) throws -> InlineTransfer? {
         let found = try connection.first(
             "SELECT f.size, t.received FROM inline_transfer t JOIN file f ON f.id = t.file WHERE f.id = ?",
@@ -42,7 +42,7 @@ struct InlineTransferTable {
         return found ?? nil
     }
 
-    /// Those of an author that nobody has asked for, the oldest first.
+    /// Returns an author's unrequested transfers, oldest first.
     func unasked(by author: Author, in chat: Int64) throws -> [MessageKey] {
         try connection.query(
             """
@@ -53,7 +53,7 @@ struct InlineTransferTable {
         .compactMap { $0 }
     }
 
-    /// All of an author, asked for or not.
+    /// Returns the number of an author's transfers.
     func count(by author: Author, in chat: Int64) throws -> Int {
         try connection.first(
             "SELECT count(*) AS count \(Self.fewTransfers) WHERE m.chat = ? AND m.author = ?", chat,
@@ -61,16 +61,16 @@ struct InlineTransferTable {
         ) { Int($0.integer("count")) } ?? 0
     }
 
-    // MARK: - How it goes on
+    // MARK: - Changes
 
-    /// From now on its chunks are taken.
+    /// Accepts the file's chunks from now on.
     func begin(_ file: FileID, isAsked: Bool) throws {
         try connection.execute(
             "INSERT OR IGNORE INTO inline_transfer (file, is_asked) VALUES (?, ?)", file.rawValue, isAsked)
     }
 
-    /// Keeps the last chunk of a transfer. With all of them its bytes are the content of the file, as of one that came in
-    /// its message.
+    /// Stores a transfer's last chunk. A complete transfer becomes the file's content, like content inside a
+    /// message.
     func keep(_ bytes: [UInt8], as transfer: InlineTransfer, of file: FileID) throws {
         if transfer.isComplete { return try complete(file, with: bytes) }
         try connection.execute(
@@ -90,16 +90,16 @@ struct InlineTransferTable {
         try end(file)
     }
 
-    /// Nothing more is taken of it, and what was goes.
+    /// Deletes a transfer and its chunks.
     func end(_ file: FileID) throws {
         try connection.execute("DELETE FROM inline_transfer WHERE file = ?", file.rawValue)
     }
 
-    /// Nobody sends the files any more that somebody has offered within messages and that are not here.
-    /// - Parameter author: nil: whoever of the chat.
+    /// Fails all missing inline files of a chat.
+    /// - Parameter author: the sender; nil for all senders.
     /// - Returns: the items of these files.
     func giveUp(in chat: Int64, by author: Author? = nil, _ problem: FileProblem) throws -> [ItemID] {
-        // From the files on, which are few: a chat or an author may have any number of messages.
+        // Start from the few files: a chat or author may have any number of messages.
         let lost = try connection.query(
             """
             SELECT f.id, f.item, m.author FROM file f CROSS JOIN item i ON i.id = f.item

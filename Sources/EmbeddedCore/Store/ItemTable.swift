@@ -3,20 +3,19 @@ import ChatCore
 import ChatProtocol
 import Store
 
-/// The messages of a profile, each with its file.
+/// A profile's messages with files.
 ///
-/// `item` and `file` rows belong to one profile each: the sender's, and one for every recipient, whose `origin` is
-/// the sender's item.
+/// Each `item` and `file` row belongs to one profile. A recipient's `origin` is the sender's item.
 struct ItemTable {
     private let connection: Connection
     private let profile: Int64
     private let context: FileContext
 
-    /// What items need besides their rows.
+    /// Values that items need besides their rows.
     struct FileContext {
-        /// Where the profile's CryptoFiles lie.
+        /// Folder of the profile's CryptoFiles.
         let filesPath: String
-        /// How far running transfers are.
+        /// Progress of running transfers.
         let progress: [FileID: TransferProgress]
     }
 
@@ -38,26 +37,26 @@ struct ItemTable {
         FROM item i JOIN chat c ON c.id = i.chat JOIN file f ON f.item = i.id
         """
 
-    /// nil when the profile has no such item.
+    /// Returns nil if the profile has no such item.
     func item(_ id: ItemID) throws -> ChatItem? {
         try connection.first(
             "\(Self.query) WHERE i.id = ? AND i.profile = ?", id.rawValue, profile, row: item)
     }
 
-    /// nil also for a file that belongs to no chat.
+    /// Returns nil also for a standalone file.
     func item(of file: FileID) throws -> ChatItem? {
         try connection.first(
             "\(Self.query) WHERE f.id = ? AND f.profile = ?", file.rawValue, profile, row: item)
     }
 
-    /// Up to `count`, newest first, older than `before`.
+    /// Returns up to `count` items older than `before`, newest first.
     func items(in chat: Int64, before: ItemID?, count: Int) throws -> [ChatItem] {
         try connection.query(
             "\(Self.query) WHERE i.chat = ? AND i.id < ? ORDER BY i.id DESC LIMIT ?",
             chat, before?.rawValue ?? .max, count, row: item)
     }
 
-    /// What was sent under this mark.
+    /// Returns the item sent with this idempotency key.
     func item(sentAs message: String) throws -> ChatItem? {
         let id = try connection.first(
             "SELECT id FROM item WHERE profile = ? AND message_id = ?", profile, message
@@ -65,14 +64,14 @@ struct ItemTable {
         return try id.flatMap { try item($0) }
     }
 
-    /// Of all chats.
+    /// Number of items in all chats.
     func count() throws -> Int {
         try connection.first("SELECT count(*) AS count FROM item WHERE profile = ?", profile) {
             Int($0.integer("count"))
         } ?? 0
     }
 
-    /// Those of which `Schema.isUnsettled` holds.
+    /// Items that match `Schema.isUnsettled`.
     func unsettled() throws -> [ChatItem] {
         try connection.query(
             """
@@ -81,7 +80,7 @@ struct ItemTable {
             """, profile, row: item)
     }
 
-    /// Those of which `Schema.isLeaving` holds, in the order in which relays drop their files.
+    /// Items that match `Schema.isLeaving`, in order of expiry on relays.
     func leaving(after position: ExpiryPosition, count: Int) throws -> [ChatItem] {
         try connection.query(
             """
@@ -129,13 +128,13 @@ struct ItemTable {
             expires: row.timestampOrNil("expires"), isDelivered: row.bool("is_delivered"))
     }
 
-    /// The other one's program has its message. False where that was known.
+    /// Records a delivery receipt. Returns false if unchanged.
     func setDelivered(_ item: ItemID) throws -> Bool {
         try connection.execute(
             "UPDATE item SET is_delivered = 1 WHERE id = ? AND is_delivered = 0", item.rawValue) > 0
     }
 
-    // MARK: - Deleting
+    // MARK: - Deletion
 
     struct Deletable {
         var file: FileID
@@ -145,7 +144,7 @@ struct ItemTable {
         var created: Timestamp
     }
 
-    /// What must be known of an item to delete it, nil when the chat has no such item.
+    /// Returns the columns needed to delete an item; nil if the chat has no such item.
     func deletable(_ item: ItemID, in chat: Int64) throws -> Deletable? {
         try connection.first(
             """
@@ -161,27 +160,27 @@ struct ItemTable {
         }
     }
 
-    /// Deletes an item, also another profile's, with its file.
+    /// Deletes an item with its file, also another profile's.
     func delete(_ item: ItemID) throws {
         try connection.execute("DELETE FROM item WHERE id = ?", item.rawValue)
         try SharedMessageTable(connection).prune(item)
     }
 
-    /// A received item stays although its sender has deleted the message.
+    /// Marks a kept item as deleted by its sender.
     func noteDeletedBySender(_ item: ItemID) throws {
         try connection.execute("UPDATE item SET is_deleted_by_sender = 1 WHERE id = ?", item.rawValue)
     }
 
     // MARK: - Disappearing
 
-    /// Of items, as a condition: the file is not on its way to a relay, nor that of the sender whose message it is, and who
-    /// is on the network was told of it. Until then nobody else has it, and its time has not begun.
+    /// SQL condition: neither the file nor its sender's original is being uploaded, and the network was told
+    /// of it. Until then its time has not started.
     private static let isSent = """
         NOT EXISTS (SELECT 1 FROM file f WHERE f.item = coalesce(i.origin, i.id) AND f.transport = 'xftp' \
         AND (f.is_announced = 0 OR f.status IN (\(StoredFileStatus.list(StoredFileStatus.uploading)))))
         """
 
-    /// The time of a sent message begins, on all sides of this data directory. False where it stays for good.
+    /// Starts a sent message's time on all local sides. Returns false if it never expires.
     func beginTime(of item: ItemID, at time: Timestamp) throws -> Bool {
         try connection.execute(
             """
@@ -190,7 +189,7 @@ struct ItemTable {
             """, time, item.rawValue, item.rawValue) > 0
     }
 
-    /// Up to `count` whose time is over, the oldest first.
+    /// Returns up to `count` expired items, oldest first.
     func disappeared(at time: Timestamp, count: Int) throws -> [(item: ItemID, chat: ChatReference)] {
         try connection.query(
             """
@@ -204,7 +203,7 @@ struct ItemTable {
         }
     }
 
-    /// When the next one does; nil when none will.
+    /// Returns the next expiry; nil if no item expires.
     func nextToDisappear() throws -> Timestamp? {
         try connection.first(
             """
@@ -214,21 +213,21 @@ struct ItemTable {
         ) { $0.timestampOrNil("next") } ?? nil
     }
 
-    // MARK: - Both sides of a message
+    // MARK: - Inserting local messages
 
-    /// What sender and recipients get alike.
+    /// Data shared by sender and recipients.
     struct Envelope {
         var message: ComposedMessage
         var transport: ChatFile.Transport
         var created: Timestamp
         var expires: Timestamp?
-        /// How many descriptions an upload of the file makes.
+        /// Number of descriptions to create for an upload.
         var recipients: Int
-        /// When it is gone again on all sides; nil: never.
+        /// Expiry on all sides; nil for never.
         var disappears: Timestamp?
     }
 
-    /// The sender's side. Returns the number of the item.
+    /// Inserts the sender's side and returns its item.
     func insertSent(_ envelope: Envelope, in chat: Int64, storedName: String) throws -> ItemID {
         let message = envelope.message
         let item = try insert(
@@ -246,10 +245,10 @@ struct ItemTable {
         return item
     }
 
-    /// The side of one recipient.
+    /// Inserts one recipient's side.
     /// - Parameters:
-    ///   - number: which of the upload's descriptions is for it, from 0.
-    ///   - inlineContent: of a small file, base64url.
+    ///   - number: index of its description in the upload, from 0.
+    ///   - inlineContent: content of a small file, base64url.
     func insertReceived(
         _ envelope: Envelope, by recipient: ChatSide, origin: ItemID, number: Int, inlineContent: String?
     ) throws -> ItemID {
@@ -283,25 +282,25 @@ struct ItemTable {
         return ItemID(connection.lastInsertedID)
     }
 
-    // MARK: - From the network
+    // MARK: - Inserting network messages
 
-    /// A message with a file that somebody on the network sent.
+    /// A received network message with a file.
     struct NetworkMessage {
         var sender: String
-        /// As its sender says it: shown, and nothing else.
+        /// Time claimed by the sender; only displayed.
         var time: Timestamp
         var content: MessageContent
-        /// From when on its file is tried and kept.
+        /// Start of the file's retention and retries.
         var created: Timestamp
         var fileName: String
         var size: UInt64
         var transport: ChatFile.Transport
-        /// nil where nothing is on relays, or this program cannot fetch it.
+        /// nil if the file is not on relays or cannot be downloaded.
         var expires: Timestamp?
         var problem: FileProblem?
-        /// When it is gone again; nil: never.
+        /// Expiry; nil for never.
         var disappears: Timestamp?
-        /// Of a group: only its moderators and one member see it.
+        /// Whether only a group's moderators and one member see it.
         var isForModerators = false
     }
 
@@ -336,14 +335,14 @@ struct ItemTable {
     /// A recipient's side of a sent file.
     struct ReceivedCopy {
         var file: FileID
-        /// Which of the upload's descriptions is for it.
+        /// Index of its description in the upload.
         var number: Int
         var item: ItemID
         var side: ChatSide
         var storedName: String?
     }
 
-    /// The recipients' sides of a sent file.
+    /// Returns the recipients' sides of a sent file.
     func copies(of file: FileID) throws -> [ReceivedCopy] {
         try connection.query(
             """

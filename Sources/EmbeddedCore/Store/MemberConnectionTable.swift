@@ -3,7 +3,7 @@ import Base
 import ChatProtocol
 import Store
 
-/// Connections of a profile with members of its groups, beside those with the hosts.
+/// A profile's connections with group members other than hosts.
 struct MemberConnectionTable {
     private let connection: Connection
     private let profile: Int64
@@ -13,18 +13,18 @@ struct MemberConnectionTable {
         self.profile = profile
     }
 
-    /// So many of one group at a time; the host passes on what the others write and are to read.
+    /// Maximum number of connections per group. The host forwards messages of and to other members.
     static let maxConnections: Int64 = 250
-    /// So many are begun for one group within a day, however many of them end.
+    /// Maximum number of connections started per group and day.
     static let maxBegun: Int64 = 500
-    /// By the clock of the database: so long what is said in a group is kept for a member that does not answer.
+    /// Time for which messages are kept for a silent member, by the database's clock.
     private static let silenceTimeout = Duration.seconds(3 * 86_400)
 
-    /// One as it is stored.
+    /// A stored connection.
     struct Stored: Sendable {
         var chat: Int64
         var state: MemberConnection
-        /// nil before the agent has made it.
+        /// nil until the agent has created it.
         var number: ConnectionID?
     }
 
@@ -56,7 +56,7 @@ struct MemberConnectionTable {
             row: read) ?? nil
     }
 
-    /// Those that the agent has to make, join or delete.
+    /// Connections that the agent must create, join or delete.
     func unfinished() throws -> [Stored] {
         try connection.query(
             """
@@ -66,7 +66,7 @@ struct MemberConnectionTable {
         ).compactMap { $0 }
     }
 
-    /// Over which what is said in a group goes.
+    /// Connections that carry a group's messages.
     func carrying(in chat: Int64, at time: ElapsedTime) throws -> [(id: ConnectionID, stands: Bool)] {
         try connection.query(
             """
@@ -77,9 +77,9 @@ struct MemberConnectionTable {
         ) { (ConnectionID($0.integer("connection")), $0.bool("stands")) }
     }
 
-    // MARK: - What is said before the agent's number is stored
+    // MARK: - Messages before the agent's number is stored
 
-    /// Keeps something that is said in a group for those members whose links the agent may have joined already.
+    /// Keeps a group message for members whose links the agent may already have joined.
     func hold(_ message: OutgoingMessage, in chat: Int64, at time: ElapsedTime) throws {
         try connection.execute(
             """
@@ -88,7 +88,7 @@ struct MemberConnectionTable {
             """, message.body, message.notifies, chat, time.advanced(by: .zero - Self.silenceTimeout))
     }
 
-    /// Hands it to the agent.
+    /// Passes the kept messages to the agent.
     func release(_ member: MemberID, in chat: Int64, over id: ConnectionID) throws {
         try connection.execute(
             """
@@ -103,9 +103,9 @@ struct MemberConnectionTable {
             "DELETE FROM held_outgoing WHERE chat = ? AND member = ?", chat, member.bytes)
     }
 
-    // MARK: - Changing
+    // MARK: - Changes
 
-    /// Begins one that is not there yet; nothing where there are enough.
+    /// Starts a connection unless it exists or a limit is reached.
     func begin(_ state: MemberConnection, in chat: Int64, at time: ElapsedTime) throws {
         try connection.execute(
             "UPDATE network_group SET begun = 0, begun_since = ? WHERE chat = ? AND begun_since <= ?", time,
@@ -133,11 +133,11 @@ struct MemberConnectionTable {
             row.state.phase.rawValue, row.state.link, row.number?.number, row.chat, row.state.member.bytes)
     }
 
-    /// How long nobody is told once more that a member's messages come directly.
+    /// Minimum interval between reports that a member's messages arrive directly.
     private static let toldInterval = Duration.seconds(3600)
 
-    /// Notes that somebody is told now that a member's messages come directly. False if somebody was within the hour:
-    /// any number of messages may have been passed on needlessly.
+    /// Records a report that a member's messages arrive directly. Returns false within the interval, because
+    /// any number of messages may have been forwarded needlessly.
     func noteTold(of member: MemberID, in chat: Int64, at time: ElapsedTime) throws -> Bool {
         try connection.execute(
             """
@@ -152,7 +152,7 @@ struct MemberConnectionTable {
         try drop(member, in: chat)
     }
 
-    /// Has the agent delete a connection; nothing stays of one that it does not have.
+    /// Schedules a connection's deletion. Deletes the row if the agent does not have it.
     func end(_ row: Stored) throws {
         guard row.number != nil else { return try remove(row.state.member, in: row.chat) }
         var row = row
@@ -161,7 +161,7 @@ struct MemberConnectionTable {
         try closeEnding()
     }
 
-    /// The same with all of a group.
+    /// Ends all connections of a group.
     func endAll(in chat: Int64) throws {
         try connection.execute("DELETE FROM member_connection WHERE chat = ? AND connection IS NULL", chat)
         try connection.execute("DELETE FROM held_outgoing WHERE chat = ?", chat)
@@ -170,7 +170,7 @@ struct MemberConnectionTable {
         try closeEnding()
     }
 
-    /// Nothing is taken in any more that comes over them.
+    /// Ignores further messages of ending connections.
     private func closeEnding() throws {
         try connection.execute(
             """
@@ -179,13 +179,13 @@ struct MemberConnectionTable {
             """, profile, profile)
     }
 
-    /// A farewell goes over it, with which it is deleted.
+    /// Deletes the row of a connection that ends with a farewell.
     func forget(_ id: ConnectionID) throws {
         try connection.execute(
             "DELETE FROM member_connection WHERE profile = ? AND connection = ?", profile, id.number)
     }
 
-    /// The same with a connection that is none of these: that with the host.
+    /// Ends the connection with a host, which has no row.
     func end(_ id: ConnectionID, with host: MemberID, in chat: Int64, at time: ElapsedTime) throws {
         try connection.execute(
             """

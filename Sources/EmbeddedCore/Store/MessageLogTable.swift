@@ -3,7 +3,7 @@ import ChatCore
 import ChatProtocol
 import Store
 
-/// The logs of chats, line by line, each with its place, so that a part of a long log is found at once.
+/// Chat logs, one row per line with its byte position, for fast access to any part.
 struct MessageLogTable {
     private let connection: Connection
 
@@ -13,7 +13,7 @@ struct MessageLogTable {
 
     private static let length = "m.position + length(m.line) AS size, m.written"
 
-    /// nil of a chat without messages.
+    /// Returns nil for a chat without messages.
     func log(of chat: Int64) throws -> MessageLog? {
         try connection.first(
             "SELECT \(Self.length) FROM message_line m WHERE m.chat = ? ORDER BY m.position DESC LIMIT 1",
@@ -37,7 +37,7 @@ struct MessageLogTable {
         return Dictionary(found, uniquingKeysWith: { first, _ in first })
     }
 
-    /// Up to `count` bytes from `offset` on.
+    /// Returns up to `count` bytes from `offset`.
     func bytes(of chat: Int64, from offset: UInt64, count: Int) throws -> [UInt8] {
         guard let start = Int64(exactly: offset), count > 0 else { return [] }
         let end = start &+ Int64(count) < start ? Int64.max : start + Int64(count)
@@ -57,29 +57,29 @@ struct MessageLogTable {
         return bytes
     }
 
-    /// What both sides call the message of an item.
+    /// Returns the shared id of an item's message.
     func message(of item: ItemID) throws -> SharedMessageID? {
         try connection.first(
             "SELECT shared_id FROM message_line WHERE item = ?", item.rawValue
         ) { SharedMessageID(bytes: $0.bytes("shared_id")) } ?? nil
     }
 
-    /// Whether there is a line of a message.
+    /// Whether the message has a line.
     func holds(_ id: SharedMessageID, in chat: Int64) throws -> Bool {
         try connection.exists(
             "SELECT 1 FROM message_line WHERE chat = ? AND shared_id = ?", chat, id.bytes)
     }
 
-    /// Whether what was to be sent was.
+    /// Whether the request was already sent.
     func holds(request: String, in chat: Int64) throws -> Bool {
         try connection.exists("SELECT 1 FROM message_line WHERE chat = ? AND request = ?", chat, request)
     }
 
-    // MARK: - Writing
+    // MARK: - Changes
 
     /// - Parameters:
-    ///   - time: of now, whatever the line says of its message.
-    ///   - request: by which a repetition of what was to be sent is known.
+    ///   - time: current time, independent of the message's time.
+    ///   - request: idempotency key of a sent text.
     func append(_ line: MessageLine, to chat: Int64, at time: Timestamp, request: String?) throws {
         try connection.execute(
             """
@@ -91,15 +91,15 @@ struct MessageLogTable {
 
     // MARK: - Disappearing
 
-    /// A message without an entry.
+    /// A message without an item.
     struct Text {
         var chat: Int64
         var id: SharedMessageID
-        /// The word for who wrote it; nil of a line of an earlier version.
+        /// Stored word for the author; nil in lines of earlier releases.
         var author: String?
     }
 
-    /// Up to `count` of a profile whose time is over, the oldest first.
+    /// Returns up to `count` expired texts of a profile, oldest first.
     func disappeared(of profile: Int64, at time: Timestamp, count: Int) throws -> [Text] {
         try connection.query(
             """
@@ -109,7 +109,7 @@ struct MessageLogTable {
         ).compactMap { $0 }
     }
 
-    /// When the next one is; nil when none will be.
+    /// Returns the next expiry; nil if no text expires.
     func nextToDisappear(of profile: Int64) throws -> Timestamp? {
         try connection.first(
             """
@@ -119,7 +119,7 @@ struct MessageLogTable {
         ) { $0.timestampOrNil("next") } ?? nil
     }
 
-    /// The message of an item; nil of one without a line.
+    /// Returns an item's message; nil without a line.
     func text(of item: ItemID) throws -> Text? {
         try connection.first(
             "SELECT chat, shared_id, author FROM message_line WHERE item = ?", item.rawValue, row: text
@@ -132,10 +132,10 @@ struct MessageLogTable {
         }
     }
 
-    /// Takes the words out of all lines about a message, because its time is over. The log is as long as before, and was
-    /// changed now.
+    /// Replaces all lines of an expired message by blanks. The log keeps its size and gets a new modification
+    /// time.
     func blank(_ text: Text, at time: Timestamp) throws {
-        // Programs choose ids by themselves: nobody takes words out of what somebody else wrote.
+        // Match the author too: programs choose ids, so one author could blank another's text.
         let lines = try connection.query(
             """
             SELECT id, length(line) AS length FROM message_line

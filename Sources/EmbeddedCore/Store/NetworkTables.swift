@@ -4,7 +4,7 @@ import ChatProtocol
 import Cryptography
 import Store
 
-/// What one profile has with people on the network, within one transaction.
+/// A profile's network tables within one transaction.
 struct NetworkTables {
     let people: PeopleTable
     let outgoing: OutgoingTable
@@ -28,25 +28,24 @@ struct NetworkTables {
         unasked = UnaskedTable(connection)
     }
 
-    /// Whether a chat is with somebody on the network, also where nobody of a group can be reached.
+    /// Whether the chat is on the network, even a group without connections.
     func has(_ chat: Int64) throws -> Bool {
         try people.connection(ofChat: chat) != nil || groups.contains(chat)
     }
 
-    /// Whether something was decided that the agent is to send: what it has already is left out.
+    /// Whether decisions wait to be passed to the agent.
     func isAnythingWaiting() throws -> Bool {
         try outgoing.first() != nil || !requests.all(.rejected).isEmpty
     }
 
-    /// Over which what is said in a chat goes: to the contact, or to the host of a group and to the members to which
-    /// there are connections. Empty for a chat that is with nobody on the network.
+    /// Returns the connections that carry a chat's messages: the contact's, or those of a group's host and
+    /// members. Empty for a local chat.
     func connections(ofChat chat: Int64, at time: ElapsedTime) throws -> [ConnectionID] {
         let first = try people.connection(ofChat: chat)
         return try (first.map { [$0] } ?? []) + memberConnections.carrying(in: chat, at: time).map(\.id)
     }
 
-    /// Has the agent say farewell to the contact or group of a chat that is left, and delete the connection; nothing for a
-    /// chat that is with nobody on the network.
+    /// Sends a farewell to a contact or group and ends its connections. No effect for a local chat.
     func part(fromContactOf chat: Int64, at time: ElapsedTime) throws {
         let farewell = ChatMessage(
             try groups.contains(chat) ? .group(.left) : .contactDeleted,
@@ -59,7 +58,7 @@ struct NetworkTables {
         try memberConnections.endAll(in: chat)
     }
 
-    /// Has the agent tell the contacts how the profile is called now.
+    /// Sends the profile's new name to its contacts.
     func introduce(as name: String) throws {
         for id in try people.open() { try retention.introduce(over: id, as: name) }
         try requests.noteRenamed()

@@ -3,20 +3,20 @@ import ChatCore
 import ChatProtocol
 import Store
 
-/// Something for the agent to send.
+/// A message for the agent to send.
 struct OutgoingMessage {
     var connection: ConnectionID
     var body: [UInt8]
     var notifies: Bool
-    /// Of a message of its own, to know it again when it could not be sent.
+    /// Shared id of a new message, to report its failure.
     var id: SharedMessageID?
-    /// What suffers when it cannot be sent.
+    /// Item that fails if the message does.
     var item: ItemID?
-    /// By which `GroupDeliveryTable` knows it, of what goes to several members of a group.
+    /// Id in `GroupDeliveryTable` for a message to several group members.
     var delivery: Int64?
-    /// A file can be found when a server has it: the time of the item begins.
+    /// Whether it announces a file; sending it starts the item's time.
     var announces = false
-    /// The last one: the connection is deleted afterwards.
+    /// Whether to delete the connection afterwards.
     var ends = false
 
     /// - Throws: `ChatProtocolError.tooLong`.
@@ -32,7 +32,7 @@ struct OutgoingMessage {
     }
 }
 
-/// What waits for the agent of a profile, in the order in which it was committed.
+/// Messages for the agent in order of commits.
 struct OutgoingTable {
     private let connection: Connection
     private let profile: Int64
@@ -53,7 +53,7 @@ struct OutgoingTable {
     }
 
     struct Waiting: Sendable {
-        /// Never used again.
+        /// Never reused.
         var number: Int64
         var connection: ConnectionID
         var body: [UInt8]
@@ -81,7 +81,7 @@ struct OutgoingTable {
         }
     }
 
-    /// How many messages wait, by connections.
+    /// Returns the number of waiting messages by connection.
     func counts() throws -> [ConnectionID: Int] {
         let rows = try connection.query(
             "SELECT connection, count(*) AS count FROM outgoing WHERE profile = ? GROUP BY connection",

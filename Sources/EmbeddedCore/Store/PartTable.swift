@@ -1,6 +1,6 @@
 import Store
 
-/// The databases beside this one that the data directory has, by their places below it.
+/// The other databases of the data directory, by path below it.
 struct PartTable {
     private let connection: Connection
 
@@ -10,7 +10,7 @@ struct PartTable {
         try connection.query("SELECT place FROM part ORDER BY place") { $0.text("place") }
     }
 
-    /// Of a profile that has been deleted meanwhile nothing is noted.
+    /// Adds a path. Ignores one of a profile deleted meanwhile.
     func note(_ place: String) throws {
         try connection.execute(
             """
@@ -28,7 +28,7 @@ struct PartTable {
         try connection.execute("DELETE FROM part WHERE place LIKE ?", "profiles/\(profile)/%")
     }
 
-    /// Has exactly these.
+    /// Replaces the list.
     func replace(with places: [String]) throws {
         try connection.execute("DELETE FROM part")
         for place in places { try note(place) }

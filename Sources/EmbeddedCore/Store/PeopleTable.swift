@@ -4,7 +4,7 @@ import ChatProtocol
 import SMP
 import Store
 
-/// The connections of a profile to people on the network, and which chats they are.
+/// A profile's network connections and their chats.
 struct PeopleTable {
     private let connection: Connection
     private let profile: Int64
@@ -14,24 +14,24 @@ struct PeopleTable {
         self.profile = profile
     }
 
-    /// A connection as it is stored.
+    /// A stored connection.
     struct Person {
         var connection: ConnectionID
-        /// nil before they have said who they are, and after the chat was deleted.
+        /// nil before the peer's introduction and after the chat was deleted.
         var chat: Int64?
-        /// The same; nil also of a group.
+        /// nil like `chat`, and for a group.
         var conversation: ContactConversation?
-        /// Both sides have confirmed it.
+        /// Whether both sides have confirmed it.
         var isConnected: Bool
-        /// This side has deleted it: nothing of it is taken in any more.
+        /// Whether this side has deleted it; its messages are ignored.
         var isEnded: Bool
-        /// Why this side has it; nil of one of an earlier version that has said nothing since.
+        /// Reason for the connection; nil for one of an earlier release without messages since.
         var reason: ConnectionReason?
-        /// Why it came to nothing.
+        /// Reason of a failed handshake.
         var failure: String?
     }
 
-    /// Notes a connection. One that is known keeps its reason.
+    /// Stores a connection. A known one keeps its reason.
     func insert(_ id: ConnectionID, _ reason: ConnectionReason? = nil) throws {
         try connection.execute(
             """
@@ -51,7 +51,7 @@ struct PeopleTable {
         ) { row in
             let conversation = row.bytesOrNil("introduction").map { introduction in
                 let message = ChatMessage(stored: introduction)
-                // Whose row is damaged is heard all the same.
+                // A damaged row must not silence the contact.
                 var profile = ContactProfile(displayName: row.textOrNil("contact_name") ?? "")
                 if case .information(let known) = message?.event { profile = known }
                 return ContactConversation(
@@ -66,19 +66,19 @@ struct PeopleTable {
         }
     }
 
-    /// nil for a chat that is with nobody on the network.
+    /// Returns nil for a local chat.
     func connection(ofChat chat: Int64) throws -> ConnectionID? {
         try connection.first(
             "SELECT number FROM connection WHERE profile = ? AND chat = ? AND is_ended = 0", profile, chat
         ) { ConnectionID($0.integer("number")) }
     }
 
-    /// What the contact of a chat says of themselves.
+    /// Returns the profile of a chat's contact.
     func contact(ofChat chat: Int64) throws -> ContactProfile? {
         try connection(ofChat: chat).flatMap { try person($0)?.conversation?.profile }
     }
 
-    /// Who they are now, and in which chat.
+    /// Stores a contact's state and chat.
     func keep(_ conversation: ContactConversation, of id: ConnectionID, chat: Int64) throws {
         let introduction = ChatMessage(
             .information(conversation.profile), id: nil, versions: conversation.versions)
@@ -92,8 +92,8 @@ struct PeopleTable {
             "UPDATE connection SET is_ended = 1 WHERE profile = ? AND number = ?", profile, id.number)
     }
 
-    /// The agent has it no more. What still stands in a chat stays, and why it could not be made, as long as somebody may
-    /// ask.
+    /// Deletes a connection that the agent no longer has. Keeps one with an active chat or an unreported
+    /// failure.
     func forget(_ id: ConnectionID) throws {
         let removed = try connection.execute(
             """
@@ -110,7 +110,7 @@ struct PeopleTable {
             "UPDATE connection SET is_connected = 1 WHERE profile = ? AND number = ?", profile, id.number)
     }
 
-    /// Why it could not be made; nil while it may still be.
+    /// Returns why the handshake failed; nil if it did not.
     func failure(of id: ConnectionID) throws -> String? {
         try connection.first(
             "SELECT failure FROM connection WHERE profile = ? AND number = ?", profile, id.number
@@ -123,7 +123,7 @@ struct PeopleTable {
         )
     }
 
-    /// Those that this side has not deleted, also links that nobody has used yet; but no address.
+    /// Returns connections that this side has not deleted, unused links included, addresses excluded.
     func open() throws -> [ConnectionID] {
         try connection.query(
             """
@@ -134,12 +134,12 @@ struct PeopleTable {
         ) { ConnectionID($0.integer("number")) }
     }
 
-    /// Whether there is anything for which an agent is needed.
+    /// Whether the profile needs an agent.
     func areThereAny() throws -> Bool {
         try connection.exists("SELECT 1 FROM connection WHERE profile = ?", profile)
     }
 
-    // MARK: - Events of the agent
+    // MARK: - Agent events
 
     func lastEvent() throws -> Int64 {
         try connection.first("SELECT agent_event FROM profile WHERE id = ?", profile) {
@@ -151,18 +151,18 @@ struct PeopleTable {
         try connection.execute("UPDATE profile SET agent_event = ? WHERE id = ?", number, profile)
     }
 
-    /// A receipt is due for the message of this event, also when the process dies before the agent has been told.
+    /// Records that the event's message needs a receipt, in case the process dies before sending it.
     func noteReceiptDue(_ number: Int64) throws {
         try connection.execute("UPDATE profile SET agent_receipt = ? WHERE id = ?", number, profile)
     }
 
-    /// Whether it is, of the event that was taken in last.
+    /// Whether the last processed event needs a receipt.
     func isReceiptDue(_ number: Int64) throws -> Bool {
         try connection.exists("SELECT 1 FROM profile WHERE id = ? AND agent_receipt = ?", profile, number)
     }
 }
 
-/// The messaging servers of profiles: where others reach them.
+/// Messaging servers of profiles.
 struct MessagingServerTable {
     private let connection: Connection
 
@@ -175,7 +175,7 @@ struct MessagingServerTable {
         }
     }
 
-    /// A server as it is kept, with whichever password; nil when it is not.
+    /// Returns the stored text of a server with any password; nil if unknown.
     func text(of server: ServerAddress, in profile: Int64) throws -> String? {
         try configured(of: profile).first { ServerAddress($0) == server }
     }
@@ -186,13 +186,13 @@ struct MessagingServerTable {
             address)
     }
 
-    /// False when there is no such server.
+    /// Returns false if there is no such server.
     func remove(_ address: String, from profile: Int64) throws -> Bool {
         try connection.execute(
             "DELETE FROM messaging_server WHERE profile = ? AND address = ?", profile, address) > 0
     }
 
-    /// In the order in which they were given, with their passwords.
+    /// Returns servers with passwords in order of insertion.
     func configured(of profile: Int64) throws -> [String] {
         try connection.query("SELECT address FROM messaging_server WHERE profile = ? ORDER BY id", profile) {
             $0.text("address")

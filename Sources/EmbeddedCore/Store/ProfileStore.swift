@@ -2,8 +2,8 @@ import Base
 import ChatCore
 import Posix
 
-/// What one profile sees of the database, and how its changes are told. Whoever has a `ProfileStore` has the profile:
-/// it holds the lock that keeps other processes out. All calls block.
+/// One profile's view of the database; publishes its changes. Holds the profile's lock, which keeps other
+/// processes out. All calls block.
 final class ProfileStore: Sendable {
     let profile: Profile
     let clock: any WallClock
@@ -22,8 +22,8 @@ final class ProfileStore: Sendable {
     }
 
     /// - Parameters:
-    ///   - arrivals: says what is received without being asked for.
-    ///   - progress: how far running transfers are.
+    ///   - arrivals: decides which files are received automatically.
+    ///   - progress: returns the progress of running transfers.
     init(
         _ profile: Profile, in directory: DataDirectory, folders: ProfileFolders, lock: ProcessLock,
         arrivals: ArrivalRule = ArrivalRule(), progress: @escaping @Sendable () -> [FileID: TransferProgress]
@@ -39,22 +39,22 @@ final class ProfileStore: Sendable {
         events = EventHub()
     }
 
-    /// Says that the profile will be free soon: who wants it waits instead of being refused.
+    /// Announces that the profile will soon be free, so that other processes wait for it.
     func announceEnd() { lock.finish() }
 
-    /// Lets the profile go.
+    /// Releases the profile.
     func close() {
         events.close()
         tryToEmptyJournal()
         lock.release()
     }
 
-    /// Reads from one snapshot of the store.
+    /// Reads from one snapshot.
     func read<Result>(_ body: (ProfileTables) throws -> Result) throws -> Result {
         try directory.read { try body($0.tables(of: profile.id, context)) }
     }
 
-    /// Changes the store, then tells the listeners of this process and wakes the others.
+    /// Runs a transaction, then sends its events to this process's listeners and signals other processes.
     @discardableResult
     func commit<Result>(_ body: (ProfileChange) throws -> Result) throws -> Result {
         try events.publish { reserve in
@@ -77,20 +77,20 @@ final class ProfileStore: Sendable {
         }
     }
 
-    /// - Parameter listener: called whenever there may be something for the agent.
+    /// - Parameter listener: called when there may be work for the agent.
     func onOutgoing(_ listener: @escaping @Sendable () -> Void) {
         listeners.withLock { $0.outgoing = listener }
     }
 
-    /// - Parameter listener: called whenever there may be a message whose time will be over.
+    /// - Parameter listener: called when there may be new expiring messages.
     func onDisappearing(_ listener: @escaping @Sendable () -> Void) {
         listeners.withLock { $0.disappearing = listener }
     }
 
     func noteOutgoing() { listeners.withLock { $0.outgoing }?() }
 
-    /// What was deleted is gone from the journal too; mostly, for it cannot be while another process reads. Whoever
-    /// empties it next does it for all.
+    /// Removes deleted data from the journal. Fails while another process reads; the next attempt of any
+    /// process succeeds.
     func tryToEmptyJournal() {
         do {
             try directory.emptyJournal()
@@ -99,11 +99,11 @@ final class ProfileStore: Sendable {
         }
     }
 
-    /// To be called before files are removed because no row names them: a row of a process that was killed while it
-    /// committed could come back with a power cut.
+    /// Call before unlinking files without rows: after a power cut, a killed process's last commit could
+    /// reappear.
     func commitOverUnfinished() throws { try directory.commitOverUnfinished() }
 
-    /// Whether the calling thread is inside a transaction, where nothing slow may be done.
+    /// Whether the calling thread is inside a transaction, where slow work is forbidden.
     var isInTransaction: Bool { directory.isInTransaction }
 
     private var context: ItemTable.FileContext {
@@ -111,25 +111,24 @@ final class ProfileStore: Sendable {
     }
 }
 
-/// A change of the store under way: what its transaction works with, and what follows when it has
-/// been committed.
+/// A transaction under way, with the follow-up work after its commit.
 final class ProfileChange {
     let tables: ProfileTables
     let profile: Int64
     let arrivals: ArrivalRule
-    /// When it began.
+    /// Start of the transaction.
     let time: Timestamp
-    /// The same by the clock of the database, which nobody sets.
+    /// The same by the database's clock, which users cannot set.
     var elapsed: ElapsedTime { tables.directory.elapsed }
     private var grownLogs: [Int64] = []
     private(set) var events: [ChatEvent] = []
-    /// Entries were posted for other processes.
+    /// Whether entries for other processes were posted.
     private(set) var concernsOthers = false
-    /// Something waits for the agent.
+    /// Whether there is work for the agent.
     private(set) var hasOutgoing = false
-    /// Something disappears at a time that nobody looks for yet.
+    /// Whether there are new expiring messages.
     private(set) var hasDisappearing = false
-    /// CryptoFiles, by their names in the files folder, that no row names any more.
+    /// CryptoFiles to unlink, by name in the files folder.
     private(set) var abandonedFiles: [String] = []
 
     fileprivate init(
@@ -141,48 +140,48 @@ final class ProfileChange {
         self.time = time
     }
 
-    /// For the listeners of this process.
+    /// Publishes an event to this process's listeners.
     func tell(_ event: ChatEvent) { events.append(event) }
 
-    /// Tells an event about a file's item as it is now; nothing when it has none.
+    /// Publishes an event with a file's current item, if it has one.
     func tell(_ event: (ChatItem) -> ChatEvent, of file: FileID) throws {
         if let item = try tables.items.item(of: file) { tell(event(item)) }
     }
 
-    /// For the process of another profile.
+    /// Posts an entry for another profile's process.
     func post(_ entry: InboxEntry, to side: ChatSide) throws {
         try tables.inbox.post(entry, to: side)
         concernsOthers = true
     }
 
-    /// Has this process store the content of small files that has come into their rows.
+    /// Makes this process store inline content from rows.
     func haveContentTakenIn() { concernsOthers = true }
 
-    // MARK: - Logs of chats
+    // MARK: - Chat logs
 
-    /// Adds a line to the log of one profile's side of a chat.
+    /// Appends a line to one profile's log of a chat.
     func write(_ line: MessageLine, to side: ChatSide, request: String? = nil) throws {
         try tables.messageLog.append(line, to: side.chat, at: time, request: request)
         noteDisappearing(at: line.disappears)
         if side.profile == profile { noteLogGrew(in: side.chat) } else { try post(.messageLogGrew, to: side) }
     }
 
-    /// Takes the words of a message out of its chat's log: its time is over.
+    /// Blanks an expired message in its chat's log.
     func blank(_ text: MessageLogTable.Text) throws {
         try tables.messageLog.blank(text, at: time)
         try tables.sharedMessages.forget(text.id, by: text.author, in: text.chat)
         noteLogGrew(in: text.chat)
     }
 
-    /// To be called of each message that has a time.
+    /// Call for each message that may expire.
     func noteDisappearing(at time: Timestamp?) { if time != nil { hasDisappearing = true } }
 
-    /// To be called when nobody waits any more for a message that tells of a file.
+    /// Call when the file's announcement was sent or has failed.
     func noteAnnounced(_ file: FileID) throws {
         if try tables.uploads.noteAnnounced(file) { try beginTime(of: file) }
     }
 
-    /// To be called when a file has been sent, or will not be: the time of its message begins.
+    /// Starts the time of a file's message, once the file was sent or given up.
     func beginTime(of file: FileID) throws {
         guard let item = try tables.items.item(of: file)?.id,
             try tables.items.beginTime(of: item, at: time)
@@ -190,7 +189,7 @@ final class ProfileChange {
         (hasDisappearing, concernsOthers) = (true, true)
     }
 
-    /// What the profile is called now.
+    /// Current name of the profile.
     var ownName: String {
         get throws { try tables.directory.profiles.name(of: profile) ?? "" }
     }
@@ -208,16 +207,16 @@ final class ProfileChange {
         }
     }
 
-    /// Has the agent send it after the commit.
+    /// Passes a message to the agent after the commit.
     func send(_ message: OutgoingMessage) throws {
         try tables.outgoing.add(message)
         hasOutgoing = true
     }
 
-    /// Has the agent do, after the commit, what the tables say.
+    /// Makes the agent process the tables after the commit.
     func haveAgentWork() { hasOutgoing = true }
 
-    /// Has those who hold these chats look at them again.
+    /// Makes the holders of these sides reload them.
     func announce(_ sides: [ChatSide]) throws {
         try tables.directory.announce(sides)
         concernsOthers = true
@@ -227,7 +226,7 @@ final class ProfileChange {
         if let storedName { abandonedFiles.append(storedName) }
     }
 
-    /// Sets the status of a file if it has one of `expected`. False when it has not.
+    /// Sets a file's status if it is one of `expected`. Returns whether it was.
     @discardableResult
     func setStatus(
         _ status: StoredFileStatus, of file: FileID, from expected: [StoredFileStatus],

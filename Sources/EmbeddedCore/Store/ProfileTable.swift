@@ -9,14 +9,14 @@ struct ProfileTable {
 
     init(_ connection: Connection) { self.connection = connection }
 
-    /// In the order in which they were made.
+    /// Returns the profiles in order of creation.
     func all() throws -> [Profile] {
         try connection.query("SELECT id, name FROM profile ORDER BY id") { row in
             Profile(id: row.integer("id"), displayName: row.text("name"))
         }
     }
 
-    /// As it is called now.
+    /// Returns the current name.
     func name(of profile: Int64) throws -> String? {
         try connection.first("SELECT name FROM profile WHERE id = ?", profile) { $0.text("name") }
     }
@@ -27,7 +27,7 @@ struct ProfileTable {
         }
     }
 
-    /// Makes a profile with its note folder.
+    /// Creates a profile with its notes chat.
     func insert(_ name: String, at time: Timestamp) throws -> Profile {
         try connection.execute("INSERT INTO profile (name, created) VALUES (?, ?)", name, time)
         let id = connection.lastInsertedID
@@ -42,8 +42,8 @@ struct ProfileTable {
 
     // MARK: - Network
 
-    /// What the user chose; the defaults for a profile that there is not.
-    /// - Throws: `.damaged` also for a proxy that is none: without it servers would see the user's address.
+    /// Returns a profile's network settings, or the defaults if it does not exist.
+    /// - Throws: `.damaged`, also for an invalid proxy: without it, servers would see the user's address.
     func network(of profile: Int64) throws -> NetworkChoice {
         try connection.first(
             "SELECT proxy, routing, routing_fallback, sends_receipts FROM profile WHERE id = ?", profile
@@ -81,7 +81,7 @@ struct ProfileTable {
             profile)
     }
 
-    /// Removes a profile with all of its rows. Its items are gone already.
+    /// Deletes a profile's rows. Its items must be gone already.
     func remove(_ profile: Int64) throws {
         try connection.execute(
             "DELETE FROM network_member WHERE chat IN (SELECT id FROM chat WHERE profile = ?)", profile)

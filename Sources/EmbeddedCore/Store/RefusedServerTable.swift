@@ -2,7 +2,7 @@ import Base
 import SMP
 import Store
 
-/// Messaging servers of others that are inside this machine's own network, and were not connected to.
+/// Other people's messaging servers inside this machine's own network that were not contacted.
 struct RefusedServerTable {
     private let connection: Connection
     private let profile: Int64
@@ -12,7 +12,7 @@ struct RefusedServerTable {
         self.profile = profile
     }
 
-    /// So many are kept, the latest.
+    /// Only the latest ones are kept.
     static let maxServers = 32
 
     func insert(_ server: ServerAddress, at time: Timestamp) throws {
@@ -31,7 +31,7 @@ struct RefusedServerTable {
             "DELETE FROM refused_server WHERE profile = ? AND address = ?", profile, server.text)
     }
 
-    /// The latest first.
+    /// Returns servers, latest first.
     func all() throws -> [ServerAddress] {
         try connection.query(
             "SELECT address FROM refused_server WHERE profile = ? ORDER BY time DESC, address", profile

@@ -3,7 +3,7 @@ import Network
 import Store
 import XFTP
 
-/// The relays of profiles: where they upload to, and what the user said about those of others.
+/// A profile's upload relays, and its approvals of other people's relays and servers.
 struct RelayTable {
     private let connection: Connection
 
@@ -11,7 +11,7 @@ struct RelayTable {
 
     // MARK: - Configured
 
-    /// Adds relays. One that is there keeps its place; a password given now replaces the one that was kept.
+    /// Adds relays. A known one keeps its position and takes a new password, if given.
     func add(_ relays: [RelayWithPassword], to profile: Int64) throws {
         for relay in relays {
             try connection.execute(
@@ -23,13 +23,13 @@ struct RelayTable {
         }
     }
 
-    /// False when there is no such relay.
+    /// Returns false if there is no such relay.
     func remove(_ address: String, from profile: Int64) throws -> Bool {
         try connection.execute(
             "DELETE FROM relay WHERE profile = ? AND address = ?", profile, address) > 0
     }
 
-    /// In the order in which they were given.
+    /// Returns relays in order of insertion.
     func configured(of profile: Int64) throws -> [RelayWithPassword] {
         try connection.query(
             "SELECT address, password FROM relay WHERE profile = ? ORDER BY id", profile
@@ -38,7 +38,7 @@ struct RelayTable {
 
     // MARK: - Approved
 
-    /// What a place is for. The words are stored.
+    /// The use of an approved address. The raw values are stored.
     enum Purpose: String, SQLBindable, CaseIterable {
         case files = "xftp"
         case messages = "smp"
@@ -51,7 +51,7 @@ struct RelayTable {
             """, profile, endpoint.fingerprint, endpoint.host, Int(endpoint.port), purpose)
     }
 
-    /// Places that were approved for something.
+    /// Returns addresses approved for a purpose.
     func approved(_ purpose: Purpose, of profile: Int64) throws -> [ServerPlace] {
         try connection.query(
             "SELECT fingerprint, host, port FROM approval WHERE profile = ? AND protocol = ?", profile,
@@ -65,7 +65,7 @@ struct RelayTable {
             port: UInt16(clamping: row.integer("port")))
     }
 
-    /// False when it was not approved.
+    /// Returns false if it was not approved.
     func revoke(_ endpoint: ServerPlace, of profile: Int64) throws -> Bool {
         try connection.execute(
             "DELETE FROM approval WHERE profile = ? AND fingerprint = ? AND host = ? AND port = ?",
@@ -76,7 +76,7 @@ struct RelayTable {
         try connection.execute("UPDATE profile SET relay_policy = ? WHERE id = ?", policy.rawValue, profile)
     }
 
-    /// What holds for the relays of received files.
+    /// Returns the rules for received files.
     func rules(of profile: Int64) throws -> RelayRules {
         let approved = try approved(.files, of: profile)
         let policy = try connection.first("SELECT relay_policy FROM profile WHERE id = ?", profile) {

@@ -3,18 +3,18 @@ import Base
 import ChatCore
 import Store
 
-/// How far a request is.
+/// State of a contact request.
 enum StoredRequestState: String, SQLBindable, CaseIterable {
-    /// For an answer of the user.
+    /// Waits for the user's answer.
     case waiting
-    /// The agent is to be told so.
+    /// To be passed to the agent, like `rejected`.
     case accepted
     case rejected
-    /// Answered, and known by its connection.
+    /// Answered; its connection exists.
     case joined
 }
 
-/// The address of a profile, who asked at it, and into which groups contacts invite.
+/// The profile's address, its contact requests, and contacts' group invitations.
 struct RequestTable {
     private let connection: Connection
     private let profile: Int64
@@ -24,15 +24,15 @@ struct RequestTable {
         self.profile = profile
     }
 
-    // MARK: - The address
+    // MARK: - Address
 
     struct Address: Sendable {
         var connection: ConnectionID
         var link: String
         var acceptance: RequestAcceptance
-        /// How often the profile was renamed since what lies behind the link was told.
+        /// Number of renamings since the link's data was updated.
         var untold: Int64
-        /// Another program gets the requests, or nobody does.
+        /// Whether another program receives the requests, or the queue is lost.
         var isTakenOver: Bool
     }
 
@@ -54,7 +54,7 @@ struct RequestTable {
             id.number, link, acceptance.rawValue)
     }
 
-    /// Nothing where this connection is not the address.
+    /// No effect unless this connection is the address.
     func setTakenOver(_ isTakenOver: Bool, of id: ConnectionID) throws {
         try connection.execute(
             "UPDATE contact_address SET is_taken_over = ? WHERE profile = ? AND connection = ?", isTakenOver,
@@ -66,18 +66,18 @@ struct RequestTable {
             "UPDATE contact_address SET accepts = ? WHERE profile = ?", acceptance.rawValue, profile)
     }
 
-    /// What lies behind the link is not true any more.
+    /// Records that the link's data is outdated.
     func noteRenamed() throws {
         try connection.execute("UPDATE contact_address SET untold = untold + 1 WHERE profile = ?", profile)
     }
 
-    /// It is, unless the profile was renamed in the meantime.
+    /// Records an update of the link's data, unless the profile was renamed meanwhile.
     func noteTold(_ untold: Int64) throws {
         try connection.execute(
             "UPDATE contact_address SET untold = 0 WHERE profile = ? AND untold = ?", profile, untold)
     }
 
-    /// With the requests that nobody has answered.
+    /// Deletes the address and its unanswered requests.
     func removeAddress() throws {
         try connection.execute("DELETE FROM contact_address WHERE profile = ?", profile)
         try connection.execute(
@@ -88,11 +88,11 @@ struct RequestTable {
 
     // MARK: - Requests
 
-    /// As it is stored.
+    /// A stored request.
     struct Request: Sendable {
         var number: Int64
         var asked: ContactRequestID
-        /// With the contact who invites into a group; nil of who asks at the address.
+        /// Chat of the contact that sent a group invitation; nil for a request at the address.
         var chat: Int64?
         var message: [UInt8]
         var time: Timestamp
@@ -113,7 +113,7 @@ struct RequestTable {
             """, profile, asked.number, id, message, time, state, chat, accepted)
     }
 
-    /// Has the agent forget it.
+    /// Schedules a request's rejection by the agent.
     func reject(_ asked: ContactRequestID) throws {
         try insert(asked, sameAs: nil, message: [], at: Timestamp(seconds: 0), .rejected)
     }
@@ -122,9 +122,9 @@ struct RequestTable {
         try requests("id = ?", number).first
     }
 
-    /// The one under which the same person waits already, or the same group.
-    /// - Parameter chat: of the contact who invites into it; nil of who asks at the address. Each chooses the id, so
-    ///   nobody is told by it from others of another chat.
+    /// Returns the waiting request with the same id.
+    /// - Parameter chat: chat of the inviting contact; nil for requests at the address. Senders choose ids,
+    ///   so requests of other chats never match.
     func waiting(sameAs id: [UInt8], in chat: Int64? = nil) throws -> Request? {
         try requests("state = 'waiting' AND same_as = ?", id).first { $0.chat == chat }
     }
@@ -148,12 +148,12 @@ struct RequestTable {
         }
     }
 
-    /// Those that the user has to do with: who waits for an answer, and whose answer could not be given.
+    /// Requests for the user: unanswered ones and those whose answer failed.
     func unanswered() throws -> [Request] {
         try requests("(state = ? OR state = 'accepted' AND problem IS NOT NULL)", StoredRequestState.waiting)
     }
 
-    /// - Parameter chat: of the contact who invites; nil: of those who ask at the address.
+    /// - Parameter chat: chat of the inviting contact; nil counts requests at the address.
     func waitingCount(in chat: Int64? = nil) throws -> Int64 {
         try connection.first(
             """
@@ -163,7 +163,7 @@ struct RequestTable {
         ) { $0.integer("number") } ?? 0
     }
 
-    /// How many were accepted since then without the user, by the clock of the database.
+    /// Returns the number of requests accepted automatically since `time`, by the database's clock.
     func acceptedCount(since time: ElapsedTime) throws -> Int64 {
         try connection.first(
             "SELECT count(*) AS number FROM contact_request WHERE profile = ? AND accepted >= ?", profile,
@@ -171,7 +171,7 @@ struct RequestTable {
         ) { $0.integer("number") } ?? 0
     }
 
-    /// They have asked again, maybe in other words.
+    /// Replaces a request by a repetition, possibly with other contents.
     func replace(
         _ number: Int64, by asked: ContactRequestID, message: [UInt8], at time: Timestamp
     ) throws {
@@ -184,28 +184,28 @@ struct RequestTable {
         try connection.execute("UPDATE contact_request SET state = ? WHERE id = ?", state, number)
     }
 
-    /// The answer could not be given.
-    /// - Parameter isFinal: nor will it be: the user has to answer again.
+    /// Records why an answer failed.
+    /// - Parameter isFinal: whether it will not be retried; the user must answer again.
     func setProblem(_ sentence: String, isFinal: Bool, of number: Int64) throws {
         try connection.execute(
             "UPDATE contact_request SET problem = ?, state = ? WHERE id = ? AND state = 'accepted'", sentence,
             isFinal ? StoredRequestState.waiting : .accepted, number)
     }
 
-    /// What they said of themselves is in their chat from then on.
+    /// Records the request's connection. The chat holds the requester's profile from then on.
     func setJoined(_ number: Int64, by id: ConnectionID) throws {
         try connection.execute(
             "UPDATE contact_request SET state = 'joined', connection = ?, message = x'', problem = NULL WHERE id = ?",
             id.number, number)
     }
 
-    /// Whether a connection was made for somebody who asked.
+    /// Whether the connection belongs to an accepted request.
     func isAccepted(over id: ConnectionID) throws -> Bool {
         try connection.exists(
             "SELECT 1 FROM contact_request WHERE profile = ? AND connection = ?", profile, id.number)
     }
 
-    /// The connection that was made for it is deleted.
+    /// Deletes the request of a deleted connection.
     func forget(joinedBy id: ConnectionID) throws {
         try connection.execute(
             "DELETE FROM contact_request WHERE profile = ? AND connection = ?", profile, id.number)

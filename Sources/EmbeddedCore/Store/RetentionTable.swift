@@ -4,9 +4,8 @@ import ChatCore
 import ChatProtocol
 import Store
 
-/// How long messages of the chats of a profile stay, whoever they are with. Between profiles of one data directory the
-/// chat says so; with somebody on the network both have to allow it, and either sets it; in a group on the network
-/// those who own it do.
+/// Retention times of a profile's chats. In a chat between local profiles either side sets it. With a network
+/// contact both must allow it. In a network group the owners set it.
 struct RetentionTable {
     private let connection: Connection
     private let profile: Int64
@@ -29,7 +28,7 @@ struct RetentionTable {
         return try PeopleTable(connection, of: profile).contact(ofChat: chat).map { .contact($0) } ?? .here
     }
 
-    /// Of messages that are sent now, in seconds; nil: they stay.
+    /// Time that new messages stay, in seconds; nil keeps them.
     func timeToLive(of chat: Int64) throws -> Int64? {
         switch try counterpart(of: chat) {
         case .here: try ChatTable(connection).timeToLive(of: chat)
@@ -39,8 +38,8 @@ struct RetentionTable {
         }
     }
 
-    /// When a message is gone again that is taken in now.
-    /// - Parameter seconds: as its sender has it; nil: it stays.
+    /// Returns the expiry of a message received now.
+    /// - Parameter seconds: time claimed by the sender; nil keeps the message.
     func end(ofReceived seconds: Int?, in chat: Int64, at time: Timestamp) throws -> Timestamp? {
         guard let seconds else { return nil }
         let isAgreed =
@@ -52,12 +51,12 @@ struct RetentionTable {
         return isAgreed ? time.advanced(by: .seconds(seconds)) : nil
     }
 
-    /// Has messages disappear that are sent from now on by anybody in a chat, and tells who is on the network.
+    /// Sets how long new messages of a chat stay, and tells network contacts.
     /// - Parameters:
-    ///   - seconds: nil: they stay.
-    ///   - name: of the profile.
-    /// - Returns: the sides of this data directory that changed.
-    /// - Throws: `.invalidCommand` where it is not this profile's to say.
+    ///   - seconds: time in seconds; nil keeps messages.
+    ///   - name: name of the profile.
+    /// - Returns: the changed local sides.
+    /// - Throws: `.invalidCommand` if this profile may not set it.
     func set(_ seconds: Int64?, in chat: Int64, as name: String) throws -> [ChatSide] {
         switch try counterpart(of: chat) {
         case .here: break
@@ -78,7 +77,7 @@ struct RetentionTable {
         let people = PeopleTable(connection, of: profile)
         if let id = try people.connection(ofChat: chat) {
             try introduce(over: id, as: name)
-            // So that it is heard when they say once more what they said before.
+            // Store the value as the contact's too, so that its later change is noticed.
             if let known = try people.person(id)?.conversation {
                 var contact = known.profile
                 contact.preferences[.timedMessages] = contact.preferences[.timedMessages] ?? .yes
@@ -91,8 +90,8 @@ struct RetentionTable {
         return sides
     }
 
-    /// Has the agent tell somebody how the profile is called, and after which time messages of their chat disappear:
-    /// official programs take what is not said there for the default.
+    /// Sends the profile's name and retention time to a contact (`x.info`). Official apps take an omitted
+    /// time as the default.
     func introduce(over id: ConnectionID, as name: String) throws {
         var own = ContactProfile(displayName: name)
         if let chat = try PeopleTable(connection, of: profile).person(id)?.chat,
@@ -105,8 +104,8 @@ struct RetentionTable {
         try OutgoingTable(connection, of: profile).add(OutgoingMessage(introduction, to: id))
     }
 
-    /// The contact of a chat has said what it wants: whoever said so last has it. Before it is stored that they have said so.
-    /// - Returns: whether messages that are sent from now on stay as long as before.
+    /// Applies a contact's retention time; the latest setting counts. Call it before storing the profile.
+    /// - Returns: whether the time is unchanged.
     func follow(_ contact: ContactProfile, in chat: Int64) throws -> Bool {
         let before = try timeToLive(of: chat)
         try connection.execute(
@@ -116,16 +115,16 @@ struct RetentionTable {
 }
 
 extension ContactProfile {
-    /// This side always does.
+    /// This side always allows it.
     fileprivate var allowsDisappearing: Bool { preferences.allow(.timedMessages, to: Preferences()) }
 
-    /// How long messages stay that are sent after it has said this, in seconds; nil: for good.
+    /// Time that messages stay according to this profile, in seconds; nil keeps them.
     var timeToStay: Int64? { allowsDisappearing ? preferences.timeToLive.map { Int64($0) } : nil }
 }
 
 extension GroupPreferences {
     fileprivate var haveDisappear: Bool { self[.timedMessages]?.isOn ?? false }
 
-    /// The same.
+    /// Time that messages stay according to these preferences, in seconds; nil keeps them.
     var timeToStay: Int64? { haveDisappear ? timeToLive.map { Int64($0) } : nil }
 }

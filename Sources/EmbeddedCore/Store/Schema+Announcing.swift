@@ -1,7 +1,7 @@
 extension Schema {
-    /// When the time of a sent file begins that disappears: `is_announced` is 0 from the end of its upload until a server
-    /// has the message that says where it is, which `announces`. That may be told before it is noted which message it
-    /// was (`sent`), as what becomes of it then.
+    /// `is_announced` is 0 from a file's upload until a server has the message that announces it
+    /// (`announces`); then its time starts. The outcome `sent` may come before the message's number is
+    /// recorded.
     static let announcing = """
         ALTER TABLE file ADD COLUMN is_announced INTEGER NOT NULL DEFAULT 1;
         ALTER TABLE outgoing ADD COLUMN announces INTEGER NOT NULL DEFAULT 0;

@@ -1,16 +1,16 @@
 extension Schema {
-    /// Messages that are not here and are described all the same, as a condition. An index of their own has them, which
-    /// SQLite uses for queries that have this condition word for word.
+    /// SQL condition: messages with a description but without the message itself. SQLite uses the partial
+    /// index only for queries with the identical condition.
     static let isWaiting = "parts > 0 AND has_file = 0 AND coalesce(state, 'changed') = 'changed'"
 
-    /// Files that come within messages, and are not here, as a condition for the same use.
+    /// SQL condition: missing inline files, with a partial index.
     static let isWithinMessages = """
         transport = 'smp' AND inline_content IS NULL AND status IN ('rcv_invitation', 'rcv_aborted', 'rcv_accepted', \
         'rcv_transfer', 'rcv_warning')
         """
 
-    /// What is asked for with each message finds its rows at once, however much the sender has written before. Parts of
-    /// descriptions are rows, so one more costs what it has itself; `description_length` is the bytes of all.
+    /// Makes the look-ups for each message independent of the chat's length. Description parts are rows, so
+    /// that another part costs only itself. `description_length` counts the bytes of all parts.
     static let descriptionParts = """
         CREATE TABLE description_part (
             chat INTEGER NOT NULL,

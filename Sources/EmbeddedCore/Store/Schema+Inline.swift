@@ -1,7 +1,7 @@
 extension Schema {
-    /// Files that come within messages and are not here: a row from when their chunks are to be taken (`is_asked`: the
-    /// sender was asked for them) to when they are the `inline_content` of their file, or failed. `received` chunks are
-    /// there, from 1 on.
+    /// Missing inline files whose chunks are accepted. `is_asked`: whether the file was requested.
+    /// `received`: number of stored chunks, counted from 1. A complete file becomes its row's
+    /// `inline_content`.
     static let inlineTransfers = """
         CREATE TABLE inline_transfer (
             file INTEGER PRIMARY KEY REFERENCES file ON DELETE CASCADE,

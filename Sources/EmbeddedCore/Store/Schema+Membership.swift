@@ -1,8 +1,10 @@
 extension Schema {
-    /// Connections with members of groups beside the host: `phase` holds the words of `MemberConnection.Phase`, `connection`
-    /// is the agent's, `link` is to be joined. `begun` is how many a group has begun since `begun_since`. A
-    /// `group_delivery` is one message that went to several members, until it is known what became of it with each.
-    /// `held_outgoing` goes to a member when its row has the agent's connection. `problem` is why a request that was accepted is not answered yet.
+    /// Connections with group members other than the host. `phase`: raw value of `MemberConnection.Phase`.
+    /// `connection`: the agent's id. `link`: to be joined. `begun`: connections started by the group since
+    /// `begun_since`.
+    ///
+    /// `group_delivery`: a message to several members until each result is known. `held_outgoing`: messages
+    /// to a member until the agent's id is stored. `problem`: why an accepted request is not answered yet.
     static let membership = """
         CREATE TABLE member_connection (
             profile INTEGER NOT NULL REFERENCES profile,
@@ -44,8 +46,8 @@ extension Schema {
         ALTER TABLE contact_request ADD COLUMN problem TEXT;
         """
 
-    /// `announcer` passes on the link of a newcomer. `told` is when somebody was told last that the member's messages
-    /// come directly.
+    /// `announcer`: member that forwards a newcomer's link. `told`: last report that the member's messages
+    /// arrive directly.
     static let newcomers = """
         ALTER TABLE network_member ADD COLUMN announcer BLOB;
         ALTER TABLE member_connection ADD COLUMN told INTEGER;

@@ -1,6 +1,6 @@
 extension Schema {
-    /// What a place is approved for: `xftp` or `smp`. A `refused_server` was named by somebody else, is inside this machine's own
-    /// network, and waits for an approval.
+    /// `protocol`: use of an approved address, `xftp` or `smp`. `refused_server`: a server inside this
+    /// machine's own network, named by another person, that waits for approval.
     static let outbound = """
         ALTER TABLE approval ADD COLUMN protocol TEXT NOT NULL DEFAULT 'xftp' CHECK (protocol IN ('xftp', 'smp'));
         CREATE TABLE refused_server (

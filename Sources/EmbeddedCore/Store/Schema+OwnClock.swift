@@ -1,11 +1,12 @@
 import Store
 
 extension Schema {
-    /// Limits, and what is remembered only for a while, go by the clock of the database (`StoredClock`): what was stored by
-    /// the wall clock counts from now on. `accepted` is when a request was accepted without the user.
+    /// Limits and retention use the database's clock (`StoredClock`); times stored by the wall clock restart
+    /// from 0. `accepted`: time of an automatic acceptance.
     ///
-    /// `is_refused`: the contact's server refuses what is sent, which is tried again. `verified_code` is the security code
-    /// that the user has compared, and goes when the keys are others (`verification` is `revoked` then); without a
+    /// `is_refused`: the contact's server refuses messages, which are retried. `verified_code`: the verified
+    /// security code; cleared when `verification` becomes `revoked`. `requires_verification`: sending needs a
+    /// verification of the current keys.
     /// verification of the present keys nothing is sent into a chat that `requires_verification`.
     static let ownClock = """
         \(StoredClock.schema)

@@ -1,6 +1,6 @@
 extension Schema {
-    /// Why a profile has a connection (`ConnectionReason`). Of earlier connections the rows say it that were made with them;
-    /// of the others the agent does, which knows whether a link was joined.
+    /// Reasons of connections (`ConnectionReason`). Older connections get theirs from related rows or, for
+    /// joined links, from the agent.
     static let reasons = """
         ALTER TABLE connection ADD COLUMN reason TEXT;
         UPDATE connection SET reason = 'own address' WHERE EXISTS (

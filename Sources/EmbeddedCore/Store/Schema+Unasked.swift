@@ -1,5 +1,5 @@
 extension Schema {
-    /// `UnaskedBudget`, for each author of a chat of whom anything was received unasked.
+    /// `UnaskedBudget` of each author in a chat.
     static let unasked = """
         CREATE TABLE unasked_budget (
             chat INTEGER NOT NULL,

@@ -1,10 +1,10 @@
 import Store
 
-/// The tables of a data directory. All profiles share one database, so that a message reaches sender
-/// and recipients in one transaction.
+/// Tables of a data directory. All profiles share one database, so that sender and recipients get a message
+/// in one transaction.
 ///
-/// Times are nanoseconds since 1970. `direction`, `kind`, `status` and `transport` hold the words of
-/// the SimpleX chat API. Ids are never used again (AUTOINCREMENT).
+/// Times are nanoseconds since 1970. `direction`, `kind`, `status` and `transport` hold words of the SimpleX
+/// chat API. Ids are never reused (AUTOINCREMENT).
 enum Schema {
     static let migrations = [
         Migration("chats", chats),
@@ -39,13 +39,13 @@ enum Schema {
         Migration("reasons", reasons),
         Migration("outbound", outbound),
         Migration("own clock", ownClock),
-        // The databases beside this one that the data directory has.
+        // The other databases of the data directory.
         Migration("parts", "CREATE TABLE part (place TEXT PRIMARY KEY) STRICT, WITHOUT ROWID"),
         Migration("description parts", descriptionParts),
         Migration("unasked files", unasked),
         Migration("newcomers", newcomers),
         Migration("unasked files by the own clock", "DELETE FROM unasked_budget"),
-        // What a received item says beside its content: who else sees it, and that its sender has deleted it.
+        // Whether an item is visible to moderators only, and whether its sender has deleted it.
         Migration(
             "marks of items",
             """
@@ -54,23 +54,22 @@ enum Schema {
             """),
     ]
 
-    /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in
-    /// an index of their own, which SQLite uses for queries that have this condition word for word.
+    /// SQL condition: item files that are in transfer or failed temporarily. SQLite uses the partial index
+    /// only for queries with the identical condition.
     static let isUnsettled = """
         item IS NOT NULL AND (status IN ('snd_transfer', 'snd_error', 'snd_warning', 'rcv_accepted', 'rcv_transfer', \
         'rcv_aborted', 'rcv_warning') OR status = 'snd_stored' AND transport != 'local' OR status = 'rcv_error' AND \
         coalesce(problem, '') NOT IN ('expired', 'neverUploaded', 'cancelledBySender', 'blocked'))
         """
 
-    /// Received files that are not here and that relays drop at some time, as a condition for the same use.
+    /// SQL condition: missing received files that relays will drop, with a partial index.
     static let isLeaving = """
         item IS NOT NULL AND expires IS NOT NULL AND (status IN ('rcv_invitation', 'rcv_accepted', 'rcv_transfer', \
         'rcv_aborted', 'rcv_warning') OR status = 'rcv_error' AND coalesce(problem, '') NOT IN ('expired', \
         'neverUploaded', 'cancelledBySender', 'blocked'))
         """
 
-    /// `item` and `file` rows belong to one profile each: the sender's, and one for every recipient,
-    /// whose `origin` is the sender's item.
+    /// Each `item` and `file` row belongs to one profile. A recipient's `origin` is the sender's item.
     private static let chats = """
         CREATE TABLE profile (
             id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, created INTEGER NOT NULL
@@ -144,23 +143,22 @@ enum Schema {
         CREATE INDEX news_by_profile ON news (profile, id);
         """
 
-    /// `alias` is the name that the user gave to a chat, `ended` why nothing can be sent into it any more
-    /// (`ChatEnding`).
+    /// `alias`: the user's name for a chat. `ended`: why it accepts no more messages (`StoredChatEnding`).
     private static let managing = """
         ALTER TABLE chat ADD COLUMN alias TEXT;
         ALTER TABLE chat ADD COLUMN ended TEXT;
         """
 
-    /// `ttl`: seconds after which messages disappear that are sent from then on; `disappears`: when this one does.
+    /// `ttl`: seconds that new messages stay. `disappears`: a message's expiry.
     private static let disappearing = """
         ALTER TABLE chat ADD COLUMN ttl INTEGER;
         ALTER TABLE item ADD COLUMN disappears INTEGER;
         CREATE INDEX item_disappearing ON item (profile, disappears) WHERE disappears IS NOT NULL;
         """
 
-    /// `handed_message` is what the agent has by its numbers (`HandedMessageTable`); `handed` the last of these that was
-    /// noted. `outgoing.item` suffers when its row cannot be sent. `agent_receipt` is the last event of the agent that a
-    /// receipt is due for.
+    /// `handed_message`: messages passed to the agent, by its numbers (`HandedMessageTable`). `handed`: last
+    /// recorded number. `outgoing.item`: item that fails with the message. `agent_receipt`: last agent event
+    /// that needs a receipt.
     private static let deliveries = """
         ALTER TABLE item ADD COLUMN is_delivered INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE profile ADD COLUMN agent_receipt INTEGER NOT NULL DEFAULT 0;
@@ -185,8 +183,8 @@ enum Schema {
             WHERE shared_message.chat = connection.chat), 0);
         """
 
-    /// The logs of chats: `position` is where a line begins in its chat's log, `shared_id` of which message it is,
-    /// `request` by which a repetition of what was to be sent is known.
+    /// Chat logs. `position`: byte offset of the line. `shared_id`: message of the line. `request`:
+    /// idempotency key.
     private static let texts = """
         CREATE TABLE message_line (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -205,16 +203,17 @@ enum Schema {
         CREATE INDEX message_line_by_item ON message_line (item) WHERE item IS NOT NULL;
         """
 
-    /// `link_description` deletes what the link of a large file leads to.
+    /// `link_description`: sender description that deletes the link's own upload.
     private static let links = """
         ALTER TABLE file ADD COLUMN link_description TEXT;
         ALTER TABLE chunk_deletion ADD COLUMN link_description TEXT;
         """
 
-    /// Chats with people on the network. `contact_name` is what they call themselves, `introduction` the message in which
-    /// they said so last; `agent_event` the last event of the profile's agent that was taken in. A `shared_message` is
-    /// what both sides call a message, with all that may have to be known of it later; `state` is missing while only
-    /// something about it has come. `outgoing` is handed to the agent in its order.
+    /// Network chats. `contact_name`: the contact's own name. `introduction`: its last `x.info`.
+    /// `agent_event`: last processed agent event.
+    ///
+    /// `shared_message`: a message's shared id and the data needed later; `state` is null until the message
+    /// itself arrives. `outgoing`: messages for the agent, in order.
     private static let people = """
         ALTER TABLE chat ADD COLUMN contact_name TEXT;
         ALTER TABLE profile ADD COLUMN agent_event INTEGER NOT NULL DEFAULT 0;
@@ -260,10 +259,11 @@ enum Schema {
         ) STRICT;
         """
 
-    /// Where anybody may ask to be a contact; `accepts` holds the words of `RequestAcceptance`, `untold` how often
-    /// the profile was renamed since what lies behind the link was told. A `contact_request` is known to the agent as `asked`; `same_as` is what those
-    /// who ask call it, `message` what they say of themselves, `connection` what became of it. `failure` is why a
-    /// connection could not be made.
+    /// `accepts`: raw value of `RequestAcceptance`. `untold`: renamings since the link's data was updated.
+    /// `failure`: why a handshake failed.
+    ///
+    /// `contact_request`: `asked` is the agent's id, `same_as` the requester's id, `message` its profile,
+    /// `connection` the result.
     private static let addresses = """
         ALTER TABLE connection ADD COLUMN failure TEXT;
         CREATE TABLE contact_address (
@@ -286,8 +286,8 @@ enum Schema {
         CREATE INDEX contact_request_by_state ON contact_request (profile, state, id);
         """
 
-    /// Lines without an item have a time of their own when they lose their words. `author`: of the message, as in
-    /// `shared_message`. `damaged_copy` has what opens the files in the folder `damaged`.
+    /// `disappears`: expiry of a line without an item. `author`: as in `shared_message`. `damaged_copy`: keys
+    /// of the files in the folder `damaged`.
     private static let retention = """
         ALTER TABLE message_line ADD COLUMN author TEXT;
         ALTER TABLE message_line ADD COLUMN disappears INTEGER;
@@ -300,7 +300,7 @@ enum Schema {
         ) STRICT;
         """
 
-    /// How a profile reaches the network: the words are those of `NetworkChoice`.
+    /// Network settings with the raw values of `NetworkChoice`.
     private static let network = """
         ALTER TABLE profile ADD COLUMN proxy TEXT;
         ALTER TABLE profile ADD COLUMN routing TEXT NOT NULL DEFAULT 'never';
@@ -308,10 +308,11 @@ enum Schema {
         ALTER TABLE profile ADD COLUMN sends_receipts INTEGER NOT NULL DEFAULT 1;
         """
 
-    /// Groups on the network: `connection` leads to who took this profile in, `introduction` holds what the group, or a member,
-    /// said of itself last. `refused` is why nothing can be sent at present (`StoredChatRefusal`). A request with a `chat` is
-    /// an invitation into a group by that contact; an `early_message` came from a host before that was stored. Authors of shared messages are `own`, `contact` or `member:` with their
-    /// id from now on.
+    /// Network groups. `connection`: connection to the host. `introduction`: last profile of the group or
+    /// member. `refused`: why sending is impossible now (`StoredChatRefusal`).
+    ///
+    /// A request with a `chat` is that contact's group invitation. `early_message`: a host's message from
+    /// before joining was stored. Authors of shared messages are `own`, `contact` or `member:` with an id.
     private static let groups = """
         ALTER TABLE chat ADD COLUMN refused TEXT;
         ALTER TABLE connection ADD COLUMN is_connected INTEGER NOT NULL DEFAULT 0;
@@ -366,9 +367,8 @@ enum Schema {
         CREATE INDEX shared_message_by_item ON shared_message (item) WHERE item IS NOT NULL;
         """
 
-    /// `recipients` is how many descriptions an upload makes, `recipient` which of them, from 0, is for
-    /// this file; `plain_path` and `link` are of transfers that belong to no chat. `to_receive` holds the numbers of
-    /// `ReceivingWish`.
+    /// `recipients`: number of descriptions of an upload. `recipient`: index of this file's description, from
+    /// 0. `plain_path` and `link`: standalone transfers. `to_receive`: raw value of `ReceivingWish`.
     private static let transfers = """
         ALTER TABLE profile ADD COLUMN relay_policy TEXT NOT NULL DEFAULT 'ask';
         ALTER TABLE file ADD COLUMN recipients INTEGER;

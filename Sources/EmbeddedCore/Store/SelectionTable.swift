@@ -2,14 +2,14 @@ import Base
 import ChatCore
 import Store
 
-/// Makes of the copy of a directory's database one of a part of it, and says which files it names.
+/// Reduces a copied database to selected chats, and lists the files that it names.
 struct SelectionTable {
     private let connection: Connection
 
     init(_ connection: Connection) { self.connection = connection }
 
-    /// Leaves some chats of one profile and nothing else. Who was in them is a name from then on: the chats have ended,
-    /// and what was sent into them stays.
+    /// Keeps some chats of one profile and deletes all else. The chats end; other people remain as names
+    /// only.
     func keep(_ chats: [Int64], of profile: Int64) throws {
         let kept = chats.map(String.init).joined(separator: ", ")
         try connection.execute("DELETE FROM item WHERE profile != ? OR chat NOT IN (\(kept))", profile)
@@ -24,7 +24,7 @@ struct SelectionTable {
             StoredFileStatus.rcvError, FileProblem.leftBeforeSent.kind.rawValue,
             FileProblem.leftBeforeSent.sentence,
             ChatFile.Transport.smp.rawValue)
-        // Connections belong to the profile that goes on: nobody else may take their messages.
+        // Connections stay with the original profile, as only one may receive their messages.
         for table in [
             "news", "chunk_deletion", "connection", "shared_message", "outgoing", "contact_address",
             "refused_server",
@@ -42,7 +42,7 @@ struct SelectionTable {
             """, StoredChatEnding.contactDeleted)
         try connection.execute(
             "UPDATE chat SET ended = coalesce(ended, ?) WHERE kind = 'group'", StoredChatEnding.left)
-        // The place for notes belongs to every profile.
+        // Every profile has a notes chat.
         try connection.execute(
             "DELETE FROM chat WHERE profile != ? OR id NOT IN (\(kept)) AND kind != ?", profile,
             StoredChatKind.notes)
@@ -55,7 +55,7 @@ struct SelectionTable {
         try connection.execute("DELETE FROM profile WHERE id != ?", profile)
     }
 
-    /// The profile of every CryptoFile, its name there, and its key; nil where a row has none.
+    /// Returns the profile, name and key of every CryptoFile; nil for a row without a key.
     func storedFiles() throws -> [(profile: Int64, name: String, arguments: FileArguments?)] {
         try connection.query(
             "SELECT profile, stored_name, key, nonce FROM file WHERE stored_name IS NOT NULL ORDER BY id"

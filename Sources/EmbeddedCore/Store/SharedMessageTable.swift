@@ -3,13 +3,13 @@ import ChatCore
 import ChatProtocol
 import Store
 
-/// What both sides of a chat on the network call its messages, and what has to be known of each later.
+/// Shared ids of network messages, and the data needed to process later events about them.
 struct SharedMessageTable {
     private let connection: Connection
 
     init(_ connection: Connection) { self.connection = connection }
 
-    /// The word for an author.
+    /// Stored word for an author.
     static func word(_ author: Author) -> String {
         switch author {
         case .own: own
@@ -49,7 +49,7 @@ struct SharedMessageTable {
         }
     }
 
-    // MARK: - What is known
+    // MARK: - Reading
 
     func record(of key: MessageKey, in chat: Int64) throws -> MessageRecord? {
         let found = try connection.first(
@@ -94,10 +94,10 @@ struct SharedMessageTable {
         .joined()
     }
 
-    /// Of messages that are not here.
-    /// - Parameter author: nil: of all.
+    /// Number of descriptions that wait for their message.
+    /// - Parameter author: nil for all authors.
     func waitingDescriptions(by author: Author?, in chat: Int64) throws -> Int {
-        // SQLite would look through the whole chat by the key.
+        // Without the hint, SQLite would scan the chat by its primary key.
         let waiting = """
             SELECT count(*) AS count FROM shared_message INDEXED BY shared_message_waiting
             WHERE \(Schema.isWaiting) AND chat = ?
@@ -117,7 +117,7 @@ struct SharedMessageTable {
         return found ?? nil
     }
 
-    /// What an own item is called by the other side, and in which chat it is.
+    /// Returns an own item's shared id and chat.
     func sent(_ item: ItemID) throws -> (id: SharedMessageID, chat: Int64)? {
         let found = try connection.first(
             "SELECT shared_id, chat FROM shared_message WHERE item = ? AND author = ?", item.rawValue,
@@ -128,7 +128,7 @@ struct SharedMessageTable {
         return found ?? nil
     }
 
-    /// Who sent an item, what both sides call it, and in which chat it is.
+    /// Returns a received item's author, shared id and chat.
     func received(_ item: ItemID) throws -> (key: MessageKey, chat: Int64)? {
         let found = try connection.first(
             "SELECT chat, author, shared_id FROM shared_message WHERE item = ? AND author != ?",
@@ -143,7 +143,7 @@ struct SharedMessageTable {
         return found ?? nil
     }
 
-    /// What a member of a group wrote, as far as it has an item.
+    /// Returns the keys of a group member's messages with items.
     func keys(by member: MemberID, in chat: Int64) throws -> [MessageKey] {
         try connection.query(
             """
@@ -154,7 +154,7 @@ struct SharedMessageTable {
         .compactMap { $0 }
     }
 
-    // MARK: - What is kept
+    // MARK: - Changes
 
     private func insert(_ key: MessageKey, in chat: Int64) throws {
         try connection.execute(
@@ -169,7 +169,7 @@ struct SharedMessageTable {
             UPDATE shared_message SET time = ?, state = ?, has_file = ?, item = ? WHERE \(Self.isMeant)
             """, record.time, StoredState(record.state), record.hasFile, item?.rawValue, chat,
             Self.word(key.author), key.id.bytes)
-        // What is here without a file has none to describe.
+        // A message without a file needs no description.
         if record.state == .present, !record.hasFile { try forgetDescription(of: key, in: chat) }
     }
 
@@ -186,14 +186,14 @@ struct SharedMessageTable {
             "DELETE FROM description_part WHERE \(Self.isMeant)", chat, author, id.bytes)
     }
 
-    /// It and its description go; that it was there stays.
+    /// Deletes a message and its description, but keeps its key as deleted.
     func forget(_ key: MessageKey, in chat: Int64, at time: Timestamp) throws {
         try keep(MessageRecord(time: time, state: .deleted, hasFile: false), of: key, in: chat, item: nil)
         try forgetDescription(of: key, in: chat)
     }
 
-    /// The same of a text whose time is over, where anything is known of it: what still comes of it is passed over.
-    /// - Parameter author: the word for who wrote it; nil: whoever, of lines that are older than their authors' column.
+    /// Marks an expired text as deleted, if known. Later events about it are ignored.
+    /// - Parameter author: stored word for the author; nil for all, in lines of earlier releases.
     func forget(_ id: SharedMessageID, by author: String?, in chat: Int64) throws {
         for author in try author.map({ [$0] }) ?? authors(of: id, in: chat) {
             let count = try connection.execute(
@@ -205,14 +205,14 @@ struct SharedMessageTable {
         }
     }
 
-    /// Looks at the whole chat.
+    /// Scans the whole chat.
     private func authors(of id: SharedMessageID, in chat: Int64) throws -> [String] {
         try connection.query(
             "SELECT author FROM shared_message WHERE chat = ? AND shared_id = ?", chat, id.bytes
         ) { $0.text("author") }
     }
 
-    /// Keeps one more part, and how far the description is with it.
+    /// Stores another part and the description's new state.
     func keep(
         _ description: PartialDescription, after part: DescriptionPart, of key: MessageKey, in chat: Int64
     ) throws {
@@ -236,7 +236,7 @@ struct SharedMessageTable {
             key.id.bytes)
     }
 
-    /// The item is gone. Of what others sent it stays that it was there: what still comes of it is passed over.
+    /// Removes a deleted item. Keeps received messages as deleted, so that later events are ignored.
     func prune(_ item: ItemID) throws {
         try connection.execute(
             """

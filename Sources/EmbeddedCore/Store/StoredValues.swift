@@ -2,20 +2,20 @@ import ChatCore
 import ChatProtocol
 import Store
 
-/// What a column may hold. Read through `Row.value`, so any other word is reported as damage.
+/// Enumerations stored in columns. `Row.value` reports any other word as damage.
 
 enum StoredChatKind: String, SQLBindable, CaseIterable {
     case direct
     case group
     case notes
 
-    /// The kind of a chat and its number.
+    /// Returns the columns of a chat.
     static func columns(of chat: ChatReference) -> (kind: Self, id: Int64) {
         switch chat {
         case .direct(let id): (.direct, id)
         case .group(let id): (.group, id)
         case .notes(let id): (.notes, id)
-        // Kept above this core (`Links`): no chat of it has this number.
+        // Stored elsewhere (`Links`): no chat has id 0.
         case .links: (.notes, 0)
         }
     }
@@ -29,7 +29,7 @@ enum StoredChatKind: String, SQLBindable, CaseIterable {
     }
 }
 
-/// Why nothing can be sent into a chat any more; what it holds stays.
+/// Why a chat has ended. Its contents stay.
 enum StoredChatEnding: String, SQLBindable, CaseIterable {
     case left
     case contactLeft = "contact_left"
@@ -54,15 +54,15 @@ enum StoredChatEnding: String, SQLBindable, CaseIterable {
 
 extension ContactVerification: SQLBindable {}
 
-/// Which new keys a contact and this profile do not have yet.
+/// State of a key agreement with a contact.
 enum StoredKeys: String, SQLBindable, CaseIterable {
-    /// One of both has begun, or has to.
+    /// One side has started or must start.
     case awaited
-    /// Both have given theirs, and no message has proven them.
+    /// Both sides have sent keys; no message has proven them.
     case agreed
 }
 
-/// Why nothing can be sent into a chat at present.
+/// Why sending to a chat is impossible now.
 enum StoredChatRefusal: String, SQLBindable, CaseIterable {
     case waiting
     case reader
@@ -137,14 +137,14 @@ enum StoredFileStatus: String, SQLBindable, CaseIterable {
     case rcvError = "rcv_error"
     case rcvWarning = "rcv_warning"
 
-    /// An upload that is going on, or will.
+    /// Running or pending uploads.
     static let uploading: [Self] = [.sndStored, .sndTransfer, .sndWarning]
-    /// A download by the core that is going on, or will.
+    /// Running or pending downloads by the core.
     static let downloading: [Self] = [.rcvAccepted, .rcvTransfer, .rcvWarning]
-    /// Offered, and nobody receives it.
+    /// Offered, without a download.
     static let offered: [Self] = [.rcvInvitation, .rcvAborted]
 
-    /// For `status IN (…)`.
+    /// Formats a list for `status IN (…)`.
     static func list(_ statuses: [Self]) -> String {
         statuses.map { "'\($0.rawValue)'" }.joined(separator: ", ")
     }
@@ -158,7 +158,7 @@ enum StoredFileStatus: String, SQLBindable, CaseIterable {
         }
     }
 
-    /// - Parameter problem: what the row says of it; a row that says nothing has an empty sentence.
+    /// - Parameter problem: the row's problem, with an empty sentence if there is none.
     func status(_ progress: TransferProgress, _ problem: FileProblem, isDescribed: Bool) -> FileStatus {
         switch self {
         case .sndStored: .sndStored
@@ -179,22 +179,22 @@ enum StoredFileStatus: String, SQLBindable, CaseIterable {
     }
 }
 
-/// Bytes as they travel, encrypted and padded.
+/// Encrypted and padded bytes.
 struct TransferProgress: Hashable, Sendable {
     var done: UInt64
     var total: UInt64
 }
 
 extension TransferProgress {
-    /// Of a file that nobody fetches from a relay.
-    /// - Parameter transfer: nil where it does not come within messages either.
+    /// Progress of a file that is not downloaded from relays.
+    /// - Parameter transfer: inline transfer; nil if there is none.
     init(_ transfer: InlineTransfer?) {
         self.init(done: transfer?.bytes ?? 0, total: transfer?.size ?? 0)
     }
 }
 
 extension Row {
-    /// What went wrong with a file, from the columns `problem` and `problem_sentence`.
+    /// Returns the problem of a file row.
     borrowing func problem() throws(StoreError) -> FileProblem {
         FileProblem(
             try valueOrNil("problem", as: FileProblem.Kind.self) ?? .other, text("problem_sentence"))

@@ -2,7 +2,7 @@ import Base
 import ChatProtocol
 import Store
 
-/// The budget of each author of a chat for files that the core receives without a request.
+/// Budgets for automatically received files, by author and chat.
 struct UnaskedTable {
     private let connection: Connection
 

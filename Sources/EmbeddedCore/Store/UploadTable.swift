@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import Store
 
-/// What the rows of files say about sending them: the uploads of a profile, and files that belong to no chat.
+/// Columns of file rows for uploads and standalone files.
 struct UploadTable {
     private let connection: Connection
     private let profile: Int64
@@ -14,19 +14,19 @@ struct UploadTable {
 
     // MARK: - Uploads
 
-    /// An upload as its row has it.
+    /// The row of an upload.
     struct Upload {
         enum Source {
-            /// By its name in the files folder.
+            /// Name in the files folder.
             case stored(name: String, FileArguments)
-            /// Of a file that belongs to no chat; a CryptoFile, or plain.
+            /// A standalone file, either a CryptoFile or plain.
             case elsewhere(path: String, FileArguments?)
         }
 
         var source: Source
         var fileName: String
         var recipients: Int
-        /// From where it goes on.
+        /// State to resume from.
         var state: [UInt8]?
         var created: Timestamp
     }
@@ -53,14 +53,14 @@ struct UploadTable {
         }
     }
 
-    /// Keeps from where a running upload goes on. False when it does not run any more.
+    /// Stores the state of a running upload. Returns false if it is no longer running.
     func keepState(_ state: [UInt8], of file: FileID) throws -> Bool {
         try connection.execute(
             "UPDATE file SET upload_state = ? WHERE id = ? AND status = ?",
             state, file.rawValue, StoredFileStatus.sndTransfer) > 0
     }
 
-    /// The end of an upload: what deletes it, and its link if it has one.
+    /// Stores a finished upload's sender description and link.
     func complete(_ file: FileID, senderDescription: String, link: UploadedLink?) throws {
         try connection.execute(
             """
@@ -69,12 +69,12 @@ struct UploadTable {
             """, senderDescription, link?.text, link?.senderDescription, file.rawValue)
     }
 
-    /// It is uploaded, and somebody on the network is told of it by a message that no server has yet.
+    /// Records that the file is announced by a message that no server has accepted yet.
     func awaitAnnouncement(of item: ItemID) throws {
         try connection.execute("UPDATE file SET is_announced = 0 WHERE item = ?", item.rawValue)
     }
 
-    /// A server has that message, or none will. False where that was known.
+    /// Records that a server has accepted that message, or that it failed. Returns false if unchanged.
     func noteAnnounced(_ file: FileID) throws -> Bool {
         try connection.execute(
             "UPDATE file SET is_announced = 1 WHERE id = ? AND is_announced = 0", file.rawValue) > 0
@@ -84,12 +84,12 @@ struct UploadTable {
         try connection.exists("SELECT 1 FROM file WHERE id = ? AND is_announced = 1", file.rawValue)
     }
 
-    /// Gives a recipient's file its description.
+    /// Stores the description of a recipient's file.
     func describe(_ copy: FileID, _ description: String) throws {
         try connection.execute("UPDATE file SET description = ? WHERE id = ?", description, copy.rawValue)
     }
 
-    /// Takes a recipient's file back. False when the recipient has it, be it in its row only, or has given it up.
+    /// Withdraws a recipient's file. Returns false if the recipient has received it, or it has failed.
     func withdraw(_ copy: FileID) throws -> Bool {
         try connection.execute(
             """
@@ -99,7 +99,7 @@ struct UploadTable {
             """, StoredFileStatus.rcvCancelled, copy.rawValue) > 0
     }
 
-    /// What an upload has on relays.
+    /// Returns the remains of an upload on relays.
     func remains(of file: FileID) throws -> UploadRemains? {
         try connection.first(
             "SELECT sender_description, upload_state, link_description FROM file WHERE id = ?", file.rawValue,
@@ -114,12 +114,12 @@ struct UploadTable {
             """, file.rawValue)
     }
 
-    // MARK: - Files that belong to no chat
+    // MARK: - Standalone files
 
     /// - Parameters:
-    ///   - name: nil for that of the path.
-    ///   - arguments: of a CryptoFile.
-    ///   - link: from which it is downloaded; nil for an upload.
+    ///   - name: file name; nil takes that of the path.
+    ///   - arguments: key of a CryptoFile.
+    ///   - link: download link; nil for an upload.
     func insertStandalone(
         path: String, name: String? = nil, size: UInt64, arguments: FileArguments? = nil, link: String?,
         created: Timestamp, expires: Timestamp
@@ -136,7 +136,7 @@ struct UploadTable {
         return FileID(connection.lastInsertedID)
     }
 
-    /// The upload of a CryptoFile that belongs to no chat.
+    /// Returns the upload of a standalone CryptoFile.
     func standaloneUpload(of path: String) throws -> FileID? {
         try connection.first(
             "SELECT id FROM file WHERE profile = ? AND item IS NULL AND plain_path = ? AND key IS NOT NULL",
@@ -144,7 +144,7 @@ struct UploadTable {
         ) { FileID($0.integer("id")) }
     }
 
-    /// What an upload came to that belongs to no chat; nil while it goes on.
+    /// Returns the result of a standalone upload; nil while it runs.
     func standaloneOutcome(_ file: FileID) throws -> StandaloneOutcome? {
         let found = try connection.first(
             "SELECT link, status, problem, problem_sentence FROM file WHERE id = ? AND profile = ? "
@@ -162,13 +162,13 @@ struct UploadTable {
     }
 
     struct StandaloneDownload: Sendable {
-        /// Where it goes to. Absolute.
+        /// Absolute path of the target.
         var path: String
         var link: String
         var created: Timestamp
     }
 
-    /// nil when it has ended.
+    /// Returns nil once it has ended.
     func standaloneDownload(_ file: FileID) throws -> StandaloneDownload? {
         try connection.first(
             "SELECT plain_path, link, created FROM file WHERE id = ? AND status = ?", file.rawValue,

@@ -4,16 +4,16 @@ import ChatProtocol
 import JSON
 import Store
 
-/// One line of a chat's log. Lines stay as they are: what becomes of a message later is a line of its own.
+/// A line of a chat's log. Lines never change; later events of a message get their own lines.
 struct MessageLine {
     enum Event: String, SQLBindable, CaseIterable {
         case message
         case edit
         case deletion
         case state
-        /// The contact, or who owns the group, has set how long messages stay that are sent from then on.
+        /// The contact or group owner changed how long messages stay.
         case retention
-        /// Both sides have agreed on new keys: the security code is another one.
+        /// New keys were agreed on; the security code changed.
         case keys
     }
 
@@ -25,28 +25,28 @@ struct MessageLine {
     }
 
     var event: Event
-    /// Of the message that it is about.
+    /// Message that the line is about.
     var id: SharedMessageID
-    /// The same.
+    /// Author of that message.
     var author: Author
-    /// When it is to lose its words; nil: never, or with its entry.
+    /// Expiry; nil for never, or for a message with an item.
     var disappears: Timestamp?
     var time: Timestamp
-    /// Of the message that it is about.
+    /// Direction of the message.
     var direction: ChatItem.Direction
     var sender: String
     var content: ChatContent?
     var quote: Quote?
     var file: File?
     var isForwarded = false
-    /// Still being written: edits follow.
+    /// Whether the message is still being written; edits follow.
     var isLive = false
-    /// Only those who look after the group see it, and one member.
+    /// Whether only a group's moderators and one member see it.
     var isForModerators = false
-    /// Of `state`: what became of a message of this profile, and why.
+    /// For `state`: the result of a sent message, and an error.
     var state: String?
     var error: String?
-    /// Of `retention`, in seconds; nil: they stay for good.
+    /// For `retention`: seconds; nil keeps messages.
     var timeToLive: Int64?
 
     init(
@@ -62,7 +62,7 @@ struct MessageLine {
         author = direction == .sent ? .own : .contact
     }
 
-    /// With the line break. The same values give the same bytes.
+    /// The encoded line with its line break. Equal values give equal bytes.
     var bytes: [UInt8] {
         let text = JSONText.object(present: [
             "event": JSONText.string(event.rawValue), "id": JSONText.string(id.text),
@@ -78,7 +78,7 @@ struct MessageLine {
         return Array(PrintableJSON.escaping(text).utf8) + [UInt8(ascii: "\n")]
     }
 
-    /// What is left of a line whose message has disappeared: as long as it was, so that what follows stays in its place.
+    /// Returns a replacement of the same length for an expired line, so that later offsets stay valid.
     static func blank(_ id: SharedMessageID, length: Int) -> [UInt8] {
         let text = JSONText.object([
             "event": JSONText.string("disappeared"), "id": JSONText.string(id.text),

@@ -1,8 +1,8 @@
 import Base
 import ChatCore
 
-/// Deleting from relays what was sent: noted in the transaction that makes it necessary, tried until
-/// the relays have answered or would have forgotten the chunks anyway.
+/// Deletes sent chunks from relays. A deletion is recorded in the transaction that causes it, and retried
+/// until relays have replied or the chunks have expired.
 final class ChunkDeletions: Sendable {
     private let store: ProfileStore
     private let scheduler: TransferScheduler
@@ -14,12 +14,12 @@ final class ChunkDeletions: Sendable {
         self.transfers = transfers
     }
 
-    /// Notes what is to be deleted of a file. `start` begins with it, after the commit.
+    /// Records chunks to delete. Call `start` after the commit.
     func add(_ remains: UploadRemains, of file: FileID, _ change: ProfileChange) throws {
         try change.tables.chunkDeletions.add(remains, of: file, at: change.time)
     }
 
-    /// Starts whatever is waiting. An upload that is still ending is waited for. Returns at once.
+    /// Starts all pending deletions. Waits for uploads that are still ending. Returns at once.
     func start() {
         Task { [weak self] in
             guard let self else { return }
@@ -32,7 +32,7 @@ final class ChunkDeletions: Sendable {
         }
     }
 
-    /// Waits for a first try, for as long as somebody waits who wants to leave; the others come by themselves.
+    /// Makes one attempt within 8 s for a caller about to exit; later attempts run in the background.
     func tryOnce(_ file: FileID) async {
         let attempt = Task { await delete(file) }
         if case .success(false)? = await attempt.result(within: .seconds(8)) { return }
@@ -40,7 +40,7 @@ final class ChunkDeletions: Sendable {
         start()
     }
 
-    /// One try. True when another is worth it.
+    /// Makes one attempt. Returns whether to retry.
     private func delete(_ file: FileID) async -> Bool {
         let found = await blocking.attempt("find chunks that are to be deleted") { [store] in
             try store.read { try $0.chunkDeletions.deletion(of: file) }
@@ -62,7 +62,7 @@ final class ChunkDeletions: Sendable {
 }
 
 extension ProfileChange {
-    /// Moves what an upload left on relays among the chunks to delete, which `ChunkDeletions` begins with after the commit.
+    /// Records an upload's chunks for deletion. Call `ChunkDeletions.start` after the commit.
     func addRemains(ofUpload file: FileID) throws {
         guard let remains = try tables.uploads.remains(of: file),
             remains.senderDescription != nil || remains.state != nil

@@ -2,8 +2,8 @@ import Base
 import Cryptography
 import XFTP
 
-/// The plaintext of a CryptoFile, to be uploaded. Its tag is checked along the way: the chunks of a damaged
-/// file may reach a relay, a description of them nobody. One `read` at a time.
+/// The plaintext of a CryptoFile for an upload. Verifies the tag along the way: chunks of a damaged file may
+/// reach a relay, but its description is never sent. One `read` at a time.
 final class CryptoFileSource: UploadSource {
     private let reader: CryptoFileReader
     private let check: Lock<CryptoFileReader.Check>
@@ -16,13 +16,13 @@ final class CryptoFileSource: UploadSource {
     var size: UInt64 { reader.size }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
-        // A copy, so that the lock is not held over the disk: calls come one at a time.
+        // Copy it, so that the lock is not held during disk reads, which come one at a time.
         var check = check.withLock { $0 }
         defer { self.check.withLock { $0 = check } }
         return try reader.read(into: buffer, at: offset, checking: &check)
     }
 
-    /// Leaves the check where it is.
+    /// Reads without advancing the check.
     func readAgain(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
         var check = reader.beginCheck()
         return try reader.read(into: buffer, at: offset, checking: &check)

@@ -4,8 +4,8 @@ import CoreServices
 import Cryptography
 import Glibc
 
-/// Files of chats that the core itself fetches, from the first chunk to the CryptoFile in its folder; and the end of
-/// a download, whoever made it.
+/// Downloads of chat files by the core, from the first chunk to the stored CryptoFile. Also stores downloads
+/// of other parts.
 final class Downloads: Sendable {
     private let store: ProfileStore
     private let scheduler: TransferScheduler
@@ -26,21 +26,21 @@ final class Downloads: Sendable {
         reports = ProgressReports(scheduler: scheduler, events: store.events)
     }
 
-    /// Begins a download, or goes on with it. Returns at once.
+    /// Starts or resumes a download. Returns at once.
     func start(_ file: FileID) {
         scheduler.start(file, in: .download) { [weak self] in await self?.download(file) ?? false }
     }
 
-    /// Stops a transfer and removes what it has received so far.
+    /// Stops a transfer and removes its partial file.
     func end(_ file: FileID) async {
         scheduler.endClaim(file)
         await scheduler.stop(file)
         let incoming = store.folders.incomingPath(of: file)
-        // Mostly nothing is there.
+        // Usually there is no such file.
         await blocking.attempt("remove what was received of a file") { unlink(incoming) }
     }
 
-    /// One try. True when another is worth it.
+    /// Makes one attempt. Returns whether to retry.
     private func download(_ file: FileID) async -> Bool {
         do throws(ChatError) {
             guard let job = try await blocking.run({ [self] in try begin(file) }) else { return false }
@@ -82,11 +82,11 @@ final class Downloads: Sendable {
 
     private struct Job {
         var description: String
-        /// Where the CryptoFile grows, with the key that it has from the first attempt on.
+        /// Partial CryptoFile with its key, which stays the same in all attempts.
         var location: FileSourceLocation
         var item: ChatItem
         var created: Timestamp
-        /// Somebody asked for it.
+        /// Whether the file was requested.
         var isAsked: Bool
 
         var order: DownloadOrder {
@@ -99,7 +99,7 @@ final class Downloads: Sendable {
     private func begin(_ file: FileID) throws -> Job? {
         guard let description = try relays.description(of: file) else { return nil }
         return try store.commit { change in
-            // Deleted, or not offered any more.
+            // The file was deleted or withdrawn.
             guard let offer = try change.tables.downloads.offer(file), offer.isDescribed,
                 try change.setStatus(.rcvTransfer, of: file, from: StoredFileStatus.downloading),
                 let item = try change.tables.items.item(of: file)
@@ -116,7 +116,7 @@ final class Downloads: Sendable {
         }
     }
 
-    /// Makes a CryptoFile the received content of a file. Returns where it lies now. Blocks.
+    /// Stores a CryptoFile as a file's received content and returns its location. Blocks.
     func keep(_ location: FileSourceLocation, of file: FileID) throws -> FileSourceLocation {
         let size = try store.read { try $0.downloads.existingOffer(file).size }
         let name = try store.folders.keep(location, size: size)
@@ -142,7 +142,7 @@ final class Downloads: Sendable {
             path: store.folders.filesPath + "/" + name, arguments: location.arguments)
     }
 
-    /// Ends a download without a request after the disk was full: removes its part and makes it an offer again.
+    /// Ends an automatic download on a full disk. Removes its partial file and makes it an offer again.
     private func giveUp(_ problem: FileProblem, of file: FileID) throws {
         try store.commit { change in
             guard
@@ -154,7 +154,7 @@ final class Downloads: Sendable {
         unlink(store.folders.incomingPath(of: file))
     }
 
-    /// Notes why a download ended or waits.
+    /// Records why a download failed or waits.
     private func note(_ problem: FileProblem, isFinal: Bool, of file: FileID) throws {
         let problem = isFinal ? problem.mentioning(damaged.remains(of: file)) : problem
         let status: StoredFileStatus =

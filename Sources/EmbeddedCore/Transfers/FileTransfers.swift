@@ -2,35 +2,35 @@ import Base
 import ChatCore
 import Posix
 
-/// What the core needs of XFTP: whole transfers, each resumable by its caller. `XFTPTransfers` does
-/// it; tests put a small relay in memory in its place.
+/// Resumable XFTP transfers of whole files. `XFTPTransfers` implements it; tests use an in-memory relay.
 protocol FileTransfers: Sendable {
-    /// An upload to one of `relays` will follow in a moment. Returns at once.
+    /// Announces an upload to one of `relays`, so that connections can be opened. Returns at once.
     func expectUpload(to relays: [RelayWithPassword])
 
-    /// Uploads a file once for several recipients. `checkpoint` is given the state from which the
-    /// upload can go on after a crash, each time a relay has more of it; it blocks, and what it throws
-    /// ends the upload. `progress` counts encrypted bytes.
+    /// Uploads a file once for several recipients.
+    /// - Parameters:
+    ///   - checkpoint: receives the state to resume from whenever a relay has stored more. May block; an
+    ///     error ends the upload.
+    ///   - progress: receives sent and total encrypted bytes.
     func upload(
         _ order: UploadOrder, checkpoint: @escaping @Sendable ([UInt8]) throws -> Void,
         progress: @escaping @Sendable (UInt64, UInt64) -> Void
     ) async throws(TransferFailure) -> UploadResult
 
-    /// A link to a file, for a description that an upload made. May upload the description itself.
+    /// Returns a link to an upload's description. May upload the description itself.
     func link(
         to description: String, relays: [RelayWithPassword]
     ) async throws(TransferFailure) -> UploadedLink
 
-    /// Downloads and checks a described file, resuming what is there of it.
+    /// Downloads and verifies a described file, resuming a partial one.
     func download(
         _ order: DownloadOrder, progress: @escaping @Sendable (UInt64, UInt64) -> Void
     ) async throws(TransferFailure)
 
-    /// Removes what an ended download to a plain file left beside it.
+    /// Removes the remains of an ended download to a plain file.
     func discard(_ order: DownloadOrder) async
 
-    /// Has the relays delete the chunks of a finished or of an unfinished upload. Chunks that are gone
-    /// already are no error.
+    /// Deletes the chunks of a finished or unfinished upload from relays. Missing chunks are no error.
     func deleteChunks(of remains: UploadRemains) async throws(TransferFailure)
 }
 
@@ -39,9 +39,9 @@ extension FileTransfers {
     func discard(_ order: DownloadOrder) async {}
 }
 
-/// A relay as the user configured it. The password is a secret.
+/// A relay with its secret password.
 struct RelayWithPassword: Hashable, Sendable {
-    /// The text form without password.
+    /// Address without password.
     var address: String
     var password: String?
 }
@@ -53,32 +53,32 @@ struct UploadOrder: Sendable {
     }
 
     var source: Source
-    /// In the encrypted header; chats show the message's.
+    /// Name in the encrypted header. Chats show the message's name instead.
     var fileName: String
     var recipients: Int
     var relays: [RelayWithPassword]
-    /// What the last `checkpoint` was given.
+    /// State from the last `checkpoint`.
     var state: [UInt8]?
 }
 
 struct UploadResult: Sendable {
-    /// Texts of file descriptions; secrets.
+    /// File descriptions as text; secret.
     var senderDescription: String
     var recipientDescriptions: [String]
 }
 
-/// A link to an upload; secrets.
+/// A secret link to an upload.
 struct UploadedLink: Sendable {
     var text: String
-    /// The sender description of what the link leads to, where that was uploaded itself.
+    /// Sender description of the link's own upload, if there is one.
     var senderDescription: String?
 }
 
 struct DownloadOrder: Sendable {
     enum Destination: Sendable {
-        /// With the same arguments in every attempt.
+        /// Use the same arguments in every attempt.
         case cryptoFile(FileArguments)
-        /// Plain bytes, of a transfer that belongs to no chat.
+        /// Plaintext of a standalone transfer.
         case plain
     }
 
@@ -88,24 +88,24 @@ struct DownloadOrder: Sendable {
     }
 
     var source: Source
-    /// Bytes of content, as the file was announced: a file of any other size is `.damaged`. nil if nothing was said of it.
+    /// Announced size in plaintext bytes; a file of another size is `.damaged`. nil if unknown.
     var size: UInt64?
     var destination: Destination
-    /// Does not exist yet, or holds what an interrupted download left. Absolute.
+    /// Absolute path; missing, or an interrupted download.
     var path: String
 }
 
-/// What an upload left on relays: its sender description, or the state of one that never finished.
+/// An upload's chunks on relays, by its sender description or the state of an unfinished upload.
 struct UploadRemains: Sendable {
     var senderDescription: String?
     var state: [UInt8]?
-    /// Of what its link leads to.
+    /// Sender description of the link's own upload.
     var linkDescription: String?
 }
 
-/// Why a transfer ended.
+/// Reason for the end of a transfer.
 struct TransferFailure: Error {
     var problem: FileProblem
-    /// Worth another try later.
+    /// Whether a retry may succeed.
     var isTemporary: Bool
 }

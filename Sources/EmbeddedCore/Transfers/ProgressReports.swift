@@ -1,14 +1,13 @@
 import ChatCore
 
-/// How far running transfers are: for who asks, and told as events.
+/// Records the progress of running transfers and publishes it as events.
 struct ProgressReports: Sendable {
     let scheduler: TransferScheduler
     let events: EventHub
 
-    /// Tells how far a transfer is. Nothing once its task was told to end.
+    /// Reports progress, unless the transfer was told to end.
     ///
-    /// - Parameter item: as it was when the transfer began, of which only the identifiers are told; nil for a file that
-    ///   belongs to no chat.
+    /// - Parameter item: item at the transfer's start, used for its ids only; nil for a standalone file.
     func report(_ progress: TransferProgress, of file: FileID, item: ChatItem?) {
         guard scheduler.note(progress, of: file) else { return }
         guard let item else {

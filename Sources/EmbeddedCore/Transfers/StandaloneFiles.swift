@@ -6,7 +6,7 @@ import Glibc
 import Posix
 import XFTP
 
-/// Files that belong to no chat: uploaded for a link, downloaded from one.
+/// Standalone files, uploaded for a link or downloaded from one.
 final class StandaloneFiles: Sendable {
     private let store: ProfileStore
     private let scheduler: TransferScheduler
@@ -36,7 +36,7 @@ final class StandaloneFiles: Sendable {
         return file
     }
 
-    /// A CryptoFile; the same path once more finds the upload that is there.
+    /// Uploads a CryptoFile. Repeating a path returns the existing upload.
     func upload(_ source: FileSourceLocation, named name: String) async throws(ChatError) -> FileID {
         let file = try await blocking.run { [self] in
             guard let arguments = source.arguments else {
@@ -87,12 +87,12 @@ final class StandaloneFiles: Sendable {
         }
     }
 
-    /// Begins a download, or goes on with it. Returns at once.
+    /// Starts or resumes a download. Returns at once.
     func startDownload(_ file: FileID) {
         scheduler.start(file, in: .download) { [weak self] in await self?.download(file) ?? false }
     }
 
-    /// One try. True when another is worth it.
+    /// Makes one attempt. Returns whether to retry.
     private func download(_ file: FileID) async -> Bool {
         let found = await blocking.attempt("find a download") { [store] in
             try store.read { try $0.uploads.standaloneDownload(file) }
@@ -117,7 +117,7 @@ final class StandaloneFiles: Sendable {
         }
     }
 
-    /// Ends a transfer, and has what it left on relays or beside its target removed.
+    /// Cancels a transfer and removes its chunks or partial file.
     /// - Throws: `.noSuchFile`, also for the file of a message.
     func cancel(_ file: FileID, by removals: Removals) async throws(ChatError) {
         let job = try await blocking.run { [store] in
@@ -132,7 +132,7 @@ final class StandaloneFiles: Sendable {
         if let job { await transfers.discard(job.order) }
     }
 
-    /// The row of a download is needed no longer.
+    /// Deletes an ended download's row and publishes its last event.
     private func end(_ file: FileID, _ event: ChatEvent) async {
         await blocking.attempt("forget a download that has ended") { [store] in
             try store.commit { change in

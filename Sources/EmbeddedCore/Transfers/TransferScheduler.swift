@@ -1,8 +1,8 @@
 import Base
 import ChatCore
 
-/// Which transfers of a profile are running or waiting for a free slot, how far they are, and which
-/// files somebody else is fetching. At most one piece of work per file.
+/// Schedules a profile's transfers, tracks their progress, and records files claimed by other parts. At most
+/// one task per file.
 final class TransferScheduler: Sendable {
     enum Lane: Hashable {
         case upload
@@ -10,14 +10,15 @@ final class TransferScheduler: Sendable {
         case deletion
     }
 
-    /// One try; true when another is wanted, later.
+    /// One attempt; returns whether to retry.
     typealias Work = @Sendable () async -> Bool
 
     private struct State {
         var tasks: [FileID: (lane: Lane, task: Task<Void, Never>)] = [:]
-        /// What begins when the file's present work has ended: of another lane, or of the same, asked for during a try.
+        /// Work to start after the file's current work: of another lane, or requested again during an
+        /// attempt.
         var following: [FileID: (lane: Lane, work: Work)] = [:]
-        /// The waits between two tries.
+        /// Delays between attempts.
         var backoffs: [FileID: Task<Void, Never>] = [:]
         var progress: [FileID: TransferProgress] = [:]
         var claims: Set<FileID> = []
@@ -28,8 +29,8 @@ final class TransferScheduler: Sendable {
     private let slots: [Lane: AsyncSemaphore]
     private let retry: RetryPolicy
 
-    /// - Parameter running: transfers at once in each lane; more would only share the same line and
-    ///   hold more chunks in memory.
+    /// - Parameter running: maximum number of concurrent transfers per lane. More would share the same
+    ///   bandwidth and need more memory.
     init(retry: RetryPolicy, running: Int = 2) {
         self.retry = retry
         slots = [
@@ -38,9 +39,8 @@ final class TransferScheduler: Sendable {
         ]
     }
 
-    /// Starts work on a file, repeated with growing delay as long as it wants. When the file has some in
-    /// this lane already, that does not wait any longer for its next try, or has one more if it is at its last; work of
-    /// another lane is waited for.
+    /// Starts work on a file, retried with growing delays. If the file already has work in this lane, its
+    /// delay ends, or its last attempt is followed by another. Work in another lane finishes first.
     func start(_ file: FileID, in lane: Lane, _ work: @escaping Work) {
         state.withLock { state in
             guard let present = state.tasks[file] else { return begin(file, in: lane, work, &state) }
@@ -69,14 +69,14 @@ final class TransferScheduler: Sendable {
         state.tasks[file] = (lane, task)
     }
 
-    /// Whoever asked for this lane until now has the try that begins.
+    /// Drops a request that the starting attempt satisfies.
     private static func noteTry(of file: FileID, in lane: Lane, _ state: Lock<State>) {
         state.withLock { state in
             if state.following[file]?.lane == lane { state.following[file] = nil }
         }
     }
 
-    /// Waits until the time has passed or somebody wants the next try. False when there is to be none.
+    /// Waits for the delay, or until `start` ends it. Returns false if cancelled.
     private static func wait(
         _ delay: Duration, beforeRetrying file: FileID, _ state: Lock<State>
     ) async -> Bool {
@@ -100,7 +100,7 @@ final class TransferScheduler: Sendable {
         }
     }
 
-    /// What waits for its next try is tried now.
+    /// Ends all delays between attempts.
     func retryNow() {
         let backoffs = state.withLock { Array($0.backoffs.values) }
         for backoff in backoffs { backoff.cancel() }
@@ -108,7 +108,7 @@ final class TransferScheduler: Sendable {
 
     func isBusy(with file: FileID) -> Bool { state.withLock { $0.tasks[file] != nil } }
 
-    /// Cancels the work on a file and waits for its end. Never from that work itself.
+    /// Cancels the work on a file and waits for its end. Do not call it from that work.
     func stop(_ file: FileID) async {
         let task = state.withLock { state -> Task<Void, Never>? in
             guard let (lane, task) = state.tasks[file] else { return nil }
@@ -119,7 +119,7 @@ final class TransferScheduler: Sendable {
         await task?.value
     }
 
-    /// Ends everything and takes no more.
+    /// Cancels all work and accepts no more.
     func close() async {
         let tasks = state.withLock { state in
             state.isClosed = true
@@ -133,8 +133,7 @@ final class TransferScheduler: Sendable {
 
     var progress: [FileID: TransferProgress] { state.withLock { $0.progress } }
 
-    /// Notes how far a transfer is; true when that is worth telling: a new hundredth, or the end. A transfer that is
-    /// over, or was told to end, makes no progress.
+    /// Records progress. Returns whether to report it: another percent, or the end. Ignores ended transfers.
     func note(_ progress: TransferProgress, of file: FileID) -> Bool {
         state.withLock { state in
             guard let task = state.tasks[file]?.task, !task.isCancelled else { return false }
@@ -147,7 +146,7 @@ final class TransferScheduler: Sendable {
 
     // MARK: - Claims
 
-    /// False when the file is claimed already.
+    /// Returns false if the file is already claimed.
     func claim(_ file: FileID) -> Bool { state.withLock { $0.claims.insert(file).inserted } }
     func isClaimed(_ file: FileID) -> Bool { state.withLock { $0.claims.contains(file) } }
     func endClaim(_ file: FileID) { state.withLock { _ = $0.claims.remove(file) } }

@@ -1,5 +1,5 @@
-/// How long transfers go on.
+/// Time limits of transfers.
 enum TransferTimes {
-    /// An upload that could not be finished in this time is given up, as the SimpleX agent does.
+    /// An unfinished upload is given up after this time, as in the SimpleX agent.
     static let uploadTimeout = Duration.seconds(24 * 3600)
 }

@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import Posix
 
-/// Sending what does not fit into a message, and files that belong to no chat.
+/// Uploads of chat files that do not fit into messages, and of standalone files.
 final class Uploads: Sendable {
     private let store: ProfileStore
     private let scheduler: TransferScheduler
@@ -28,28 +28,28 @@ final class Uploads: Sendable {
         "No relay is configured, and files above \(FilePolicy.inlineLimit / 1024) KiB need one: "
             + "'chatfs relay add xftp://…' adds one.")
 
-    /// Refuses when there is nowhere to upload to. Blocks.
+    /// Throws if no relay is configured. Blocks.
     func requireRelay() throws {
         let relays = try store.read { try $0.relays.configured(of: store.profile.id) }
         if relays.isEmpty { throw Self.noRelay }
     }
 
-    /// An upload of `size` bytes will follow in a moment. Returns at once.
+    /// Announces an upload of `size` bytes, so that connections can be opened. Returns at once.
     func expect(_ size: UInt64) {
         guard size > FilePolicy.inlineLimit else { return }
         ThreadPool.shared.submit { [self] in
-            // A hint: the upload itself asks again, and fails aloud.
+            // Ignore errors; the upload itself reports them.
             let relays = try? store.read { try configured($0) }
             if let relays { transfers.expectUpload(to: relays) }
         }
     }
 
-    /// Begins an upload, or goes on with it. Returns at once.
+    /// Starts or resumes an upload. Returns at once.
     func start(_ file: FileID) {
         scheduler.start(file, in: .upload) { [weak self] in await self?.upload(file) ?? false }
     }
 
-    /// The relays as they are now, of which some may be new and in this machine's own network: connections follow.
+    /// Returns the configured relays, after permitting connections to them.
     private func configured(_ tables: ProfileTables) throws -> [RelayWithPassword] {
         try approvals.follow(tables)
         return try tables.relays.configured(of: store.profile.id)
@@ -57,12 +57,12 @@ final class Uploads: Sendable {
 
     private struct Job {
         var order: UploadOrder
-        /// nil for a file that belongs to no chat.
+        /// nil for a standalone file.
         var item: ChatItem?
         var created: Timestamp
     }
 
-    /// One try. True when another is worth it.
+    /// Makes one attempt. Returns whether to retry.
     private func upload(_ file: FileID) async -> Bool {
         do throws(ChatError) {
             guard let job = try await blocking.run({ [self] in try begin(file) }) else { return false }
@@ -71,7 +71,7 @@ final class Uploads: Sendable {
                 let isKept = try await blocking.run { [self] in try complete(file, result, link: link) }
                 if !isKept { deletions.start() }
                 return false
-            // Cancelled or shutting down: whoever did it has seen to the row.
+            // Cancelled or shutting down; the canceller has updated the row.
             case .failure where Task.isCancelled:
                 return false
             case .failure(let failure):
@@ -130,8 +130,7 @@ final class Uploads: Sendable {
         }
     }
 
-    /// Keeps the state of a running upload: in its row, or, when that was cancelled or deleted
-    /// meanwhile, among the chunks to delete.
+    /// Stores the state of a running upload. If it was cancelled meanwhile, records its chunks for deletion.
     private func keep(_ state: [UInt8], of file: FileID) throws {
         try store.commit { change in
             if try !change.tables.uploads.keepState(state, of: file) {
@@ -140,8 +139,8 @@ final class Uploads: Sendable {
         }
     }
 
-    /// The end of an upload, for sender and recipients at once. False when it was cancelled in the
-    /// last moment: its chunks are to be deleted then.
+    /// Completes an upload for sender and recipients. Returns false if it was cancelled at the last moment;
+    /// its chunks are then recorded for deletion.
     private func complete(_ file: FileID, _ result: UploadResult, link: UploadedLink?) throws -> Bool {
         try store.commit { change in
             guard try change.setStatus(.sndComplete, of: file, from: StoredFileStatus.uploading) else {
@@ -168,7 +167,7 @@ final class Uploads: Sendable {
         }
     }
 
-    /// Notes why an upload ended or waits.
+    /// Records why an upload failed or waits.
     private func note(_ problem: FileProblem, isFinal: Bool, of file: FileID) throws {
         try store.commit { change in
             guard

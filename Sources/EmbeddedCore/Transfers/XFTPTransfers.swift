@@ -6,7 +6,7 @@ import Glibc
 import Posix
 import XFTP
 
-/// Whole transfers over real relays.
+/// Transfers over real relays.
 final class XFTPTransfers: FileTransfers {
     private let client: XFTPClient
 
@@ -40,7 +40,7 @@ final class XFTPTransfers: FileTransfers {
         try await Self.mapped {
             let described = try await FileDescription.parse(description)
             guard described.chunks.count > 1 else { return UploadedLink(text: FileLink(described).text) }
-            // As the SimpleX agent does: a description of several chunks is uploaded itself.
+            // Like the SimpleX agent, upload descriptions of several chunks as files themselves.
             let redirect = try await FileUpload.redirect(
                 to: described, relays: relays.compactMap(\.relayAddress), client: self.client)
             return UploadedLink(
@@ -147,7 +147,7 @@ final class XFTPTransfers: FileTransfers {
 }
 
 extension TransferFailure {
-    /// What an error on the way of a file means for it.
+    /// Converts an error of a transfer.
     init(wrapping error: any Error) {
         switch error {
         case let error as TransferFailure:

@@ -63,7 +63,7 @@ import Testing
             var side = side
             let error = #expect(throws: AgentError.self) { try side.step { try $0.rotate(to: nil) } }
             #expect(error?.code == .notPossible)
-            #expect(error?.sentence == "Only a connection that stands can be moved to another server.")
+            #expect(error?.sentence == "Only an established connection can be moved to another server.")
         }
         try pair.exchange()
         pair.inviter.change { $0.state.receiving[0].status = .suspending }

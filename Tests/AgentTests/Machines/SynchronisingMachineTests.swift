@@ -59,7 +59,7 @@ import Testing
             try pair.joiner.step { try $0.synchronise(now: Self.now) }
         }
         #expect(early?.code == .notPossible)
-        #expect(early?.sentence == "Only a connection that stands can agree on new keys.")
+        #expect(early?.sentence == "Only an established connection can agree on new keys.")
         try pair.exchange()
         pair.joiner.change { $0.state.sending[0].isGone = true }
         let gone = #expect(throws: AgentError.self) {
