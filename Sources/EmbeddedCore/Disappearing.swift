@@ -69,7 +69,7 @@ final class Disappearing: Sendable {
                 try setTimer(next)
             }
         } catch {
-            log.warning("Messages whose time is over could not be deleted: \(error.sentence)")
+            log.warning("expired messages not deleted, retrying: error=\(error.sentence)")
             await blocking.attempt("set a timer") { [self] in
                 try setTimer(store.clock.now().advanced(by: Self.pause))
             }

@@ -186,7 +186,7 @@ public final class EmbeddedCore: ChatCore {
                 }
                 deletions.start()
             } catch {
-                log.warning("Unfinished transfers could not be resumed: \(error.sentence)")
+                log.warning("transfers not resumed: error=\(error.sentence)")
             }
         }
     }
@@ -330,7 +330,7 @@ public final class EmbeddedCore: ChatCore {
     }
 
     public func relaysWereApproved() async {
-        await blocking.attempt("read what was approved") { [approvals] in approvals.look() }
+        await blocking.attempt("read approvals") { [approvals] in approvals.look() }
         people.serversWereApproved()
         await receiver.relaysWereApproved()
     }

@@ -75,7 +75,7 @@ struct TextTests {
             (["--text", long, "bob"], "too long for one message", Int32(1)),
             (["--text", "", "bob"], "no text to send", 1),
             (["--text", "x", "nobody"], "nobody", 1),
-            (["--text", "x", "Saved notes"], "Nobody else is in this chat", 1),
+            (["--text", "x", "Saved notes"], "This chat has no other members", 1),
             (["--text", "x", "file", "bob"], "--text sends no file", 64),
             (["bob"], "FILE is missing", 64),
         ] {

@@ -37,8 +37,8 @@ struct DamagedCopies: Sendable {
         let copy = copyPath(of: file)
         guard access(copy, F_OK) == 0 else { return nil }
         return
-            "What can still be read of its damaged copy, 'chatfs cryptofile decrypt --salvage \(copy) OUT' "
-            + "writes to OUT."
+            "'chatfs cryptofile decrypt --salvage \(copy) OUT' writes the readable parts of its damaged copy "
+            + "to OUT."
     }
 
     func remove(of file: FileID) {
@@ -52,7 +52,7 @@ struct DamagedCopies: Sendable {
             if isKnown { try store.commit { try $0.tables.directory.damagedCopies.remove(file) } }
         } catch {
             // The next sweep removes it.
-            log.notice("The key of a damaged copy was not removed: \(sentence(of: error))")
+            log.notice("damaged copy's key not removed: file=\(file.rawValue) error=\(sentence(of: error))")
         }
     }
 

@@ -11,7 +11,7 @@ final class AgentEvents: Sendable {
 
     /// Processes events until the agent stops.
     func follow(_ agent: any ConnectionAgent) async {
-        await blocking.attempt("take in what groups wrote early") { [self] in try takeHeld() }
+        await blocking.attempt("process early group messages") { [self] in try takeHeld() }
         for await event in agent.events {
             let code = await presentCode(after: event, of: agent)
             guard let receipt = await takeIn(event, presentCode: code) else { continue }
@@ -33,13 +33,13 @@ final class AgentEvents: Sendable {
             } catch {
                 guard isHopeless || error.isOfStore else {
                     log.warning(
-                        "What came over the network was passed over, because it cannot be stored: \(error.sentence)"
+                        "event skipped: number=\(event.number) error=\(error.sentence)"
                     )
                     isHopeless = true
                     continue
                 }
                 number += 1
-                log.warning("What came over the network could not be stored: \(error.sentence)")
+                log.warning("event not stored, retrying: number=\(event.number) error=\(error.sentence)")
                 guard let delay = retry.delay(beforeTry: number) else { return nil }
                 try? await Task.sleep(for: delay)
             }
@@ -54,7 +54,7 @@ final class AgentEvents: Sendable {
             return try await agent.security(of: event.connection)?.code
         } catch {
             // An unknown code counts as changed if it may have changed.
-            log.debug("a security code cannot be read: \(error.sentence)")
+            log.debug("security code not read: connection=\(event.connection.number) error=\(error.sentence)")
             return nil
         }
     }
@@ -77,7 +77,7 @@ final class AgentEvents: Sendable {
         } catch {
             // The agent repeats the event, and its number is known then.
             guard error.code != .stopped else { return }
-            log.notice("An event was not acknowledged: \(error.sentence)")
+            log.notice("event not acknowledged: number=\(event.number) error=\(error.sentence)")
         }
     }
 
@@ -130,11 +130,12 @@ final class AgentEvents: Sendable {
             try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
         case .connectionFailed(let reason):
             if try change.tables.memberConnections.row(over: connection) != nil {
-                log.debug("a connection with a member of a group was not made: \(reason.sentence)")
+                log.debug(
+                    "member connection failed: connection=\(connection.number) error=\(reason.sentence)")
                 _ = try groups(change).lose(connection)
                 break
             }
-            log.notice("A connection could not be made: \(reason.sentence)")
+            log.notice("connection failed: connection=\(connection.number) error=\(reason.sentence)")
             try change.tables.people.setFailure(reason.sentence, of: connection)
             // A contact's folder exists since its introduction, a group's since joining.
             let group = try change.tables.groups.group(over: connection)?.chat
@@ -244,7 +245,7 @@ final class AgentEvents: Sendable {
     /// too.
     private func refuse(_ person: PeopleTable.Person, _ change: ProfileChange) throws {
         log.notice(
-            "Somebody introduced themselves as something that they were not asked for; it was ignored.")
+            "unexpected introduction ignored: connection=\(person.connection.number)")
         try change.tables.people.setFailure(Self.unexpected, of: person.connection)
     }
 
@@ -273,7 +274,7 @@ final class AgentEvents: Sendable {
         do throws(ChatProtocolError) {
             elements = try ChatBody.read(message.body, compression: Zstandard.installed)
         } catch {
-            log.notice("A message was passed over: \(error.sentence)")
+            log.notice("message ignored: connection=\(connection.number) error=\(error.sentence)")
             return false
         }
         let group = try groups(change).take(elements, at: message.received, over: connection)

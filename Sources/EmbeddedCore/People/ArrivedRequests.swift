@@ -37,7 +37,7 @@ struct ArrivedRequests {
         }
         guard try table.waitingCount() < Self.maxWaiting else {
             // Only debug, or strangers could fill the log.
-            log.debug("A contact request was turned away: \(Self.maxWaiting) others wait for an answer.")
+            log.debug("contact request rejected: waiting=\(Self.maxWaiting)")
             return try turnAway(asked)
         }
         try add(asked, request, message, .waiting)
@@ -55,7 +55,7 @@ struct ArrivedRequests {
             return change.tell(.requestsChanged)
         }
         guard try table.waitingCount(in: chat) < Self.maxWaiting else {
-            return log.notice("An invitation was passed over: \(Self.maxWaiting) others of the contact wait.")
+            return log.notice("group invitation ignored: chat=\(chat) waiting=\(Self.maxWaiting)")
         }
         try table.insert(none, sameAs: mark, message: message, at: time, .waiting, chat: chat)
         change.tell(.requestsChanged)

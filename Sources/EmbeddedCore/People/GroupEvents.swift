@@ -71,7 +71,7 @@ struct GroupEvents {
         guard let message, case .group(.memberInformation(let id, _)) = message.event,
             id == row.state.member, let group = try tables.groups.group(ofChat: row.chat)
         else {
-            log.notice("Somebody else than the member of a group joined what was meant for that one.")
+            log.notice("member connection ended, wrong member joined: chat=\(row.chat)")
             try change.endConnection(with: row.state.member, in: side(row))
             return false
         }

@@ -101,7 +101,7 @@ final class MemberConnections: Sendable {
 
     private func noteRound(_ problem: (any Error)?) {
         guard let problem else { return state.withLock { $0.failures[.other] = nil } }
-        log.warning("Connections with members of groups wait: \(sentence(of: problem))")
+        log.warning("member connections not made, retrying: error=\(sentence(of: problem))")
         state.withLock { _ = lookAgain(.other, &$0) }
     }
 
@@ -146,7 +146,7 @@ final class MemberConnections: Sendable {
                     reason: row.reason.text))
             await told(row, made.connection, link: made.links.full.link, agent)
         } catch {
-            log.debug("a link for a member of a group could not be made yet: \(error.sentence)")
+            log.debug("member link not created, retrying: chat=\(row.chat) error=\(error.sentence)")
             pause()
             return false
         }
@@ -175,7 +175,7 @@ final class MemberConnections: Sendable {
                 link: link, information: information, confirmation: information, reason: row.reason.text)
         } catch {
             if error.code == .store || error.code == .stopped { throw error }
-            log.debug("the link of a member of a group is of no use: \(error.sentence)")
+            log.debug("member link not joined: chat=\(row.chat) error=\(error.sentence)")
             return try await forget(row)
         }
         let joining = try await blocking.run { [store] in
@@ -184,7 +184,7 @@ final class MemberConnections: Sendable {
         switch joining {
         case .stored: try await blocking.run { [joined] in try joined() }
         case .unwanted: try await agent.delete(id, afterSending: false)
-        case .somebodyElses: log.notice("A member of a group gave a link that was somebody else's already.")
+        case .somebodyElses: log.notice("member link already in use: chat=\(row.chat)")
         }
     }
 

@@ -39,7 +39,7 @@ final class OutgoingMessages: Sendable {
                 failures = 0
             } catch {
                 failures += 1
-                log.warning("A message waits: \(error.sentence)")
+                log.warning("message not passed to agent, retrying: error=\(error.sentence)")
                 guard let delay = retry.delay(beforeTry: failures + 1) else { return }
                 try? await Task.sleep(for: delay)
             }

@@ -70,7 +70,8 @@ extension People {
     private static func digits(of code: String) -> String { code.filter { !$0.isWhitespace } }
 
     private static let noCode = ChatError(
-        .invalidCommand, "There is no security code: nobody on the network is behind this chat, or not yet.")
+        .invalidCommand,
+        "This chat has no security code: it is not with a network contact, or not connected yet.")
     private static let changingKeys = ChatError(
         .invalidCommand,
         "This profile and the contact are just agreeing on new keys: verify these afterwards.")

@@ -89,8 +89,8 @@ final class People: Sendable {
             return false
         } catch {
             guard !state.withLock({ $0.isClosed }) else { return false }
-            log.warning("People on the network cannot be reached: \(sentence(of: error))")
-            noteUnreachable("Nobody on the network can be reached: \(sentence(of: error))")
+            log.warning("agent not opened, retrying: error=\(sentence(of: error))")
+            noteUnreachable("No contact on the network can be reached: \(sentence(of: error))")
             return true
         }
     }
@@ -171,7 +171,7 @@ final class People: Sendable {
             }
             if isAnythingLeft { _ = try await agent() }
         } catch {
-            log.warning("What is left to be sent goes at the next start: \(sentence(of: error))")
+            log.warning("messages left unsent until next start: error=\(sentence(of: error))")
         }
     }
 
@@ -197,7 +197,7 @@ final class People: Sendable {
             _ = try await agent()
         } catch {
             // The stored state is still readable.
-            log.notice("Nothing can be received: \(error.sentence)")
+            log.notice("agent not opened: error=\(error.sentence)")
             return
         }
         await state.withLock { $0.opened }?.receiveWaiting(.now + Self.receivingTimeout)
@@ -256,7 +256,7 @@ final class People: Sendable {
         do {
             try await removeLostLinks(opened.agent)
         } catch {
-            log.warning("A link that was given up could not be deleted: \(sentence(of: error))")
+            log.warning("orphaned links not deleted: error=\(sentence(of: error))")
         }
         state.withLock { [incoming, outgoing, answers, members] state in
             guard !state.isClosed else { return }

@@ -146,7 +146,7 @@ extension FileProblem {
     static let tooLargeForMessages = FileProblem(
         .tooLarge,
         "Its sender's program sends this file within messages. There up to \(InlineTransfer.largestOffered) bytes are "
-            + "taken, or \(InlineTransfer.largestUnasked) that nobody has asked for.")
+            + "taken, or \(InlineTransfer.largestUnasked) without a request.")
 
     fileprivate init(_ failure: InlineTransfer.Failure) {
         switch failure {
@@ -155,7 +155,7 @@ extension FileProblem {
         case .wrongLength:
             self.init(
                 .damaged,
-                "What came of this file has another length than its message says: ask its sender to send it again."
+                "The received file does not have the length that its message announced: ask its sender to send it again."
             )
         case .overtaken:
             self.init(

@@ -7,7 +7,7 @@ extension ProfileChange {
         guard verification.state == .verified, verification.code != code else { return }
         (verification.state, verification.code) = (.revoked, nil)
         try tables.chats.set(verification, of: chat)
-        log.warning("the security code of a contact has changed since it was verified")
+        log.warning("verification revoked, security code changed: chat=\(chat)")
         try post(.chatUpdated, to: ChatSide(profile: profile, chat: chat))
     }
 }

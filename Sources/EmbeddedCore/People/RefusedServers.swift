@@ -16,9 +16,9 @@ final class RefusedServers: Sendable {
     func note(_ server: ServerAddress) {
         let isNew = told.withLock { $0.count < Self.maxTold && $0.insert(server).inserted }
         guard isNew else { return }
-        log.notice("a messaging server inside the own network was not connected to: \(server.text)")
+        log.notice("server in own network refused: server=\(server.text)")
         Task { [store] in
-            await blocking.attempt("note a server that was not connected to") {
+            await blocking.attempt("store a refused server") {
                 try store.commit { try $0.tables.network.refusedServers.insert(server, at: $0.time) }
                 store.events.tell(.serverRefused(server.text))
             }

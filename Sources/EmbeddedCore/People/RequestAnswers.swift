@@ -46,7 +46,7 @@ final class RequestAnswers: Sendable {
             for request in rejected { try await reject(request, agent) }
             if let address, address.untold > 0 { try await refresh(address, agent) }
         } catch {
-            log.warning("An answer to a contact request waits: \(sentence(of: error))")
+            log.warning("request answers not passed to agent: error=\(sentence(of: error))")
         }
     }
 
@@ -61,7 +61,7 @@ final class RequestAnswers: Sendable {
             throw error
         } catch {
             let isFinal = (error as? AgentError).map { Self.finalCodes.contains($0.code) } ?? false
-            log.notice("A request that was accepted could not be answered: \(sentence(of: error))")
+            log.notice("accepted request failed: number=\(request.number) error=\(sentence(of: error))")
             // Drop automatic failures, or strangers could fill the list.
             if isFinal, try await isAutomatic(request) { return try await forget(request) }
             try await note(sentence(of: error), isFinal: isFinal, of: request)
@@ -108,7 +108,8 @@ final class RequestAnswers: Sendable {
                 try await note(sentence(of: error), isFinal: false, of: request)
             } catch let second {
                 // The caller gets the first error; only the list lacks it.
-                log.warning("Why a contact request failed could not be noted: \(sentence(of: second))")
+                log.warning(
+                    "request problem not stored: number=\(request.number) error=\(sentence(of: second))")
             }
             throw error
         }
@@ -142,7 +143,7 @@ final class RequestAnswers: Sendable {
             // The agent kept it in case the commit failed.
             try? await agent.reject(request.asked)
         } else {
-            await blocking.attempt("take in what a group wrote early") { [joined] in try joined() }
+            await blocking.attempt("process early group messages") { [joined] in try joined() }
         }
         return id
     }

@@ -65,7 +65,7 @@ final class FileClaims: Sendable {
     func abandon(_ file: FileID, problem: FileProblem?) async {
         scheduler.endClaim(file)
         guard let problem, problem.isFinal else { return }
-        await blocking.attempt("note why a file cannot be received") { [store] in
+        await blocking.attempt("store why a download failed") { [store] in
             try store.commit { change in
                 guard
                     try change.setStatus(

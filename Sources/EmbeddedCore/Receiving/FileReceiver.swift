@@ -193,7 +193,7 @@ final class FileReceiver: Sendable {
             let begun = try await blocking.run { [self] in try beginWanted(ofStatus: [.rcvAborted]) }
             for file in begun { downloads.start(file) }
         } catch {
-            log.warning("Files of approved relays could not be received: \(error.sentence)")
+            log.warning("files of approved relays not started: error=\(error.sentence)")
         }
     }
 }

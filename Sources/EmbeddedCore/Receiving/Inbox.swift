@@ -56,7 +56,7 @@ final class Inbox: Sendable {
             return true
         } catch {
             log.warning(
-                "New messages could not be taken in, and will be tried again: \(Base.sentence(of: error))")
+                "inbox not processed, retrying: error=\(Base.sentence(of: error))")
             return false
         }
     }

@@ -28,12 +28,14 @@ final class InlineFiles: Sendable {
                     try takeIn(file, telling: telling)
                 } catch {
                     let failure = ChatError(wrapping: error)
-                    log.warning("A small file could not be stored: \(failure.sentence)")
+                    log.warning(
+                        "inline file not stored, retrying: file=\(file.rawValue) error=\(failure.sentence)")
                     do {
                         try warn(file, failure, telling: telling)
                     } catch {
                         log.notice(
-                            "its entry says so from the next start on: \(sentenceWithCauses(of: error))")
+                            "inline file warning not stored: file=\(file.rawValue) error=\(sentenceWithCauses(of: error))"
+                        )
                     }
                 }
             }

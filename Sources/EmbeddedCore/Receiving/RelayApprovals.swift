@@ -18,7 +18,7 @@ final class RelayApprovals: Sendable {
     /// Returns a received file's description; nil without one. Blocks; not inside a transaction.
     func description(of file: FileID) throws -> ReceivedDescription? {
         guard let described = try store.read({ try $0.downloads.description(of: file) }) else { return nil }
-        assert(!store.isInTransaction, "a description is parsed while everybody else waits")
+        assert(!store.isInTransaction, "a description is parsed inside a transaction")
         return ReceivedDescription(parsing: described.text, size: described.size)
     }
 

@@ -45,7 +45,7 @@ final class MessageSender: Sendable {
             return items
         } catch {
             // Sending them one by one will show the failing one.
-            log.debug("messages go one by one: \(error.sentence)")
+            log.debug("batch not sent, sending one by one: error=\(error.sentence)")
             return nil
         }
     }
@@ -171,7 +171,7 @@ final class MessageSender: Sendable {
         let recipients = try tables.chats.recipients(of: chat)
         let isOnNetwork = try tables.network.has(chat)
         if recipients.isEmpty, !isOnNetwork, transport != .local {
-            throw ChatError(.sendingRefused, "Nobody else is in this chat.")
+            throw ChatError(.sendingRefused, "This chat has no other members.")
         }
         let now = store.clock.now()
         let seconds = try tables.retention.timeToLive(of: chat)

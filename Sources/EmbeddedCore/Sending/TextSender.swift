@@ -27,7 +27,7 @@ struct TextSender: Sendable {
         let recipients = try tables.chats.recipients(of: chat)
         let isOnNetwork = try tables.network.has(chat)
         guard isOnNetwork || !recipients.isEmpty else {
-            throw ChatError(.sendingRefused, "Nobody else is in this chat.")
+            throw ChatError(.sendingRefused, "This chat has no other members.")
         }
         let (id, now) = (SharedMessageID(from: SystemRandomSource()), store.clock.now())
         let content = ChatContent(.text, text: text.text)

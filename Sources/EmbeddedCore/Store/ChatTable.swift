@@ -250,12 +250,12 @@ struct ChatTable {
     }
 
     private static let awaitsKeys =
-        "What is written here waits: this profile and the contact's program agree on new keys first, for which each has "
-        + "to be online. Where that does not come to an end, 'chatfs contact renew' sends this profile's keys again."
+        "Messages here wait: this profile and the contact's program agree on new keys first, for which both must "
+        + "come online. If the agreement does not end, 'chatfs contact renew' sends this profile's keys again."
 
     private static let isRefused =
-        "The contact's messaging server refuses what is sent here, as it does when the contact has deleted this "
-        + "connection. It is tried again for a day at least; when it still refuses then, the contact counts as gone."
+        "The contact's messaging server refuses messages here, as it does after the contact has deleted this "
+        + "connection. ChatFS retries for at least a day; if it still refuses then, the contact counts as gone."
 
     /// Returns false if unchanged.
     func setRefused(_ isRefused: Bool, of chat: Int64) throws -> Bool {

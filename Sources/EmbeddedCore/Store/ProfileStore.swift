@@ -95,7 +95,7 @@ final class ProfileStore: Sendable {
         do {
             try directory.emptyJournal()
         } catch {
-            log.debug("the journal was not emptied: \(sentenceWithCauses(of: error))")
+            log.debug("journal not emptied: error=\(sentenceWithCauses(of: error))")
         }
     }
 

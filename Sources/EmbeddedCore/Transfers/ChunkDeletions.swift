@@ -23,7 +23,7 @@ final class ChunkDeletions: Sendable {
     func start() {
         Task { [weak self] in
             guard let self else { return }
-            let files = await blocking.attempt("look for chunks that are to be deleted") { [store] in
+            let files = await blocking.attempt("read pending chunk deletions") { [store] in
                 try store.read { try $0.chunkDeletions.files() }
             }
             for file in files ?? [] {
@@ -42,7 +42,7 @@ final class ChunkDeletions: Sendable {
 
     /// Makes one attempt. Returns whether to retry.
     private func delete(_ file: FileID) async -> Bool {
-        let found = await blocking.attempt("find chunks that are to be deleted") { [store] in
+        let found = await blocking.attempt("read a pending chunk deletion") { [store] in
             try store.read { try $0.chunkDeletions.deletion(of: file) }
         }
         guard let deletion = found ?? nil else { return false }
@@ -52,9 +52,9 @@ final class ChunkDeletions: Sendable {
             if Task.isCancelled { return false }
             let isOver = store.clock.now() > deletion.created.advanced(by: FilePolicy.relayRetention)
             if error.isTemporary && !isOver { return true }
-            log.notice("Chunks could not be deleted from a relay: \(error.problem.sentence)")
+            log.notice("chunks not deleted: file=\(file.rawValue) error=\(error.problem.sentence)")
         }
-        await blocking.attempt("forget chunks that are deleted") { [store] in
+        await blocking.attempt("remove a finished chunk deletion") { [store] in
             try store.commit { try $0.tables.chunkDeletions.remove(file) }
         }
         return false

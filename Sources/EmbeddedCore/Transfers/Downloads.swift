@@ -37,7 +37,7 @@ final class Downloads: Sendable {
         await scheduler.stop(file)
         let incoming = store.folders.incomingPath(of: file)
         // Usually there is no such file.
-        await blocking.attempt("remove what was received of a file") { unlink(incoming) }
+        await blocking.attempt("remove a partial download") { unlink(incoming) }
     }
 
     /// Makes one attempt. Returns whether to retry.
@@ -60,9 +60,9 @@ final class Downloads: Sendable {
                 return !isFinal
             }
         } catch {
-            log.warning("A file could not be received: \(error.sentence)")
+            log.warning("download failed: file=\(file.rawValue) error=\(error.sentence)")
             let problem = FileProblem(error.fileProblemKind, error.sentence)
-            await blocking.attempt("note why a file was not received") { [self] in
+            await blocking.attempt("store why a download failed") { [self] in
                 try note(problem, isFinal: problem.isFinal, of: file)
             }
             return !problem.isFinal && problem.kind != .notApproved

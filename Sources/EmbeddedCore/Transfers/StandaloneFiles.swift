@@ -94,7 +94,7 @@ final class StandaloneFiles: Sendable {
 
     /// Makes one attempt. Returns whether to retry.
     private func download(_ file: FileID) async -> Bool {
-        let found = await blocking.attempt("find a download") { [store] in
+        let found = await blocking.attempt("read a standalone download") { [store] in
             try store.read { try $0.uploads.standaloneDownload(file) }
         }
         guard let job = found ?? nil else { return false }
@@ -134,7 +134,7 @@ final class StandaloneFiles: Sendable {
 
     /// Deletes an ended download's row and publishes its last event.
     private func end(_ file: FileID, _ event: ChatEvent) async {
-        await blocking.attempt("forget a download that has ended") { [store] in
+        await blocking.attempt("remove an ended download") { [store] in
             try store.commit { change in
                 try change.tables.files.remove(file)
                 change.tell(event)

@@ -81,7 +81,7 @@ final class Uploads: Sendable {
                 return !isFinal
             }
         } catch {
-            log.warning("A file could not be sent: \(error.sentence)")
+            log.warning("upload failed, retrying: file=\(file.rawValue) error=\(error.sentence)")
             return true
         }
     }

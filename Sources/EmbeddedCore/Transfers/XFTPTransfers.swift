@@ -76,7 +76,7 @@ final class XFTPTransfers: FileTransfers {
                 }
             }
         } catch {
-            log.notice("A part of a file is left beside its target: \(error.problem.sentence)")
+            log.notice("partial download not removed: error=\(error.problem.sentence)")
         }
     }
 

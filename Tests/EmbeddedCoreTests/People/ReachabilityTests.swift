@@ -87,7 +87,7 @@ struct ReachabilityTests {
         try await later.waits(for: 2)
         let last = Reachability(core)
         await core.shutDown()
-        let problem = "Nobody on the network can be reached: The disk is full."
+        let problem = "No contact on the network can be reached: The disk is full."
         #expect(await first.whole() == [problem, "back"])
         #expect(await later.whole() == [problem, "back"])
         #expect(await last.whole() == [])
@@ -109,8 +109,8 @@ struct ReachabilityTests {
         let (full, locked) = ("The disk is full.", "The database is locked.")
         #expect(
             await listener.whole()
-                == [full, locked, full].map { "Nobody on the network can be reached: \($0)" })
-        #expect(await late.whole() == ["Nobody on the network can be reached: \(full)"])
+                == [full, locked, full].map { "No contact on the network can be reached: \($0)" })
+        #expect(await late.whole() == ["No contact on the network can be reached: \(full)"])
     }
 
     @Test("meanwhile what is in the store can be read and written, and what is for others waits")
@@ -170,7 +170,7 @@ struct ReachabilityTests {
         let core = try await alice.open()
         let listener = Reachability(core)
         try await listener.waits(for: 1)
-        #expect(listener.heard[0].hasPrefix("Nobody on the network can be reached: "))
+        #expect(listener.heard[0].hasPrefix("No contact on the network can be reached: "))
         #expect(listener.heard[0].contains("database is corrupt"), "\(listener.heard)")
         try await bob.core.send(
             ComposedText(id: "1", text: "are you there?"), to: bob.core.chat(named: "alice"))
