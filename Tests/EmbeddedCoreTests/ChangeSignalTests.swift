@@ -5,7 +5,7 @@ import Testing
 @testable import EmbeddedCore
 
 @Suite struct ChangeSignalTests {
-    @Test func whatCouldNotBeTakenInIsTriedAgainWithoutAnotherSignal() async throws {
+    @Test func failedCallIsRetriedWithoutAnotherSignal() async throws {
         let folder = try TemporaryFolder()
         let calls = Lock(0)
         let listener = try ChangeSignalListener(
@@ -18,13 +18,13 @@ import Testing
                 }
             }, quiet: {})
         try await wait(until: "it was tried until it was done") { calls.withLock { $0 } == 4 }
-        // Done is done: nobody asks again.
+        // No further call after success.
         try await Task.sleep(for: .milliseconds(200))
         #expect(calls.withLock { $0 } == 4)
         await listener.stop()
     }
 
-    @Test func aSignalIsHeardBeforeTheNextTry() async throws {
+    @Test func signalEndsRetryDelay() async throws {
         let folder = try TemporaryFolder()
         let signal = try ChangeSignal(path: folder.path("bell"))
         let calls = Lock(0)

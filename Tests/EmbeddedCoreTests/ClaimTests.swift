@@ -17,7 +17,7 @@ import Testing
         return (world, alice, bob, try await bob.item(in: "alice") { $0 == .rcvInvitation(described: true) })
     }
 
-    @Test func aClaimedFileThatIsFetchedBecomesTheCoresCopy() async throws {
+    @Test func completedClaimBecomesCoresCopy() async throws {
         let (world, alice, bob, item) = try await offer()
         let heard = Listener(bob)
         let file = try #require(item.file).id
@@ -42,7 +42,7 @@ import Testing
         withExtendedLifetime(world) {}
     }
 
-    @Test func aClaimGivenBackCanBeTakenAgainUnlessTheFileCanNeverBeHad() async throws {
+    @Test func abandonedClaimCanBeRepeatedUnlessFinal() async throws {
         let (world, alice, bob, item) = try await offer()
         let file = try #require(item.file).id
         for problem in [nil, FileProblem(.unreachable, "Away.")] {
@@ -60,7 +60,7 @@ import Testing
         withExtendedLifetime(world) {}
     }
 
-    @Test func aFileOfAnotherLengthThanTheMessageSaysIsNotKept() async throws {
+    @Test func claimedFileOfWrongLengthIsRejected() async throws {
         let (world, alice, bob, item) = try await offer()
         let file = try #require(item.file).id
         #expect(try await bob.claimFile(file, approvedRelays: false) != nil)
@@ -74,7 +74,7 @@ import Testing
         withExtendedLifetime(world) {}
     }
 
-    @Test func aFileCancelledWhileItWasFetchedStaysCancelled() async throws {
+    @Test func fileCancelledDuringClaimStaysCancelled() async throws {
         let (world, alice, bob, item) = try await offer()
         let file = try #require(item.file).id
         #expect(try await bob.claimFile(file, approvedRelays: false) != nil)
@@ -105,7 +105,7 @@ import Testing
         let item = try await bob.item(in: "alice") { $0 == .rcvInvitation(described: false) }
         let file = try #require(item.file).id
         #expect(try await bob.claimFile(file, approvedRelays: false) == nil)
-        // Wanted before it is described: received by the core as soon as it is.
+        // Requested before its description; the core receives it afterwards.
         try await bob.setFileToReceive(file, approvedRelays: false)
         #expect(try await bob.newest(in: "alice").file?.status == .rcvInvitation(described: false))
         world.relay.state.withLock { $0.allowance = .max }

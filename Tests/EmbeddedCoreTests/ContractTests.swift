@@ -6,7 +6,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("Who asks the core of this program for what is not there gets the answers of every core")
+@Suite("Requests for missing objects")
 struct ContractTests {
     @Test func contract() async throws {
         let world = try World(["alice", "bob", "carol"])

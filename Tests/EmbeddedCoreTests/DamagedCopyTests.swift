@@ -8,7 +8,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// What the core does with a stored file that turned out to be damaged.
+/// Handling of damaged local copies.
 @Suite struct DamagedCopyTests {
     private let world: World
     private let bytes = pattern(300_000)
@@ -18,7 +18,7 @@ import Testing
         try world.directory.connect("alice", "bob")
     }
 
-    /// A file that bob has received.
+    /// A file received by bob.
     private func received() async throws -> (EmbeddedCore, EmbeddedCore, FileID, FileSourceLocation) {
         let alice = try await world.open("alice")
         let bob = try await world.open("bob")
@@ -52,7 +52,7 @@ import Testing
         if case .offered(let item) = answer { item } else { nil }
     }
 
-    @Test func aReceivedFileIsOfferedOnceMoreAndItsCopyKeptUntilAGoodOneIsThere() async throws {
+    @Test func damagedCopyIsKeptUntilGoodOneArrives() async throws {
         let (alice, bob, file, location) = try await received()
         let heard = Listener(bob)
         try damage(location)
@@ -64,7 +64,7 @@ import Testing
         let found = try salvaged(bob, file)
         #expect(found.count == bytes.count && found[..<100_000] == bytes[..<100_000])
         #expect(found[100_003...] == bytes[100_003...] && found != bytes)
-        // The second to notice it hears the same.
+        // A second report has the same effect.
         #expect(offered(try await bob.giveUpCopy(of: file, at: location)) == item)
         let claim = try #require(try await bob.claimFile(file, approvedRelays: false))
         #expect(claim.remains?.contains("--salvage") == true)
@@ -76,7 +76,7 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func whatTheCoreFetchesItselfIsANewCopyWithANewKey() async throws {
+    @Test func redownloadUsesNewKey() async throws {
         let (alice, bob, file, location) = try await received()
         try damage(location)
         _ = try await bob.giveUpCopy(of: file, at: location)
@@ -89,7 +89,7 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func whereTheRelayHasNothingAnyMoreTheErrorNamesWhatIsLeft() async throws {
+    @Test func errorNamesDamagedCopyAfterRelayExpiry() async throws {
         let (alice, bob, file, location) = try await received()
         try damage(location)
         _ = try await bob.giveUpCopy(of: file, at: location)
@@ -100,7 +100,7 @@ import Testing
         #expect(problem.kind == .expired)
         #expect(problem.sentence.contains("chatfs cryptofile decrypt --salvage \(bob.folder)/damaged/"))
         await bob.shutDown()
-        // It stays over starts, until its message is deleted.
+        // It survives restarts until its message is deleted.
         let next = try await world.open("bob")
         #expect(try aside(next).count == 1)
         #expect(try salvaged(next, file).count == bytes.count)
@@ -110,7 +110,7 @@ import Testing
         await next.shutDown()
     }
 
-    @Test func ofASentFileTheCopyIsKeptAndSaidToBeLost() async throws {
+    @Test func damagedSentFileIsLostButKept() async throws {
         let alice = try await world.open("alice")
         let item = try await alice.send(try alice.compose(bytes), to: alice.chat(named: "Saved notes"))
         let file = try #require(item.file)
@@ -126,8 +126,8 @@ import Testing
         await alice.shutDown()
     }
 
-    /// As an earlier version left it.
-    @Test func aKeyThatLayBesideItsCopyInClearGoesIntoTheDatabase() async throws {
+    /// State of an earlier release.
+    @Test func cleartextKeyOfCopyMovesToDatabase() async throws {
         let (alice, bob, file, location) = try await received()
         try damage(location)
         let arguments = try #require(location.arguments)
@@ -137,7 +137,7 @@ import Testing
         try OpenFile(json, flags: O_WRONLY | O_CREAT, mode: 0o600).write(Array(arguments.text.utf8), at: 0)
         try OpenFile("\(bob.folder)/damaged/77.json", flags: O_WRONLY | O_CREAT, mode: 0o600)
             .write(Array("{".utf8), at: 0)
-        // Whoever still has the file open sees that it was overwritten.
+        // An open descriptor shows that the file was overwritten.
         let open = try OpenFile(json, flags: O_RDONLY)
         await bob.shutDown()
         let next = try await world.open("bob")
@@ -150,7 +150,7 @@ import Testing
         await next.shutDown()
     }
 
-    @Test func aCopyThatIsNotThereIsOfferedToo() async throws {
+    @Test func missingCopyIsOfferedAgain() async throws {
         let (alice, bob, file, location) = try await received()
         unlink(location.path)
         #expect(offered(try await bob.giveUpCopy(of: file, at: location)) != nil)

@@ -12,7 +12,7 @@ import XFTP
 @testable import Store
 
 @Suite struct DataDirectoryTests {
-    @Test func everythingIsClosedToOthers() async throws {
+    @Test func directoryIsPrivate() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice")
@@ -23,7 +23,7 @@ import XFTP
         await alice.shutDown()
     }
 
-    @Test func aNetworkFilesystemIsRefusedBeforeAnythingIsMadeThere() throws {
+    @Test func networkFilesystemIsRejectedWithoutTrace() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("shared/data")
         let error = #expect(throws: ChatError.self) {
@@ -35,7 +35,7 @@ import XFTP
         _ = try DataDirectory(path)
     }
 
-    @Test func withOneProfileItIsTakenWithNoneASentenceSaysHowToMakeOne() throws {
+    @Test func onlyProfileIsDefault() throws {
         let world = try World([])
         let error = #expect(throws: ChatError.self) { try world.directory.profile(named: nil) }
         #expect(error?.sentence.contains("chatfs profile create NAME") == true)
@@ -53,7 +53,7 @@ import XFTP
             "a\u{AD}", "a\u{2060}", "a\u{200D}", "🏴\u{E0061}",
             String(repeating: "x", count: 65),
         ])
-    func namesThatWouldConfuseAreRefused(name: String) throws {
+    func confusingNamesAreRejected(name: String) throws {
         let world = try World(["a", "b"])
         let error = #expect(throws: ChatError.self) { try world.directory.createProfile(name) }
         #expect(error?.code == .invalidCommand)
@@ -61,20 +61,20 @@ import XFTP
     }
 
     @Test(arguments: ["a", "Zoë", "👩‍👩‍👧 family", "日本", "a/b", String(repeating: "x", count: 64)])
-    func ordinaryNamesAreTakenOnce(name: String) throws {
+    func ordinaryNamesAreUnique(name: String) throws {
         let world = try World([])
         #expect(try world.directory.createProfile(name).displayName == name)
         let error = #expect(throws: ChatError.self) { try world.directory.createProfile(name) }
         #expect(error?.code == .nameTaken)
     }
 
-    @Test func composedAndDecomposedSpellingsAreOneName() throws {
+    @Test func normalizedNamesAreUnique() throws {
         let world = try World(["Zo\u{EB}"])
         let error = #expect(throws: ChatError.self) { try world.directory.createProfile("Zoe\u{308}") }
         #expect(error?.code == .nameTaken)
     }
 
-    @Test func connectingTwiceOrWithOneselfIsRefused() throws {
+    @Test func duplicateAndSelfConnectionsAreRejected() throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         #expect(throws: ChatError.self) { try world.directory.connect("bob", "alice") }
@@ -82,14 +82,14 @@ import XFTP
         #expect(throws: ChatError.self) { try world.directory.connect("alice", "zoe") }
     }
 
-    @Test func aDirectoryOfANewerVersionIsLeftAlone() throws {
+    @Test func newerDirectoryIsNotChanged() throws {
         let world = try World()
         try world.folder.write(Array("2\n".utf8), to: "data/version")
         let error = #expect(throws: ChatError.self) { try DataDirectory(world.folder.path("data")) }
         #expect(error?.code == .wrongVersion)
     }
 
-    @Test func aVersionThatCannotBeReadIsNotTakenForMissingAndOverwritten() throws {
+    @Test func unreadableVersionIsNotOverwritten() throws {
         let world = try World()
         let path = world.folder.path("data/version")
         #expect(unlink(path) == 0 && symlink("version", path) == 0)
@@ -97,13 +97,13 @@ import XFTP
         #expect(error?.code == .storage)
         var status = stat()
         #expect(lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
-        // One that is missing is made, as where a process was killed before it.
+        // A missing version is written, as after a kill during creation.
         #expect(unlink(path) == 0)
         _ = try DataDirectory(world.folder.path("data"))
         #expect(try world.folder.read("data/version") == Array("1\n".utf8))
     }
 
-    @Test func aDiskThatIsFullWhileTheFolderIsMadeIsSaid() async throws {
+    @Test func fullDiskDuringCreationIsReported() async throws {
         await #expect(processExitsWith: .success) {
             signal(SIGXFSZ, SIG_IGN)
             let folder = try TemporaryFolder()
@@ -114,8 +114,8 @@ import XFTP
         }
     }
 
-    @Test func aProfileThatWasDeletedMeanwhileIsSaidToBeGone() throws {
-        // Its folder goes with it.
+    @Test func deletedProfileIsReported() throws {
+        // Its folder is removed too.
         let world = try World()
         defer { withExtendedLifetime(world) {} }
         let directory = try DataDirectory(world.folder.path("data"))
@@ -134,7 +134,7 @@ import XFTP
         }
     }
 
-    @Test func aProxyThatIsNoneIsNotTakenForNoProxy() throws {
+    @Test func invalidProxyIsDamage() throws {
         let world = try World()
         let directory = try DataDirectory(world.folder.path("data"))
         let alice = try directory.profile(named: "alice")
@@ -152,7 +152,7 @@ import XFTP
         #expect(error?.code == .storage)
     }
 
-    @Test func damagedCopiesThatCannotBeReadAreNotTakenForNone() async throws {
+    @Test func unreadableDamagedCopiesThrow() async throws {
         let world = try World()
         await (try world.open("alice")).shutDown()
         try world.folder.write([], to: "data/profiles/1/damaged")
@@ -161,7 +161,7 @@ import XFTP
         await (try world.open("alice")).shutDown()
     }
 
-    @Test func aDatabaseOfANewerVersionIsLeftAlone() throws {
+    @Test func newerDatabaseIsNotChanged() throws {
         let world = try World()
         try world.database().transaction { connection in
             try connection.execute("INSERT INTO schema_version (number, name) VALUES (99, 'future')")
@@ -171,9 +171,9 @@ import XFTP
         #expect(error?.sentence.contains("newer") == true)
     }
 
-    /// Steps are never changed once they were released, so the first ones make what each version had.
+    /// Released migrations never change, so a prefix of them gives each earlier schema.
     @Test(arguments: 1...Schema.migrations.count)
-    func aDatabaseOfEveryEarlierVersionIsBroughtUpToDate(_ version: Int) async throws {
+    func earlierDatabasesMigrate(_ version: Int) async throws {
         let folder = try TemporaryFolder()
         let path = try folder.makeFolder("data")
         _ = try PrivateFolder(path, purpose: DataDirectory.purpose)
@@ -212,7 +212,7 @@ import XFTP
         await core.shutDown()
     }
 
-    @Test func aFolderOfSomebodyElseIsNotTaken() throws {
+    @Test func foreignFolderIsRejected() throws {
         let folder = try TemporaryFolder()
         _ = try folder.makeFolder("full")
         try folder.write([1], to: "full/mine.txt")
@@ -224,7 +224,7 @@ import XFTP
         #expect(throws: ChatError.self) { try DataDirectory(folder.path("open")) }
     }
 
-    @Test func manyProcessesMayMakeTheDirectoryAtOnce() async throws {
+    @Test func processesCanCreateDirectoryConcurrently() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path("data")
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -9,7 +9,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// A data directory that lacks a part is refused, and the part is named.
+/// Opening a data directory with a missing part fails and names the part.
 @Suite struct DirectoryPartTests {
     private let folder: TemporaryFolder
     private let key = SecretBytes([UInt8](repeating: 9, count: 32))
@@ -21,7 +21,7 @@ import Testing
         try DataDirectory(path, key: key, mayLackParts: mayLackParts)
     }
 
-    /// A directory with every database that there can be.
+    /// A directory with every possible database.
     private func fill() throws {
         let directory = try open()
         let profile = try directory.createProfile("alice")
@@ -43,7 +43,7 @@ import Testing
         #expect(try directory.store.read { try $0.parts.all() } == places.sorted())
     }
 
-    @Test func eachDatabaseThatIsGoneIsMissedUntilItIsGivenUp() throws {
+    @Test func missingDatabaseIsReportedUntilGivenUp() throws {
         try fill()
         for place in try open().store.read({ try $0.parts.all() }) {
             let aside = folder.path("aside")
@@ -53,7 +53,7 @@ import Testing
             #expect(error?.sentence.contains("verify --fix") == true)
             #expect(access("\(path)/\(place)", F_OK) != 0)
             #expect(try open(mayLackParts: true).missingParts() == [place])
-            // An empty file is none.
+            // An empty file counts as missing.
             try folder.write([], to: "data/\(place)")
             #expect(throws: ChatError.self) { _ = try open() }
             #expect(rename(aside, "\(path)/\(place)") == 0)
@@ -65,7 +65,7 @@ import Testing
         #expect(try open().missingParts().isEmpty)
     }
 
-    @Test func aFirstDatabaseThatIsGoneIsNotMadeAnew() throws {
+    @Test func missingFirstDatabaseIsNotRecreated() throws {
         let directory = try open()
         _ = try directory.createProfile("alice")
         for name in ["chatfs.db", "chatfs.db-wal", "chatfs.db-shm"] { unlink("\(path)/\(name)") }
@@ -77,7 +77,7 @@ import Testing
         #expect(throws: ChatError.self) { _ = try open() }
     }
 
-    @Test func dataOfAnEarlierVersionWithoutItsFirstDatabaseIsKnownByTheOthers() throws {
+    @Test func otherDatabasesRevealMissingFirstOne() throws {
         try fill()
         for name in ["chatfs.db", "chatfs.db-wal", "chatfs.db-shm", "made", "keys"] {
             unlink("\(path)/\(name)")
@@ -86,18 +86,18 @@ import Testing
         #expect(error?.sentence.contains("keys (") == true && error?.sentence.contains("chatfs.db (") == true)
     }
 
-    @Test func theMarkerOfTheFolderIsNamed() throws {
+    @Test func missingMarkerIsNamed() throws {
         _ = try open()
         #expect(unlink("\(path)/\(PrivateFolder.marker)") == 0)
         let error = #expect(throws: ChatError.self) { _ = try open() }
         #expect(error?.sentence.contains(PrivateFolder.marker) == true)
-        // A folder of somebody else's is not ours for a name in it.
+        // A foreign folder with the same name is not ours.
         _ = try folder.makeFolder("other")
         try folder.write([1], to: "other/keys")
         try DataDirectory.requireParts(folder.path("other"))
     }
 
-    @Test func whatIsMadeAnewIsNotMissed() throws {
+    @Test func renewablePartsAreNotReported() throws {
         try fill()
         for name in ["version", "made", "in-use", "bell"] { #expect(unlink("\(path)/\(name)") == 0) }
         for name in ["files", "staging", "incoming"] {
@@ -108,9 +108,9 @@ import Testing
         #expect(access("\(path)/made", F_OK) == 0 && access("\(path)/version", F_OK) == 0)
     }
 
-    @Test func aDirectoryWhoseMakingWasInterruptedIsMadeOnceMore() throws {
+    @Test func interruptedCreationIsRepeated() throws {
         _ = try open()
-        // In the order in which they come.
+        // In order of creation.
         let steps = [".chatfs-folder", "version", "keys", "in-use", "profiles", "bell"]
         for count in 1...steps.count {
             let name = "partly-\(count)"
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func aProfileTakesOverNothingOfOneThatTheDatabaseDoesNotKnow() throws {
+    @Test func newProfileNeverReusesOrphanedFolder() throws {
         let directory = try open()
         _ = try folder.makeFolder("data/profiles/1")
         try folder.write([1], to: "data/profiles/1/names.sqlite")
@@ -137,18 +137,18 @@ import Testing
         _ = try directory.createProfile("alice")
     }
 
-    @Test func aDeletedProfileLeavesNothingToMiss() throws {
+    @Test func deletedProfileLeavesNoListedParts() throws {
         try fill()
         let directory = try open()
         try directory.store.change { tables in try tables.profiles.remove(1) }
         #expect(try directory.missingParts().isEmpty)
         #expect(try directory.store.read { try $0.parts.all() }.allSatisfy { $0.hasPrefix("official-") })
-        // Its files go after its rows: whoever opens the directory between the two notes nothing of them.
+        // Its files are removed after its rows; a directory opened in between must not list them.
         try directory.noteParts()
         #expect(try directory.store.read { try $0.parts.all() }.allSatisfy { $0.hasPrefix("official-") })
     }
 
-    @Test func eachPlaceHasItsPart() {
+    @Test func pathsMapToParts() {
         #expect(DirectoryPart(at: "profiles/12/keep.sqlite")?.absence == .replaceable)
         #expect(
             DirectoryPart(at: "official-0123456789abcdef/profile-3/outbox/journal.sqlite")?.place

@@ -8,7 +8,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// Messages that disappear when their time is over.
+/// Expiry of messages.
 @Suite struct DisappearingTests {
     private let world: World
     private let alice: Profile
@@ -27,7 +27,7 @@ import Testing
         try await core.items(of: core.chat(named: name), before: nil, count: 99).count
     }
 
-    @Test func bothSidesLoseAMessageWithItsFileWhenItsTimeIsOver() async throws {
+    @Test func expiredMessageIsDeletedOnBothSides() async throws {
         let (alice, bob) = (try await world.open("alice"), try await world.open("bob"))
         _ = try await alice.send(try alice.compose([1], name: "before"), to: chat())
         try world.directory.setTimeToLive(.seconds(3600), in: chat(), of: self.alice)
@@ -52,8 +52,8 @@ import Testing
         await bob.shutDown()
     }
 
-    /// Somebody was killed, or was away, when the time was over.
-    @Test func theNextProcessDeletesWhatIsDueBeforeAnythingElse() async throws {
+    /// The process was killed or absent at the expiry.
+    @Test func expiredMessagesAreDeletedBeforeOpenReturns() async throws {
         try world.directory.setTimeToLive(.seconds(60), in: chat(), of: alice)
         let first = try await world.open("alice")
         _ = try await first.send(try first.compose([1]), to: chat())
@@ -74,7 +74,7 @@ import Testing
         #expect(left == 0)
     }
 
-    @Test func aFileThatIsNotSentYetStaysUntilItIsAndItsTimeBeginsThen() async throws {
+    @Test func expiryStartsAfterUpload() async throws {
         let (alice, bob) = (try await world.open("alice"), try await world.open("bob"))
         let sides = [(alice, "bob"), (bob, "alice")]
         try world.directory.setTimeToLive(.seconds(60), in: chat(), of: self.alice)
@@ -99,7 +99,7 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func aFileThatCannotBeSentStaysForItsTimeAfterThatIsKnown() async throws {
+    @Test func expiryStartsAfterFinalUploadError() async throws {
         let alice = try await world.open("alice")
         try world.directory.setTimeToLive(.seconds(60), in: chat(), of: self.alice)
         world.relay.state.withLock { $0.allowance = 0 }
@@ -117,7 +117,7 @@ import Testing
         await alice.shutDown()
     }
 
-    @Test func whatIsGoneAlreadyHoldsUpNothingElse() async throws {
+    @Test func alreadyDeletedMessageDoesNotBlockOthers() async throws {
         let alice = try await world.open("alice")
         let items = [
             try await alice.send(try alice.compose([1]), to: chat()),
@@ -130,7 +130,7 @@ import Testing
         await alice.shutDown()
     }
 
-    @Test func whatCannotBeDeletedNowIsTriedAgainByItself() async throws {
+    @Test func failedDeletionIsRetried() async throws {
         let alice = try await world.open("alice")
         try world.directory.setTimeToLive(.seconds(60), in: chat(), of: self.alice)
         _ = try await alice.send(try alice.compose([1]), to: chat())
@@ -150,7 +150,7 @@ import Testing
         await alice.shutDown()
     }
 
-    @Test func eitherSideSetsItForBothAndOffIsOff() async throws {
+    @Test func eitherSideSetsRetentionForBoth() async throws {
         let bob = try world.directory.profile(named: "bob")
         let theirs = try #require(try world.directory.chats(of: bob).first { $0.displayName == "alice" })
             .reference
@@ -164,14 +164,14 @@ import Testing
         }
     }
 
-    @Test func aTextLosesItsWordsOnBothSidesAndOthersStayWhereTheyAre() async throws {
+    @Test func expiredTextIsBlankedInPlace() async throws {
         let (alice, bob) = (try await world.open("alice"), try await world.open("bob"))
         for (time, text) in [(nil, "before"), (Duration.seconds(60), "secret"), (nil, "after")] {
             try world.directory.setTimeToLive(time, in: chat(), of: self.alice)
             try await alice.send(ComposedText(id: UUIDText.fresh(), text: text), to: chat())
         }
         let before = try await bob.log(of: "alice")
-        // What is told of the texts themselves is over.
+        // No more events about the texts follow.
         await bob.disappearing.look()
         let sides = [(alice, "bob", Listener(alice)), (bob, "alice", Listener(bob))]
         let old = try #require(try await alice.messageLogs().first?.value)
@@ -184,7 +184,7 @@ import Testing
             #expect(!String(decoding: log, as: UTF8.self).contains("secret"))
             let lines = try Line.all(log)
             #expect(lines.map(\.text) == ["before", nil, "after"] && lines[1].event == "disappeared")
-            // Who compares size and time sees that it changed.
+            // Size and modification time reveal the change.
             let new = try #require(try await core.messageLogs().first?.value)
             #expect(new.modified > old.modified && (new.size == old.size || core.profile != alice.profile))
         }
@@ -192,8 +192,8 @@ import Testing
         await bob.shutDown()
     }
 
-    /// With the clock of the machine, as a mount has it.
-    @Test func aProcessThatRunsDeletesItByItself() async throws {
+    /// With the machine's clock, as in a mount.
+    @Test func runningProcessDeletesExpiredMessages() async throws {
         let directory = try DataDirectory(world.folder.path("data"))
         let core = try await EmbeddedCore.open(directory, profile: "alice")
         let notes = try await core.chat(named: "Saved notes")

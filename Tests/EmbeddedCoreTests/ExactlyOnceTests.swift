@@ -9,13 +9,13 @@ import Testing
 
 @Suite struct ExactlyOnceTests {
     @Test(arguments: [1000, 300_000])
-    func theSameMessageIsSentOnceHoweverOftenItIsGiven(size: Int) async throws {
+    func repeatedSendCreatesOneMessage(size: Int) async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice")
         let chat = try await alice.chat(named: "bob")
         let first = try await alice.send(try alice.compose(pattern(size), id: "one"), to: chat)
-        // The outbox died before it noted that; its staged file is still there.
+        // The outbox was killed before recording it; its staged file remains.
         let again = try alice.compose(pattern(size), id: "one")
         #expect(try await alice.send(again, to: chat).id == first.id)
         #expect(access(again.source.path, F_OK) != 0)
@@ -36,7 +36,7 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func whatIsToBeTakenBackIsTheItemThatItBecame() async throws {
+    @Test func sentItemIsFoundByMessageID() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         var alice = try await world.open("alice")
@@ -44,7 +44,7 @@ import Testing
         let sent = try await alice.send(alice.compose(pattern(50), id: "one"), to: chat)
         #expect(try await alice.item(sentAs: "two", in: chat) == nil)
         await alice.shutDown()
-        // Also in the next process.
+        // In the next process too.
         alice = try await world.open("alice")
         #expect(try await alice.item(sentAs: "one", in: chat)?.id == sent.id)
         try await alice.deleteItems([sent.id], in: chat, mode: .broadcast)
@@ -53,12 +53,12 @@ import Testing
         await alice.shutDown()
     }
 
-    @Test func aDeathAfterTheCommitLeavesOneMessageAndNoStrayFile() async throws {
+    @Test func killAfterCommitLeavesOneMessage() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         var alice = try await world.open("alice")
         let message = try alice.compose(pattern(50), id: "one")
-        // The staged name as it would be if the process had died before removing it.
+        // The staged name after a kill before its removal.
         let copy = world.folder.path("copy")
         #expect(link(message.source.path, copy) == 0)
         let sent = try await alice.send(message, to: alice.chat(named: "bob"))
@@ -71,7 +71,7 @@ import Testing
         await alice.shutDown()
     }
 
-    @Test func aDeathBeforeTheCommitLeavesNothingButTheStagedFile() async throws {
+    @Test func killBeforeCommitLeavesOnlyStagedFile() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         var alice = try await world.open("alice")
@@ -85,7 +85,7 @@ import Testing
         await alice.shutDown()
     }
 
-    @Test func aStagedFileOfTheWrongLengthOrWithoutKeyIsRefused() async throws {
+    @Test func invalidStagedFileIsRejected() async throws {
         let world = try World()
         let alice = try await world.open("alice")
         let notes = try await alice.chat(named: "Saved notes")
@@ -106,7 +106,7 @@ import Testing
         await alice.shutDown()
     }
 
-    @Test func anotherProfilesChatIsNoChat() async throws {
+    @Test func otherProfilesChatIsNotFound() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice")

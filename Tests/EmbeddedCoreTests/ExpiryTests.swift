@@ -5,9 +5,9 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// What is not here yet and goes from its relay, in the order in which it goes.
+/// Missing files in order of their expiry on relays.
 @Suite struct ExpiryTests {
-    @Test func whatIsNotHereComesPageByPageInTheOrderInWhichRelaysDropIt() async throws {
+    @Test func missingFilesArePagedByExpiry() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice")
@@ -19,7 +19,7 @@ import Testing
             _ = try await alice.send(message, to: chat)
             world.clock.advance(by: .seconds(3600))
         }
-        // Inside its message: nothing that expires.
+        // Inline content, which does not expire.
         _ = try await alice.send(try alice.compose(pattern(100), name: "small.txt"), to: chat)
         func receivable(after position: ExpiryPosition, count: Int = 100) async throws -> [String] {
             try await bob.receivableItems(after: position, count: count).compactMap { $0.file?.name }
@@ -36,7 +36,7 @@ import Testing
         #expect(try await receivable(after: late) == ["3.bin", "4.bin"])
         #expect(try await alice.receivableItems(after: beginning, count: 100).isEmpty)
 
-        // Received, it is no longer among them, and expires no more.
+        // A received file is no longer listed.
         let file = try #require(second.file?.id)
         try await wait(until: "it is described") {
             try await bob.item(of: file)?.file?.status == .rcvInvitation(described: true)
@@ -49,7 +49,7 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func theIndexIsUsedHoweverLongTheHistoryIs() async throws {
+    @Test func expiryQueryUsesIndex() async throws {
         let world = try World()
         let plan = try world.database().read { connection in
             try connection.query(

@@ -8,7 +8,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// Copies that are deleted while their messages stay.
+/// Deletion of local copies while messages stay.
 @Suite struct FreeingTests {
     private let world: World
     private let bytes = pattern(300_000)
@@ -27,7 +27,7 @@ import Testing
         return (alice, bob, try await bob.item(in: "alice") { $0 == .rcvComplete })
     }
 
-    @Test func whatRelaysStillHaveIsAPlaceholderAgainAndCanBeReceived() async throws {
+    @Test func freedFileCanBeReceivedAgain() async throws {
         let (alice, bob, item) = try await received()
         let file = try #require(item.file)
         let heard = Listener(bob)
@@ -35,7 +35,7 @@ import Testing
         try await heard.waits(for: "chatItemUpdated")
         #expect(access(try #require(file.source).path, F_OK) != 0)
         #expect(try await bob.newest(in: "alice").file?.status == .rcvInvitation(described: true))
-        // Nobody receives it by itself, at the next start neither; once more there is nothing to free.
+        // It is not received automatically, even after a restart. Freeing again has no effect.
         #expect(try await !bob.freeCopy(of: file.id, lastCopyToo: true))
         await bob.shutDown()
         let next = try await world.open("bob")
@@ -46,7 +46,7 @@ import Testing
         await alice.shutDown()
     }
 
-    /// A picture of a size that is received at arrival.
+    /// A picture small enough to be received automatically.
     private func receivedPicture() async throws -> (EmbeddedCore, EmbeddedCore, ChatItem) {
         let alice = try await world.open("alice")
         let bob = try await world.open("bob")
@@ -63,7 +63,7 @@ import Testing
         await bob.shutDown()
         let downloads = world.relay.state.withLock(\.downloads)
         let next = try await world.open("bob")
-        // Behind what the start begins by itself.
+        // After the automatic downloads at start.
         await next.relaysWereApproved()
         try await Task.sleep(for: .milliseconds(200))
         #expect(try await next.newest(in: "alice").file?.status == .rcvInvitation(described: true))
@@ -96,7 +96,7 @@ import Testing
         await alice.shutDown()
     }
 
-    @Test func theLastCopyGoesOnlyWhenThatIsMeantAndTheEntrySaysWhy() async throws {
+    @Test func lastCopyIsFreedOnlyOnRequest() async throws {
         let (alice, bob, item) = try await received()
         let file = try #require(item.file)
         world.clock.advance(by: .seconds(49 * 3600))
@@ -113,7 +113,7 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func whatWasSentAndNotesStay() async throws {
+    @Test func sentFilesAndNotesAreNotFreed() async throws {
         let (alice, bob, _) = try await received()
         let sent = try await alice.newest(in: "bob")
         let note = try await alice.send(try alice.compose([1, 2]), to: alice.chat(named: "Saved notes"))
@@ -128,8 +128,8 @@ import Testing
         await bob.shutDown()
     }
 
-    /// As a process leaves it that is killed when the row was committed and the file was not removed yet.
-    @Test func whoIsKilledBetweenRowAndFileLeavesNothingForGood() async throws {
+    /// State after a kill between the commit and the removal of the file.
+    @Test func killWhileFreeingLeavesNoStrayFile() async throws {
         let (alice, bob, item) = try await received()
         let file = try #require(item.file)
         let path = try #require(file.source).path

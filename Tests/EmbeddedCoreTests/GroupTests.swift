@@ -8,7 +8,7 @@ import Testing
 @Suite struct GroupTests {
     private let names = ["ann", "ben", "cleo", "dan", "eve"]
 
-    @Test func aFileReachesEveryMemberWithADescriptionOfItsOwn() async throws {
+    @Test func everyMemberGetsItsOwnDescription() async throws {
         let world = try World(names)
         try world.directory.createGroup("Book club", members: names)
         var members: [EmbeddedCore] = []
@@ -34,7 +34,7 @@ import Testing
         for member in members { await member.shutDown() }
     }
 
-    @Test func fiveMembersSendTheSameNameAndEachSeesAll() async throws {
+    @Test func sameFileNameFromFiveMembersIsKept() async throws {
         let world = try World(names)
         try world.directory.createGroup("Book club", members: names)
         var members: [EmbeddedCore] = []
@@ -64,7 +64,7 @@ import Testing
         for member in members { await member.shutDown() }
     }
 
-    @Test func aGroupNeedsTwoMembersThatExist() throws {
+    @Test func groupNeedsTwoExistingMembers() throws {
         let world = try World(["ann", "ben"])
         #expect(throws: ChatError.self) { try world.directory.createGroup("x", members: ["ann"]) }
         #expect(throws: ChatError.self) { try world.directory.createGroup("x", members: ["ann", "ann"]) }
@@ -75,7 +75,7 @@ import Testing
         try world.directory.createGroup("x", members: ["ann", "ben"])
     }
 
-    @Test func anOpenProfileIsToldOfNewChats() async throws {
+    @Test func openProfileHearsOfNewChats() async throws {
         let world = try World(["ann", "ben"])
         let ann = try await world.open("ann")
         let heard = Listener(ann)

@@ -15,7 +15,7 @@ struct ManagingTests {
         try world.directory.chats(of: profile(name, world)).filter { $0.displayName != "Saved notes" }
     }
 
-    @Test func aRenamedProfileIsSeenByItsContactsAndSignsWithItsNewName() async throws {
+    @Test func renamedProfileShowsNewNameToContacts() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let (alice, bob) = (try await world.open("alice"), try await world.open("bob"))
@@ -36,7 +36,7 @@ struct ManagingTests {
         await bob.shutDown()
     }
 
-    @Test func aChatIsCalledWhatItsUserWantsHereOnly() throws {
+    @Test func chatAliasIsLocal() throws {
         let world = try World(["alice", "bob", "carol"])
         try world.directory.connect("alice", "bob")
         try world.directory.connect("alice", "carol")
@@ -44,7 +44,7 @@ struct ManagingTests {
         try world.directory.rename(chat.reference, of: profile("alice", world), to: "Bob from work")
         #expect(try chats("alice", world).map(\.displayName).sorted() == ["Bob from work", "carol"])
         #expect(try chats("bob", world).map(\.displayName) == ["alice"])
-        // What its peer calls itself is no obstacle; the user's own name for another chat is one.
+        // A contact's own name does not conflict; the user's alias of another chat does.
         try world.directory.rename(chat.reference, of: profile("alice", world), to: "carol")
         let carol = try #require(
             try chats("alice", world).first { $0.displayName == "carol" && $0.reference != chat.reference })
@@ -59,7 +59,7 @@ struct ManagingTests {
         }
     }
 
-    @Test func aContactThatIsLeftGetsNothingAndKeepsWhatItHasUntilConnectedAgain() async throws {
+    @Test func leftContactKeepsFilesUntilReconnected() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let (alice, bob) = (try await world.open("alice"), try await world.open("bob"))
@@ -83,7 +83,7 @@ struct ManagingTests {
         await bob.shutDown()
     }
 
-    @Test func whoLeavesAGroupGetsNothingMoreAndTheOthersGoOn() async throws {
+    @Test func leavingGroupStopsReceiving() async throws {
         let world = try World(["ann", "ben", "cleo"])
         try world.directory.createGroup("Club", members: ["ann", "ben", "cleo"])
         let (ann, ben) = (try await world.open("ann"), try await world.open("ben"))
@@ -95,7 +95,7 @@ struct ManagingTests {
         for core in [ann, ben, cleo] { await core.shutDown() }
     }
 
-    @Test func aDeletedChatTakesItsFilesAlongAndTheOtherSideKeepsItsOwn() async throws {
+    @Test func deletedChatKeepsPeersFiles() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let (alice, bob) = (try await world.open("alice"), try await world.open("bob"))
@@ -107,14 +107,14 @@ struct ManagingTests {
         #expect(try world.folder.names(in: "data/profiles/1/files").isEmpty)
         #expect(try await bob.newest(in: "alice").content() == pattern(70_000))
         await #expect(throws: ChatError.self) { try await alice.deleteChat(.notes(1)) }
-        // Both know each other again, each with what it has.
+        // They are connected again, each with its old chat.
         try world.directory.connect("alice", "bob")
         #expect(try await alice.items(of: alice.chat(named: "bob"), before: nil, count: 9).isEmpty)
         await alice.shutDown()
         await bob.shutDown()
     }
 
-    @Test func aDeletedProfileLeavesNothingButWhatOthersHave() async throws {
+    @Test func deletedProfileLeavesOnlyPeersFiles() async throws {
         let world = try World(["alice", "bob", "carol"])
         try world.directory.connect("alice", "bob")
         try world.directory.createGroup("Club", members: ["alice", "bob", "carol"])
@@ -129,13 +129,13 @@ struct ManagingTests {
         #expect(try await bob.newest(in: "alice").content() == pattern(70_000))
         #expect(try chats("bob", world).first { $0.displayName == "alice" }?.sendingRefused != nil)
         _ = try await bob.send(bob.compose(pattern(10)), to: bob.chat(named: "Club"))
-        // Its name is free, and means somebody else.
+        // The name is free for another profile.
         _ = try world.directory.createProfile("alice")
         #expect(try chats("alice", world).isEmpty)
         await bob.shutDown()
     }
 
-    @Test func aGroupThatNobodyIsInAnyMoreIsGone() async throws {
+    @Test func emptyGroupIsDeleted() async throws {
         let world = try World()
         try world.directory.createGroup("Club", members: ["alice", "bob"])
         for name in ["alice", "bob"] {

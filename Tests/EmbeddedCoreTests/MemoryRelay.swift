@@ -7,8 +7,8 @@ import XFTP
 
 @testable import EmbeddedCore
 
-/// A relay of a few lines in memory: takes files in steps, gives them back by description, and can be
-/// told to fail.
+/// A minimal in-memory relay. Uploads proceed in steps, downloads work by description, and failures can be
+/// injected.
 final class MemoryRelay: FileTransfers {
     struct State {
         var files: [UInt64: [UInt8]] = [:]
@@ -18,15 +18,15 @@ final class MemoryRelay: FileTransfers {
         var passwords: [String?] = []
         var deleted: [UInt64] = []
         var nextFile: UInt64 = 1
-        /// Steps that may still be sent; then uploads fail, or wait to be cancelled.
+        /// Remaining upload steps; then uploads fail, or wait for cancellation.
         var allowance = Int.max
         var waits = false
-        /// An upload that is cancelled while it waits reports this much once more.
+        /// Progress reported once more by an upload cancelled while waiting.
         var lateProgress: UInt64?
         var failure = TransferFailure(problem: FileProblem(.unreachable, "No way."), isTemporary: true)
         var downloadFailures: [TransferFailure] = []
         var downloads = 0
-        /// Stands behind every recipient's description.
+        /// Suffix of every recipient description.
         var descriptionEnding = ""
     }
 
@@ -113,7 +113,7 @@ final class MemoryRelay: FileTransfers {
             return state.downloadFailures.isEmpty ? nil : state.downloadFailures.removeFirst()
         }
         if let failure {
-            // As a real transfer does, it leaves a part.
+            // Leaves a partial file, as real transfers do.
             if case .cryptoFile = order.destination {
                 try? OpenFile(order.path, flags: O_RDWR | O_CREAT).write([1, 2, 3], at: 0)
             }
@@ -158,8 +158,8 @@ final class MemoryRelay: FileTransfers {
         }
     }
 
-    /// Puts a file there as somebody else has uploaded it. Returns a description for its recipient.
-    /// - Parameter size: of the file that is described; nil: that of the file.
+    /// Stores a file as if uploaded by another program, and returns a recipient description.
+    /// - Parameter size: size in the description; nil for the real size.
     func put(_ content: [UInt8], describing size: Int? = nil) -> String {
         let file = state.withLock { state in
             state.nextFile += 1

@@ -7,7 +7,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// Opened as a file, a pipe keeps its reader until somebody writes, and a few of them every thread of the core.
+/// Opening a pipe blocks until there is a writer; a few such opens would block all threads of the core.
 @Suite("Pipes, devices and folders in the place of files", .timeLimit(.minutes(10)))
 struct NoFileTests {
     private let world: World
@@ -28,7 +28,7 @@ struct NoFileTests {
         }
     }
 
-    @Test("are refused as uploads, however many at once, and the core goes on")
+    @Test("uploads are rejected without blocking the core")
     func uploads() async throws {
         let alice = try await world.open("alice")
         let folder = try world.folder.makeFolder("folder")
@@ -53,9 +53,9 @@ struct NoFileTests {
         await alice.shutDown()
     }
 
-    /// A short file goes within its message, a long one is kept for relays.
+    /// A short file travels in its message, a long one is stored for relays.
     @Test(
-        "are no file of a message, and the next message goes",
+        "message files are rejected and later messages pass",
         arguments: [(5, .invalidCommand), (300_000, .file(.damaged))] as [(UInt64, ChatErrorCode)])
     func messages(size: UInt64, code: ChatErrorCode) async throws {
         try world.directory.connect("alice", "bob")

@@ -7,7 +7,7 @@ import Testing
 @testable import EmbeddedCore
 
 @Suite struct NotesTests {
-    @Test func notesNeedNoRelayAndStayHere() async throws {
+    @Test func notesNeedNoRelay() async throws {
         let world = try World(["alice"])
         let alice = try await world.open("alice", relays: [])
         let heard = Listener(alice)
@@ -29,7 +29,7 @@ import Testing
         await alice.shutDown()
     }
 
-    @Test func theTimeOfTheFileIsKept() async throws {
+    @Test func modificationTimeIsKept() async throws {
         let world = try World(["alice"])
         let alice = try await world.open("alice")
         var message = try alice.compose([1, 2, 3])

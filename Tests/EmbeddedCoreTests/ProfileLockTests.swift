@@ -8,19 +8,19 @@ import Testing
 @testable import EmbeddedCore
 
 @Suite struct ProfileLockTests {
-    @Test func aSecondMountIsRefusedAndToldWhoHasTheProfile() async throws {
+    @Test func secondMountFailsNamingHolder() async throws {
         let world = try World()
         let alice = try await world.open("alice", mountpoint: "/home/me/My Chats")
         let error = await refusal { try await world.open("alice") }
         #expect(error?.code == .profileInUse)
         #expect(error?.sentence.contains("\(getpid())") == true)
         #expect(error?.sentence.contains("/home/me/My Chats") == true)
-        // Another profile is free.
+        // Other profiles are free.
         await (try await world.open("bob")).shutDown()
         await alice.shutDown()
     }
 
-    @Test func theLockGoesWithItsProcess() async throws {
+    @Test func lockEndsWithProcess() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         await (try await world.open("alice")).shutDown()

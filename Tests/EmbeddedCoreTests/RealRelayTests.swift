@@ -10,7 +10,7 @@ import XFTPRelay
 
 @testable import EmbeddedCore
 
-/// The whole core over a relay of ours on 127.0.0.1.
+/// The core with our relay on 127.0.0.1.
 @Suite struct RealRelayTests {
     private let folder: TemporaryFolder
     private let directory: DataDirectory
@@ -35,7 +35,7 @@ import XFTPRelay
     }
 
     @Test(arguments: [261_121, 5_500_000])
-    func aFileGoesThroughARelayAndBack(size: Int) async throws {
+    func fileRoundTripsThroughRelay(size: Int) async throws {
         let relay = try await relay(password: "secret")
         let address = RelayAddress(
             fingerprint: relay.address.fingerprint, hosts: relay.address.hosts, port: relay.address.port,
@@ -66,7 +66,7 @@ import XFTPRelay
         let relay = try await relay()
         let alice = try await open("alice", [])
         let heard = Listener(alice)
-        // As 'chatfs relay add' does it beside the mount.
+        // Like 'chatfs relay add' while mounted.
         try directory.addRelays([relay.address], to: alice.profile)
         _ = try await alice.send(try alice.compose(pattern(300_000)), to: alice.chat(named: "bob"))
         try await wait(until: "the upload has ended") {
@@ -77,7 +77,7 @@ import XFTPRelay
         await relay.stop()
     }
 
-    @Test func anUploadWaitsForARelayThatIsAway() async throws {
+    @Test func uploadWaitsForUnreachableRelay() async throws {
         var relay = try await relay()
         let address = relay.address
         await relay.stop()
@@ -91,7 +91,7 @@ import XFTPRelay
         await relay.stop()
     }
 
-    @Test func aWrongPasswordIsAFinalErrorThatSaysSo() async throws {
+    @Test func wrongPasswordIsFinalError() async throws {
         let relay = try await relay(password: "secret")
         let alice = try await open("alice", [relay.address])
         let heard = Listener(alice)
@@ -106,7 +106,7 @@ import XFTPRelay
         await relay.stop()
     }
 
-    @Test func aFileThatWasDamagedOnDiskIsDescribedToNobody() async throws {
+    @Test func damagedFileIsNeverAnnounced() async throws {
         let relay = try await relay()
         let alice = try await open("alice", [relay.address])
         let bob = try await open("bob", [relay.address])
@@ -128,7 +128,7 @@ import XFTPRelay
     }
 
     @Test(arguments: [1000, 3_000_000])
-    func aFileWithoutAChatTravelsByLink(size: Int) async throws {
+    func standaloneFileTravelsByLink(size: Int) async throws {
         let relay = try await relay()
         let alice = try await open("alice", [relay.address])
         let bob = try await open("bob", [relay.address])
@@ -162,7 +162,7 @@ import XFTPRelay
         await relay.stop()
     }
 
-    @Test func aKilledProcessLeavesAnUploadThatTheNextOneFinishes() async throws {
+    @Test func uploadResumesAfterKill() async throws {
         let relay = try await relay()
         let content = pattern(24_000_000)
         try folder.write(content, to: "big.bin")
@@ -188,7 +188,7 @@ import XFTPRelay
         await relay.stop()
     }
 
-    @Test func aMessageOfAnotherProcessIsHeard() async throws {
+    @Test func messageOfOtherProcessArrives() async throws {
         let bob = try await open("bob", [])
         let heard = Listener(bob)
         try folder.write(pattern(70_000), to: "note.txt")
@@ -203,7 +203,7 @@ import XFTPRelay
             #expect(item.content.text == "number \(number)")
             #expect(try item.content() == pattern(70_000))
         }
-        // The other way round: the profile that this process holds is refused to others.
+        // Conversely, other processes cannot open this process's profile.
         let refused = try await ChatFSProcess.run([
             "send", folder.path("note.txt"), "alice", "--data", folder.path("data"), "--profile", "bob",
         ])

@@ -8,7 +8,7 @@ import XFTP
 @testable import EmbeddedCore
 
 @Suite struct RelayApprovalTests {
-    /// bob's view of a file on a relay that he did not configure.
+    /// Bob's view of a file on a relay that he has not configured.
     private func offer(on relay: String) async throws -> (World, EmbeddedCore, EmbeddedCore, FileID) {
         let world = try World(relay: MemoryRelay(relayInDescriptions: relay))
         try world.directory.connect("alice", "bob")
@@ -20,7 +20,7 @@ import XFTP
         return (world, alice, bob, try #require(try await bob.newest(in: "alice").file).id)
     }
 
-    @Test func anUnknownRelayIsNotContactedUntilItIsApproved() async throws {
+    @Test func unknownRelayNeedsApproval() async throws {
         let (world, alice, bob, file) = try await offer(on: MemoryRelay.address)
         for command in [
             { try await bob.receiveFile(file, approvedRelays: false) },
@@ -45,8 +45,8 @@ import XFTP
         await bob.shutDown()
     }
 
-    /// The relays of what it leads to would be contacted without having been approved.
-    @Test func aDescriptionThatLeadsToAnotherIsNotFollowed() async throws {
+    /// Otherwise the redirect's relays would be contacted without approval.
+    @Test func redirectDescriptionIsNotFollowed() async throws {
         let (world, alice, bob, file) = try await offer(on: MemoryRelay.address)
         try world.directory.setRelayPolicy(.always, of: bob.profile)
         let text = try await bob.claimFile(file, approvedRelays: false)?.description
@@ -69,7 +69,7 @@ import XFTP
         await bob.shutDown()
     }
 
-    @Test func theUsersWordForOneFileIsEnoughUnlessThePolicyIsNever() async throws {
+    @Test func singleApprovalSufficesUnlessPolicyNever() async throws {
         let (world, alice, bob, file) = try await offer(on: MemoryRelay.address)
         try world.directory.setRelayPolicy(.never, of: bob.profile)
         #expect(
@@ -82,7 +82,7 @@ import XFTP
         await bob.shutDown()
     }
 
-    @Test func withThePolicyAlwaysNothingIsAsked() async throws {
+    @Test func policyAlwaysNeedsNoApproval() async throws {
         let (world, alice, bob, file) = try await offer(on: MemoryRelay.address)
         try world.directory.setRelayPolicy(.always, of: bob.profile)
         #expect(try world.directory.relayPolicy(of: bob.profile) == .always)
@@ -98,14 +98,14 @@ import XFTP
             "[fd00::1]", "localhost", "a.localhost", "127.1", "0x7f000001", "2130706433", "0177.0.0.1",
             "[::ffff:10.0.0.1]", "printer.local",
         ])
-    func theOwnNetworkIsClosedWhateverThePolicy(host: String) async throws {
+    func ownNetworkIsClosedUnderEveryPolicy(host: String) async throws {
         let fingerprint = Base64URL.encode([UInt8](repeating: 6, count: 32))
         let (world, alice, bob, file) = try await offer(on: "xftp://\(fingerprint)@\(host):5443")
         try world.directory.setRelayPolicy(.always, of: bob.profile)
         let error = await refusal { try await bob.receiveFile(file, approvedRelays: true) }
         #expect(error?.code == .file(.notApproved))
         #expect(error?.sentence.contains("own network") == true)
-        // Unless configured.
+        // Configured relays are permitted.
         let relay = try #require(RelayAddress("xftp://\(fingerprint)@\(host):5443"))
         try world.directory.addRelays([relay], to: bob.profile)
         try await bob.receiveFile(file, approvedRelays: false)
@@ -115,7 +115,7 @@ import XFTP
         await bob.shutDown()
     }
 
-    @Test func anotherPortOrFingerprintIsAnotherRelay() throws {
+    @Test func approvalIsPerPortAndFingerprint() throws {
         let world = try World()
         let relay = try #require(RelayAddress(MemoryRelay.address))
         try world.directory.approveRelays([relay], for: try world.directory.profile(named: "bob"))
@@ -137,7 +137,7 @@ import XFTP
         #expect(isRefused(5, ["relay.example.org", "other.example.org"], 5443))
     }
 
-    @Test func anErrorNamesADozenOfHundredsOfRelays() throws {
+    @Test func errorNamesAtMostTwelveRelays() throws {
         let rules = RelayRules(configured: [], approved: [], policy: .ask)
         let relays = (0..<200).map {
             RelayAddress(
@@ -153,7 +153,7 @@ import XFTP
     }
 
     @Test(arguments: [true, false])
-    func imagesOnAnUnknownRelaySaySoAndComeWhenItIsApproved(isOpenMeanwhile: Bool) async throws {
+    func imagesArriveAfterRelayApproval(isOpenMeanwhile: Bool) async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice")
@@ -169,7 +169,7 @@ import XFTP
         }
         #expect(problem.kind == .notApproved && problem.sentence.contains(MemoryRelay.address))
         #expect(world.relay.state.withLock { $0.downloads } == 0)
-        // Asking for nothing new changes nothing.
+        // A request without news has no effect.
         await bob.relaysWereApproved()
         #expect(heard.names.filter { $0 == "chatItemUpdated" }.count == 1)
         if !isOpenMeanwhile { await bob.shutDown() }
@@ -185,7 +185,7 @@ import XFTP
         await bob.shutDown()
     }
 
-    @Test func anApprovalAndARelayAreListedAndTakenBack() throws {
+    @Test func approvalsAndRelaysCanBeRemoved() throws {
         let world = try World()
         let bob = try world.directory.profile(named: "bob")
         let alice = try world.directory.profile(named: "alice")
@@ -204,8 +204,8 @@ import XFTP
         #expect(try world.directory.configuredRelays(of: alice) == [relay])
     }
 
-    /// In debug builds the core also insists that descriptions are parsed outside of transactions.
-    @Test func aDescriptionOfMegabytesSpoilsOnlyItsOwnFile() async throws {
+    /// Debug builds also assert that descriptions are parsed outside transactions.
+    @Test func hugeDescriptionFailsOnlyItsFile() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         world.relay.state.withLock { state in
@@ -239,7 +239,7 @@ import XFTP
         await bob.shutDown()
     }
 
-    @Test func aFileAcceptedBeforeItsDescriptionIsGivenBackWhenItsRelayIsUnknown() async throws {
+    @Test func earlyAcceptanceIsRevokedForUnknownRelay() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         world.relay.state.withLock { $0.allowance = 0 }
@@ -260,7 +260,7 @@ import XFTP
         await bob.shutDown()
     }
 
-    @Test func thePasswordOfARelayIsKeptAndReplacedButShownNowhere() throws {
+    @Test func relayPasswordIsStoredButNeverShown() throws {
         let world = try World()
         let bob = try world.directory.profile(named: "bob")
         let open = try #require(RelayAddress(MemoryRelay.address))

@@ -18,7 +18,7 @@ import Testing
         return (world, alice, bob, item)
     }
 
-    @Test func deletingForMeLeavesTheOthersTheirCopy() async throws {
+    @Test func localDeletionKeepsPeersCopy() async throws {
         let (world, alice, bob, item) = try await pair(1000)
         let heard = Listener(alice)
         try await alice.deleteItems([item.id], in: item.chat, mode: .internal)
@@ -31,7 +31,7 @@ import Testing
         withExtendedLifetime(world) {}
     }
 
-    @Test func deletingForEveryoneRemovesItEverywhere() async throws {
+    @Test func broadcastDeletionRemovesAllCopies() async throws {
         let (world, alice, bob, item) = try await pair(300_000)
         let received = try await bob.newest(in: "alice")
         try await bob.receiveFile(try #require(received.file).id, approvedRelays: false)
@@ -50,7 +50,7 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func onlyOwnMessagesOfTheLastDayCanBeDeletedForEveryone() async throws {
+    @Test func broadcastDeletionNeedsOwnRecentMessage() async throws {
         let (world, alice, bob, item) = try await pair(10)
         let received = try await bob.newest(in: "alice")
         #expect(
@@ -58,7 +58,7 @@ import Testing
                 .code == .invalidCommand)
         world.clock.advance(by: .seconds(24 * 3600 + 1))
         let fresh = try await alice.send(try alice.compose([1]), to: item.chat)
-        // One of two is too old: neither goes.
+        // One of two is too old: neither is deleted.
         #expect(
             await refusal {
                 try await alice.deleteItems([fresh.id, item.id], in: item.chat, mode: .broadcast)
@@ -69,7 +69,7 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func cancellingAnUploadDeletesItsChunksAndTellsTheOthers() async throws {
+    @Test func cancelledUploadDeletesChunksAndNotifies() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         world.relay.state.withLock { state in
@@ -110,7 +110,7 @@ import Testing
         let item = try await alice.send(try alice.compose(pattern(400_000)), to: alice.chat(named: "bob"))
         try await wait(until: "half is sent") { world.relay.state.withLock { $0.stepsSent } == 2 }
         try await alice.cancelFile(try #require(item.file).id)
-        // Behind all that was told until now.
+        // After all events so far.
         try await alice.deleteItems([item.id], in: item.chat, mode: .internal)
         try await heard.waits(for: "chatItemsDeleted")
         let told = heard.names
@@ -120,7 +120,7 @@ import Testing
         await alice.shutDown()
     }
 
-    @Test func cancellingACompleteUploadSparesWhoHasItAlready() async throws {
+    @Test func cancellingKeepsReceivedCopies() async throws {
         let (world, alice, bob, item) = try await pair(300_000)
         let received = try await bob.newest(in: "alice")
         try await bob.receiveFile(try #require(received.file).id, approvedRelays: false)
@@ -132,7 +132,7 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func aSmallFileCannotBeTakenBackByCancelling() async throws {
+    @Test func inlineFileCannotBeCancelled() async throws {
         let (world, alice, bob, item) = try await pair(10)
         let file = try #require(item.file).id
         #expect(await refusal { try await alice.cancelFile(file) }?.code == .invalidCommand)
@@ -144,7 +144,7 @@ import Testing
         withExtendedLifetime(world) {}
     }
 
-    @Test func cancellingADownloadMakesItAnOfferAgain() async throws {
+    @Test func cancelledDownloadBecomesOffer() async throws {
         let (world, alice, bob, _) = try await pair(300_000)
         let file = try #require(try await bob.newest(in: "alice").file).id
         let away = TransferFailure(problem: .init(.unreachable, "Away."), isTemporary: true)
@@ -160,7 +160,7 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func whatWasDeletedWhileTheOtherWasAwayIsGoneWhenItComes() async throws {
+    @Test func absentPeerLearnsOfDeletion() async throws {
         let (world, alice, bob, item) = try await pair(1000)
         await bob.shutDown()
         try await alice.deleteItems([item.id], in: item.chat, mode: .broadcast)

@@ -7,7 +7,7 @@ import Testing
 @testable import EmbeddedCore
 
 @Suite struct ResumeTests {
-    @Test func anInterruptedUploadGoesOnWithoutSendingDoneChunksAgain() async throws {
+    @Test func interruptedUploadResumesWithoutRepetition() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         world.relay.state.withLock { state in
@@ -32,7 +32,7 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func anInterruptedDownloadGoesOn() async throws {
+    @Test func interruptedDownloadResumes() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice")
@@ -52,7 +52,7 @@ import Testing
         await back.shutDown()
     }
 
-    @Test func aFinalErrorEndsAnUploadAndCleansUp() async throws {
+    @Test func finalErrorEndsUploadAndDeletesChunks() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let refused = FileProblem(.blocked, "The relay blocks this.")
@@ -70,7 +70,7 @@ import Testing
         await alice.shutDown()
     }
 
-    @Test func anUploadIsGivenUpAfterADay() async throws {
+    @Test func uploadFailsAfterADay() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         world.relay.state.withLock { $0.allowance = 0 }
@@ -83,7 +83,7 @@ import Testing
         await alice.shutDown()
     }
 
-    @Test func anExpiredFileIsAFinalError() async throws {
+    @Test func expiredFileIsFinalError() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice")

@@ -9,7 +9,7 @@ import XFTP
 
 @testable import EmbeddedCore
 
-/// Files that belong to no chat: uploaded for a link, downloaded from one.
+/// Standalone files, uploaded for a link or downloaded from one.
 @Suite struct StandaloneFileTests {
     private let world: World
     private let files: TemporaryFolder
@@ -44,7 +44,7 @@ import XFTP
     }
 
     @Test(arguments: [0, 1, 250_000])
-    func whatOneUploadsAnotherHasByTheLink(size: Int) async throws {
+    func linkTransfersFile(size: Int) async throws {
         let bytes = pattern(size)
         let alice = try await world.open("alice")
         let text = try await link(alice, bytes)
@@ -61,7 +61,7 @@ import XFTP
         await bob.shutDown()
     }
 
-    @Test func whatCannotBeUploadedIsRefusedBeforeAnythingIsBegun() async throws {
+    @Test func invalidUploadIsRejectedAtOnce() async throws {
         let alice = try await world.open("alice")
         try #require(mkfifo(files.path("pipe"), 0o600) == 0)
         for path in [files.path, files.path("pipe"), "/dev/null"] {
@@ -80,8 +80,8 @@ import XFTP
         await bob.shutDown()
     }
 
-    /// As `Links` has it, which asks again when it does not know.
-    @Test func aSealedFileIsUploadedOnceHoweverOftenItIsAskedFor() async throws {
+    /// Like `Links`, which repeats a request of unknown outcome.
+    @Test func repeatedUploadOfCryptoFileIsOne() async throws {
         let alice = try await world.open("alice")
         let bytes = pattern(150_000)
         let message = try alice.compose(bytes)
@@ -97,7 +97,7 @@ import XFTP
         #expect(try await outcome(alice, first) == .link(text))
         #expect(relay.state.withLock { $0.uploadsBegun } == 1)
         #expect(relay.state.withLock { $0.files.values.contains(bytes) })
-        // Without what opens it, or without itself, there is nothing to upload.
+        // A missing key or file leaves no upload.
         for source in [
             FileSourceLocation(path: message.source.path, arguments: nil),
             FileSourceLocation(path: files.path("nothing"), arguments: message.source.arguments),
@@ -111,7 +111,7 @@ import XFTP
         await alice.shutDown()
     }
 
-    @Test func anUploadThatWasInterruptedGoesOnInTheNextProcessWhereItWas() async throws {
+    @Test func standaloneUploadResumesInNextProcess() async throws {
         relay.state.withLock { ($0.allowance, $0.waits) = (2, true) }
         let bytes = pattern(500_000)
         let path = try files.write(bytes, to: "large")
@@ -131,7 +131,7 @@ import XFTP
         await alice.shutDown()
     }
 
-    @Test func anUploadThatFailsForNowIsToldAndTriedAndOneThatFailsForGoodEnds() async throws {
+    @Test func standaloneUploadRetriesOnlyTemporaryErrors() async throws {
         let alice = try await world.open("alice")
         let heard = Listener(alice)
         relay.state.withLock { $0.allowance = 0 }
@@ -155,7 +155,7 @@ import XFTP
         await alice.shutDown()
     }
 
-    @Test func whatIsTakenBackIsDeletedFromTheRelayAlsoWhenItWasDone() async throws {
+    @Test func cancellingDeletesChunksEvenWhenComplete() async throws {
         let alice = try await world.open("alice")
         let done = try await alice.uploadStandaloneFile(try files.write(pattern(1000), to: "a"))
         _ = try await outcome(alice, done)
@@ -178,8 +178,8 @@ import XFTP
         await alice.shutDown()
     }
 
-    /// The number of a message's file, or another profile's, ends nothing.
-    @Test func onlyWhatBelongsToNoChatIsTakenBackThisWay() async throws {
+    /// Ids of chat files and other profiles' files are rejected.
+    @Test func standaloneCancelRejectsChatFiles() async throws {
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice")
         let chat = try await alice.chat(named: "bob")
@@ -203,7 +203,7 @@ import XFTP
 
     // MARK: - Downloads
 
-    @Test func whatIsNoLinkOrHasNoPlaceIsRefused() async throws {
+    @Test func invalidLinkOrTargetIsRejected() async throws {
         let alice = try await world.open("alice")
         let text = try await link(alice, pattern(100))
         for nonsense in ["", "https://example.org/", "simplex:/file#/?desc=x", String(text.dropLast(40))] {
@@ -221,7 +221,7 @@ import XFTP
         await alice.shutDown()
     }
 
-    @Test func aDownloadThatFailsForNowIsToldAndTriedAndOneThatFailsForGoodEndsWithItsRow() async throws {
+    @Test func standaloneDownloadRetriesOnlyTemporaryErrors() async throws {
         let alice = try await world.open("alice")
         let heard = Listener(alice)
         let text = try await link(alice, pattern(100))
@@ -239,7 +239,7 @@ import XFTP
         await alice.shutDown()
     }
 
-    @Test func aDownloadIsGivenUpWhenRelaysHaveForgottenTheFile() async throws {
+    @Test func standaloneDownloadEndsAtExpiry() async throws {
         let alice = try await world.open("alice")
         let heard = Listener(alice)
         let text = try await link(alice, pattern(100))
@@ -254,7 +254,7 @@ import XFTP
         await alice.shutDown()
     }
 
-    @Test func aDownloadGoesOnInTheNextProcessAndOneThatIsTakenBackDoesNot() async throws {
+    @Test func onlyUncancelledDownloadResumesInNextProcess() async throws {
         var alice = try await world.open("alice")
         let text = try await link(alice, pattern(100))
         let away = TransferFailure(problem: FileProblem(.unreachable, "Away."), isTemporary: true)
@@ -273,7 +273,7 @@ import XFTP
         await alice.shutDown()
     }
 
-    @Test func aLinkTellsItsSizeAndRelayWithoutAskingAnybody() async throws {
+    @Test func linkInfoNeedsNoNetwork() async throws {
         let alice = try await world.open("alice")
         let text = try await link(alice, pattern(100))
         let downloads = relay.state.withLock { $0.downloads }

@@ -8,14 +8,13 @@ import Testing
 @testable import EmbeddedCore
 
 @Suite struct StoreDamageTests {
-    /// A word that no version ever wrote is told as damage wherever it stands, by a sentence that says what to do;
-    /// it does not become some other value.
+    /// Unknown words in any column are reported as damage with a remedy, and never become another value.
     @Test(arguments: [
         "UPDATE file SET status = 'rcv_lost'", "UPDATE file SET transport = 'pigeon'",
         "UPDATE file SET problem = 'sunspots'", "UPDATE item SET kind = 'sticker'",
         "UPDATE file SET status = ''", "UPDATE file SET status = 'RCV_COMPLETE'",
     ])
-    func anUnknownWordInAFileIsDamage(statement: String) async throws {
+    func unknownWordInFileIsDamage(statement: String) async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice")
@@ -28,11 +27,11 @@ import Testing
         #expect(error?.sentence.contains("corrupt") == true)
         #expect(error?.sentence.contains("backup") == true)
         await alice.shutDown()
-        // It is told when the profile is opened, too, where that reads the row; nothing traps.
+        // Opening the profile reports it too if it reads the row; no trap occurs.
         if let again = try? await world.open("bob") { await again.shutDown() }
     }
 
-    @Test func anUnknownEndingOfAChatIsDamage() async throws {
+    @Test func unknownChatEndingIsDamage() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let profile = try world.directory.profile(named: "alice")
@@ -42,8 +41,8 @@ import Testing
         #expect(error?.sentence.contains("'ended'") == true)
     }
 
-    /// Above all it opens no relay.
-    @Test func anUnknownRelayPolicyIsDamage() async throws {
+    /// In particular, no relay is permitted.
+    @Test func unknownRelayPolicyIsDamage() async throws {
         let world = try World()
         let profile = try world.directory.profile(named: "alice")
         try world.database().transaction { connection in
@@ -54,7 +53,7 @@ import Testing
         #expect(await refusal { _ = try await world.open("alice") }?.code == .storage)
     }
 
-    @Test func anUnknownInboxEntryIsDamageAndNotRemoved() async throws {
+    @Test func unknownInboxEntryIsDamageAndKept() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         try world.database().transaction { _ = try $0.execute("UPDATE news SET kind = 'rumour'") }
@@ -69,9 +68,8 @@ import Testing
         #expect(left == 2)
     }
 
-    /// What is written is what is read, for every word there is: a case that is added cannot be forgotten on
-    /// one side.
-    @Test func everyStatusIsWrittenAndReadBack() async throws {
+    /// Every value round-trips, so that a new case cannot be forgotten.
+    @Test func everyStatusRoundTrips() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice")
@@ -94,14 +92,13 @@ import Testing
 }
 
 @Suite struct OldSchemaTests {
-    /// A database as each earlier version left it, with a message in every state that it knew, opens with all that
-    /// it held.
+    /// A database of each earlier schema, with a message in every state of its time, opens with all its data.
     @Test(arguments: 1...Schema.migrations.count)
-    func aDatabaseOfEachEarlierVersionOpens(version: Int) async throws {
+    func everyEarlierSchemaOpens(version: Int) async throws {
         let folder = try TemporaryFolder()
         let path = try folder.makeFolder("data")
         _ = try PrivateFolder(path, purpose: DataDirectory.purpose)
-        // The first version had no transfers, so no file that needs a relay.
+        // The first schema had no transfers, so no files on relays.
         let received: [StoredFileStatus] = [
             .rcvInvitation, .rcvComplete, .rcvCancelled, .rcvError, .rcvWarning,
         ]
@@ -126,13 +123,13 @@ import Testing
             if case .rcvError(let problem)? = item.file?.status { problem } else { nil }
         }
         #expect(errors == [FileProblem(.expired, "It has expired.")])
-        // It goes on from there.
+        // It remains usable.
         let sent = try await core.send(try core.compose([7]), to: .direct(3))
         #expect(try sent.content() == [7])
         try directory.rename(.direct(3), of: alice, to: "Robert")
         #expect(try await core.chat(named: "Robert") == .direct(3))
         await core.shutDown()
-        // And is of this version from now on.
+        // It has the current schema afterwards.
         let names = try Database(path: path + "/chatfs.db", migrations: Schema.migrations).read {
             try $0.query("SELECT name FROM schema_version ORDER BY number") { $0.text("name") }
         }

@@ -5,14 +5,14 @@ import XFTP
 
 @testable import EmbeddedCore
 
-/// What a `DirectoryStore` should hold, kept in plain collections. Numbers come from the store; everything else is
-/// worked out here from what `docs/semantics.md` says of sending, receiving and deleting.
+/// A model of `DirectoryStore` in plain collections. Ids come from the store; all else follows
+/// `docs/semantics.md`.
 struct StoreModel {
     struct ModelChat {
         var id: Int64
         var profile: Int64
         var kind: StoredChatKind
-        /// Of a contact the other profile, of a group its number.
+        /// The contact's profile, or the group's id.
         var contact: Int64?
         var group: Int64?
         var updated: Timestamp
@@ -63,7 +63,7 @@ struct StoreModel {
     var policies: [Int64: RelayApprovalPolicy] = [:]
     var deletions: [FileID: (profile: Int64, deletion: ChunkDeletionTable.Deletion)] = [:]
 
-    // MARK: - What it says
+    // MARK: - Reading
 
     func name(of profile: Int64) -> String? { profiles.first { $0.id == profile }?.displayName }
 
@@ -103,7 +103,7 @@ struct StoreModel {
         .sorted { $0.profile < $1.profile }
     }
 
-    // MARK: - What changes it
+    // MARK: - Changes
 
     mutating func changeItem(_ file: FileID, _ change: (inout ModelItem) -> Void) {
         guard let index = items.firstIndex(where: { $0.file == file }) else { return }
@@ -115,7 +115,7 @@ struct StoreModel {
         change(&chats[index])
     }
 
-    /// As `ChatTable.leave`. Returns the sides that change.
+    /// Like `ChatTable.leave`. Returns the changed sides.
     mutating func leave(_ chat: Int64) -> Set<ChatSide> {
         guard let own = chats.first(where: { $0.id == chat }) else { return [] }
         changeChat(chat) { $0.ending = $0.ending ?? .left }

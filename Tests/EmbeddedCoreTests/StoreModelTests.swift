@@ -8,11 +8,10 @@ import XFTP
 
 @testable import EmbeddedCore
 
-/// Random histories of all that the store can be told, compared with a model of it. In between the database is
-/// opened anew, and transactions fail at their end.
+/// Random histories compared with a model, with reopened databases and failing transactions.
 @Suite struct StoreModelTests {
     @Test(arguments: UInt64(1)...12)
-    func theStoreHoldsWhatItWasTold(seed: UInt64) throws {
+    func storeMatchesModel(seed: UInt64) throws {
         let folder = try TemporaryFolder()
         var history = try StoreHistory(seed: seed, path: folder.path("chats.db"))
         for step in 1...400 {
@@ -21,7 +20,7 @@ import XFTP
             if step % 50 == 0 { try history.reopen() }
         }
         try history.compare()
-        // A history in which nothing happens compares nothing.
+        // Check that the history was not empty.
         #expect(history.model.profiles.count >= 3)
         #expect(history.model.items.count + history.deletedItems > 40)
         #expect(history.failedTransactions > 5)
@@ -84,7 +83,7 @@ struct StoreHistory {
         elements.randomElement(using: &random)
     }
 
-    /// Changes store and model; sometimes the transaction fails at its end, and then nothing may have changed.
+    /// Changes store and model. Sometimes the transaction fails at its end and must leave no trace.
     private mutating func change(
         _ body: (inout StoreModel, DirectoryTables) throws -> Void
     ) throws {
@@ -222,7 +221,7 @@ struct StoreHistory {
                     status, of: file, from: expected, problem: problem)
                 #expect(isChanged == expected.contains(item.status))
                 if isChanged { model.changeItem(file) { ($0.status, $0.problem) = (status, problem) } }
-                // Nobody else's.
+                // Files of other profiles stay unchanged.
                 let other = model.profiles.first { $0.id != item.profile }
                 if let other {
                     #expect(
@@ -291,7 +290,7 @@ struct StoreHistory {
         }
     }
 
-    // MARK: - Removing
+    // MARK: - Removal
 
     private mutating func deleteItem() throws {
         guard let item = pick(model.items) else { return }
@@ -439,7 +438,7 @@ struct StoreHistory {
         }
     }
 
-    // MARK: - Comparing
+    // MARK: - Comparison
 
     func compare() throws {
         try store.read { tables in

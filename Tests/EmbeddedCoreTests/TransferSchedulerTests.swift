@@ -8,7 +8,7 @@ import Testing
 @Suite struct TransferSchedulerTests {
     private let retry = RetryPolicy(first: .milliseconds(1), maxDelay: .milliseconds(4), tries: .max)
 
-    @Test func noMoreThanTheSlotsRunAtOnceAndAllRunInTheEnd() async throws {
+    @Test func slotsLimitConcurrentTransfers() async throws {
         let scheduler = TransferScheduler(retry: retry, running: 2)
         let counts = Lock((running: 0, most: 0, ended: 0))
         for number in 1...20 {
@@ -30,7 +30,7 @@ import Testing
         #expect(counts.withLock { $0.running } == 0)
     }
 
-    @Test func workThatWantsMoreIsRepeatedUntilItIsStopped() async throws {
+    @Test func retriesContinueUntilStopped() async throws {
         let scheduler = TransferScheduler(retry: retry)
         let tries = Lock(0)
         scheduler.start(FileID(1), in: .download) {
@@ -45,7 +45,7 @@ import Testing
         #expect(tries.withLock { $0 } == after)
     }
 
-    @Test func whoAsksAgainDoesNotWaitForTheNextTry() async throws {
+    @Test func startEndsRetryDelay() async throws {
         let scheduler = TransferScheduler(
             retry: RetryPolicy(first: .seconds(3600), maxDelay: .seconds(3600), tries: .max))
         let tries = Lock(0)
@@ -56,7 +56,7 @@ import Testing
         try await wait(until: "it was tried") { tries.withLock { $0 } == 1 }
         for number in 2...4 {
             try await wait(until: "it is tried again") {
-                // Asking while it is being tried is too early: it has not failed yet.
+                // A request during an attempt is too early: it has not failed yet.
                 if tries.withLock({ $0 }) < number { scheduler.start(FileID(1), in: .download) { true } }
                 return tries.withLock { $0 } == number
             }
@@ -65,7 +65,7 @@ import Testing
         #expect(!scheduler.isBusy(with: FileID(1)))
     }
 
-    @Test func whoWaitsInLineCanBeStoppedAndTheLineMovesOn() async throws {
+    @Test func waitingTransferCanBeStopped() async throws {
         let scheduler = TransferScheduler(retry: retry, running: 1)
         let order = Lock<[Int64]>([])
         let gate = Lock(false)
@@ -86,7 +86,7 @@ import Testing
         #expect(Set(order.withLock { $0 }) == [1, 2, 4])
     }
 
-    @Test func workOfAnotherLaneFollowsAndWorkOfTheSameIsNotDoubled() async throws {
+    @Test func otherLaneFollowsWithoutDuplicates() async throws {
         let scheduler = TransferScheduler(retry: retry)
         let order = Lock<[String]>([])
         let gate = Lock(false)
@@ -106,8 +106,8 @@ import Testing
         #expect(order.withLock { $0 } == ["upload", "deletion"])
     }
 
-    /// What a try has looked at may have been from before that was asked for.
-    @Test func whatIsAskedForDuringTheLastTryIsTriedOnceMore() async throws {
+    /// An attempt may have read a state from before the request.
+    @Test func startDuringLastAttemptRunsAgain() async throws {
         let scheduler = TransferScheduler(retry: retry)
         let tries = Lock(0)
         let work: TransferScheduler.Work = { [tries] in
@@ -115,7 +115,7 @@ import Testing
             return false
         }
         scheduler.start(FileID(1), in: .upload) {
-            // It has decided that it is done, and has not ended.
+            // The last attempt has decided to end, but has not ended.
             for _ in 0..<2 { scheduler.start(FileID(1), in: .upload, work) }
             return false
         }
@@ -123,7 +123,7 @@ import Testing
         #expect(tries.withLock { $0 } == 1)
     }
 
-    @Test func whatWasAskedForBeforeItIsStoppedDoesNotBegin() async throws {
+    @Test func stopDropsPendingStart() async throws {
         let scheduler = TransferScheduler(retry: retry)
         let isRunning = Lock(false)
         scheduler.start(FileID(1), in: .upload) {
@@ -140,7 +140,7 @@ import Testing
         #expect(!scheduler.isBusy(with: FileID(1)))
     }
 
-    @Test func aClosedSchedulerTakesNothingMore() async {
+    @Test func closedSchedulerRejectsWork() async {
         let scheduler = TransferScheduler(retry: retry)
         await scheduler.close()
         scheduler.start(FileID(1), in: .upload) {
@@ -150,7 +150,7 @@ import Testing
         #expect(!scheduler.isBusy(with: FileID(1)))
     }
 
-    @Test func progressIsToldInHundredthsAndAtTheEnd() async {
+    @Test func progressIsReportedPerPercent() async {
         let scheduler = TransferScheduler(retry: retry)
         scheduler.start(FileID(1), in: .upload) {
             _ = try? await Task.sleep(for: .seconds(60))
@@ -163,7 +163,7 @@ import Testing
         }
         #expect((100...103).contains(told))
         await scheduler.stop(FileID(1))
-        // It makes none once it is over.
+        // An ended transfer reports no progress.
         #expect(!scheduler.note(TransferProgress(done: 1, total: 2), of: FileID(1)))
     }
 }

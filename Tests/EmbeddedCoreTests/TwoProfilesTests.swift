@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct TwoProfilesTests {
     @Test(arguments: [0, 1, 65_000, 261_120])
-    func aSmallFileArrivesWithItsMessage(size: Int) async throws {
+    func smallFileArrivesInMessage(size: Int) async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice", relays: [])
@@ -39,8 +39,8 @@ import Testing
         await bob.shutDown()
     }
 
-    /// Stored together; the one that is damaged holds up none of the others.
-    @Test func manySmallFilesArriveTogetherAfterAnAbsence() async throws {
+    /// Stored together; a damaged file does not block the others.
+    @Test func smallFilesArriveTogetherAfterAbsence() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice", relays: [])
@@ -70,7 +70,7 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func aLargerFileIsSeenAtOnceAndDescribedWhenItIsUploaded() async throws {
+    @Test func largeFileIsListedBeforeUpload() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         world.relay.state.withLock { $0.allowance = 0 }
@@ -104,7 +104,7 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func whatWasSentWhileTheOtherWasAwayIsThereWhenItComes() async throws {
+    @Test func messagesWaitForAbsentProfile() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice")
@@ -123,7 +123,7 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func imagesAreReceivedAtArrivalUpToTheirSize() async throws {
+    @Test func imagesWithinLimitAreReceivedAutomatically() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice")
@@ -142,7 +142,7 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func nothingIsReceivedAtArrivalWhereThatIsOff() async throws {
+    @Test func disabledArrivalRuleReceivesNothing() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice")
@@ -155,7 +155,7 @@ import Testing
         try await heard.waits(for: "rcvFileDescrReady")
         let offered = try await bob.newest(in: "alice")
         #expect(offered.file?.status == .rcvInvitation(described: true))
-        // Still to be had, and turned on again it comes for the next one.
+        // It can still be requested; once enabled again, the next file arrives.
         try await bob.receiveFile(try #require(offered.file?.id), approvedRelays: false)
         try await heard.waits(for: "rcvFileComplete")
         arrivals.change(to: ArrivalRule.Choice())
@@ -165,7 +165,7 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func withoutARelayALargerFileIsRefusedAndTheStagedOneStays() async throws {
+    @Test func largeFileWithoutRelayIsRejected() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice", relays: [])
@@ -178,7 +178,7 @@ import Testing
         await alice.shutDown()
     }
 
-    @Test func moreThanAGibibyteIsRefused() async throws {
+    @Test func fileAboveOneGiBIsRejected() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice")

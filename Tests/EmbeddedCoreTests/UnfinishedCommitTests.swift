@@ -8,10 +8,10 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// A process is killed after it wrote the last frame of a commit into the journal, and before it told the others in
-/// shared memory. While one of them has the database open, that commit has not happened; after a power cut it has.
+/// A process is killed between writing a commit's last frame and publishing it in shared memory. Other open
+/// processes do not see the commit; after a power cut it exists.
 @Suite struct UnfinishedCommitTests {
-    @Test func aFileIsRemovedOnlyWhenNoPowerCutBringsItsRowBack() async throws {
+    @Test func fileRemovalSurvivesPowerCut() async throws {
         let world = try World(["alice"])
         let alice = try await world.open("alice")
         let notes = try await alice.chat(named: "Saved notes")
@@ -21,12 +21,12 @@ import Testing
         let files = data + "/profiles/1/files/"
         let name = try #require(try world.folder.names(in: "data/profiles/1/files").first)
 
-        // Somebody who has the database open all the time.
+        // A process that keeps the database open.
         let other = try world.database()
         try other.transaction { try $0.execute("UPDATE profile SET created = created + 1") }
         let shared = try OpenFile(data + "/chatfs.db-shm", flags: O_RDWR)
         let before = try shared.readAll(limit: 1 << 20)
-        // The commit of the one that is killed: the file has another name, and the row says so.
+        // The killed process's commit: the file has another name, and its row says so.
         try check("link a file") { link(files + name, files + "unfinished") }
         try other.transaction { try $0.execute("UPDATE file SET stored_name = 'unfinished'") }
         try shared.write(before, at: 0)
@@ -35,7 +35,7 @@ import Testing
 
         let next = try await world.open("alice", relays: [])
         #expect(try world.folder.names(in: "data/profiles/1/files") == [name])
-        // The power goes: shared memory is gone, all else is there.
+        // A power cut loses shared memory only.
         let copy = try await Shell.run("cp", ["-a", data, world.folder.path("after the cut")])
         #expect(copy.succeeded, "\(copy.errors)")
         await next.shutDown()

@@ -9,7 +9,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// A clock that tests set by hand.
+/// A clock set by tests.
 final class ManualClock: WallClock, BootClock {
     private let time = Lock((wall: Timestamp(seconds: 1_800_000_000), passed: ElapsedTime(seconds: 1000)))
     func now() -> Timestamp { time.withLock { $0.wall } }
@@ -17,7 +17,7 @@ final class ManualClock: WallClock, BootClock {
         BootReading(boot: "test", nanoseconds: time.withLock { $0.passed.nanoseconds })
     }
 
-    /// So much time passes.
+    /// Advances both clocks.
     func advance(by duration: Duration) {
         time.withLock {
             $0.wall = $0.wall.advanced(by: duration)
@@ -25,11 +25,11 @@ final class ManualClock: WallClock, BootClock {
         }
     }
 
-    /// Somebody sets the wall clock.
+    /// Sets the wall clock only.
     func jump(by duration: Duration) { time.withLock { $0.wall = $0.wall.advanced(by: duration) } }
 }
 
-/// A data directory with some profiles, and a relay in memory.
+/// A data directory with profiles and an in-memory relay.
 struct World {
     let folder: TemporaryFolder
     let clock = ManualClock()
@@ -43,12 +43,12 @@ struct World {
         for name in profiles { _ = try directory.createProfile(name) }
     }
 
-    /// The database itself, as another program may open it.
+    /// The database as opened by another program.
     func database() throws -> Database {
         try Database(path: directory.path + "/chatfs.db", migrations: Schema.migrations)
     }
 
-    /// A connection to the directory as another process has it.
+    /// Opens a profile as another process does.
     func open(
         _ name: String, mountpoint: String? = nil, relays: [RelayWithPassword] = [MemoryRelay.relay],
         lockTimeout: Duration = .seconds(10), arrivals: ArrivalRule = ArrivalRule()
@@ -62,7 +62,7 @@ struct World {
     }
 }
 
-/// Bytes that are no two blocks of 4 KiB alike.
+/// Bytes in which all blocks of 4 KiB differ.
 func pattern(_ count: Int) -> [UInt8] {
     let block = (0..<4088).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
     var bytes: [UInt8] = []
@@ -75,7 +75,7 @@ func pattern(_ count: Int) -> [UInt8] {
 }
 
 extension EmbeddedCore {
-    /// Stages bytes as the outbox does and composes a message.
+    /// Stages bytes like the outbox and composes a message.
     func compose(
         _ bytes: [UInt8], name: String = "report.pdf", id: String = UUIDText.fresh(),
         kind: MessageContent.Kind = .file
@@ -102,7 +102,7 @@ extension EmbeddedCore {
         return try #require(items.first)
     }
 
-    /// The newest item once its status is one of those wanted.
+    /// Returns the newest item once its status matches.
     func item(in name: String, when condition: @escaping (FileStatus) -> Bool) async throws -> ChatItem {
         try await wait(for: "an item in \(name) of the wanted status") {
             let chat = try await chat(named: name)
@@ -117,7 +117,7 @@ enum UUIDText {
 }
 
 extension ChatItem {
-    /// The bytes at the item's source.
+    /// The plaintext of the item's file.
     func content() throws -> [UInt8] {
         let source = try #require(file?.source)
         let arguments = try #require(source.arguments)
@@ -157,7 +157,7 @@ final class Listener: Sendable {
     }
 }
 
-/// The error with which a command is refused; records an issue when it is not.
+/// Returns the error of a command; records an issue if it succeeds.
 func refusal<Result>(
     _ body: () async throws -> Result, at location: SourceLocation = #_sourceLocation
 ) async -> ChatError? {

@@ -8,9 +8,9 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("A lasting address")
+@Suite("Contact address")
 struct AddressTests {
-    @Test("several people ask, are listed with their names, and become contacts when they are accepted")
+    @Test("accepted requesters become contacts")
     func asking() async throws {
         let internet = try Internet()
         let alice = try internet.machine("alice")
@@ -45,7 +45,7 @@ struct AddressTests {
         for machine in guests.map(\.machine) + [alice] { try await machine.core.shutDown() }
     }
 
-    @Test("who is rejected is gone from the list, and may ask again")
+    @Test("rejected requester may ask again")
     func rejecting() async throws {
         let internet = try Internet()
         let (alice, bob) = (try internet.machine("alice"), try internet.machine("bob"))
@@ -64,7 +64,7 @@ struct AddressTests {
     }
 
     @Test(
-        "a link and an address of which no row tells any more are gone with the next start, the others stay")
+        "start deletes links and addresses without rows")
     func lost() async throws {
         let internet = try Internet()
         let alice = try internet.machine("alice")
@@ -88,7 +88,7 @@ struct AddressTests {
         for machine in [alice, bob] { try await machine.core.shutDown() }
     }
 
-    @Test("where requests are accepted automatically everybody is let in, also after a restart")
+    @Test("automatic acceptance continues after restart")
     func automatically() async throws {
         let internet = try Internet()
         let (alice, bob) = (try internet.machine("alice"), try internet.machine("bob"))
@@ -104,7 +104,7 @@ struct AddressTests {
         for machine in [alice, bob] { try await machine.core.shutDown() }
     }
 
-    @Test("a deleted address is one that nobody reaches; its requests are gone, contacts stay")
+    @Test("deleted address drops requests but keeps contacts")
     func deleting() async throws {
         let internet = try Internet()
         let machines = try ["alice", "bob", "carol"].map { try internet.machine($0) }
@@ -125,7 +125,7 @@ struct AddressTests {
         for machine in machines { try await machine.core.shutDown() }
     }
 
-    @Test("who opens the address reads the name that the profile has now")
+    @Test("link data shows the current name")
     func renamed() async throws {
         let internet = try Internet()
         let (alice, bob) = (try internet.machine("alice"), try internet.machine("bob"))
@@ -142,14 +142,14 @@ struct AddressTests {
         for machine in [alice, bob] { try await machine.core.shutDown() }
     }
 
-    @Test("an answer that was given just before a kill is carried out at the next start, once")
+    @Test("answer given before a kill is carried out once")
     func killed() async throws {
         let internet = try Internet()
         let (alice, bob) = (try internet.machine("alice"), try internet.machine("bob"))
         let link = try await alice.open().createAddress(nil).link
         let joined = try await bob.open().accept(link)
         let number = try #require(try await alice.requests(1).first).number
-        // What is in the store when the process ends before the agent hears of it.
+        // State of a process killed before it told the agent.
         try alice.core.store.commit { try $0.tables.requests.setState(.accepted, of: number) }
         try await alice.reopen()
         _ = try await wait(for: "the contact at bob's") { try await bob.core.contact(of: joined) }
@@ -160,7 +160,7 @@ struct AddressTests {
     }
 }
 
-@Suite("Strangers who ask at an address")
+@Suite("Requests from strangers")
 struct StrangerTests {
     private let world: World
     private let core: EmbeddedCore
@@ -191,7 +191,7 @@ struct StrangerTests {
         try core.store.read { try $0.requests.all(.rejected).map(\.asked.number) }
     }
 
-    @Test("who asks again in other words has one place in the list")
+    @Test("repeated request replaces the first")
     func again() async throws {
         try ask(1, "bob", id: "AAAA", text: "hello")
         try ask(2, "eve", id: "BBBB")
@@ -204,7 +204,7 @@ struct StrangerTests {
         await core.shutDown()
     }
 
-    @Test("a hundred wait at most; who comes then is turned away, and what they write is cut")
+    @Test("waiting requests and their text are bounded")
     func many() async throws {
         for number in 1...130 {
             try ask(Int64(number), "n\(number)", text: String(repeating: "x", count: 5000))
@@ -215,7 +215,7 @@ struct StrangerTests {
         await core.shutDown()
     }
 
-    @Test("sixty are let in automatically within an hour, the others wait; an hour later there is room again")
+    @Test("automatic acceptance is limited per hour")
     func automatically() async throws {
         try core.store.commit { try $0.tables.requests.setAcceptance(.automatically) }
         for number in 1...70 { try ask(Int64(number), "n\(number)") }
@@ -230,7 +230,7 @@ struct StrangerTests {
     }
 
     @Test(
-        "what is no request is turned away",
+        "malformed request is rejected",
         arguments: ["", "{", "[]", #"{"event":"x.ok","params":{}}"#, #"{"event":"x.contact","params":{}}"#])
     func nonsense(_ text: String) async throws {
         try ask(1, Array(text.utf8))
@@ -239,7 +239,7 @@ struct StrangerTests {
         await core.shutDown()
     }
 
-    @Test("a program that says no more than who it is asks as well")
+    @Test("plain x.info counts as a request")
     func plain() async throws {
         let profile = ContactProfile(displayName: "bob\u{1b}[31m")
         try ask(1, Array(ChatMessage(.information(profile), id: nil).json.utf8))
@@ -249,7 +249,7 @@ struct StrangerTests {
 }
 
 extension Machine {
-    /// Who waits, once they are so many.
+    /// Returns the waiting requests once there are `count`.
     func requests(_ count: Int) async throws -> [WaitingRequest] {
         try await wait(for: "\(count) requests at \(name)'s") {
             let requests = try await core.requests()
@@ -258,7 +258,7 @@ extension Machine {
     }
 }
 
-/// The error of something that may succeed.
+/// Returns the error of `body`, or nil on success.
 func attempt<Result>(_ body: () async throws -> Result) async -> ChatError? {
     do {
         _ = try await body()

@@ -7,9 +7,9 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("Files that disappear, and of which somebody on the network has not been told yet")
+@Suite("Expiring files before their announcement")
 struct AnnouncedFileTests {
-    /// A profile in one chat, whose messages stay for a minute, with an agent that tells what the test does.
+    /// A profile with one chat, a retention of one minute, and an agent controlled by the test.
     private final class Stage: Sendable {
         let world: World
         let core: EmbeddedCore
@@ -17,7 +17,7 @@ struct AnnouncedFileTests {
         let chat: ChatReference
         private let events = Lock<Int64>(1_000_000)
 
-        /// - Parameter members: of a group, beside its host; nil: the chat is with one contact.
+        /// - Parameter members: number of group members besides the host; nil for a contact's chat.
         init(members: Int? = nil, isEarly: Bool = false) async throws {
             world = try World(["alice"])
             agent = ToldAgent(isEarly: isEarly) { isEarly ? .sent(message: $0) : nil }
@@ -77,7 +77,7 @@ struct AnnouncedFileTests {
             try await wait(until: "it is taken") { agent.isTaken(number) }
         }
 
-        /// Sends a file; the agent has as many messages then.
+        /// Sends a file and waits until the agent has `count` messages.
         func send(handing count: Int) async throws {
             _ = try await core.send(core.compose(pattern(300_000)), to: chat)
             _ = try await core.item(in: "friends") { $0 == .sndComplete }
@@ -87,7 +87,7 @@ struct AnnouncedFileTests {
             }
         }
 
-        /// Whether it is there after so many seconds.
+        /// Whether the item exists after `seconds`.
         func isThere(after seconds: Int64) async throws -> Bool {
             world.clock.advance(by: .seconds(seconds))
             await core.disappearing.look()
@@ -97,12 +97,12 @@ struct AnnouncedFileTests {
         var deleted: Int { world.relay.state.withLock { $0.deleted.count } }
     }
 
-    @Test("the time of one begins when their server has the message that says where it is")
+    @Test("expiry starts when the announcement is sent")
     func whenItIsAnnounced() async throws {
         let stage = try await Stage()
         try await stage.send(handing: 2)
         #expect(try await stage.isThere(after: 61))
-        // Their server has the message of the file, which does not say where it is.
+        // The server has the file's message, but not the announcement.
         try await stage.tell(.sent(message: 1))
         #expect(try await stage.isThere(after: 61) && stage.deleted == 0)
         try await stage.tell(.sent(message: 2))
@@ -111,12 +111,12 @@ struct AnnouncedFileTests {
         await stage.core.shutDown()
     }
 
-    @Test("it is waited for longer than for what becomes of other messages")
+    @Test("announcement is awaited beyond normal retention")
     func afterMonths() async throws {
         let stage = try await Stage()
         try await stage.send(handing: 2)
         #expect(try await stage.isThere(after: 32 * 86_400))
-        // What is old goes when there is something new.
+        // Old rows are removed when a new one is added.
         try await stage.core.send(ComposedText(id: "1", text: "hello"), to: stage.chat)
         try await wait(until: "the agent has it") { stage.agent.sent == 3 }
         try await wait(until: "it is noted") {
@@ -129,7 +129,7 @@ struct AnnouncedFileTests {
         await stage.core.shutDown()
     }
 
-    @Test("a process later it still waits for that")
+    @Test("announcement is awaited across restarts")
     func aProcessLater() async throws {
         let stage = try await Stage()
         try await stage.send(handing: 2)
@@ -147,7 +147,7 @@ struct AnnouncedFileTests {
         await core.shutDown()
     }
 
-    @Test("that their server has it may be told before it is known which message it is")
+    @Test("sent outcome may precede the message's number")
     func early() async throws {
         let stage = try await Stage(isEarly: true)
         try await stage.send(handing: 2)
@@ -156,7 +156,7 @@ struct AnnouncedFileTests {
         await stage.core.shutDown()
     }
 
-    @Test("where they cannot be told it stays for its time after that is known", arguments: [1, 2])
+    @Test("failed announcement starts expiry", arguments: [1, 2])
     func failed(message: Int64) async throws {
         let stage = try await Stage()
         try await stage.send(handing: 2)
@@ -167,7 +167,7 @@ struct AnnouncedFileTests {
         await stage.core.shutDown()
     }
 
-    @Test("where it is cancelled before they were told it stays for its time after that")
+    @Test("cancellation starts expiry")
     func cancelled() async throws {
         let stage = try await Stage()
         try await stage.send(handing: 2)
@@ -178,10 +178,10 @@ struct AnnouncedFileTests {
         await stage.core.shutDown()
     }
 
-    @Test("in a group the server of the first member counts, and nobody else is waited for")
+    @Test("first member's server starts a group file's expiry")
     func group() async throws {
         let stage = try await Stage(members: 2)
-        // To the host and two members each, the message of the file and where it is.
+        // The file's message and its announcement, to the host and two members each.
         try await stage.send(handing: 6)
         #expect(try await stage.isThere(after: 61))
         for (connection, number) in [(2, 2), (3, 6)] as [(Int64, Int64)] {

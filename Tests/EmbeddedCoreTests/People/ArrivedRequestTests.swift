@@ -7,7 +7,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("Those who ask, and those who invite")
+@Suite("Contact requests and group invitations")
 struct ArrivedRequestTests {
     private static let bob = Chat(
         reference: .direct(7), displayName: "bob", updatedAt: Timestamp(seconds: 0))
@@ -48,7 +48,7 @@ struct ArrivedRequestTests {
         return Array(ChatMessage(.contactRequest(request), id: nil).json.utf8)
     }
 
-    @Test("strangers take no place from contacts, whatever they call themselves")
+    @Test("strangers' requests do not displace contacts' invitations")
     func apart() async throws {
         let mark = SharedMessageID(bytes: Array("\(chats[0]) club".utf8))
         try take { requests in
@@ -71,7 +71,7 @@ struct ArrivedRequestTests {
         await core.shutDown()
     }
 
-    @Test("listeners hear of each who asks or invites, and of an answer")
+    @Test("listeners hear of requests and answers")
     func told() async throws {
         let heard = Lock(0)
         let events = core.events()
@@ -82,7 +82,7 @@ struct ArrivedRequestTests {
         try await wait(until: "the request is heard of") { heard.withLock { $0 } == 1 }
         try take { try $0.take(Self.invitation, in: chats[0]) }
         try await wait(until: "the invitation is heard of") { heard.withLock { $0 } == 2 }
-        // Again, in other words.
+        // Repeated with another text.
         try take { try $0.take(Self.invitation, in: chats[0]) }
         try await wait(until: "that is heard of") { heard.withLock { $0 } == 3 }
         try await core.rejectRequest(try #require(all(.waiting).first).number)
@@ -90,7 +90,7 @@ struct ArrivedRequestTests {
         await core.shutDown()
     }
 
-    @Test("a contact who invites into very many groups takes no place from others")
+    @Test("one contact's invitations do not displace others")
     func manyGroups() async throws {
         try take { requests in
             for number in 1...200 {

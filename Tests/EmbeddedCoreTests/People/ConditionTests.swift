@@ -7,7 +7,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("What an agent tells of the condition of a connection")
+@Suite("Connection conditions")
 struct ConditionTests {
     private let agent = ToldAgent(isEarly: false) { _ in nil }
 
@@ -21,7 +21,7 @@ struct ConditionTests {
         try await tell(.conditionChanged(condition), number)
     }
 
-    @Test("a connection that came to nothing ends the chat of who was heard of, with why")
+    @Test("failed connection ends the chat with its reason")
     func failed() async throws {
         let core = try await World(["alice"]).openAlice(over: agent)
         try await tell(.connectionFailed(.restored), 1)
@@ -36,7 +36,7 @@ struct ConditionTests {
         await core.shutDown()
     }
 
-    @Test("an address whose requests another program gets says so, until they come here again")
+    @Test("taken-over address is reported until recovered")
     func address() async throws {
         let world = try World(["alice"])
         await (try await world.openAlice(over: agent)).shutDown()
@@ -58,7 +58,7 @@ struct ConditionTests {
     }
 
     @Test(
-        "while new keys are agreed on the chat says that what is written waits, and its log when they are new"
+        "key agreement is shown in chat and log"
     )
     func newKeys() async throws {
         let core = try await World(["alice"]).openAlice(over: agent)
@@ -68,7 +68,7 @@ struct ConditionTests {
         func told() async throws -> Int {
             try await Line.all(core.log(of: "bob")).filter { $0.event == "keys" && $0.sender == "bob" }.count
         }
-        // What could not be read was followed by what can be: the keys are the old ones.
+        // An unreadable message was followed by a readable one: the keys are unchanged.
         for (phase, isWaiting) in [(.allowed, false), (.required, true), (.synchronised, false)]
             as [(SynchronisationPhase, Bool)]
         {

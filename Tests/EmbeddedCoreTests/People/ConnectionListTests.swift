@@ -11,7 +11,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// Somebody whose program asks as others do and answers as none does.
+/// A peer that sends valid requests and invalid answers.
 private final class Stranger: Sendable {
     private let agent: Agent
     private let connections: QueueConnections
@@ -48,13 +48,13 @@ private final class Stranger: Sendable {
     }
 }
 
-@Suite("The list of all connections")
+@Suite("Connection list")
 struct ConnectionListTests {
     private static func all(_ machine: Machine) async throws -> [ListedConnection] {
         try await machine.core.connections(after: 0, count: 100)
     }
 
-    @Test("a stranger who was let in and answers in an unknown way is listed, and deleted with the queue")
+    @Test("stuck requester is listed and can be deleted")
     func stranger() async throws {
         let internet = try Internet()
         let alice = try internet.machine("alice")
@@ -79,7 +79,7 @@ struct ConnectionListTests {
         try await alice.core.shutDown()
     }
 
-    @Test("contacts, the address and open links are listed with what they are for")
+    @Test("contacts, address and links show their purpose")
     func purposes() async throws {
         let internet = try Internet()
         let (alice, bob) = (try internet.machine("alice"), try internet.machine("bob"))
@@ -106,7 +106,7 @@ struct ConnectionListTests {
         for machine in [alice, bob] { try await machine.core.shutDown() }
     }
 
-    @Test("a profile that has nobody has no connections, and opens nothing for that")
+    @Test("profile without contacts opens no agent")
     func none() async throws {
         let world = try World(["alice"])
         let core = try await world.open("alice")

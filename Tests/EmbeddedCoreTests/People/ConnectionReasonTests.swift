@@ -11,7 +11,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// Somebody with an agent of their own, who introduces themselves as they like.
+/// A peer with its own agent that can introduce itself in any way.
 private final class Stranger: Sendable {
     let agent: Agent
     private let server: ServerAddress
@@ -49,7 +49,7 @@ private final class Stranger: Sendable {
         ).links
     }
 
-    /// Answers the first who asks at an address.
+    /// Accepts the first request at its address.
     func answer(saying event: MessageEvent) async throws {
         let request = try await wait(for: "a request") { requests.withLock { $0.first } }
         _ = try await agent.accept(request, information: Self.information(event))
@@ -75,7 +75,7 @@ private final class Stranger: Sendable {
     }
 }
 
-@Suite("Why there is a connection")
+@Suite("Reasons of connections")
 struct ConnectionReasonTests {
     private let internet: Internet
     private let alice: Machine
@@ -110,7 +110,7 @@ struct ConnectionReasonTests {
         try await alice.core.shutDown()
     }
 
-    /// The connection whose other side said something that it may not.
+    /// The connection whose peer sent a forbidden introduction.
     private func refused() async throws -> ConnectionID {
         let store = try alice.core.store
         return try await wait(for: "a refused introduction") {
@@ -120,13 +120,13 @@ struct ConnectionReasonTests {
         }
     }
 
-    /// Nothing came of what mallory said but that it was noted.
+    /// The introduction had no effect except its record.
     private func expectNothing() async throws {
         #expect(try await alice.core.chats().map(\.displayName) == ["Saved notes"])
         #expect(try alice.core.store.read { try $0.memberConnections.unfinished() }.isEmpty)
     }
 
-    @Test("who joins an invitation cannot make a member of a group of this profile")
+    @Test("joiner of an invitation cannot start a group")
     func ownInvitation() async throws {
         let made = try await alice.core.invite()
         let connection = try await mallory.join(made.link, saying: Self.group())
@@ -134,13 +134,13 @@ struct ConnectionReasonTests {
         try await mallory.say(.group(.introduction(Self.carol)), over: connection)
         let told = await refusal { try await alice.core.contact(of: made.connection) }
         #expect(told?.sentence.contains("connect with a new link") == true)
-        // A contact who comes afterwards, as what was said before was taken in by then.
+        // Wait for a later contact, so that earlier events are processed.
         try await alice.reopen()
         try await expectNothing()
         try await end()
     }
 
-    @Test("who asks at an automatic address cannot either")
+    @Test("requester at an automatic address cannot start a group")
     func requester() async throws {
         let link = try await alice.core.createAddress(.automatically).link
         try await mallory.join(link, saying: Self.request, later: Self.group())
@@ -150,7 +150,7 @@ struct ConnectionReasonTests {
         try await end()
     }
 
-    @Test("whose invitation the user accepted cannot either")
+    @Test("inviter cannot start a group")
     func givenInvitation() async throws {
         let link = try await mallory.invite(.oneTime, saying: Self.group()).full.link
         let number = try await alice.core.accept(link)
@@ -159,7 +159,7 @@ struct ConnectionReasonTests {
         try await end()
     }
 
-    @Test("the owner of a person's address cannot either, but a business can")
+    @Test("only a business address can start a group")
     func givenAddress() async throws {
         let link = try await mallory.invite(.address, saying: .nothingToSay).full.link
         let number = try await alice.core.accept(link)
@@ -177,7 +177,7 @@ struct ConnectionReasonTests {
         try await alice.core.shutDown()
     }
 
-    @Test("a group's link leads to no person")
+    @Test("group link does not create a contact")
     func groupLink() async throws {
         var link = try await mallory.invite(.address, saying: .nothingToSay).full
         link.data = #"{"groupLinkId":"Zm9v","type":"group"}"#
@@ -188,7 +188,7 @@ struct ConnectionReasonTests {
         try await end()
     }
 
-    @Test("who says that they are a member of a group is none")
+    @Test("pretended member is rejected")
     func member() async throws {
         let made = try await alice.core.invite()
         try await mallory.join(
@@ -199,7 +199,7 @@ struct ConnectionReasonTests {
         try await end()
     }
 
-    @Test("a contact's own link is no link into a group")
+    @Test("contact's own link is not a group link")
     func ownLinkAgain() async throws {
         let link = try await mallory.invite(.oneTime, saying: Self.person).full.link
         let number = try await alice.core.accept(link)
@@ -215,7 +215,7 @@ struct ConnectionReasonTests {
         try await end()
     }
 
-    // MARK: - The fact itself
+    // MARK: - The value
 
     private static let reasons: [ConnectionReason] = [
         .ownInvitation, .ownAddress, .requester, .givenInvitation, .givenAddress(.contact),
@@ -223,7 +223,7 @@ struct ConnectionReasonTests {
         .member(carol.reference.id, chat: 7),
     ]
 
-    @Test("what may be said first is what the table says, and nothing else")
+    @Test("permitted introductions match the table")
     func table() {
         let said: [(String, MessageEvent)] = [
             ("info", Self.person), ("request", Self.request), ("group", Self.group()),
@@ -243,7 +243,7 @@ struct ConnectionReasonTests {
             ])
     }
 
-    @Test("a reason is stored as a text, and a damaged one is none")
+    @Test("reasons round-trip as text")
     func texts() {
         for reason in Self.reasons { #expect(ConnectionReason(text: reason.text) == reason) }
         for text in [
@@ -253,7 +253,7 @@ struct ConnectionReasonTests {
         }
     }
 
-    @Test("connections of an earlier version get the reason that their rows tell")
+    @Test("migrated connections get reasons from rows")
     func earlier() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("chatfs.db")

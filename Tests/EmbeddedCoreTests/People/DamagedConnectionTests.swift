@@ -5,9 +5,9 @@ import Testing
 @testable import EmbeddedCore
 @testable import Store
 
-@Suite("One connection whose stored state is damaged")
+@Suite("Damaged connection")
 struct DamagedConnectionTests {
-    /// What a failing disk, or a mistake, may leave in one row.
+    /// Damage by a failing disk or a defect, in one row.
     enum Damage: String, CaseIterable, Sendable {
         case ratchet = "UPDATE connection SET ratchet = x'0102'"
         case phase = "UPDATE connection SET phase = 'unheard of'"
@@ -17,7 +17,7 @@ struct DamagedConnectionTests {
     }
 
     @Test(
-        "does not keep messages to others back: its own fail with a sentence, and it can be deleted",
+        "damaged connection fails alone and can be deleted",
         arguments: Damage.allCases)
     func others(damage: Damage) async throws {
         let internet = try Internet()

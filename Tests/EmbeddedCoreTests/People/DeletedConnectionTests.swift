@@ -6,7 +6,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("What stays of a connection that was deleted")
+@Suite("Deleted connections")
 struct DeletedConnectionTests {
     private func connections(_ world: World) throws -> [Int64] {
         try world.database().read {
@@ -14,15 +14,15 @@ struct DeletedConnectionTests {
         }
     }
 
-    /// Deleted for its own side; what the agent has to do is done.
-    @Test("nothing, once the agent has it no more; the next process opens no connections for nobody")
+    /// Deleted by this side; the agent's work is complete.
+    @Test("deletion leaves no connection and no agent")
     func deleted() async throws {
         let (alice, bob) = try await Internet().pair()
         try await alice.core.send(ComposedText(id: "1", text: "bye"), to: alice.core.chat(named: "bob"))
         #expect(try connections(alice.world).count == 1)
         try await alice.core.deleteChat(alice.core.chat(named: "bob"))
         try await wait(until: "its row is gone") { try connections(alice.world).isEmpty }
-        // Bob was told before, and keeps the chat, which has ended.
+        // Bob learned of it before, and keeps the ended chat.
         try await wait(until: "bob is told") {
             try await bob.core.chats().contains { $0.sendingRefused != nil }
         }
@@ -39,7 +39,7 @@ struct DeletedConnectionTests {
         try await bob.core.shutDown()
     }
 
-    @Test("of a chat that was left stays what was said, and that it was left")
+    @Test("left chat keeps its messages")
     func left() async throws {
         let (alice, bob) = try await Internet().pair()
         let chat = try await alice.core.chat(named: "bob")
@@ -53,7 +53,7 @@ struct DeletedConnectionTests {
         #expect(
             await refusal { try await alice.core.send(ComposedText(id: "2", text: "x"), to: chat) }?.code
                 == .sendingRefused)
-        // It is nobody on the network any more: there are no keys, and nothing to be moved.
+        // It is no longer a network chat: no keys, no queue to move.
         #expect(try await alice.core.security(of: chat) == nil)
         #expect(await refusal { try await alice.core.renewKeys(of: chat) }?.code == .invalidCommand)
         #expect(await refusal { try await alice.core.moveQueue(of: chat) }?.code == .invalidCommand)
@@ -63,7 +63,7 @@ struct DeletedConnectionTests {
         try await bob.core.shutDown()
     }
 
-    @Test("somebody else is met by a new link afterwards, as if nobody had been there")
+    @Test("new link after deletion starts a new chat")
     func again() async throws {
         let internet = try Internet()
         let (alice, bob) = try await internet.pair()
@@ -90,8 +90,8 @@ struct DeletedConnectionTests {
         try await bob.core.shutDown()
     }
 
-    /// What an agent may tell of a connection that this side has not deleted, or of one that it never had.
-    @Test("an end that the agent tells by itself leaves the contact where it was, and nothing of others")
+    /// Agent events about a connection that this side has not deleted, or never had.
+    @Test("unexpected end keeps the contact")
     func told() async throws {
         let world = try World(["alice"])
         let agent = ToldAgent(isEarly: false) { _ in nil }
@@ -114,11 +114,11 @@ struct DeletedConnectionTests {
         try await core.deleteChat(core.chat(named: "carol"))
         try await tell(.deleted, of: 2)
         #expect(try connections(world) == [1, 78])
-        // The same event again, as after a death before it was acknowledged, changes nothing.
+        // Repeating the event, as after a kill before its acknowledgement, has no effect.
         agent.tell(.deleted, of: ConnectionID(1), number: 1)
         try await tell(.delayed(message: 5, .queueFull), of: 1)
         #expect(try connections(world) == [1, 78])
-        // Once its chat is deleted, nobody asks any more why it failed.
+        // After its chat is deleted, its failure is no longer needed.
         try await tell(.connectionFailed(.noAnswer), of: 1)
         try await core.deleteChat(core.chat(named: "bob"))
         try await tell(.deleted, of: 1)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// Files whose sender deletes their message.
+/// Files whose messages are deleted by their senders.
 @Suite struct DeletedFileTests {
     private func send(
         _ name: String, _ kind: ChatContent.Kind, _ bytes: [UInt8], as id: SharedMessageID,
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func filesThatAreHereStayAndSaySo() async throws {
+    @Test func localFilesSurviveSendersDeletion() async throws {
         let stage = try await ToldStage()
         let ids = [SharedMessageID(from: SystemRandomSource()), SharedMessageID(from: SystemRandomSource())]
         try await send("here.jpg", .image(preview: ""), pattern(1000), as: ids[0], stage)
@@ -36,11 +36,11 @@ import Testing
         #expect(item.file?.status == .rcvComplete)
         #expect(try item.content() == pattern(1000))
         #expect(try await stage.lines.map(\.event) == ["message", "message", "deletion", "deletion"])
-        // Nothing that comes later concerns it.
+        // Later events do not affect it.
         try await stage.say(.fileCancelled(ids[0]))
         try await stage.say(.update(MessageUpdate(ids[0], content: ChatContent(.file, text: "new"))))
         #expect(try await stage.items == [item])
-        // Its reader can delete it.
+        // The reader can delete it.
         try await stage.core.deleteItems(
             [item.id], in: stage.core.chat(named: "bob"), mode: .internal)
         #expect(try await stage.items.isEmpty)

@@ -7,9 +7,9 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("What becomes of a message")
+@Suite("Delivery results")
 struct DeliveryTests {
-    @Test("a file and a text are delivered when the other one's program says so")
+    @Test("receipts mark files and texts as delivered")
     func delivered() async throws {
         let (alice, bob) = try await Internet().pair()
         let chat = try await alice.core.chat(named: "bob")
@@ -23,19 +23,19 @@ struct DeliveryTests {
         #expect(lines.prefix(2).map(\.event) == ["message", "message"])
         #expect(Set(lines.suffix(2).map(\.id)) == Set(lines.prefix(2).map(\.id)))
         #expect(lines.suffix(2).allSatisfy { $0.event == "state" && $0.state == "delivered" })
-        // Only the one who sent it is told.
+        // Only the sender hears of it.
         #expect(try await bob.lines(of: "alice", count: 2).map(\.event) == ["message", "message"])
         try await alice.core.shutDown()
         try await bob.core.shutDown()
     }
 
-    /// A profile whose agent tells what it is told to, with one contact.
+    /// A profile with one contact and an agent controlled by the test.
     private func stage(
         early: Bool, _ outcome: @escaping @Sendable (Int64) -> AgentEvent.Content?
     ) async throws -> (world: World, core: EmbeddedCore, agent: ToldAgent) {
         let world = try World(["alice"])
         let agent = ToldAgent(isEarly: early, outcome: outcome)
-        // Somebody is there already: an agent is needed from the beginning.
+        // A contact exists, so the agent is needed from the start.
         let first = try await world.open("alice")
         try first.store.commit { change in
             try change.tables.people.insert(ConnectionID(1))
@@ -50,7 +50,7 @@ struct DeliveryTests {
     }
 
     @Test(
-        "of a message that never left its file says why, whichever of both is told first",
+        "unsent message fails its file in either order",
         arguments: [true, false])
     func failed(early: Bool) async throws {
         let (world, core, _) = try await stage(early: early) {
@@ -71,7 +71,7 @@ struct DeliveryTests {
         withExtendedLifetime(world) {}
     }
 
-    @Test("where its description never left, the file has failed too", arguments: [true, false])
+    @Test("unsent description fails the file", arguments: [true, false])
     func failedDescription(early: Bool) async throws {
         let (world, core, _) = try await stage(early: early) {
             $0 == 2 ? .messageFailed(message: 2, .expired) : nil
@@ -86,7 +86,7 @@ struct DeliveryTests {
     }
 
     @Test(
-        "that it was delivered may be told before it is known which message it is", arguments: [true, false])
+        "receipt may precede the message's number", arguments: [true, false])
     func early(early: Bool) async throws {
         let (world, core, agent) = try await stage(early: early) { .delivered(message: $0) }
         for number in 0..<5 {
@@ -105,7 +105,7 @@ struct DeliveryTests {
         #expect(!isAnyLeft)
     }
 
-    @Test("of a message that is deleted nothing stays that was only needed for it")
+    @Test("deleted message leaves no delivery rows")
     func pruned() async throws {
         let (alice, bob) = try await Internet().pair()
         let chat = try await alice.core.chat(named: "bob")

@@ -7,9 +7,10 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("What becomes of a message to a group")
+@Suite("Delivery results in groups")
 struct GroupDeliveryTests {
-    /// A profile in a group with its host (connection 1) and members (from 2 on), whose agent tells what it is told to.
+    /// A profile in a group with its host (connection 1) and members (from 2), and an agent controlled by the
+    /// test.
     private func stage(
         members: Int, standing: Bool = true,
         _ outcome: @escaping @Sendable (Int64) -> AgentEvent.Content?
@@ -63,7 +64,7 @@ struct GroupDeliveryTests {
         }
     }
 
-    @Test("it is delivered when the last of them has it; who cannot be reached keeps nobody waiting")
+    @Test("last receipt marks delivery despite unreachable members")
     func partly() async throws {
         let (world, core, agent) = try await stage(members: 3) {
             $0 == 2 ? .messageFailed(message: 2, .contactGone) : .delivered(message: $0)
@@ -75,7 +76,7 @@ struct GroupDeliveryTests {
         await core.shutDown()
     }
 
-    @Test("while one of them has said nothing it is not delivered")
+    @Test("missing receipt delays delivery")
     func waiting() async throws {
         let (world, core, agent) = try await stage(members: 2) { $0 == 3 ? nil : .delivered(message: $0) }
         try await write(core)
@@ -87,7 +88,7 @@ struct GroupDeliveryTests {
         await core.shutDown()
     }
 
-    @Test("where nobody gets it, it says why")
+    @Test("message failing for all members fails")
     func failed() async throws {
         let (world, core, _) = try await stage(members: 2) { .messageFailed(message: $0, .queueFull) }
         try await write(core)
@@ -100,10 +101,10 @@ struct GroupDeliveryTests {
         await core.shutDown()
     }
 
-    @Test("who may never connect gets it too, and is not waited for")
+    @Test("unconnected members get messages without delaying delivery")
     func unfinished() async throws {
         let (world, core, agent) = try await stage(members: 2, standing: false) {
-            // The two who are not connected come first.
+            // The two unconnected members come first.
             $0 == 3 ? .delivered(message: $0) : nil
         }
         try await write(core)
@@ -113,7 +114,7 @@ struct GroupDeliveryTests {
         withExtendedLifetime(world) {}
     }
 
-    @Test("in a group of more than twenty nobody is told that something has come")
+    @Test("groups above twenty members get no receipts")
     func receipts() async throws {
         for (members, isDue) in [(18, true), (19, false)] {
             let (world, core, _) = try await stage(members: members) { _ in nil }

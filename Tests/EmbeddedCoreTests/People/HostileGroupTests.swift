@@ -7,7 +7,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("Groups whose host wears a member out")
+@Suite("Hostile group hosts")
 struct HostileGroupTests {
     private static let (host, carol) = (MemberID(bytes: [1])!, MemberID(bytes: [3])!)
 
@@ -43,7 +43,7 @@ struct HostileGroupTests {
             core = try await world.open("alice", over: agent.making)
         }
 
-        /// Tells what came over a connection, and waits until everything that follows was sent.
+        /// Delivers messages over a connection and waits until all replies are sent.
         func hear(_ messages: [ChatMessage], over connection: Int64) async throws {
             let number = numbers.withLock { number in
                 number += 1
@@ -57,7 +57,7 @@ struct HostileGroupTests {
         }
     }
 
-    @Test("the log marks messages that moderators alone see")
+    @Test("log marks messages for moderators")
     func scopes() async throws {
         let stage = try await Stage()
         let scopes = [nil, GroupScope(member: nil)]
@@ -76,7 +76,7 @@ struct HostileGroupTests {
         await stage.core.shutDown()
     }
 
-    @Test("messages passed on needlessly are answered once an hour")
+    @Test("needless forwarding is answered once an hour")
     func passedOn() async throws {
         let stage = try await Stage()
         let message = ChatMessage(

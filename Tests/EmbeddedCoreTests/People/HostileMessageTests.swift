@@ -9,7 +9,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// Alice's profile with one contact, bob, over an agent of the test's.
+/// Alice's profile with one contact, bob, and an agent controlled by the test.
 struct ToldStage {
     let world: World
     let core: EmbeddedCore
@@ -34,7 +34,7 @@ struct ToldStage {
         core = try await world.open("alice", over: agent.making)
     }
 
-    /// Tells something of bob's connection, and waits until it was taken in.
+    /// Delivers an event of bob's connection and waits until it is processed.
     func tell(_ content: AgentEvent.Content) async throws {
         let number = numbers.withLock { number in
             number += 1
@@ -44,8 +44,8 @@ struct ToldStage {
         try await wait(until: "it was taken in") { agent.isTaken(number) }
     }
 
-    /// Bob says something.
-    /// - Parameter time: that its server says; nil: now.
+    /// Delivers a message from bob.
+    /// - Parameter time: time claimed by his server; nil for now.
     func say(_ event: MessageEvent, as id: SharedMessageID? = nil, at time: Timestamp? = nil) async throws {
         let message = ChatMessage(event, id: id ?? SharedMessageID(from: SystemRandomSource()))
         let body = Array(message.json.utf8)
@@ -61,13 +61,13 @@ struct ToldStage {
     var lines: [Line] { get async throws { try await Line.all(core.log(of: "bob")) } }
 }
 
-@Suite("Messages that are to stop a profile")
+@Suite("Hostile messages")
 struct HostileMessageTests {
-    /// 1001 characters, 65,001 bytes; written again with escapes, more than a message holds.
+    /// 1001 characters, 65,001 bytes; escaped it exceeds a message.
     static let name =
         "a" + String(repeating: "\u{301}", count: 32_000) + String(repeating: "\u{7F}", count: 1000)
 
-    @Test("a file whose name is longer written again than it came stops nothing that follows")
+    @Test("name that grows when re-encoded is harmless")
     func longName() async throws {
         let stage = try await InlineStage()
         let json = #"""
@@ -84,7 +84,7 @@ struct HostileMessageTests {
     }
 
     @Test(
-        "a time of another century does not decide how long a file is tried",
+        "claimed time does not affect a file's retention",
         arguments: [Timestamp(nanoseconds: .min), Timestamp(seconds: 0), Timestamp(nanoseconds: .max)])
     func times(time: Timestamp) async throws {
         let stage = try await ToldStage()
@@ -101,7 +101,7 @@ struct HostileMessageTests {
         await stage.core.shutDown()
     }
 
-    @Test("a file larger than any other cannot be had")
+    @Test("oversized file is rejected")
     func largestSize() async throws {
         let stage = try await ToldStage()
         let ways: [FileInvitation.Way] = [.described(.awaited), .offeredInline, .sentInline, .unsupported]
@@ -113,14 +113,14 @@ struct HostileMessageTests {
         #expect(items.count == ways.count && items.allSatisfy { $0.file?.size == FilePolicy.standaloneLimit })
         #expect(items.allSatisfy { $0.file?.status.failure != nil })
         #expect(items.last?.file?.status == .rcvError(.tooLargeToReceive))
-        // One that can be sent is an offer.
+        // One within the limit is an offer.
         let file = FileInvitation(name: "b", size: FilePolicy.standaloneLimit)
         try await stage.say(.message(NewMessage(ChatContent(.file), file: file)))
         #expect(try await stage.core.newest(in: "bob").file?.status == .rcvInvitation(described: false))
         await stage.core.shutDown()
     }
 
-    @Test("without receipts nothing is asked for at arrival")
+    @Test("disabled receipts prevent automatic requests")
     func silentArrival() async throws {
         let stage = try await ToldStage()
         try stage.world.database().transaction { try $0.execute("UPDATE profile SET sends_receipts = 0") }
@@ -134,7 +134,7 @@ struct HostileMessageTests {
         await stage.core.shutDown()
     }
 
-    @Test("an event that can never be stored is passed over, and what follows is taken in")
+    @Test("unstorable event is skipped")
     func neverStored() async throws {
         let stage = try await ToldStage()
         try stage.world.database().transaction {
@@ -150,7 +150,7 @@ struct HostileMessageTests {
         await stage.core.shutDown()
     }
 
-    @Test("what a contact says of themselves may be as long as a message, and they are heard all the same")
+    @Test("profile may be as long as a message")
     func longProfile() async throws {
         let stage = try await ToldStage()
         let profile = ContactProfile(
@@ -168,7 +168,7 @@ struct HostileMessageTests {
         await stage.core.shutDown()
     }
 
-    @Test("whose server takes nothing more for them may still write, and is heard")
+    @Test("refused contact can still write")
     func takesNothing() async throws {
         let stage = try await ToldStage()
         try await stage.tell(.conditionChanged(ConnectionCondition(phase: .connected, isGone: true)))
@@ -181,10 +181,10 @@ struct HostileMessageTests {
             .message(NewMessage(ChatContent(.file), file: FileInvitation(name: "a.txt", size: 7))))
         #expect(try await stage.lines.map(\.text) == ["still here", ""])
         #expect(try await stage.core.newest(in: "bob").file?.name == "a.txt")
-        // It has another queue now.
+        // The contact has another queue now.
         try await stage.tell(.conditionChanged(ConnectionCondition(phase: .connected)))
         try await stage.core.send(ComposedText(id: "2", text: "b"), to: chat)
-        // What they have ended has ended.
+        // A chat ended by the contact stays ended.
         try await stage.say(.contactDeleted)
         try await stage.tell(.conditionChanged(ConnectionCondition(phase: .connected)))
         try await stage.say("too late")

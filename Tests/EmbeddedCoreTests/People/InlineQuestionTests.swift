@@ -8,11 +8,11 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("Asking for a file within messages")
+@Suite("Requests for inline files")
 struct InlineQuestionTests {
     private static let id = SharedMessageID(bytes: [7])!
 
-    /// A profile with one contact, who has offered a file, and an agent that tells what becomes of each message.
+    /// A profile whose contact has offered a file, and an agent that reports a given result for each message.
     private func stage(
         _ outcome: @escaping @Sendable (Int64) -> AgentEvent.Content?
     ) async throws -> (world: World, core: EmbeddedCore, agent: ToldAgent, file: FileID) {
@@ -40,7 +40,7 @@ struct InlineQuestionTests {
         return (world, core, agent, file.id)
     }
 
-    @Test("who could not be asked is asked again by the next reader, and the entry says why it did not come")
+    @Test("failed request is shown and can be repeated")
     func inVain() async throws {
         let (world, core, agent, file) = try await stage {
             $0 == 1 ? .messageFailed(message: 1, .queueFull) : nil
@@ -56,7 +56,7 @@ struct InlineQuestionTests {
         withExtendedLifetime(world) {}
     }
 
-    @Test("a receipt for the question says nothing of the file")
+    @Test("receipt for a request does not affect the file")
     func receipt() async throws {
         let (world, core, agent, file) = try await stage { .delivered(message: $0) }
         try await core.receiveFile(file, approvedRelays: false)
@@ -70,8 +70,8 @@ struct InlineQuestionTests {
         withExtendedLifetime(world) {}
     }
 
-    @Test("a question that was refused leaves nothing behind")
-    func nobodyThere() async throws {
+    @Test("refused request leaves no transfer")
+    func refusedRequest() async throws {
         let (world, core, agent, file) = try await stage { _ in nil }
         let profile = core.profile.id
         try core.store.commit { change in
@@ -91,7 +91,7 @@ struct InlineQuestionTests {
         withExtendedLifetime(world) {}
     }
 
-    // MARK: - Groups
+    // MARK: - In groups
 
     private func offer(
         _ name: String, _ way: FileInvitation.Way, by club: Club, to machine: String
@@ -115,7 +115,7 @@ struct InlineQuestionTests {
         }
     }
 
-    @Test("in a group its member is asked directly, and sends it directly; who has left cannot be asked")
+    @Test("group file is requested from its sender directly")
     func members() async throws {
         let club = try await Club(["alice"])
         let alice = try club["alice"]

@@ -8,7 +8,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// Alice's machine, and Eve, whose program sends small files within messages.
+/// Alice's machine, and Eve, whose program sends inline files.
 struct InlineStage {
     let internet: Internet
     let alice: Machine
@@ -32,7 +32,7 @@ struct InlineStage {
 
     var chat: ChatReference { get async throws { try await alice.core.chat(named: "eve") } }
 
-    /// The entry of a file, once its status is as wanted.
+    /// Returns a file's item once it has a wanted status.
     @discardableResult
     func item(
         _ name: String, in chat: String = "eve", when condition: @escaping (FileStatus) -> Bool
@@ -45,12 +45,12 @@ struct InlineStage {
         }
     }
 
-    /// Has a file that was offered asked for.
+    /// Requests an offered file.
     func ask(for item: ChatItem) async throws {
         try await alice.core.receiveFile(#require(item.file).id, approvedRelays: false)
     }
 
-    /// Offers a file, has it asked for, and sends so many of its chunks.
+    /// Offers a file, waits for its request, and sends some of its chunks.
     func begin(_ name: String, size: Int, chunks: Int) async throws -> (InlineSender.File, ChatItem) {
         eve.hold()
         let file = try await eve.offer(pattern(size), named: name)
@@ -66,7 +66,7 @@ struct InlineStage {
         for chunk in file.chunks.dropFirst(count) { try await eve.send(chunk) }
     }
 
-    /// What the database has of files that are coming.
+    /// Numbers of inline rows in the database.
     func rows() throws -> (transfers: Int, chunks: Int) {
         try alice.world.database().read { connection in
             let counts = try ["inline_transfer", "inline_chunk"].map { table in
@@ -78,6 +78,6 @@ struct InlineStage {
 }
 
 extension FileStatus {
-    /// What went wrong, of a file that cannot be had.
+    /// Returns a failed file's problem.
     var failure: FileProblem? { if case .rcvError(let problem) = self { problem } else { nil } }
 }

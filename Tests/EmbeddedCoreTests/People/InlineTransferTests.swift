@@ -7,10 +7,10 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("Small files that people send within messages")
+@Suite("Inline files")
 struct InlineTransferTests {
     @Test(
-        "what is offered is an entry as any other, and comes when it is asked for, however small or large",
+        "offered file of any size arrives on request",
         arguments: [0, 1, 15_780, 15_781, 236_700])
     func offered(_ size: Int) async throws {
         let stage = try await InlineStage()
@@ -32,14 +32,14 @@ struct InlineTransferTests {
         #expect(of == ["rcvFileAccepted", "rcvFileStart"] + progress + ["rcvFileComplete"])
         #expect(try stage.rows() == (0, 0))
 
-        // Once more it is only told.
+        // Requesting it again only repeats the event.
         try await stage.ask(for: received)
         try await heard.waits(for: "rcvFileComplete", times: 2)
         #expect(stage.eve.asked == [file.id])
         try await stage.end()
     }
 
-    @Test("progress is told in bytes of the file, and is what a listing shows")
+    @Test("progress counts plaintext bytes")
     func progress() async throws {
         let stage = try await InlineStage()
         let heard = Listener(try stage.alice.core)
@@ -60,7 +60,7 @@ struct InlineTransferTests {
         try await stage.end()
     }
 
-    @Test("what follows its message at once is there without a question, whatever it is")
+    @Test("unrequested chunks are accepted after the message")
     func sent() async throws {
         let stage = try await InlineStage()
         let voice = try await stage.eve.send(pattern(100_000), named: "voice.m4a")
@@ -75,7 +75,7 @@ struct InlineTransferTests {
         try await stage.end()
     }
 
-    @Test("a voice message and a picture that are offered are asked for by themselves; of many at once eight")
+    @Test("small media is requested automatically, eight at once")
     func byItself() async throws {
         let stage = try await InlineStage()
         let voice = try await stage.eve.offer(
@@ -90,14 +90,14 @@ struct InlineTransferTests {
         let last = try await stage.item("10.jpg") { _ in true }
         #expect(last.file?.status == .rcvInvitation(described: true))
         try await stage.item("8.jpg") { $0 == .rcvAccepted }
-        // By its reader it can be.
+        // Its reader can request it.
         try await stage.ask(for: last)
         try await wait(until: "it was asked for") { stage.eve.asked.count == 10 }
         try await stage.item("10.jpg") { $0 == .rcvAccepted }
         try await stage.end()
     }
 
-    @Test("what is too large to come this way says so, and nothing of it is taken or asked for")
+    @Test("oversized inline file is rejected")
     func tooLarge() async throws {
         let stage = try await InlineStage()
         _ = try await stage.eve.offer(pattern(236_701), named: "offered")
@@ -112,13 +112,13 @@ struct InlineTransferTests {
         try await stage.end()
     }
 
-    @Test("a profile that ends in the middle has it whole in the end, with what came meanwhile")
+    @Test("transfer completes after restart")
     func restart() async throws {
         let stage = try await InlineStage()
         let (file, _) = try await stage.begin("a", size: 100_000, chunks: 2)
         try await stage.alice.reopen()
         let item = try await stage.item("a") { $0 == .rcvTransfer(received: 31_560, total: 100_000) }
-        // Asked for again it is not asked for again.
+        // A repeated request is not sent again.
         try await stage.ask(for: item)
         try await stage.eve.send(file.chunks[2])
         try await stage.item("a") { $0 == .rcvTransfer(received: 47_340, total: 100_000) }
@@ -131,7 +131,7 @@ struct InlineTransferTests {
         try await stage.end()
     }
 
-    @Test("a chunk that cannot be stored is not acknowledged: it comes again, and the file is whole")
+    @Test("unstorable chunk is redelivered")
     func cannotBeStored() async throws {
         let stage = try await InlineStage()
         let (file, _) = try await stage.begin("a", size: 60_000, chunks: 1)
@@ -147,7 +147,7 @@ struct InlineTransferTests {
     }
 
     @Test(
-        "what its sender takes back in the middle is cancelled, and what follows is not taken",
+        "cancellation by the sender ends the transfer",
         arguments: [false, true])
     func takenBack(asChunk: Bool) async throws {
         let stage = try await InlineStage()
@@ -169,7 +169,7 @@ struct InlineTransferTests {
     }
 
     @Test(
-        "the message is deleted in the middle, by its reader or its sender: nothing of it stays",
+        "deleted message leaves no transfer",
         arguments: [false, true])
     func deleted(bySender: Bool) async throws {
         let stage = try await InlineStage()
@@ -187,7 +187,7 @@ struct InlineTransferTests {
         try await stage.end()
     }
 
-    @Test("who is gone sends nothing any more: what was coming and what was offered says so")
+    @Test("departed contact fails pending files")
     func contactGone() async throws {
         let stage = try await InlineStage()
         let heard = Listener(try stage.alice.core)
@@ -207,7 +207,7 @@ struct InlineTransferTests {
         try await stage.end()
     }
 
-    @Test("who leaves the chat has nothing come any more")
+    @Test("leaving the chat ends transfers")
     func left() async throws {
         let stage = try await InlineStage()
         let (file, _) = try await stage.begin("a", size: 60_000, chunks: 2)
@@ -221,7 +221,7 @@ struct InlineTransferTests {
         try await stage.end()
     }
 
-    @Test("cancelled by its reader it is an offer again; what was asked for comes once, and is there then")
+    @Test("cancelled transfer becomes an offer and completes later")
     func cancelledHere() async throws {
         let stage = try await InlineStage()
         let (file, item) = try await stage.begin("a", size: 60_000, chunks: 1)
@@ -240,7 +240,7 @@ struct InlineTransferTests {
         try await stage.end()
     }
 
-    @Test("a chunk that is missing, or of another length, damages the file for good, and no other one")
+    @Test("missing or wrong chunk damages only its file")
     func damaged() async throws {
         let stage = try await InlineStage()
         let (gap, _) = try await stage.begin("gap", size: 60_000, chunks: 1)
@@ -254,7 +254,7 @@ struct InlineTransferTests {
         }
         #expect(await refusal { try await stage.ask(for: item) }?.code == .file(.damaged))
         #expect(try stage.rows() == (0, 0))
-        // What is begun and never finished gives way to what comes later.
+        // An unfinished transfer is dropped in favour of later ones.
         for number in 1...9 { _ = try await stage.eve.begin(pattern(20_000), named: "\(number)") }
         let first = try await stage.item("1") { $0.failure != nil }
         #expect(first.file?.status.failure?.kind == .neverUploaded)
@@ -262,7 +262,7 @@ struct InlineTransferTests {
         try await stage.end()
     }
 
-    @Test("in the archive of a chat nobody is there to send what had not come")
+    @Test("exported chat fails missing inline files")
     func archived() async throws {
         let stage = try await InlineStage()
         let here = try await stage.eve.send([1, 2], named: "here")
@@ -279,7 +279,7 @@ struct InlineTransferTests {
         try await stage.end()
     }
 
-    @Test("an own file is described, and is not sent within messages to who asks for that")
+    @Test("own files are never sent inline")
     func ownFile() async throws {
         let stage = try await InlineStage()
         let sent = try await stage.alice.core.send(

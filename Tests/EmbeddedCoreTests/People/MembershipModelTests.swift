@@ -4,18 +4,18 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// What members write is a list; each of the others must have it once, in the order of its author, whatever ends and
-/// begins again meanwhile: programs, the relay, connections between members.
+/// Compares groups with a list of all messages. Each member must receive each message once, in its author's
+/// order, while programs, the relay and connections stop and restart.
 @Suite("Groups against a model", .serialized)
 struct MembershipModelTests {
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func eachHearsEachOnce(seed: UInt64) async throws {
+    func membersReceiveEachMessageOnce(seed: UInt64) async throws {
         var random = SeededGenerator(state: seed)
         let club = try await Club(["alice", "bob", "carol", "dave"])
         var inside: [Machine] = []
         var written: [(author: Machine, text: String, readers: [Machine])] = []
         for number in 0..<36 {
-            // Everybody comes at some time, while others write.
+            // Members join at various times while others write.
             if inside.count < 2 || number % 8 == 0, inside.count < club.machines.count {
                 let next = club.machines[inside.count]
                 try await club.admit(next)
@@ -28,7 +28,7 @@ struct MembershipModelTests {
                 let text = ComposedText(id: "\(number)", text: "\(machine.name) \(number)")
                 try await machine.core.send(text, to: machine.core.chat(named: "club"))
                 if Int.random(in: 0..<3, using: &random) == 0 { try await machine.reopen() }
-                // As who does not know whether it was sent.
+                // Repeats a message of unknown outcome.
                 try await machine.core.send(text, to: machine.core.chat(named: "club"))
                 written.append((machine, text.text, inside.filter { $0.name != machine.name }))
             case 7, 8: try await machine.reopen()
@@ -50,7 +50,7 @@ struct MembershipModelTests {
                 #expect(Set(heard) == Set(texts), "\(reader.name) hears \(heard)")
             }
         }
-        // In the end nobody needs the host any more.
+        // Finally, all members are independent of the host.
         try await wait(until: "each pair is connected") { club.host.isMesh }
         club.host.stopPassingOn()
         for machine in club.machines { try await machine.write("last of \(machine.name)") }

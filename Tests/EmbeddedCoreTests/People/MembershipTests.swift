@@ -8,7 +8,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// A group of which some machines are members, and its host.
+/// A group with some machines as members, and its host.
 struct Club {
     let internet: Internet
     let host: GroupHost
@@ -21,13 +21,13 @@ struct Club {
         for machine in machines { try await machine.open() }
     }
 
-    /// All are in, each with a connection to each.
+    /// Connects all members with each other.
     func connect() async throws {
         for machine in machines { try await admit(machine) }
         try await wait(until: "each pair is connected") { host.isMesh }
     }
 
-    /// The host becomes its contact, invites it, and tells the others.
+    /// The host connects to the machine, invites it and introduces it.
     func admit(_ machine: Machine, as role: MemberRole = .member) async throws {
         try await host.invite(machine.name, over: machine.core.invite().link, as: role)
         let request = try await wait(for: "the invitation") { try await machine.core.requests().first }
@@ -56,7 +56,7 @@ extension Machine {
         try await core.send(ComposedText(id: text, text: text), to: core.chat(named: chat))
     }
 
-    /// The texts that the log of a group has from others, with their authors.
+    /// Returns texts of other authors in a group's log, with their names.
     func heard(in chat: String = "club") async throws -> [String] {
         try await Line.all(core.log(of: chat)).filter { $0.event == "message" && $0.direction == "received" }
             .map { "\($0.sender ?? ""): \($0.text ?? "")" }
@@ -69,20 +69,20 @@ extension Machine {
         }
     }
 
-    /// Rows of its store, as text.
+    /// Returns rows of its database as text.
     func stored(_ query: String) throws -> [String] {
         try world.database().read { try $0.query(query) { $0.text("found") } }
     }
 
-    /// Its connections with members.
+    /// Phases of its connections with members.
     func phases() throws -> [String] {
         try stored("SELECT phase AS found FROM member_connection ORDER BY member")
     }
 }
 
-@Suite("Members of a group on the network")
+@Suite("Members of network groups")
 struct MembershipTests {
-    @Test("each has a connection with each, and is heard and read without the host")
+    @Test("connected members need no host")
     func mesh() async throws {
         let club = try await Club()
         try await club.connect()
@@ -93,7 +93,7 @@ struct MembershipTests {
             #expect(Set(try await machine.hears(2)) == Set(others.map { "\($0): from \($0)" }))
         }
         let alice = try club["alice"]
-        // Everybody has it, so it is delivered.
+        // All members have it, so it is delivered.
         try await wait(until: "alice's text is delivered") {
             try await alice.lines(of: "club", count: 0).contains { $0.state == "delivered" }
         }
@@ -103,7 +103,7 @@ struct MembershipTests {
         try await club.end()
     }
 
-    @Test("a file goes to each directly, under the name of who sent it, and can be fetched by each")
+    @Test("file reaches each member directly")
     func files() async throws {
         let club = try await Club()
         try await club.connect()
@@ -130,8 +130,8 @@ struct MembershipTests {
         try await club.end()
     }
 
-    @Test("who has no connection with each other hears through the host, each text once")
-    func introducedByNobody() async throws {
+    @Test("unconnected members hear through the host once")
+    func unconnected() async throws {
         let club = try await Club()
         club.host.stopIntroducing()
         for machine in club.machines { try await club.admit(machine) }
@@ -141,7 +141,7 @@ struct MembershipTests {
         try await club.end()
     }
 
-    @Test("while connections are being made everything comes once, be it directly, passed on or both ways")
+    @Test("messages arrive once while connections are made")
     func overlapping() async throws {
         let club = try await Club()
         for (number, machine) in club.machines.enumerated() {
@@ -151,7 +151,7 @@ struct MembershipTests {
         try await wait(until: "each pair is connected") { club.host.isMesh }
         for machine in club.machines { try await machine.write("last") }
         for (number, machine) in club.machines.enumerated() {
-            // What was written after somebody came.
+            // Messages written after the member joined.
             let expected = club.machines.indices.filter { $0 != number }.flatMap { other in
                 (max(number, other)..<3).map {
                     "\(club.machines[other].name): \(club.machines[other].name) \($0)"
@@ -167,7 +167,7 @@ struct MembershipTests {
         try await club.end()
     }
 
-    @Test("a member who leaves says so to each, and is not written to any more; the others go on")
+    @Test("leaving member is no longer written to")
     func leaving() async throws {
         let club = try await Club()
         try await club.connect()
@@ -184,7 +184,7 @@ struct MembershipTests {
         try await club.end()
     }
 
-    @Test("who is removed is told so and loses every connection; the others lose theirs with it")
+    @Test("removal ends all connections of the member")
     func removal() async throws {
         let club = try await Club()
         try await club.connect()
@@ -204,7 +204,7 @@ struct MembershipTests {
         try await club.end()
     }
 
-    @Test("the host leaves, and the members go on without it; alone one is told that nobody can be reached")
+    @Test("group continues without its host")
     func hostLeaves() async throws {
         let club = try await Club(["alice", "bob"])
         try await club.connect()
@@ -228,7 +228,7 @@ struct MembershipTests {
         try await club.end()
     }
 
-    @Test("who only reads hears each member directly, and is refused with a sentence")
+    @Test("observer reads directly but may not write")
     func observer() async throws {
         let club = try await Club()
         for machine in club.machines {
@@ -240,7 +240,7 @@ struct MembershipTests {
         #expect(try await club["bob"].hears(1) == ["alice: hello"])
         let refused = await attempt { try await club["bob"].write("me too") }
         #expect(refused?.sentence == "Your role in this group only lets you read.")
-        // And another program of theirs that writes all the same is not heard.
+        // Messages from another program of the observer are ignored.
         let bob = try club["bob"]
         try bob.core.store.commit { change in
             let chat = try #require(try change.tables.groups.group(over: change.tables.people.open()[1])).chat
@@ -254,7 +254,7 @@ struct MembershipTests {
         try await club.end()
     }
 
-    @Test("a new name reaches each member, and so do a role, a new name of the group and its end")
+    @Test("name, role and group changes reach all members")
     func changes() async throws {
         let club = try await Club()
         try await club.connect()

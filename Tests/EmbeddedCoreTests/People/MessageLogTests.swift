@@ -7,9 +7,9 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("The logs of chats")
+@Suite("Chat logs")
 struct MessageLogTests {
-    @Test("what somebody writes, changes and deletes is in the log, each as a line of its own")
+    @Test("messages, edits and deletions get their own lines")
     func written() async throws {
         let (alice, bob) = try await Internet().pair()
         let (first, second) = (try SharedMessageID.fresh(), try SharedMessageID.fresh())
@@ -22,7 +22,7 @@ struct MessageLogTests {
             second)
         try await alice.say(.update(MessageUpdate(first, content: ChatContent(.text, text: "three"))))
         try await alice.say(.deletion(second, author: nil))
-        // Of a message that never was: nothing to say about.
+        // Deletion of an unknown message adds no line.
         try await alice.say(.deletion(try .fresh(), author: nil))
         try await alice.say(.message(NewMessage(ChatContent(.text, text: "end"))))
         let lines = try await bob.lines(of: "alice", count: 5)
@@ -32,20 +32,20 @@ struct MessageLogTests {
         #expect(lines.allSatisfy { $0.direction == "received" && $0.sender == "alice" })
         #expect(lines[1].quoted == "one\n\"two\"" && lines[1].isForwarded)
         try await alice.core.shutDown()
-        // It is all there for the next process.
+        // The next process has the same log.
         try await bob.reopen()
         #expect(try await bob.lines(of: "alice", count: 5).map(\.id) == lines.map(\.id))
         try await bob.core.shutDown()
     }
 
-    @Test("files are lines of both sides, with the number of their entry; a deletion for everyone too")
+    @Test("file lines carry the item's number")
     func files() async throws {
         let (alice, bob) = try await Internet().pair()
         let chat = try await alice.core.chat(named: "bob")
         let sent = try await alice.core.send(alice.core.compose(pattern(10), name: "a.pdf"), to: chat)
         let there = try await bob.core.item(in: "alice") { $0 == .rcvInvitation(described: true) }
         try await alice.core.deleteItems([sent.id], in: chat, mode: .broadcast)
-        // Whether it was delivered before it was deleted depends on who was faster.
+        // Whether it is delivered before its deletion depends on timing.
         let own = try await wait(for: "the deletion") {
             let lines = try await alice.lines(of: "bob", count: 2).filter { $0.event != "state" }
             return lines.count == 2 ? lines : nil
@@ -60,7 +60,7 @@ struct MessageLogTests {
         try await bob.core.shutDown()
     }
 
-    @Test("profiles of one data directory have the same lines; a listener is told how long the log is")
+    @Test("local profiles have equal lines")
     func sameDirectory() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
@@ -80,7 +80,7 @@ struct MessageLogTests {
         await bob.shutDown()
     }
 
-    @Test("any part of a log is what it is of the whole")
+    @Test("any part equals the whole log's bytes")
     func parts() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
@@ -102,7 +102,7 @@ struct MessageLogTests {
         await alice.shutDown()
     }
 
-    @Test("of a message that has disappeared no word is left, and what follows is where it was")
+    @Test("expired message is blanked in place")
     func disappeared() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
@@ -124,7 +124,7 @@ struct MessageLogTests {
         await alice.shutDown()
     }
 
-    @Test("with its chat a log is deleted")
+    @Test("deleting a chat deletes its log")
     func deletedChat() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
@@ -141,7 +141,7 @@ struct MessageLogTests {
     }
 }
 
-/// A line of a log as a program reads it.
+/// A log line, decoded.
 struct Line {
     var event: String
     var id: String
@@ -191,7 +191,7 @@ extension EmbeddedCore {
 }
 
 extension Machine {
-    /// Sends to the only contact what another program could.
+    /// Sends an arbitrary event to the only contact.
     func say(_ event: MessageEvent, _ id: SharedMessageID? = nil) async throws {
         let id = try id ?? .fresh()
         try core.store.commit { change in
@@ -200,7 +200,7 @@ extension Machine {
         }
     }
 
-    /// The log of a chat, once it has so many lines.
+    /// Returns a chat's log once it has `count` lines.
     func lines(of chat: String, count: Int) async throws -> [Line] {
         try await wait(for: "\(count) lines at \(name)'s") {
             let lines = try await Line.all(core.log(of: chat))

@@ -7,9 +7,9 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("Another messaging server for a contact")
+@Suite("Moving a contact's queue")
 struct MoveTests {
-    /// Where a profile with one contact receives what it writes.
+    /// Returns the servers on which a profile with one contact receives.
     private func servers(_ machine: Machine) async throws -> [ServerAddress] {
         try await machine.core.people.agent().connections().flatMap(\.servers)
     }
@@ -19,7 +19,7 @@ struct MoveTests {
         try directory.addMessagingServers([server], to: directory.profile(named: machine.name))
     }
 
-    /// As the user does with `chatfs approve`.
+    /// Approves a server, like `chatfs approve`.
     private func approve(_ server: ServerAddress, at machine: Machine) throws {
         let directory = machine.world.directory
         try directory.approveServers([server], for: directory.profile(named: machine.name))
@@ -38,7 +38,7 @@ struct MoveTests {
         }
     }
 
-    @Test("without another one nothing is moved, and the sentence says what to do")
+    @Test("move without another server fails with remedy")
     func alone() async throws {
         let (alice, bob) = try await Internet().pair()
         let chat = try await alice.core.chat(named: "bob")
@@ -54,7 +54,7 @@ struct MoveTests {
         try await bob.core.shutDown()
     }
 
-    @Test("a contact writes to the other server from then on, while everything goes on, and back again")
+    @Test("contact uses the new server and can move back")
     func moved() async throws {
         let (first, second) = (try Internet(), try Internet())
         let (alice, bob) = try await first.pair()
@@ -64,13 +64,13 @@ struct MoveTests {
         try add(second.server, to: alice)
         try approve(second.server, at: bob)
         try await alice.core.moveQueue(of: chat)
-        // Once more while it is under way is once.
+        // A repeated move under way has no further effect.
         try await alice.core.moveQueue(of: chat)
         try await converse(alice, bob, "meanwhile")
         try await wait(until: "it has moved") { try await servers(alice) == [second.server] }
         #expect(try await alice.core.security(of: chat)?.code == code)
         #expect(try await servers(bob) == [first.server], "the other direction is bob's")
-        // It holds for the next process, and over an end of the new server.
+        // The move survives a restart and an outage of the new server.
         try await alice.reopen()
         await second.stop()
         try second.start()
@@ -84,7 +84,7 @@ struct MoveTests {
         try await bob.core.shutDown()
     }
 
-    @Test("a file that is sent while its recipient moves arrives")
+    @Test("file arrives while its recipient moves")
     func file() async throws {
         let (first, second) = (try Internet(), try Internet())
         let (alice, bob) = try await first.pair()
@@ -104,13 +104,13 @@ struct MoveTests {
         try await bob.core.shutDown()
     }
 
-    @Test("a move that its process did not finish is finished by the next one")
+    @Test("interrupted move is finished by next process")
     func ended() async throws {
         let (first, second) = (try Internet(), try Internet())
         let (alice, bob) = try await first.pair()
         try add(second.server, to: alice)
         try approve(second.server, at: bob)
-        // Nobody makes the new queue before the end.
+        // The new queue cannot be created before the kill.
         await second.stop()
         try await alice.core.moveQueue(of: alice.core.chat(named: "bob"))
         try await alice.reopen()
@@ -123,7 +123,7 @@ struct MoveTests {
         try await bob.core.shutDown()
     }
 
-    @Test("a contact that moves into the own network waits for the user, who is told, and goes on after that")
+    @Test("move into own network waits for approval")
     func refused() async throws {
         let (first, second) = (try Internet(), try Internet())
         let (alice, bob) = try await first.pair()
@@ -152,7 +152,7 @@ struct MoveTests {
         try await bob.core.shutDown()
     }
 
-    @Test("with a contact of this machine there is no server to leave")
+    @Test("local contact cannot be moved")
     func here() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")

@@ -9,15 +9,15 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// Peers that name servers inside the network of the machine, as a hostile one does.
+/// Peers that name servers inside this machine's own network.
 @Suite("Servers that peers name")
 struct NamedServerTests {
-    @Test("a host that names servers inside the own network for invented members causes no connection")
+    @Test("invented members' servers are not contacted")
     func members() async throws {
         let club = try await Club(["alice"])
         try await club.admit(club["alice"])
         let inside = try Internet()
-        // Who makes links there, as somebody who knows that server.
+        // Creates links there, as a peer that knows the server.
         let accomplice = try await GroupHost(at: inside.server)
         for number in 1...20 {
             let id = try #require(MemberID(bytes: Array("m\(number)".utf8)))
@@ -39,7 +39,7 @@ struct NamedServerTests {
         try await club.end()
     }
 
-    @Test("a link to a server inside the own network says how it is allowed, and works then")
+    @Test("link into own network works after approval")
     func link() async throws {
         let (internet, inside) = (try Internet(), try Internet())
         let (alice, bob) = (try internet.machine("alice"), try inside.machine("bob"))
@@ -55,7 +55,7 @@ struct NamedServerTests {
         try await bob.core.shutDown()
     }
 
-    @Test("whoever is to blame is a group for its members, and all strangers together")
+    @Test("group members and strangers share one peer name")
     func peers() throws {
         let id = ConnectionID(5)
         let member = try #require(MemberID(bytes: [1]))

@@ -11,7 +11,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// A messaging relay on loopback, and a relay for files in memory, over which two machines reach each other.
+/// A messaging relay on loopback and an in-memory file relay, connecting two machines.
 final class Internet: Sendable {
     let files = MemoryRelay()
     private let folder: TemporaryFolder
@@ -35,20 +35,20 @@ final class Internet: Sendable {
 
     var server: ServerAddress { running.withLock { $0.address } }
 
-    /// Clients that are connected.
+    /// Number of connected clients.
     var connectionCount: Int {
         let relay = running.withLock { $0 }
         return relay.connectionCount
     }
 
-    /// Queues that the relay has.
+    /// Number of queues on the relay.
     func queueCount() async throws -> Int {
         try await running.withLock { $0 }.statistics().queues
     }
 
     func stop() async { await running.withLock { $0 }.stop() }
 
-    /// At the same port as before.
+    /// Starts again on the same port.
     func start() throws {
         let port = server.port
         running.withLock { _ in }
@@ -56,7 +56,7 @@ final class Internet: Sendable {
         running.withLock { $0 = next }
     }
 
-    /// A machine with one profile, open.
+    /// Returns a machine with one open profile.
     func machine(_ name: String) throws -> Machine { try Machine(name, self) }
 }
 
@@ -75,11 +75,11 @@ final class Machine: Sendable {
             [internet.server], to: world.directory.profile(named: name))
     }
 
-    /// Opens the profile, with delays of tests.
+    /// Opens the profile with short delays.
     @discardableResult
     func open() async throws -> EmbeddedCore {
         let core = try await world.open(name, over: Self.agent)
-        // The last one goes when the mutex is no longer held: it has mutexes of its own.
+        // Releases the previous core outside the mutex, as its end takes other locks.
         let last = opened.withLock { opened in
             defer { opened = core }
             return opened
@@ -88,7 +88,7 @@ final class Machine: Sendable {
         return core
     }
 
-    /// The real agent over real connections, only more impatient.
+    /// The real agent over real connections, with short delays.
     static let agent: ProfileAgent.Making = { path, key, servers, network in
         var network = network
         network.retry = RetryPolicy(first: .milliseconds(20), maxDelay: .milliseconds(100), tries: .max)
@@ -114,7 +114,7 @@ final class Machine: Sendable {
 }
 
 extension Internet {
-    /// Two machines whose profiles are each other's contacts.
+    /// Returns two machines whose profiles are connected.
     func pair() async throws -> (alice: Machine, bob: Machine) {
         let (alice, bob) = (try machine("alice"), try machine("bob"))
         let (inviting, joining) = (try await alice.open(), try await bob.open())
@@ -127,7 +127,7 @@ extension Internet {
 }
 
 extension World {
-    /// Opens a profile over an agent of the test's, with delays of tests.
+    /// Opens a profile with the given agent and short delays.
     func open(_ name: String, over agent: @escaping ProfileAgent.Making) async throws -> EmbeddedCore {
         try await EmbeddedCore.open(
             DataDirectory(folder.path("data"), clock: clock, bootClock: clock), profile: name,

@@ -11,7 +11,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// Who looks after a group, as far as a member has to do with it: an agent, and what it says and hears.
+/// A minimal group host: an agent with functions to send and receive.
 private final class Host: Sendable {
     let agent: Agent
     private let server: ServerAddress
@@ -50,7 +50,7 @@ private final class Host: Sendable {
         await connections.close()
     }
 
-    /// What was heard over a connection, as messages.
+    /// Returns the messages received over a connection.
     func messages(over id: ConnectionID) -> [ChatMessage] {
         heard.withLock { $0 }.filter { $0.connection == id }.flatMap { event -> [ChatMessage] in
             let bytes: [UInt8]
@@ -86,7 +86,7 @@ private final class Host: Sendable {
         _ = try await agent.send(body, to: id, notifies: false, identifier: nil)
     }
 
-    /// What carol wrote.
+    /// Forwards a message from carol.
     func pass(_ event: MessageEvent, named name: String? = "carol", over id: ConnectionID) async throws {
         let message = ChatMessage(event, id: SharedMessageID(from: SystemRandomSource()))
         let forwarded = ForwardedMessage(
@@ -98,8 +98,8 @@ private final class Host: Sendable {
         try ChatBody.write(ChatMessage(event, id: nil), capacity: .information, compression: nil)
     }
 
-    /// A one-time link over which a member joins.
-    /// - Parameter isShort: its server has to be asked where it leads.
+    /// Returns a one-time link for a new member.
+    /// - Parameter isShort: whether the link must be resolved by its server.
     func invitation(isShort: Bool = false) async throws -> (connection: ConnectionID, link: String) {
         let made = try await agent.invite(
             Invitation(
@@ -127,7 +127,7 @@ struct NetworkGroupTests {
         try await alice.core.shutDown()
     }
 
-    /// The host becomes alice's contact, and invites her.
+    /// Connects the host to alice and invites her.
     private func invite(_ link: String, into name: String = "club") async throws -> ConnectionID {
         let invitation = try await alice.core.invite()
         let own = try host.information(.information(ContactProfile(displayName: "hans")))
@@ -142,7 +142,7 @@ struct NetworkGroupTests {
         try await host.say(.group(.invitation(invitation)), over: contact)
     }
 
-    /// Alice is in the group; what the host knows her by.
+    /// Lets alice join and returns the host's connection to her.
     private func joined() async throws -> ConnectionID {
         let group = try await host.invitation()
         _ = try await invite(group.link)
@@ -158,14 +158,14 @@ struct NetworkGroupTests {
         }
     }
 
-    @Test("a contact's invitation is listed with the group's name, and joined only when it is accepted, once")
+    @Test("invitation is listed and joined once on acceptance")
     func invitation() async throws {
         let first = try await host.invitation()
         let contact = try await invite(first.link)
         let listed = try #require(try await alice.requests(1).first)
         #expect(listed.name == "hans" && listed.group == "club")
         #expect(try await alice.core.chats().map(\.displayName) == ["Saved notes", "hans"])
-        // The same group again takes its place.
+        // A repeated invitation replaces the first one.
         let group = try await host.invitation()
         try await send(group.link, into: "club", over: contact)
         try await send(group.link, into: "another", over: contact)
@@ -185,7 +185,7 @@ struct NetworkGroupTests {
         try await end()
     }
 
-    @Test("what members write arrives under their names, over restarts, and once though it comes twice")
+    @Test("members' messages arrive once under their names")
     func receiving() async throws {
         let connection = try await joined()
         let carol = MemberInformation(host.carol, profile: ContactProfile(displayName: "carol"))
@@ -207,7 +207,7 @@ struct NetworkGroupTests {
         try await end()
     }
 
-    @Test("a member nobody told of is called as the host calls them; who is blocked is not shown")
+    @Test("unknown member gets forwarded name, blocked is hidden")
     func strangers() async throws {
         let connection = try await joined()
         let file = NewMessage(ChatContent(.file, text: ""), file: FileInvitation(name: "a.txt", size: 3))
@@ -224,7 +224,7 @@ struct NetworkGroupTests {
         try await end()
     }
 
-    @Test("a file that is copied in goes to the host with its description, for all members")
+    @Test("file goes to the host with its description")
     func sending() async throws {
         let connection = try await joined()
         let chat = try await group()
@@ -241,7 +241,7 @@ struct NetworkGroupTests {
         try await end()
     }
 
-    @Test("the host renames the group; who only reads may not send; who is removed keeps what is there")
+    @Test("renaming, observer role and removal take effect")
     func changes() async throws {
         let connection = try await joined()
         try await host.say(.group(.profile(GroupProfile(displayName: "book club"))), over: connection)
@@ -261,7 +261,7 @@ struct NetworkGroupTests {
         try await end()
     }
 
-    @Test("in a group whose owners have messages disappear they do, here too, and only owners set it")
+    @Test("owners set retention for the group")
     func disappearing() async throws {
         let connection = try await joined()
         let chat = try await group().reference
@@ -293,7 +293,7 @@ struct NetworkGroupTests {
         try await end()
     }
 
-    @Test("who leaves says so to the host, and the chat stays with what it holds until it is deleted")
+    @Test("leaving tells the host and keeps the chat")
     func leaving() async throws {
         let connection = try await joined()
         let chat = try await group()
@@ -305,7 +305,7 @@ struct NetworkGroupTests {
         try await end()
     }
 
-    @Test("a link of a group is asked at, and the group is there when its host lets alice in")
+    @Test("group link waits for the host's admission")
     func link() async throws {
         let made = try await host.agent.invite(
             Invitation(kind: .address, server: internet.server, linkData: nil))
@@ -326,7 +326,7 @@ struct NetworkGroupTests {
         try await end()
     }
 
-    @Test("what the host writes before it is stored that alice joined is not lost")
+    @Test("early host messages are kept")
     func early() async throws {
         let made = try await host.invitation()
         _ = try await invite(made.link)
@@ -357,7 +357,7 @@ struct NetworkGroupTests {
         try await end()
     }
 
-    @Test("an invitation whose link is used up says so, and is gone from the list")
+    @Test("invitation with a used link is dropped")
     func usedUp() async throws {
         let group = try await host.invitation()
         _ = try await invite("simplex:/nonsense", into: "bad")
@@ -370,12 +370,12 @@ struct NetworkGroupTests {
         try await end()
     }
 
-    @Test("an invitation that was accepted and turns out to be of no use is listed again, with the reason")
+    @Test("accepted invitation that fails is listed again")
     func uselessLater() async throws {
         _ = try await invite("simplex:/nonsense", into: "bad")
         let request = try #require(try await alice.requests(1).first)
         #expect(request.problem == nil)
-        // The program ends before it has tried.
+        // The program ends before the first attempt.
         try alice.core.store.commit { try $0.tables.requests.setState(.accepted, of: request.number) }
         try await alice.reopen()
         let listed = try await wait(for: "the reason") {
@@ -388,7 +388,7 @@ struct NetworkGroupTests {
     }
 
     @Test(
-        "while nobody can be asked where an invitation leads it is listed with the reason, and joined afterwards"
+        "unreachable invitation is listed and retried"
     )
     func unreachable() async throws {
         let group = try await host.invitation(isShort: true)

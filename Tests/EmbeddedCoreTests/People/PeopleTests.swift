@@ -9,9 +9,9 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("People on the network")
+@Suite("Contacts on the network")
 struct PeopleTests {
-    @Test("a link makes two profiles of two machines each other's contacts, under the names they chose")
+    @Test("link connects two profiles")
     func pairing() async throws {
         let (alice, bob) = try await Internet().pair()
         #expect(try await alice.core.chats().map(\.displayName) == ["Saved notes", "bob"])
@@ -20,7 +20,7 @@ struct PeopleTests {
         try await bob.core.shutDown()
     }
 
-    @Test("the same link again is the same contact; one that was used by somebody else is refused")
+    @Test("repeated link gives the same contact")
     func usedLink() async throws {
         let internet = try Internet()
         let (alice, bob, carol) = (
@@ -36,7 +36,7 @@ struct PeopleTests {
         for machine in [alice, bob, carol] { try await machine.core.shutDown() }
     }
 
-    @Test("without a messaging server nobody is invited, and the sentence says what to do")
+    @Test("invitation without a messaging server fails with remedy")
     func noServer() async throws {
         let world = try World(["alice"])
         let core = try await world.open("alice")
@@ -44,12 +44,12 @@ struct PeopleTests {
         let key = String(repeating: "A", count: 43)
         let link = "simplex:/a#\(key)?h=localhost&c=\(key)"
         #expect(await refusal { try await core.accept(link) }?.code == .file(.noRelay))
-        // What is no link at all is said first.
+        // A malformed link is reported first.
         #expect(await refusal { try await core.accept("simplex:/i#x") }?.code == .invalidCommand)
         await core.shutDown()
     }
 
-    @Test("a file that is sent arrives whole, however small", arguments: [1, 300_000])
+    @Test("file arrives complete", arguments: [1, 300_000])
     func files(_ size: Int) async throws {
         let (alice, bob) = try await Internet().pair()
         let bytes = pattern(size)
@@ -69,7 +69,7 @@ struct PeopleTests {
     }
 
     @Test(
-        "files go both ways, and each message once, in its order, over restarts of both sides and of the server"
+        "files and messages survive all restarts once"
     )
     func restarts() async throws {
         let internet = try Internet()
@@ -82,7 +82,7 @@ struct PeopleTests {
                 let message = try alice.core.compose(pattern(100 + number), name: name, id: name)
                 let chat = try await alice.core.chat(named: "bob")
                 let first = try await alice.core.send(message, to: chat)
-                // The outbox asks again when it does not know.
+                // The outbox asks again after an unknown outcome.
                 let again = try alice.core.compose(pattern(100 + number), name: name, id: name)
                 #expect(try await alice.core.send(again, to: chat).id == first.id)
             }
@@ -106,12 +106,12 @@ struct PeopleTests {
         try await bob.core.shutDown()
     }
 
-    @Test("what was sent just before the program ended arrives without it")
+    @Test("messages sent before shutdown arrive")
     func endedAtOnce() async throws {
         let (alice, bob) = try await Internet().pair()
         let chat = try await alice.core.chat(named: "bob")
         let sent = try await alice.core.send(alice.core.compose(pattern(1000), name: "last"), to: chat)
-        // When its chunks are on the relay its description is on its way.
+        // With its chunks on the relay, the description is on its way.
         _ = try await alice.core.item(in: "bob") { $0 == .sndComplete }
         try await alice.core.shutDown(finishingWithin: .seconds(60))
         let offered = try await bob.core.item(in: "alice") { $0 == .rcvInvitation(described: true) }
@@ -119,7 +119,7 @@ struct PeopleTests {
         try await bob.core.shutDown()
     }
 
-    @Test("what a command says goes also when the command is done before its connections are open")
+    @Test("short command's message is sent before exit")
     func saidAtOnce() async throws {
         let (alice, bob) = try await Internet().pair()
         var texts: [String] = []
@@ -137,7 +137,7 @@ struct PeopleTests {
         try await bob.core.shutDown()
     }
 
-    @Test("a profile out of an archive agrees on new keys with its contacts, once, and goes on")
+    @Test("restored profile agrees on new keys once")
     func restored() async throws {
         let (alice, bob) = try await Internet().pair()
         try await bob.core.shutDown()
@@ -160,7 +160,7 @@ struct PeopleTests {
         try await bob.core.shutDown()
     }
 
-    @Test("connections that cannot be opened at the start are opened later, without any command")
+    @Test("agent is reopened after a failed start")
     func openedLater() async throws {
         let (alice, bob) = try await Internet().pair()
         try await bob.core.shutDown()
@@ -187,7 +187,7 @@ struct PeopleTests {
         try await alice.core.shutDown()
     }
 
-    @Test("new keys can be asked for: the code changes, both are told, and what is written goes on")
+    @Test("key renewal changes the code and keeps messages")
     func renewedKeys() async throws {
         let (alice, bob) = try await Internet().pair()
         let chat = try await alice.core.chat(named: "bob")
@@ -213,7 +213,7 @@ struct PeopleTests {
         try await bob.core.shutDown()
     }
 
-    @Test("what its sender deletes for everyone goes; a file that is taken back says so")
+    @Test("deletion for everyone and cancellation reach the peer")
     func takenBack() async throws {
         let (alice, bob) = try await Internet().pair()
         let chat = try await alice.core.chat(named: "bob")
@@ -235,7 +235,7 @@ struct PeopleTests {
         try await bob.core.shutDown()
     }
 
-    @Test("who leaves is told to have left; what the chat holds stays, and nothing can be sent into it")
+    @Test("leaving ends the peer's chat")
     func leaving() async throws {
         let (alice, bob) = try await Internet().pair()
         let chat = try await alice.core.chat(named: "bob")
@@ -257,7 +257,7 @@ struct PeopleTests {
         try await bob.core.shutDown()
     }
 
-    @Test("both sides see the same digits; a profile of the same machine and the notes have none")
+    @Test("both sides show the same security code")
     func securityCode() async throws {
         let (alice, bob) = try await Internet().pair()
         let code = try await alice.core.security(of: alice.core.chat(named: "bob"))?.code
@@ -269,7 +269,7 @@ struct PeopleTests {
         try await bob.core.shutDown()
     }
 
-    @Test("who renames a profile is called so by contacts on the network, those of open links too")
+    @Test("new profile name reaches contacts and open links")
     func ownName() async throws {
         let internet = try Internet()
         let (alice, bob) = try await internet.pair()
@@ -286,7 +286,7 @@ struct PeopleTests {
         for machine in [alice, bob, carol] { try await machine.core.shutDown() }
     }
 
-    @Test("a name that a contact takes is that of the chat; the folder of who named it keeps its name")
+    @Test("contact's new name keeps the folder")
     func renamed() async throws {
         let store = try World(["alice"])
         let core = try await store.open("alice")

@@ -9,7 +9,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// What a listener heard of whether the core can be reached, word by word.
+/// Collected reachability events.
 private final class Reachability: Sendable {
     private let words = Lock<[String]>([])
     private let task: Task<Void, Never>
@@ -33,16 +33,16 @@ private final class Reachability: Sendable {
         try await wait(until: "\(count) words were heard; so far \(heard)") { heard.count >= count }
     }
 
-    /// All, after the streams of the core have ended.
+    /// All events, after the core's streams have ended.
     func whole() async -> [String] {
         await task.value
         return heard
     }
 }
 
-@Suite("Why nobody on the network can be reached")
+@Suite("Unreachable contacts")
 struct ReachabilityTests {
-    /// Whether connections can be opened, and why not.
+    /// Prevents opening the agent, with a reason.
     private final class Obstacle: Sendable {
         private let sentence: Lock<String?>
         private let tries = Lock(0)
@@ -61,7 +61,7 @@ struct ReachabilityTests {
         }
     }
 
-    /// Alice, who has contacts, over connections that cannot be opened.
+    /// Alice with contacts, whose agent cannot be opened.
     private func opened(_ obstacle: Obstacle) async throws -> (World, EmbeddedCore) {
         let world = try World(["alice"])
         let agent = ToldAgent(isEarly: false) { _ in nil }
@@ -71,13 +71,13 @@ struct ReachabilityTests {
         return (world, core)
     }
 
-    @Test("it is told once with its reason, to who listens later too, and taken back when they are open")
+    @Test("problem is reported once and withdrawn")
     func told() async throws {
         let obstacle = Obstacle("The disk is full.")
         let (_, core) = try await opened(obstacle)
         let first = Reachability(core)
         try await first.waits(for: 1)
-        // However often it is tried.
+        // Regardless of the number of retries.
         let tries = obstacle.count
         try await wait(until: "it is tried again") { obstacle.count > tries + 2 }
         let later = Reachability(core)
@@ -93,7 +93,7 @@ struct ReachabilityTests {
         #expect(await last.whole() == [])
     }
 
-    @Test("another reason is told in its place")
+    @Test("new reason replaces the old one")
     func reasons() async throws {
         let obstacle = Obstacle("The disk is full.")
         let (_, core) = try await opened(obstacle)
@@ -113,7 +113,7 @@ struct ReachabilityTests {
         #expect(await late.whole() == ["No contact on the network can be reached: \(full)"])
     }
 
-    @Test("meanwhile what is in the store can be read and written, and what is for others waits")
+    @Test("store stays usable while the agent is closed")
     func meanwhile() async throws {
         let obstacle = Obstacle("The disk is full.")
         let (world, core) = try await opened(obstacle)
@@ -122,7 +122,7 @@ struct ReachabilityTests {
         #expect(try await core.chats().map(\.displayName) == ["Saved notes", "bob", "carol"])
         try await core.send(ComposedText(id: "1", text: "hello"), to: core.chat(named: "bob"))
         #expect(try await Line.all(core.log(of: "bob")).map(\.text) == ["hello"])
-        // A command that needs them says why.
+        // A command that needs the agent reports the reason.
         let error = await refusal { try await core.renewKeys(of: core.chat(named: "bob")) }
         #expect(error?.code == .file(.noSpace) && error?.sentence == "The disk is full.")
         obstacle.set(nil)
@@ -133,8 +133,8 @@ struct ReachabilityTests {
         await core.shutDown()
     }
 
-    @Test("a profile without anybody on the network opens nothing and has nothing to say")
-    func nobody() async throws {
+    @Test("profile without contacts reports no problem")
+    func withoutContacts() async throws {
         let world = try World(["alice", "bob"])
         try world.directory.connect("alice", "bob")
         let obstacle = Obstacle("The disk is full.")
@@ -146,7 +146,7 @@ struct ReachabilityTests {
         #expect(await listener.whole() == [] && obstacle.count == 0)
     }
 
-    @Test("what ends while they cannot be opened ends, and says nothing of being back")
+    @Test("shutdown does not withdraw the problem")
     func ended() async throws {
         let obstacle = Obstacle("The disk is full.")
         let (_, core) = try await opened(obstacle)
@@ -157,7 +157,7 @@ struct ReachabilityTests {
     }
 
     @Test(
-        "a damaged database of the connections is named as that; with the right one in its place they go on")
+        "damaged agent database is named")
     func damaged() async throws {
         let internet = try Internet()
         let (alice, bob) = try await internet.pair()

@@ -8,7 +8,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("Messages that disappear, between people on the network")
+@Suite("Expiring messages between contacts")
 struct RetentionTests {
     private func profile(_ machine: Machine) throws -> Profile {
         try machine.world.directory.profile(named: machine.name)
@@ -31,29 +31,29 @@ struct RetentionTests {
         }
     }
 
-    /// Everything that a machine's data directory has on the disk.
+    /// Whether the data directory's files contain a text.
     private func holds(_ text: String, _ machine: Machine) async throws -> Bool {
         let data = machine.world.directory.path
         let found = try await Shell.run("grep", ["-rlF", text, data])
         return !found.output.isEmpty
     }
 
-    @Test("either side sets the time for both, and off is off, also when it is said once more")
+    @Test("either side sets the time for both")
     func negotiation() async throws {
         let (alice, bob) = try await Internet().pair()
         #expect(try await timeToLive(alice, "bob") == nil)
         try await setAndHear(.seconds(3600), by: alice, bob)
         try await setAndHear(nil, by: bob, alice)
-        // The same words as the first time.
+        // The same setting repeated.
         try await setAndHear(.seconds(3600), by: alice, bob)
         try await setAndHear(.seconds(60), by: bob, alice)
-        // A new name does not end it, in whichever order they are told.
+        // A new name does not end it, in either order.
         try alice.world.directory.renameProfile(profile(alice), to: "alicia")
         try await wait(until: "bob sees the name") {
             try await bob.core.chats().contains { $0.displayName == "alicia" }
         }
         #expect(try await timeToLive(bob, "alicia") == .seconds(60))
-        // Each is told what the other one has set, and nothing that they know.
+        // Each side hears only of the other's changes.
         let told: [(machine: Machine, name: String, times: [Int64?])] = [
             (alice, "bob", [nil, 60]), (bob, "alicia", [3600, 3600]),
         ]
@@ -65,7 +65,7 @@ struct RetentionTests {
         for machine in [alice, bob] { try await machine.core.shutDown() }
     }
 
-    @Test("when its time is over a message is gone on both sides: entry, file, words and rows")
+    @Test("expired message leaves no trace on either side")
     func gone() async throws {
         let (alice, bob) = try await Internet().pair()
         try await setAndHear(.seconds(3600), by: bob, alice)
@@ -111,7 +111,7 @@ struct RetentionTests {
         }
     }
 
-    @Test("what comes later for a text that has disappeared brings no words back")
+    @Test("late events do not revive expired texts")
     func late() async throws {
         let (alice, bob) = try await Internet().pair()
         let id = try SharedMessageID.fresh()
@@ -129,7 +129,7 @@ struct RetentionTests {
         for machine in [alice, bob] { try await machine.core.shutDown() }
     }
 
-    @Test("a contact who does not allow it is asked for nothing, and asks for nothing")
+    @Test("contact that forbids expiry is not asked")
     func notAllowed() async throws {
         let (alice, bob) = try await Internet().pair()
         var preferences = Preferences()
@@ -151,7 +151,7 @@ struct RetentionTests {
         for machine in [alice, bob] { try await machine.core.shutDown() }
     }
 
-    @Test("nobody takes the words out of what somebody else wrote by giving a message the same id")
+    @Test("equal ids cannot blank another author's text")
     func sameID() async throws {
         let (alice, bob) = try await Internet().pair()
         let chat = try await bob.core.chat(named: "alice")

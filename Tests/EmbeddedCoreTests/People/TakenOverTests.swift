@@ -7,9 +7,9 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("A contact whose messages another program receives")
+@Suite("Taken-over connection")
 struct TakenOverTests {
-    @Test("the chat says so and what helps, until they come here again or the chat is left")
+    @Test("problem is shown until recovery or leaving")
     func told() async throws {
         let world = try World(["alice"])
         let agent = ToldAgent(isEarly: false) { _ in nil }

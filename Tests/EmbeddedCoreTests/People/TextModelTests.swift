@@ -5,8 +5,8 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// What one side does is a list; the logs of both sides must say the same, each thing once and in its order, whatever
-/// ends and begins again meanwhile.
+/// Compares both sides' logs with a list of actions. Each action must appear once and in order, through kills
+/// and restarts.
 @Suite("Logs against a model", .serialized)
 struct TextModelTests {
     private enum Act: Equatable {
@@ -16,7 +16,7 @@ struct TextModelTests {
         case deletion(of: Int)
     }
 
-    /// What a log says of one side's messages, with numbers for ids.
+    /// One side's actions in a log, with numbers for ids.
     private func acts(_ lines: [Line], _ direction: String) -> [Act] {
         var numbers: [String: Int] = [:]
         return lines.filter { $0.direction == direction && $0.event != "state" }.compactMap { line in
@@ -30,12 +30,12 @@ struct TextModelTests {
     }
 
     @Test(arguments: [1, 2] as [UInt64])
-    func bothLogsSayWhatWasDone(seed: UInt64) async throws {
+    func bothLogsMatchModel(seed: UInt64) async throws {
         var random = SeededGenerator(state: seed)
         let internet = try Internet()
         let (alice, bob) = try await internet.pair()
         var done: [String: [Act]] = ["alice": [], "bob": []]
-        // With the edits, which another program of theirs has made.
+        // Includes edits by another program of the peer.
         var heard = done
         for number in 0..<40 {
             let isAlice = Bool.random(using: &random)
@@ -53,7 +53,7 @@ struct TextModelTests {
                 let text = ComposedText(id: "\(number)", text: "text \(number) \u{1F600}\n")
                 try await machine.core.send(text, to: chat)
                 if Bool.random(using: &random) { try await machine.reopen() }
-                // As who does not know whether it was sent.
+                // Repeats a message of unknown outcome.
                 try await machine.core.send(text, to: chat)
                 note(.text(text.text))
             case 5, 6:
@@ -87,7 +87,7 @@ struct TextModelTests {
                 return told.count >= (heard[machine.name] ?? []).count ? told : nil
             }
             #expect(told == heard[machine.name])
-            // And each is known to have come, but for what was deleted before that could be told.
+            // Each is delivered, except those deleted before.
             try await wait(until: "all of \(machine.name)'s are delivered") {
                 let lines = try await machine.lines(of: other.name, count: 0)
                     .filter { $0.direction == "sent" }

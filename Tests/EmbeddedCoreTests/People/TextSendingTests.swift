@@ -4,9 +4,9 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("Texts that are sent")
+@Suite("Sending texts")
 struct TextSendingTests {
-    @Test("a text is sent once for each request, over restarts and repetitions, to somebody on the network")
+    @Test("each request sends one text across restarts")
     func once() async throws {
         let internet = try Internet()
         let (alice, bob) = try await internet.pair()
@@ -19,7 +19,7 @@ struct TextSendingTests {
             try await alice.core.send(text, to: chat)
             if round == 1 { try internet.start() }
         }
-        // The same words in another request are another message.
+        // Equal text in another request is another message.
         try await alice.core.send(ComposedText(id: "another", text: "text 2"), to: chat)
         let lines = try await bob.lines(of: "alice", count: 4)
         #expect(lines.map(\.text) == ["text 0", "text 1", "text 2", "text 2"])
@@ -29,7 +29,7 @@ struct TextSendingTests {
         try await bob.core.shutDown()
     }
 
-    @Test("what does not fit, is empty, or goes to nobody is refused")
+    @Test("empty, oversized and undeliverable texts are rejected")
     func refused() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")

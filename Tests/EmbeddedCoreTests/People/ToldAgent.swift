@@ -5,8 +5,8 @@ import SMP
 
 @testable import EmbeddedCore
 
-/// An agent that sends nothing. What becomes of a message it tells before it answers with the number of the message, as
-/// a real one may, and waits until that was taken.
+/// An agent that sends nothing. Like a real agent may, it reports a message's result before returning the
+/// message's number, and waits until the result is processed.
 final class ToldAgent: ConnectionAgent {
     private struct State {
         var number: Int64 = 0
@@ -20,20 +20,20 @@ final class ToldAgent: ConnectionAgent {
     private let outcome: @Sendable (_ message: Int64) -> AgentEvent.Content?
     private let isEarly: Bool
 
-    /// - Parameter outcome: what becomes of a message; nil: nothing is told.
+    /// - Parameter outcome: result of each message; nil reports none.
     init(isEarly: Bool, outcome: @escaping @Sendable (Int64) -> AgentEvent.Content?) {
         (events, feed) = AsyncStream.makeStream(of: AgentEvent.self)
         self.isEarly = isEarly
         self.outcome = outcome
     }
 
-    /// Tells something by itself.
-    /// - Parameter number: above those of all messages that are sent.
+    /// Reports an event.
+    /// - Parameter number: above those of all sent messages.
     func tell(_ content: AgentEvent.Content, of connection: ConnectionID, number: Int64) {
         feed.yield(AgentEvent(number: number, connection: connection, content: content))
     }
 
-    /// A number for an event, above those before, where nothing is sent.
+    /// Returns a fresh event number if no messages are sent.
     var next: Int64 { state.withLock { ($0.taken.max() ?? 0) + 1 } }
 
     /// Whether an event was acknowledged.
@@ -63,7 +63,7 @@ final class ToldAgent: ConnectionAgent {
             feed.yield(event)
             while !state.withLock({ $0.taken.contains(number) }) { await Task.yield() }
         } else {
-            // Long after the answer, as far as anybody can tell.
+            // Long after its reply.
             Task { [feed] in
                 try? await Task.sleep(for: .milliseconds(50))
                 feed.yield(event)
@@ -76,7 +76,7 @@ final class ToldAgent: ConnectionAgent {
         state.withLock { _ = $0.taken.insert(number) }
     }
 
-    // MARK: - What is not asked
+    // MARK: - Unused requirements
 
     private static let none = AgentError(.notPossible, "This agent only sends.")
 
@@ -105,7 +105,7 @@ final class ToldAgent: ConnectionAgent {
 }
 
 extension World {
-    /// Alice over this agent, whose contacts are bob, over connection 1, and carol, over 2.
+    /// Opens alice over this agent, with contacts bob (connection 1) and carol (connection 2).
     func openAlice(over agent: ToldAgent) async throws -> EmbeddedCore {
         let first = try await open("alice")
         try first.store.commit { change in

@@ -8,10 +8,10 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// Files that are received though nobody asks for them, of a contact who chooses what their messages say.
+/// Automatically received files of a contact that chooses their descriptions.
 @Suite struct UnaskedFileTests {
     @Test(arguments: [12 << 20, 2 << 30])
-    func descriptionsOfLargerFilesAreNotFetched(described: Int) async throws {
+    func descriptionsOfLargerFilesAreRejected(described: Int) async throws {
         let stage = try await ToldStage()
         let file = try await stage.offer(
             "a.jpg", size: 1000, stage.world.relay.put([1], describing: described))
@@ -26,7 +26,7 @@ import Testing
         await stage.core.shutDown()
     }
 
-    @Test func picturesBeyondTheBudgetOfADayAreOffers() async throws {
+    @Test func picturesBeyondDailyBudgetAreOffers() async throws {
         let stage = try await ToldStage()
         let (limit, more) = (UnaskedBudget.maxFiles, 3)
         for number in 0..<limit + more {
@@ -40,7 +40,7 @@ import Testing
         try await wait(until: "as many are here as may be") {
             try await counts(stage.items) == [limit, more]
         }
-        // Whoever sets the wall clock gives nobody a new budget.
+        // Setting the wall clock does not renew the budget.
         stage.world.clock.jump(by: UnaskedBudget.period)
         let late = try await stage.offer("late.jpg", size: 10, stage.world.relay.put(pattern(10)))
         #expect(try await stage.status(of: late) == .rcvInvitation(described: true))
@@ -48,7 +48,7 @@ import Testing
         try await stage.core.deleteItems(
             stage.items.filter { $0.file?.id == late }.map(\.id), in: stage.core.chat(named: "bob"),
             mode: .internal)
-        // One that is asked for is received all the same.
+        // A requested file is received in any case.
         let last = try #require(try await stage.items.first { $0.file?.name == "\(limit).jpg" }?.file)
         try await stage.core.receiveFile(last.id, approvedRelays: false)
         try await wait(until: "it is here") { try await stage.status(of: last.id) == .rcvComplete }
@@ -63,7 +63,7 @@ import Testing
         await later.shutDown()
     }
 
-    @Test func filesWithinMessagesHaveTheSameBudget() async throws {
+    @Test func inlineFilesShareBudget() async throws {
         let stage = try await ToldStage()
         let (author, chat) = (Author.contact, stage.chat)
         try stage.core.store.commit { change in
@@ -100,7 +100,7 @@ import Testing
         try await wait(until: "nothing is left of it") { access(part, F_OK) != 0 }
         #expect(stage.world.relay.state.withLock { $0.downloads } == 1)
 
-        // Asked for, it is tried until there is space.
+        // A requested file is retried until there is space.
         stage.world.relay.state.withLock { $0.downloadFailures = [full, full] }
         try await stage.core.receiveFile(file, approvedRelays: false)
         try await wait(until: "it is here") { try await stage.status(of: file) == .rcvComplete }
@@ -137,7 +137,7 @@ import Testing
 }
 
 extension ToldStage {
-    /// Bob sends a picture that is on a relay.
+    /// Bob sends a picture on a relay.
     @discardableResult
     func offer(_ name: String, size: UInt64, _ description: String) async throws -> FileID {
         let id = SharedMessageID(from: SystemRandomSource())

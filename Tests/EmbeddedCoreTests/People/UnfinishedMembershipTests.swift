@@ -7,10 +7,10 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// Programs that end between two steps of a connection with a member, and members that want too much.
-@Suite("Connections with members that are not finished")
+/// Kills between steps of a member's connection, and members that exceed limits.
+@Suite("Unfinished connections with members")
 struct UnfinishedMembershipTests {
-    /// Alice and bob in a club in which nobody is introduced.
+    /// Alice and bob in a club without introductions.
     private func stage() async throws -> (club: Club, alice: Machine, bob: Machine) {
         let club = try await Club(["alice", "bob"])
         club.host.stopIntroducing()
@@ -30,7 +30,7 @@ struct UnfinishedMembershipTests {
             MemberReference(id: try id(name), role: role), profile: ContactProfile(displayName: name))
     }
 
-    @Test("a link that was made and not stored is deleted with the next start, and another one is made")
+    @Test("unstored link is deleted and created again")
     func lostLink() async throws {
         let (club, alice, bob) = try await stage()
         let agent = try await alice.core.people.agent()
@@ -38,7 +38,7 @@ struct UnfinishedMembershipTests {
         _ = try await agent.invite(
             Invitation(kind: .oneTime, server: club.internet.server, information: [1], linkData: nil))
         #expect(try await agent.connections().count == known + 1)
-        // Bob is introduced, and the program ends before anything is done about it.
+        // Bob is introduced, and the program is killed before any work.
         let chat = try await chat(of: alice)
         try alice.core.store.commit { change in
             try change.tables.groups.keep(
@@ -52,18 +52,18 @@ struct UnfinishedMembershipTests {
         try await alice.reopen()
         try await wait(until: "the pair is connected") { club.host.isMesh }
         #expect(try alice.phases() == ["connected"] && bob.phases() == ["connected"])
-        // That with the host, the contact, and bob.
+        // Connections with the host, the contact and bob.
         let left = try await alice.core.people.agent().connections()
         #expect(left.count == known + 1 && left.allSatisfy { $0.condition.phase == .connected })
         try await club.end()
     }
 
     @Test(
-        "a link that was joined before that was stored is the same connection, and what came over it is not lost"
+        "joined but unstored link keeps its connection"
     )
     func lostJoining() async throws {
         let (club, alice, bob) = try await stage()
-        // Bob makes a link for alice, as if it had introduced itself.
+        // Bob creates a link for alice, as if she had introduced herself.
         let (chatOfBob, chatOfAlice) = (try await chat(of: bob), try await chat(of: alice))
         let made = try await bob.core.people.agent().invite(
             Invitation(
@@ -83,7 +83,7 @@ struct UnfinishedMembershipTests {
             try change.tables.people.insert(made.connection)
             try change.tables.memberConnections.keep(row)
         }
-        // Alice's program joins it, and has not stored that when bob says who it is and writes.
+        // Alice's program joins the link, and bob writes before that is stored.
         let link = made.links.full.link
         try alice.core.store.commit { change in
             try change.tables.groups.keep(
@@ -101,13 +101,13 @@ struct UnfinishedMembershipTests {
         try await wait(until: "bob is connected") { try bob.phases() == ["connected"] }
         club.host.stopPassingOn()
         try await bob.write("early")
-        // Unless something else has woken alice's program, which does the same then.
+        // Unless another event has woken alice's program, which then does the same.
         try await wait(until: "alice holds it") {
             let isHeard = try await !alice.heard().isEmpty
             return try isHeard
                 || alice.stored("SELECT CAST(id AS TEXT) AS found FROM early_message").count >= 2
         }
-        // And alice writes, which the host does not pass on to bob any more.
+        // Alice writes; the host no longer forwards to bob.
         try await alice.write("meanwhile")
         try await alice.reopen()
         #expect(try await alice.hears(1) == ["bob: early"])
@@ -120,9 +120,9 @@ struct UnfinishedMembershipTests {
     }
 
     @Test(
-        "who is at the end of a link is not who it was made for: the connection goes, and nothing is believed"
+        "wrong person on a member's link is rejected"
     )
-    func somebodyElse() async throws {
+    func wrongPerson() async throws {
         let (club, alice, _) = try await stage()
         try await club.host.say(.group(.introduction(information("dave"))), to: "alice")
         let link = try await wait(for: "alice's link for dave") {
@@ -141,7 +141,7 @@ struct UnfinishedMembershipTests {
         try await club.end()
     }
 
-    @Test("links that lead nowhere, or to an address, are not joined; messages go on through the host")
+    @Test("useless links and addresses are not joined")
     func uselessLinks() async throws {
         let (club, alice, bob) = try await stage()
         let address = try await club.host.agent.invite(
@@ -160,7 +160,7 @@ struct UnfinishedMembershipTests {
     }
 
     @Test(
-        "one link that two members give is the first one's connection, and others are connected all the same")
+        "one link from two members connects the first")
     func oneLinkTwice() async throws {
         let (club, alice, _) = try await stage()
         let agent = try await alice.core.people.agent()
@@ -181,13 +181,13 @@ struct UnfinishedMembershipTests {
         try await wait(until: "all but one have theirs") {
             try alice.stored(members) == ["dave connected", "frank connected", "grace invited"]
         }
-        // Nobody takes the first one's away.
+        // The first member keeps its connection.
         let left = try await agent.connections()
         #expect(left.count == known + 3 && left.allSatisfy { $0.condition.phase != .deleting })
         try await club.end()
     }
 
-    @Test("a member whose connection cannot be stored holds up nobody else's")
+    @Test("unstorable member connection does not block others")
     func hopelessRow() async throws {
         let (club, alice, _) = try await stage()
         try alice.world.database().transaction {
@@ -215,7 +215,7 @@ struct UnfinishedMembershipTests {
     }
 
     @Test(
-        "a flood of introductions makes no more connections than one group may have, and begins no more in a day"
+        "introductions are limited per group and day"
     )
     func flood() async throws {
         let (club, alice, _) = try await stage()
@@ -248,7 +248,7 @@ struct UnfinishedMembershipTests {
     }
 
     @Test(
-        "who does not answer the link is kept nothing for after three days; the host passes it on all the same"
+        "silent member's messages are dropped after three days"
     )
     func silent() async throws {
         let (club, alice, bob) = try await stage()
@@ -273,7 +273,7 @@ struct UnfinishedMembershipTests {
         try await club.end()
     }
 
-    @Test("a group is deleted while its connections are being made: the agent keeps none of them")
+    @Test("deleted group leaves no member connections")
     func deleted() async throws {
         let (club, alice, _) = try await stage()
         let before = try await alice.core.people.agent().connections().count

@@ -7,10 +7,10 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("A file that is on its way to a relay when its message fails")
+@Suite("Failed message during its file's upload")
 struct UnsentFileTests {
     @Test(
-        "it is not sent further, what is there is deleted, and it stays for its time",
+        "upload stops, chunks are deleted, expiry starts",
         arguments: [true, false])
     func messageFails(isWaiting: Bool) async throws {
         let world = try World(["alice"])
@@ -25,7 +25,7 @@ struct UnsentFileTests {
         }
         await first.shutDown()
         try world.database().transaction { try $0.execute("UPDATE chat SET ttl = 60") }
-        // Two steps of three go; then the relay does not answer, or is away.
+        // Two of three steps succeed; then the relay hangs or is unreachable.
         world.relay.state.withLock { ($0.allowance, $0.waits) = (2, !isWaiting) }
         let core = try await EmbeddedCore.open(
             DataDirectory(world.folder.path("data"), clock: world.clock, bootClock: world.clock),

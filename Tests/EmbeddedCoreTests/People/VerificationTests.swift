@@ -5,7 +5,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("The security code of a contact, and whether the user has compared it")
+@Suite("Verification of security codes")
 struct VerificationTests {
     private static func security(_ machine: Machine, of name: String) async throws -> ContactSecurity {
         try #require(try await machine.core.security(of: machine.core.chat(named: name)))
@@ -15,7 +15,7 @@ struct VerificationTests {
         try #require(try await machine.core.chats().first { $0.displayName == name })
     }
 
-    /// Both have agreed on other keys.
+    /// Waits until both have other keys.
     private static func renew(_ alice: Machine, _ bob: Machine, notTo code: String) async throws {
         try await bob.core.renewKeys(of: bob.core.chat(named: "alice"))
         try await wait(until: "both have other keys") {
@@ -30,7 +30,7 @@ struct VerificationTests {
         }
     }
 
-    @Test("it is marked with the right digits alone, stays over a restart, and can be taken back")
+    @Test("only the right code verifies, across restarts")
     func marking() async throws {
         let (alice, bob) = try await Internet().pair()
         let chat = try await alice.core.chat(named: "bob")
@@ -52,7 +52,7 @@ struct VerificationTests {
         for machine in [alice, bob] { try await machine.core.shutDown() }
     }
 
-    @Test("other keys revoke it, and everybody who listens is told")
+    @Test("new keys revoke verification and notify")
     func revocation() async throws {
         let (alice, bob) = try await Internet().pair()
         let chat = try await alice.core.chat(named: "bob")
@@ -74,7 +74,7 @@ struct VerificationTests {
         for machine in [alice, bob] { try await machine.core.shutDown() }
     }
 
-    @Test("who wants it sends nothing to a contact whose keys are not verified")
+    @Test("required verification blocks sending")
     func requirement() async throws {
         let (alice, bob) = try await Internet().pair()
         let chat = try await alice.core.chat(named: "bob")

@@ -8,7 +8,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("Chats of profiles, as they are stored")
+@Suite("Chat table")
 struct ChatTableTests {
     private let stage: StoreStage
     private static let now = StoreStage.now
@@ -28,7 +28,7 @@ struct ChatTableTests {
         try #require(try stage.change { try $0.chats.chat(id, of: profile ?? stage.alice) })
     }
 
-    @Test("a chat is its profile's: under another's number, or as another kind, there is none")
+    @Test("chat is found by profile and kind only")
     func numbers() throws {
         let (own, other) = try connect()
         #expect(try stage.change { try $0.chats.id(of: .direct(own.chat), of: stage.alice) } == own.chat)
@@ -45,7 +45,7 @@ struct ChatTableTests {
         #expect(try stage.change { try $0.chats.chat(other.chat, of: stage.alice) } == nil)
     }
 
-    @Test("it is called what its user wants, else what it calls itself now, and notes are notes")
+    @Test("alias precedes own name")
     func names() throws {
         let (own, _) = try connect()
         #expect(try chat(own.chat).displayName == "bob" && !chat(own.chat).isNamedByUser)
@@ -61,7 +61,7 @@ struct ChatTableTests {
         #expect(try chat(zoe).displayName == "Zoë")
     }
 
-    @Test("who leaves a contact ends it for both, each in its words; connected again it goes on where it was")
+    @Test("leaving ends both sides, reconnecting resumes")
     func leaving() throws {
         let (own, other) = try connect()
         #expect(try stage.change { try $0.chats.recipients(of: own.chat) } == [other])
@@ -73,7 +73,7 @@ struct ChatTableTests {
             try chat(other.chat, of: stage.bob).sendingRefused == "The contact has left this chat.")
         #expect(try stage.change { try $0.chats.recipients(of: own.chat) } == [])
         #expect(try stage.change { try $0.chats.isConnected(stage.bob, to: stage.alice) } == false)
-        // Again it changes nothing for the other, who has ended already.
+        // Leaving again does not change the ended peer.
         #expect(try stage.change { try $0.chats.leave(other.chat) } == [other])
         #expect(
             try chat(other.chat, of: stage.bob).sendingRefused == "The contact has left this chat.",
@@ -84,7 +84,7 @@ struct ChatTableTests {
             try chat(own.chat).sendingRefused == nil && chat(other.chat, of: stage.bob).sendingRefused == nil)
     }
 
-    @Test("a group goes on without who leaves it, and is gone with the last one")
+    @Test("last member's leaving deletes a group")
     func groups() throws {
         let carol = try stage.change { try $0.directory.profiles.insert("carol", at: Self.now).id }
         let profiles = [stage.alice, stage.bob, carol]
@@ -114,7 +114,7 @@ struct ChatTableTests {
         #expect(try stage.count("member") == 0)
     }
 
-    @Test("the chats with a profile that is deleted keep its name")
+    @Test("deleted profile's chats keep its name")
     func forgotten() throws {
         let (own, _) = try connect()
         #expect(try stage.change { try $0.chats.sides(ofContact: stage.bob) } == [own])
@@ -124,7 +124,7 @@ struct ChatTableTests {
         }
         #expect(try chat(own.chat).displayName == "bob")
         #expect(try chat(own.chat).sendingRefused == StoredChatEnding.contactDeleted.sentence)
-        // The name that the user gave is not taken away by that.
+        // An alias is kept.
         let carol = try stage.change { try $0.directory.profiles.insert("carol", at: Self.now).id }
         let side = try stage.change {
             try #require(try $0.chats.connect(stage.alice, to: carol, at: Self.now))
@@ -137,7 +137,7 @@ struct ChatTableTests {
     }
 
     /// Every ending with every refusal, in both kinds of chats.
-    @Test("why nothing can be sent: what has ended before what is refused for now, the first ending of all")
+    @Test("first ending precedes refusals")
     func refusals() throws {
         for kind in [StoredChatKind.direct, .group] {
             for ending in [nil] + StoredChatEnding.allCases.map(Optional.some) {
@@ -163,7 +163,7 @@ struct ChatTableTests {
         }
     }
 
-    @Test("a connection that was not made says why where that is known, and only in its own chat")
+    @Test("failed connection's reason shows in its chat")
     func failures() throws {
         let zoe = try stage.change { tables in
             try tables.people.insert(ConnectionID(1))
@@ -181,7 +181,7 @@ struct ChatTableTests {
         #expect(try chat(zoe).sendingRefused == StoredChatEnding.left.sentence)
     }
 
-    @Test("what waits for keys, and what another program receives, is said as long as the chat goes on")
+    @Test("problems show while the chat is open")
     func problems() throws {
         let zoe = try stage.change { try $0.chats.insertContact("zoe", of: stage.alice, at: Self.now) }
         #expect(try chat(zoe).sendingProblem == nil && chat(zoe).receivingProblem == nil)
@@ -204,7 +204,7 @@ struct ChatTableTests {
         #expect(error?.code == .damaged)
     }
 
-    @Test("how long messages stay is one number for all sides of this machine")
+    @Test("retention is shared by local sides")
     func timeToLive() throws {
         let (own, other) = try connect()
         for seconds: Int64? in [60, nil, .max] {
@@ -220,7 +220,7 @@ struct ChatTableTests {
         #expect(try stage.change { try $0.chats.timeToLive(of: 999) } == nil)
     }
 
-    @Test("the newest message is when a chat was changed")
+    @Test("newest message sets the chat's time")
     func updated() throws {
         let (own, other) = try connect()
         let later = Self.now.advanced(by: .seconds(9))

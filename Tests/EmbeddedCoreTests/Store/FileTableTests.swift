@@ -8,7 +8,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("How the files of a profile stand, as it is stored")
+@Suite("File table")
 struct FileTableTests {
     private let stage: StoreStage
 
@@ -21,8 +21,8 @@ struct FileTableTests {
         }
     }
 
-    /// Each status from each other one.
-    @Test("a status is set where it is one of those expected, with its problem or without any")
+    /// All pairs of states.
+    @Test("status changes only from expected states")
     func transitions() throws {
         let problem = FileProblem(.noSpace, "It is full.")
         for from in StoredFileStatus.allCases {
@@ -58,7 +58,7 @@ struct FileTableTests {
             } == false)
     }
 
-    @Test("what goes on at the next start is what has all that it needs, the oldest first")
+    @Test("resumable transfers are listed oldest first")
     func unfinished() throws {
         var expected: [String] = []
         func note(_ file: FileID, _ isUpload: Bool, _ isStandalone: Bool = false) {
@@ -85,7 +85,7 @@ struct FileTableTests {
         #expect(found.map { "\($0.file.rawValue) \($0.isUpload) \($0.isStandalone)" } == expected)
     }
 
-    @Test("what is cancelled is known by what it is; what belongs to no chat is removed")
+    @Test("cancellable columns and standalone removal")
     func cancelling() throws {
         let (ofChat, alone) = (try stage.file(.sndTransfer).file, try standalone(link: "l"))
         let found = try stage.change { tables in
@@ -101,7 +101,7 @@ struct FileTableTests {
         #expect(throws: StoreError.self) { try stage.change { try $0.files.cancellable(ofChat) } }
     }
 
-    @Test("a CryptoFile is named by the rows of its profile")
+    @Test("CryptoFile names belong to profiles")
     func sources() throws {
         let file = try stage.file(.rcvComplete).file
         #expect(try stage.change { try $0.files.hasStored("s") } == false)
@@ -116,7 +116,7 @@ struct FileTableTests {
         #expect(stored.map { "\($0.profile) \($0.name)" } == ["\(stage.alice) t", "\(stage.bob) u"])
     }
 
-    @Test("what waits for the agent goes in the order in which it was committed, each once")
+    @Test("messages for the agent keep commit order")
     func outgoing() throws {
         let messages = try (1...5).map { number in
             var message = try OutgoingMessage(

@@ -8,7 +8,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("Groups on the network and their members, as they are stored")
+@Suite("Group table")
 struct GroupTableTests {
     private let stage: StoreStage
     private let chat: Int64
@@ -25,7 +25,7 @@ struct GroupTableTests {
             profile: ContactProfile(displayName: "member \(number)"), status: status)
     }
 
-    @Test("a group is read as it was kept, by its chat and by its connection")
+    @Test("group round-trips by chat and connection")
     func group() throws {
         for membership in [GroupConversation.Membership.waiting, .joined, .ended] {
             let group = GroupConversation(
@@ -43,7 +43,7 @@ struct GroupTableTests {
         #expect(try stage.change { try $0.people.connection(ofChat: chat) } == ConnectionID(1))
     }
 
-    @Test("a member is read as it was kept, without its picture")
+    @Test("member round-trips without its image")
     func members() throws {
         for (number, status) in [GroupMember.Status.heardOf, .joined, .left, .removed].enumerated() {
             var kept = member(UInt8(number + 10), status)
@@ -61,11 +61,11 @@ struct GroupTableTests {
             try stage.change { try $0.groups.keep(kept, of: chat) }
             #expect(try stage.change { try $0.groups.member(kept.id, of: chat) }?.role == role)
         }
-        // This profile, and those who have joined: the first, which was heard of, and the second.
+        // This profile and the two joined members.
         #expect(try stage.change { try $0.groups.size(of: chat) } == 3)
     }
 
-    @Test("what a member says of itself takes away nothing of what is known of it, however long it is")
+    @Test("long member profile keeps other columns")
     func longProfile() throws {
         var kept = member(10)
         (kept.role, kept.isBlocked) = (.observer, true)
@@ -79,7 +79,7 @@ struct GroupTableTests {
         #expect(damaged.role == .observer && damaged.isBlocked && damaged.status == .joined)
     }
 
-    @Test("ten thousand members are remembered, and who is known can still change")
+    @Test("members are limited to ten thousand")
     func manyMembers() throws {
         try stage.execute(
             """
@@ -95,7 +95,7 @@ struct GroupTableTests {
         #expect(try stage.change { try $0.groups.member(StoreStage.member(1), of: chat) }?.status == .left)
     }
 
-    // MARK: - Before a group is stored
+    // MARK: - Early messages
 
     private func hold(_ body: UInt8, over number: Int64) throws {
         try stage.change { try $0.groups.hold([body], at: Self.now, over: ConnectionID(number)) }
@@ -108,7 +108,7 @@ struct GroupTableTests {
         }
     }
 
-    @Test("what a host writes too early is kept while something is being joined, 64 of each")
+    @Test("early messages are kept while joining, 64 each")
     func early() throws {
         try hold(1, over: 40)
         #expect(try stage.count("early_message") == 0)
@@ -127,20 +127,20 @@ struct GroupTableTests {
         #expect(try stage.change(of: stage.bob) { try $0.groups.takeHeld() }.isEmpty)
     }
 
-    @Test("of what came to nothing nothing is kept")
+    @Test("failed joining drops early messages")
     func inVain() throws {
         try joining()
         try hold(1, over: 40)
         try stage.execute("UPDATE contact_request SET state = 'joined'")
         #expect(try stage.change { try $0.groups.takeHeld() }.isEmpty)
         #expect(try stage.count("early_message") == 0)
-        // Who asks at the address joins no group.
+        // A request at an address joins no group.
         try stage.execute("UPDATE contact_request SET state = 'accepted', chat = NULL")
         try hold(1, over: 40)
         #expect(try stage.count("early_message") == 0)
     }
 
-    @Test("damaged rows are said or passed over, and trap nothing")
+    @Test("damaged rows throw or are skipped")
     func damage() throws {
         try stage.change { try $0.groups.keep(member(1), of: chat) }
         struct Undone: Error {}

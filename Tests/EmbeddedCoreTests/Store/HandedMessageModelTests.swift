@@ -7,8 +7,8 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// What the agent has and what became of it, told in either order, compared with a model.
-@Suite("Messages that the agent has")
+/// Messages passed to the agent and their results in either order, compared with a model.
+@Suite("Messages passed to the agent")
 struct HandedMessageModelTests {
     private struct Place: Hashable {
         var profile: Int64
@@ -19,7 +19,7 @@ struct HandedMessageModelTests {
     private struct Row {
         var message: Int?
         var outcome: HandedMessageTable.Outcome?
-        /// A file waits for it, however long.
+        /// A file waits for it without limit.
         var announces = false
         var noted: ElapsedTime
     }
@@ -55,7 +55,7 @@ struct HandedMessageModelTests {
             -> Row?
         {
             if let row = rows[place], row.outcome == nil {
-                // Something else follows.
+                // Another result follows.
                 rows[place]?.announces = false
                 if outcome != .sent { rows[place] = nil }
                 return row
@@ -68,7 +68,7 @@ struct HandedMessageModelTests {
         }
     }
 
-    @Test("each outcome finds its message, whichever was told first", arguments: UInt64(1)...8)
+    @Test("results find messages in either order", arguments: UInt64(1)...8)
     func history(seed: UInt64) throws {
         let stage = try StoreStage()
         for profile in [stage.alice, stage.bob] {
@@ -120,7 +120,7 @@ struct HandedMessageModelTests {
         #expect(found > 20 && early > 5)
     }
 
-    @Test("of a connection that is not there nothing is kept")
+    @Test("unknown connection keeps no results")
     func unknown() throws {
         let stage = try StoreStage()
         let message = try stage.change {
@@ -130,7 +130,7 @@ struct HandedMessageModelTests {
     }
 }
 
-@Suite("A message to several members of a group")
+@Suite("Group delivery table")
 struct GroupDeliveryTableTests {
     private static let message = HandedMessageTable.Message(
         id: StoreStage.message(4), item: ItemID(5), delivery: nil)
@@ -148,7 +148,7 @@ struct GroupDeliveryTableTests {
         }
     }
 
-    @Test("is delivered when the last one has been heard of and anybody has it")
+    @Test("delivered after the last result with any receipt")
     func delivered() throws {
         let told = try Self.settle([.failed("a"), .delivered, .failed("b")], of: 3)
         #expect(told[0] == nil && told[1] == nil)
@@ -156,13 +156,13 @@ struct GroupDeliveryTableTests {
         #expect(told[2]?.message.id == Self.message.id && told[2]?.message.item == ItemID(5))
     }
 
-    @Test("failed when nobody has it, for the reason that was told last; and is told of once")
+    @Test("failed without receipts, with the last reason")
     func failed() throws {
         let told = try Self.settle([.failed("a"), .failed("b"), .delivered], of: 2)
         #expect(told[0] == nil && told[1]?.outcome == .failed("b") && told[2] == nil)
     }
 
-    @Test("is forgotten after 31 days, in its own chat alone")
+    @Test("rows expire after 31 days per chat")
     func old() throws {
         let stage = try StoreStage()
         let later = StoreStage.elapsed.advanced(by: .seconds(31 * 86_400))

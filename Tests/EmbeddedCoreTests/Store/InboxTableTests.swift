@@ -5,7 +5,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("What waits for the processes of other profiles")
+@Suite("Inbox table")
 struct InboxTableTests {
     private let stage: StoreStage
 
@@ -21,7 +21,7 @@ struct InboxTableTests {
         try stage.change { try $0.inbox.waiting(for: profile, limit: limit) }
     }
 
-    @Test("each entry comes as it was posted, in its order, to who it is for")
+    @Test("entries arrive in order at their profile")
     func entries() throws {
         try stage.change { tables in
             for (place, entry) in Self.entries.enumerated() {
@@ -38,7 +38,7 @@ struct InboxTableTests {
         #expect(try waiting(stage.alice, 0).isEmpty && waiting(999).isEmpty)
     }
 
-    @Test("what was taken in goes alone; all of a profile go at once")
+    @Test("entries are removed singly or per profile")
     func removing() throws {
         try stage.change { tables in
             for profile in [stage.alice, stage.bob] {
@@ -56,7 +56,7 @@ struct InboxTableTests {
         #expect(try waiting(stage.alice).isEmpty && waiting(stage.bob).map(\.entry) == Self.entries)
     }
 
-    @Test("numbers are not used again, so that nobody takes a new entry for one that was done")
+    @Test("entry ids are never reused")
     func numbers() throws {
         var last: Int64 = 0
         for _ in 0..<3 {
@@ -68,7 +68,7 @@ struct InboxTableTests {
         }
     }
 
-    @Test("a file is announced as long as its message is to be told, and by nothing else")
+    @Test("file is announced while its message is pending")
     func announcing() throws {
         let (item, file) = try stage.file(.rcvInvitation, of: stage.bob)
         func isAnnounced() throws -> Bool { try stage.change { try $0.inbox.announces(file) } }
@@ -82,7 +82,7 @@ struct InboxTableTests {
         #expect(try stage.change { try $0.inbox.announces(FileID(999)) } == false)
     }
 
-    @Test("an entry of a later version is damage, and those before it can still be had")
+    @Test("unknown entry is damage, earlier ones are readable")
     func damaged() throws {
         try stage.change { tables in
             for entry in Self.entries.prefix(2) {

@@ -7,8 +7,8 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// Small files on their way through the database: chunks of people on the network, contents of other profiles.
-@Suite("Files within messages, as they are stored")
+/// Inline files in the database: chunks from the network, contents from local profiles.
+@Suite("Inline tables")
 struct InlineTableTests {
     private let stage: StoreStage
     private let chat: Int64
@@ -25,7 +25,7 @@ struct InlineTableTests {
         MessageKey(StoreStage.message(number), by: author)
     }
 
-    /// A message of somebody that offers a file of this size.
+    /// A message that offers a file of this size.
     private func offer(
         _ number: Int, size: Int, by author: Author = .contact, status: StoredFileStatus = .rcvInvitation,
         transport: String = "smp"
@@ -44,7 +44,7 @@ struct InlineTableTests {
         try stage.change { try $0.inlineTransfers.transfer(of: Self.key(number, author), in: chat) }
     }
 
-    /// Takes chunk after chunk, as the conversation does.
+    /// Stores chunks in order, as a conversation does.
     private func take(_ bytes: [UInt8], from number: Int, of file: FileID, count: Int = .max) throws {
         for _ in 0..<count {
             guard var known = try transfer(number) else { return }
@@ -62,7 +62,7 @@ struct InlineTableTests {
     }
 
     @Test(
-        "chunks are kept in their order until all are there; then they are the file's content and nothing else"
+        "complete chunks become the file's content"
     )
     func complete() throws {
         for (number, size) in [0, 1, Self.chunk, Self.chunk + 1, 3 * Self.chunk].enumerated() {
@@ -84,7 +84,7 @@ struct InlineTableTests {
         }
     }
 
-    @Test("what is given up takes its chunks along")
+    @Test("ended transfer drops its chunks")
     func ended() throws {
         let made = try offer(1, size: 3 * Self.chunk)
         try stage.change { try $0.inlineTransfers.begin(made.file, isAsked: true) }
@@ -92,14 +92,14 @@ struct InlineTableTests {
         #expect(try stage.count("inline_chunk") == 2)
         try stage.change { try $0.inlineTransfers.end(made.file) }
         #expect(try transfer(1) == nil && stage.count("inline_chunk") == 0)
-        // A message that is deleted does the same.
+        // Deleting the message has the same effect.
         try stage.change { try $0.inlineTransfers.begin(made.file, isAsked: true) }
         try take(pattern(3 * Self.chunk), from: 1, of: made.file, count: 1)
         try stage.execute("DELETE FROM item WHERE id = \(made.item.rawValue)")
         #expect(try stage.count("inline_transfer") == 0 && stage.count("inline_chunk") == 0)
     }
 
-    @Test("those that nobody asked for are told of each author, the oldest first; asked ones count too")
+    @Test("unrequested transfers are listed per author")
     func unasked() throws {
         let member = Author.member(StoreStage.member(9))
         for (number, author, isAsked) in [
@@ -121,7 +121,7 @@ struct InlineTableTests {
         }
     }
 
-    @Test("who leaves takes along what they have not sent, of that author or of all; what is here stays")
+    @Test("departed author's missing files fail")
     func givenUp() throws {
         let member = Author.member(StoreStage.member(9))
         let problem = FileProblem(.cancelledBySender, "They have left.")
@@ -137,7 +137,7 @@ struct InlineTableTests {
                 }
             }
         }
-        // Of relays, and what is in its row already.
+        // Files on relays, and content already in its row.
         let onRelay = try offer(90, size: 5, transport: "xftp")
         let inRow = try offer(91, size: 5)
         try stage.execute("UPDATE file SET inline_content = 'AA' WHERE id = \(inRow.file.rawValue)")
@@ -158,7 +158,7 @@ struct InlineTableTests {
         }
     }
 
-    @Test("a transfer of an impossible length is none")
+    @Test("transfer of impossible length is nil")
     func impossible() throws {
         let made = try offer(1, size: Int(InlineTransfer.largestOffered) + 1)
         try stage.change { try $0.inlineTransfers.begin(made.file, isAsked: true) }
@@ -171,7 +171,7 @@ struct InlineTableTests {
         }
     }
 
-    @Test("the content of a small file is in its row until a CryptoFile takes its place, once")
+    @Test("content is replaced by a CryptoFile once")
     func contents() throws {
         let first = try stage.file(.rcvInvitation, ["inline_content": "'QUJD'", "size": "3"]).file
         let second = try stage.file(.rcvInvitation, ["inline_content": "'QQ'", "size": "1"]).file
@@ -201,13 +201,13 @@ struct InlineTableTests {
     }
 }
 
-@Suite("Keys of damaged copies, and what is still to be deleted from relays")
+@Suite("Damaged copy and chunk deletion tables")
 struct RemainsTableTests {
     private let stage: StoreStage
 
     init() throws { stage = try StoreStage() }
 
-    @Test("a damaged copy is opened with the last key that was kept, by its profile alone")
+    @Test("last stored key opens a damaged copy")
     func damagedCopies() throws {
         let keys = (1...3).map { FileArguments(key: [UInt8($0)], nonce: [UInt8($0), 9]) }
         try stage.change { tables in
@@ -225,7 +225,7 @@ struct RemainsTableTests {
         }
     }
 
-    @Test("what becomes known later of an upload's remains is added, and nothing known is lost")
+    @Test("later remains are merged")
     func deletions() throws {
         let file = FileID(7)
         func remains() throws -> ChunkDeletionTable.Deletion {

@@ -9,16 +9,15 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// What is left in the database of what was taken away, or was not to go along: each table is named here, so that one
-/// that comes later is thought of.
-@Suite("What deleting, and exporting a part, leaves behind")
+/// Rows left after deletions and partial exports. Lists every table, so that new tables are considered.
+@Suite("Rows left after deletion and export")
 struct LeftBehindTests {
-    /// Of a chat, by the chat's number.
+    /// Tables with a chat column.
     private static let ofChats: Set<String> = [
         "item", "message_line", "shared_message", "network_group", "network_member", "group_delivery",
         "held_outgoing", "member_connection", "description_part", "unasked_budget",
     ]
-    /// Of a profile, by the profile's number, and of nothing smaller.
+    /// Tables with a profile column only.
     private static let ofProfiles: Set<String> = [
         "file", "news", "relay", "approval", "messaging_server", "chunk_deletion", "connection", "outgoing",
         "contact_address", "contact_request", "early_message", "handed_message", "damaged_copy", "member",
@@ -26,11 +25,11 @@ struct LeftBehindTests {
         "chat",
     ]
     private static let others: Set<String> = ["profile", "chat_group"]
-    /// Of a file, with which they go.
+    /// Tables whose rows belong to a file.
     private static let ofFiles: Set<String> = ["inline_transfer", "inline_chunk"]
     private static let ofTheStore: Set<String> = ["elapsed_time", "schema_version", "part"]
 
-    /// A profile with a contact, a group on the network, and at least one row in each table. Its two chats.
+    /// Fills every table for a profile with a contact and a network group. Returns the two chats.
     private static func fill(_ stage: StoreStage, profile: Int64, number: Int64) throws -> [Int64] {
         let group = try stage.group(number, of: profile)
         return try stage.change(of: profile) { tables in
@@ -88,7 +87,7 @@ struct LeftBehindTests {
         }
     }
 
-    /// What the tables hold that belongs to one of these.
+    /// Rows that belong to the profile or chats.
     private static func rows(_ stage: StoreStage, ofProfile profile: Int64, chats: [Int64]) throws -> [String:
         Int64]
     {
@@ -104,13 +103,13 @@ struct LeftBehindTests {
         return rows
     }
 
-    @Test("every table is known here")
+    @Test("every table is listed")
     func tables() throws {
         let known = Self.ofChats.union(Self.ofProfiles).union(Self.others).union(Self.ofFiles)
         #expect(try Set(StoreStage().tables()).subtracting(known).subtracting(Self.ofTheStore).isEmpty)
     }
 
-    @Test("of a deleted profile nothing is left, and of the others everything")
+    @Test("deleted profile leaves no rows")
     func profile() throws {
         let stage = try StoreStage()
         let chats = try Self.fill(stage, profile: stage.alice, number: 10)
@@ -131,7 +130,7 @@ struct LeftBehindTests {
         #expect(try Self.rows(stage, ofProfile: stage.bob, chats: others) == before)
     }
 
-    @Test("a deleted chat takes with it what was said in it")
+    @Test("deleted chat leaves no rows")
     func chat() throws {
         let stage = try StoreStage()
         let chats = try Self.fill(stage, profile: stage.alice, number: 10)
@@ -142,14 +141,14 @@ struct LeftBehindTests {
         for table in Self.ofChats where table != "member_connection" {
             #expect(try stage.count(table, "chat = \(chats[0])") == 0, "\(table)")
         }
-        // Of members' connections there is what the agent has to delete; this one it does not have.
+        // Rows of members' connections remain only for deletions by the agent; it does not have this one.
         #expect(try stage.count("member_connection") == 0)
         #expect(try stage.count("message_line", "chat = \(chats[1])") == 1)
         #expect(try stage.count("connection", "is_ended = 1 AND chat IS NULL") == 1)
     }
 
     @Test(
-        "an exported part has nothing of other chats and profiles, and nothing that lets somebody else go on")
+        "partial export contains only the selection")
     func selection() throws {
         let stage = try StoreStage()
         let chats = try Self.fill(stage, profile: stage.alice, number: 10)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("Connections with members of groups, as they are stored")
+@Suite("Member connection table")
 struct MemberConnectionTableTests {
     private let stage: StoreStage
     private let chat: Int64
@@ -51,7 +51,7 @@ struct MemberConnectionTableTests {
             to: ConnectionID(1))
     }
 
-    @Test("one is read as it was stored, in each phase")
+    @Test("connection round-trips in each phase")
     func reading() throws {
         for (number, phase) in MemberConnection.Phase.allCases.enumerated() {
             try begin(number, phase, link: "link \(number)")
@@ -73,7 +73,7 @@ struct MemberConnectionTableTests {
         #expect(try stage.change { try $0.memberConnections.row(with: member(0), in: chat + 1) } == nil)
     }
 
-    @Test("one that there is is not begun again")
+    @Test("existing connection is not restarted")
     func repeated() throws {
         try begin(1, .toJoin, link: "first")
         try begin(1, .toInvite, link: "second")
@@ -81,7 +81,7 @@ struct MemberConnectionTableTests {
         #expect(stored?.state.link == "first" && stored?.state.phase == .toJoin)
     }
 
-    @Test("a group has 250 of them at a time, and another group its own")
+    @Test("250 connections per group at a time")
     func atATime() throws {
         for number in 0..<251 { try begin(number) }
         #expect(try stage.count("member_connection") == 250)
@@ -96,7 +96,7 @@ struct MemberConnectionTableTests {
         #expect(try stage.count("member_connection", "chat = 999") == 0, "there is no such group")
     }
 
-    @Test("500 are begun in a day, however many of them end")
+    @Test("500 connections per day and group")
     func inADay() throws {
         func beginAndEnd(_ numbers: Range<Int>, at time: ElapsedTime) throws {
             for number in numbers {
@@ -114,7 +114,7 @@ struct MemberConnectionTableTests {
         #expect(try stage.count("member_connection") == 2)
     }
 
-    @Test("what is said in the group goes over those that stand, and for three days over those that may")
+    @Test("established and recent connections carry messages")
     func carrying() throws {
         let phases = MemberConnection.Phase.allCases
         for (number, phase) in phases.enumerated() {
@@ -139,7 +139,7 @@ struct MemberConnectionTableTests {
         #expect(host.first == ConnectionID(1) && host.count == 4)
     }
 
-    @Test("what is said while a link may be joined already is kept, and goes over it in its order")
+    @Test("held messages follow the join in order")
     func held() throws {
         try begin(1, .toJoin, link: "l")
         try begin(2, .toInvite)
@@ -160,7 +160,7 @@ struct MemberConnectionTableTests {
         #expect(try stage.count("held_outgoing") == 0)
     }
 
-    @Test("one that ends is deleted by the agent, and nothing of it is taken in any more")
+    @Test("ended connection ignores further messages")
     func ending() throws {
         try begin(1)
         try begin(2)
@@ -185,7 +185,7 @@ struct MemberConnectionTableTests {
         #expect(try stage.change { try $0.memberConnections.row(with: member(2), in: chat) } == nil)
     }
 
-    @Test("with the group all end, with their links and what was kept for them")
+    @Test("ending a group ends all connections")
     func endingAll() throws {
         try begin(1, .toJoin, link: "secret")
         try begin(2)
@@ -210,7 +210,7 @@ struct MemberConnectionTableTests {
                 == "theirs")
     }
 
-    @Test("a farewell goes over all of them, and is the last that does")
+    @Test("farewell is the last message on each connection")
     func farewell() throws {
         try begin(1)
         try set(1, connection: 80, .connected)

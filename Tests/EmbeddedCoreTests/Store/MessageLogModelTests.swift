@@ -7,8 +7,8 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// Lines of several chats, written, blanked and read in parts, compared with arrays of bytes.
-@Suite("Logs as they are stored, against a model")
+/// Lines of several chats, written, blanked and read in parts, compared with byte arrays.
+@Suite("Message log against a model")
 struct MessageLogModelTests {
     private struct Written {
         var line: MessageLine
@@ -48,7 +48,7 @@ struct MessageLogModelTests {
         return line
     }
 
-    @Test("lines hold no character that a terminal obeys")
+    @Test("lines contain no control characters")
     func printable() {
         let line = MessageLine(
             .message, of: StoreStage.message(1), at: StoreStage.now, .received, by: "z\u{202e}oe",
@@ -58,7 +58,7 @@ struct MessageLogModelTests {
         #expect(text.contains("\\u009b2J\\u2066\\r\\n") && text.contains("z\\u202eoe"))
     }
 
-    @Test("any part of any log is what the whole has there", arguments: UInt64(1)...6)
+    @Test("any part equals the model's bytes", arguments: UInt64(1)...6)
     func parts(seed: UInt64) throws {
         let stage = try StoreStage()
         let chats = try stage.change { tables in
@@ -120,13 +120,13 @@ struct MessageLogModelTests {
                     #expect(try tables.messageLog.holds(id, in: chat) == isThere)
                 }
             }
-            // Every line is one, and begins with the same event or with that of a blank.
+            // Each line begins with an event or a blank.
             let lines = model.bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             #expect(lines.count == model.lines.count + 1 && lines.last?.isEmpty == true)
         }
     }
 
-    @Test("what disappears is told in the order of its time, of its profile, and once")
+    @Test("expired texts are listed in order once")
     func disappearing() throws {
         let stage = try StoreStage()
         var random = SeededGenerator(state: 5)
@@ -174,7 +174,7 @@ struct MessageLogModelTests {
         #expect(left.count == 10, "no more than asked for")
     }
 
-    @Test("a request is known again in its chat, an item by its line")
+    @Test("requests and items are found in their chat")
     func known() throws {
         let stage = try StoreStage()
         let item = try stage.file(.sndComplete).item
@@ -198,7 +198,7 @@ struct MessageLogModelTests {
         }
     }
 
-    @Test("a blank line is as long as the line was, however short that is, and holds nothing of it")
+    @Test("blank has the line's length")
     func blanks() {
         let id = StoreStage.message(300)
         for length in 0...200 {
@@ -211,11 +211,11 @@ struct MessageLogModelTests {
     }
 }
 
-/// What became of messages to groups, member by member, in every order.
-@Suite("Messages to several members against a model")
+/// Results of group messages by member, in every order.
+@Suite("Group deliveries against a model")
 struct GroupDeliveryModelTests {
     @Test(
-        "a message is settled when nothing more is awaited: delivered where anybody has it", arguments: 1...4)
+        "last result settles a message", arguments: 1...4)
     func outcomes(members: Int) throws {
         let kinds: [HandedMessageTable.Outcome] = [.delivered, .failed("one"), .failed("two")]
         var histories: [[HandedMessageTable.Outcome]] = [[]]
@@ -229,7 +229,7 @@ struct GroupDeliveryModelTests {
                 let delivery = try table.begin(message, in: chat, to: members, at: StoreStage.elapsed)
                 #expect(try table.item(of: delivery) == ItemID(5))
                 for (place, outcome) in history.enumerated() {
-                    // That a server has it says nothing yet.
+                    // The outcome `sent` settles no message.
                     #expect(try table.note(.sent, of: delivery) == nil)
                     let settled = try table.note(outcome, of: delivery)
                     guard place == members - 1 else {
@@ -248,7 +248,7 @@ struct GroupDeliveryModelTests {
         #expect(try stage.count("group_delivery") == 0)
     }
 
-    @Test("what nobody hears of for a month is dropped by the next message of that group, and of no other")
+    @Test("next message drops rows older than a month")
     func old() throws {
         let stage = try StoreStage()
         let message = HandedMessageTable.Message(id: StoreStage.message(1), item: nil)

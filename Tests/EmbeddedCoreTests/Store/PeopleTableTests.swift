@@ -9,14 +9,14 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("Connections to people, as they are stored")
+@Suite("People table")
 struct PeopleTableTests {
     private let stage: StoreStage
     private static let now = StoreStage.now
 
     init() throws { stage = try StoreStage() }
 
-    /// Somebody who has said who they are. Their chat.
+    /// Inserts an introduced contact and returns its chat.
     @discardableResult
     private func meet(_ number: Int64, _ name: String, of profile: Int64? = nil) throws -> Int64 {
         try stage.change(of: profile) { tables in
@@ -34,7 +34,7 @@ struct PeopleTableTests {
         try stage.change(of: profile) { try $0.people.person(ConnectionID(number)) }
     }
 
-    @Test("who was only given a link is nobody yet, and the same connection again is the same")
+    @Test("unused link has no person")
     func unknown() throws {
         #expect(try person(1) == nil)
         #expect(try stage.change { try $0.people.areThereAny() } == false)
@@ -48,7 +48,7 @@ struct PeopleTableTests {
         #expect(try person(1, of: stage.bob) == nil, "numbers are those of one profile's agent")
     }
 
-    @Test("what somebody says of themselves is read as it was kept, and by their chat")
+    @Test("contact's profile round-trips")
     func conversation() throws {
         let chat = try meet(1, "ü\u{1F600} \"zoe\"\n")
         let found = try #require(try person(1)?.conversation)
@@ -65,7 +65,7 @@ struct PeopleTableTests {
         #expect(try person(1)?.conversation?.hasEnded == true)
     }
 
-    @Test("somebody whose row is damaged is still heard, under the name that their chat has")
+    @Test("damaged contact keeps its chat's name")
     func damaged() throws {
         try meet(1, "zoe")
         for introduction in ["x''", "x'ff'", "x'7b7d'", "x'7b226576656e74223a22782e696e666f227d'"] {
@@ -78,7 +78,7 @@ struct PeopleTableTests {
         #expect(try person(1)?.conversation?.profile.displayName == "")
     }
 
-    @Test("a contact who was left has no connection any more, but the chat keeps what was said")
+    @Test("left contact has no connection")
     func ended() throws {
         let chat = try meet(1, "zoe")
         try stage.change { tables in
@@ -92,7 +92,7 @@ struct PeopleTableTests {
         #expect(try stage.change { try $0.people.open() } == [])
     }
 
-    @Test("open are those that were not deleted here, and no address")
+    @Test("open connections exclude deleted ones and addresses")
     func open() throws {
         try meet(3, "zoe")
         try meet(2, "yan")
@@ -106,7 +106,7 @@ struct PeopleTableTests {
         #expect(try stage.change(of: stage.bob) { try $0.people.open() } == [ConnectionID(7)])
     }
 
-    @Test("why a connection was not made is kept until it is known, for its profile alone")
+    @Test("failure is kept per profile")
     func failure() throws {
         try meet(1, "zoe")
         try stage.change(of: stage.bob) { try $0.people.insert(ConnectionID(1)) }
@@ -117,8 +117,8 @@ struct PeopleTableTests {
         #expect(try stage.change { try $0.people.failure(of: ConnectionID(9)) } == nil)
     }
 
-    /// Every combination of what a row can say.
-    @Test("of what the agent has deleted nothing stays but what somebody may still ask for")
+    /// Every combination of a row's columns.
+    @Test("deleted connection keeps only reportable rows")
     func forgotten() throws {
         var number: Int64 = 0
         for isEnded in [false, true] {
@@ -147,7 +147,7 @@ struct PeopleTableTests {
         #expect(try person(1, of: stage.bob) != nil, "another profile's")
     }
 
-    @Test("events of the agent are counted for each profile by itself")
+    @Test("agent events are counted per profile")
     func events() throws {
         #expect(try stage.change { try $0.people.lastEvent() } == 0)
         try stage.change { tables in
@@ -163,14 +163,14 @@ struct PeopleTableTests {
     }
 }
 
-@Suite("The messaging servers of profiles, as they are stored")
+@Suite("Messaging server table")
 struct MessagingServerTableTests {
     private let stage: StoreStage
     private static let key = String(repeating: "A", count: 43)
 
     init() throws { stage = try StoreStage() }
 
-    @Test("they stay in the order in which they were given, each once, and of one profile")
+    @Test("servers keep insertion order")
     func order() throws {
         let addresses = (1...5).map { "smp://\(Self.key)@host\($0)" }
         try stage.change { tables in
@@ -195,7 +195,7 @@ struct MessagingServerTableTests {
         )
     }
 
-    @Test("one is found with whichever password it is kept, and keeps its place with another")
+    @Test("server is found with any password")
     func passwords() throws {
         let kept = "smp://\(Self.key):secret@host1"
         let plain = try #require(ServerAddress("smp://\(Self.key)@host1"))
@@ -223,7 +223,7 @@ struct MessagingServerTableTests {
     }
 }
 
-/// Connections of two profiles, and what becomes of them, compared with a model.
+/// Connections of two profiles, compared with a model.
 @Suite("Connections against a model")
 struct PeopleModelTests {
     private struct Model {
@@ -234,7 +234,7 @@ struct PeopleModelTests {
         var failure: String?
     }
 
-    @Test("whatever happens in whichever order, each is what was said of it last", arguments: UInt64(1)...6)
+    @Test("random histories match the model", arguments: UInt64(1)...6)
     func history(seed: UInt64) throws {
         let stage = try StoreStage()
         var random = SeededGenerator(state: seed)

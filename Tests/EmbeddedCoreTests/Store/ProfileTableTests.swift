@@ -8,7 +8,7 @@ import XFTP
 
 @testable import EmbeddedCore
 
-@Suite("Profiles and their relays, as they are stored")
+@Suite("Profile and relay tables")
 struct ProfileTableTests {
     private let stage: StoreStage
 
@@ -18,7 +18,7 @@ struct ProfileTableTests {
         try stage.change { try body($0.directory.profiles) }
     }
 
-    @Test("each has a name of its own and a place for notes, and numbers are not used again")
+    @Test("profiles have unique names and ids")
     func names() throws {
         #expect(try profiles { try $0.all().map(\.displayName) } == ["alice", "bob"])
         let error = #expect(throws: StoreError.self) {
@@ -37,7 +37,7 @@ struct ProfileTableTests {
         #expect(try profiles { try $0.insert("carol", at: StoreStage.now).id } > carol.id)
     }
 
-    @Test("every choice of the network is read as it was made")
+    @Test("network settings round-trip")
     func network() throws {
         #expect(try profiles { try $0.network(of: stage.alice) } == NetworkChoice())
         #expect(try profiles { try $0.network(of: 999) } == NetworkChoice())
@@ -59,7 +59,7 @@ struct ProfileTableTests {
     }
 
     @Test(
-        "a proxy or a word that is none is damage, never the default: that would show the user's address",
+        "invalid network settings are damage",
         arguments: [
             "proxy = ''", "proxy = 'nowhere'", "proxy = 'host:0x'", "routing = 'sometimes'", "routing = ''",
             "routing_fallback = 'maybe'",
@@ -79,7 +79,7 @@ struct ProfileTableTests {
         RelayWithPassword(address: "xftp://\(Self.digits)@\(host)", password: password)
     }
 
-    @Test("relays keep their order; a password that is given now replaces the one before, none keeps it")
+    @Test("relays keep order and replace passwords")
     func relays() throws {
         let first = [try relay("a"), try relay("b", password: "one"), try relay("c", password: "two")]
         try stage.change { try $0.relays.add(first, to: stage.alice) }
@@ -106,7 +106,7 @@ struct ProfileTableTests {
         ServerPlace(fingerprint: [UInt8](repeating: byte, count: 32), host: host, port: port)
     }
 
-    @Test("an approval is of one fingerprint, host and port, and of one profile")
+    @Test("approval is per fingerprint, host, port, profile")
     func approvals() throws {
         try stage.change { tables in
             for _ in 0..<2 { try tables.relays.approve(endpoint(), for: stage.alice) }
@@ -121,7 +121,7 @@ struct ProfileTableTests {
         #expect(try stage.change { try $0.relays.rules(of: stage.alice) }.approved.isEmpty)
     }
 
-    @Test("every policy is read as it was set; another word is damage, and a profile that is not there asks")
+    @Test("policies round-trip and unknown ones are damage")
     func policies() throws {
         for policy in RelayApprovalPolicy.allCases {
             try stage.change { try $0.relays.setPolicy(policy, of: stage.alice) }
@@ -136,8 +136,8 @@ struct ProfileTableTests {
         #expect(error?.code == .damaged)
     }
 
-    /// policy × configured × approved × the user's word for one file.
-    @Test("which relays may be contacted is a table")
+    /// Policy × configured × approved × approval of one file.
+    @Test("permitted relays match the table")
     func table() throws {
         let address = try #require(RelayAddress("xftp://\(Self.digits)@host"))
         let endpoints = Set(address.places)

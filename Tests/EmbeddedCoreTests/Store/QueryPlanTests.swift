@@ -6,12 +6,11 @@ import Testing
 @testable import EmbeddedCore
 @testable import Store
 
-/// How SQLite finds the rows that are asked for when something comes over the network: by an index to their end, never
-/// through all that the same peer wrote before.
+/// Queries triggered by network messages must use indexes fully, and never scan a peer's earlier messages.
 @Suite struct QueryPlanTests {
     private static let author = Author.member(StoreStage.member(3))
 
-    /// Runs what is run for messages of people, with a row in each table.
+    /// Runs all queries for network messages, with a row in each table.
     private static func run(_ tables: ProfileTables, in chat: Int64) throws {
         let messages = tables.sharedMessages
         for author in [author, .own, .contact] {
@@ -43,7 +42,7 @@ import Testing
         _ = try tables.chats.chat(chat, of: tables.directory.profiles.all()[0].id)
     }
 
-    @Test func messagesOfPeopleAreFoundByIndexes() throws {
+    @Test func networkMessageQueriesUseIndexes() throws {
         let stage = try StoreStage()
         let chat = try stage.group(1)
         try stage.change { try Self.run($0, in: chat) }
@@ -59,9 +58,9 @@ import Testing
         for (sql, steps) in plans
         where sql.contains("shared_message") || sql.contains("_part") || sql.contains("chat c") {
             for step in steps {
-                // Few are under way, whoever sends them.
+                // Few transfers run at once.
                 #expect(!step.contains("SCAN") || step == "SCAN t", "\(sql): \(step)")
-                // Of a chat or an author there may be any number of rows, but of those that an index of few has.
+                // A chat or author may have any number of rows, except in partial indexes.
                 let isBroad =
                     step.contains("shared_message")
                     && (step.hasSuffix("(chat=?)") || step.hasSuffix("(chat=? AND author=?)"))

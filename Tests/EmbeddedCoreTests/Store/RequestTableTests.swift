@@ -7,7 +7,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("The address of a profile, and who asked at it")
+@Suite("Request table")
 struct RequestTableTests {
     private let stage: StoreStage
     private static let now = StoreStage.now
@@ -30,7 +30,7 @@ struct RequestTableTests {
         try stage.change(of: profile) { try $0.requests.all(state) }
     }
 
-    @Test("an address is of one profile, and says how it answers")
+    @Test("address belongs to one profile")
     func address() throws {
         #expect(try stage.change { try $0.requests.address() } == nil)
         try stage.change { try $0.requests.insert(address: ConnectionID(4), link: "l", .ask) }
@@ -48,7 +48,7 @@ struct RequestTableTests {
         #expect(try stage.change { try $0.requests.address() }?.acceptance == .ask)
     }
 
-    @Test("a name that was changed while the server was told of the one before is told too")
+    @Test("renaming during an update is kept")
     func names() throws {
         try stage.change { try $0.requests.insert(address: ConnectionID(4), link: "l", .ask) }
         func untold() throws -> Int64? { try stage.change { try $0.requests.address()?.untold } }
@@ -62,7 +62,7 @@ struct RequestTableTests {
         #expect(try untold() == 0)
     }
 
-    @Test("each state is found by itself, in its order, of its profile")
+    @Test("requests are listed by state in order")
     func states() throws {
         for (number, state) in StoredRequestState.allCases.enumerated() {
             try ask(Int64(number), state)
@@ -82,7 +82,7 @@ struct RequestTableTests {
         #expect(try stage.change(of: stage.bob) { try $0.requests.request(one.number) } == nil)
     }
 
-    @Test("who asks again while waiting is the same, and has the newer words")
+    @Test("repeated request updates the waiting one")
     func again() throws {
         try ask(1, sameAs: [7])
         try ask(2, sameAs: [8])
@@ -100,7 +100,7 @@ struct RequestTableTests {
         #expect(try stage.change { try $0.requests.waiting(sameAs: [8]) }?.message == [2])
     }
 
-    @Test("who says very much of themselves is listed all the same")
+    @Test("long request is listed")
     func longProfile() throws {
         try stage.change { try $0.requests.insert(address: ConnectionID(4), link: "l", .ask) }
         let long = String(repeating: "\u{7F}", count: 11_000)
@@ -113,7 +113,7 @@ struct RequestTableTests {
         #expect(WaitingRequest(try #require(try all(.waiting).first), from: nil)?.name == "eve")
     }
 
-    @Test("an answer that cannot be given is tried again, or asked for again where it never can be")
+    @Test("failed answers are retried or asked again")
     func problems() throws {
         for number: Int64 in 1...3 { try ask(number, .accepted) }
         let rows = try all(.accepted).map(\.number)
@@ -124,7 +124,7 @@ struct RequestTableTests {
         let unanswered = try stage.change { try $0.requests.unanswered() }
         #expect(
             unanswered.map(\.problem) == ["away", "gone"] && unanswered.map(\.state) == [.accepted, .waiting])
-        // It waits for the user now: a late failure does not bring it back.
+        // It waits for the user; a late failure has no effect.
         try stage.change { try $0.requests.setProblem("late", isFinal: false, of: rows[1]) }
         #expect(try stage.change { try $0.requests.request(rows[1]) }?.problem == "gone")
         try stage.change { try $0.requests.setJoined(rows[0], by: ConnectionID(6)) }
@@ -134,7 +134,7 @@ struct RequestTableTests {
             joined.message.isEmpty && joined.problem == nil, "what they said is in their chat from then on")
     }
 
-    @Test("how many were accepted without the user counts from a time on, answered and joined alike")
+    @Test("automatic acceptances are counted by time")
     func accepted() throws {
         let now = StoreStage.elapsed
         let early = now.advanced(by: .seconds(-1))
@@ -149,7 +149,7 @@ struct RequestTableTests {
         #expect(try stage.change { try $0.requests.acceptedCount(since: early) } == 3)
     }
 
-    @Test("with the address go the requests at it, and neither invitations into groups nor contacts")
+    @Test("removing the address keeps invitations and contacts")
     func removal() throws {
         try stage.change { try $0.requests.insert(address: ConnectionID(4), link: "l", .ask) }
         try ask(1)
@@ -165,7 +165,7 @@ struct RequestTableTests {
         #expect(try stage.change { try $0.requests.address() } == nil)
     }
 
-    @Test("a rejection is something for the agent until it was told")
+    @Test("rejection waits for the agent")
     func rejection() throws {
         #expect(try !stage.change { try $0.network.isAnythingWaiting() })
         try stage.change { try $0.requests.reject(ContactRequestID(6)) }

@@ -7,14 +7,14 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("How long messages stay, whoever a chat is with")
+@Suite("Retention table")
 struct RetentionTableTests {
     private let stage: StoreStage
     private static let now = StoreStage.now
 
     init() throws { stage = try StoreStage() }
 
-    /// A chat with somebody on the network, who allows this.
+    /// A network chat whose contact allows `allowed`.
     private func contact(_ allowed: Preferences.Allowed?, ttl: Int? = nil) throws -> Int64 {
         var profile = ContactProfile(displayName: "zoe")
         profile.preferences[.timedMessages] = allowed
@@ -53,7 +53,7 @@ struct RetentionTableTests {
         try stage.change { try $0.retention.end(ofReceived: seconds, in: chat, at: Self.now) }
     }
 
-    /// What waits for the agent, as it will be read.
+    /// Returns waiting introductions, decoded.
     private func introductions() throws -> [(connection: Int64, profile: ContactProfile)] {
         var found: [(connection: Int64, profile: ContactProfile)] = []
         while let next = try stage.change({ try $0.outgoing.first() }) {
@@ -67,7 +67,7 @@ struct RetentionTableTests {
         return found
     }
 
-    @Test("between profiles of this machine either side sets it for both, and nobody has to be told")
+    @Test("either local side sets the time silently")
     func here() throws {
         let (own, other) = try stage.change { tables in
             let chats = tables.chats
@@ -87,7 +87,7 @@ struct RetentionTableTests {
     }
 
     @Test(
-        "with somebody on the network it holds where both allow it",
+        "network chats need both sides' permission",
         arguments: [Preferences.Allowed.always, .yes, nil])
     func allowed(allowed: Preferences.Allowed?) throws {
         let chat = try contact(allowed)
@@ -99,7 +99,7 @@ struct RetentionTableTests {
         #expect(told.map(\.connection) == [5] && told[0].profile.displayName == "alice")
         #expect(told[0].profile.preferences[.timedMessages] == .yes)
         #expect(told[0].profile.preferences.timeToLive == 3600)
-        // What they wanted before is not what holds now.
+        // The contact's earlier wish no longer counts.
         let kept = try #require(try stage.change { try $0.people.contact(ofChat: chat) })
         #expect(kept.preferences.timeToLive == 3600 && kept.preferences[.timedMessages] == allowed ?? .yes)
         #expect(try end(7, in: chat) == Self.now.advanced(by: .seconds(7)))
@@ -108,7 +108,7 @@ struct RetentionTableTests {
         #expect(try introductions().map { $0.profile.preferences.timeToLive } == [nil])
     }
 
-    @Test("who does not allow it is named, nothing changes, and what they send all the same stays")
+    @Test("forbidding contact is named and ignored")
     func refused() throws {
         let chat = try contact(.no, ttl: 30)
         let error = #expect(throws: ChatError.self) {
@@ -116,15 +116,15 @@ struct RetentionTableTests {
         }
         #expect(error?.code == .invalidCommand && error?.sentence.hasPrefix("zoe does not allow") == true)
         #expect(try own(of: chat) == nil && introductions().isEmpty)
-        // Set before they had forbidden it: it does not hold any more.
+        // Set before the contact forbade it; no longer valid.
         try stage.execute("UPDATE chat SET ttl = 60 WHERE id = \(chat)")
         #expect(try ttl(of: chat) == nil && end(7, in: chat) == nil)
-        // Off is always possible.
+        // Turning it off is always possible.
         _ = try stage.change { try $0.retention.set(nil, in: chat, as: "alice") }
         #expect(try own(of: chat) == nil && introductions().count == 1)
     }
 
-    @Test("in a group on the network those who own it say so")
+    @Test("owners set a group's time")
     func groups() throws {
         let chat = try group(isOn: true, ttl: 86_400)
         #expect(try ttl(of: chat) == 86_400)
@@ -138,13 +138,13 @@ struct RetentionTableTests {
         #expect(try own(of: chat) == nil && introductions().isEmpty)
     }
 
-    @Test("in a group that does not let messages disappear none does", arguments: [false, nil] as [Bool?])
+    @Test("group without expiry ignores times", arguments: [false, nil] as [Bool?])
     func groupsWithout(isOn: Bool?) throws {
         let chat = try group(isOn: isOn, ttl: 60)
         #expect(try ttl(of: chat) == nil && end(7, in: chat) == nil)
     }
 
-    @Test("whoever said last how long it is has it, and only what changes is worth a line")
+    @Test("latest setting wins and changes are reported")
     func followed() throws {
         let chat = try contact(nil)
         func follow(_ ttl: Int?, _ allowed: Preferences.Allowed? = .yes) throws -> Bool {
@@ -163,13 +163,13 @@ struct RetentionTableTests {
         #expect(try !follow(60) && ttl(of: chat) == 60)
         #expect(try follow(60))
         #expect(try !follow(30) && ttl(of: chat) == 30)
-        // Forbidden: nothing disappears, whatever the number says.
+        // Forbidden: messages stay regardless of the number.
         #expect(try !follow(30, .no) && ttl(of: chat) == nil)
         #expect(try follow(nil, .no))
         #expect(try follow(nil) && ttl(of: chat) == nil)
     }
 
-    @Test("how a profile is called is told with what holds in that chat, and with nothing of other chats")
+    @Test("introduction carries the chat's own time")
     func introduced() throws {
         let chat = try contact(.yes)
         try stage.change { try $0.people.insert(ConnectionID(6)) }

@@ -6,9 +6,9 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// What both sides call the messages of chats: random histories, compared with a dictionary. Programs choose ids by
-/// themselves, so the same id is used by several authors and in several chats.
-@Suite("What both sides call a message")
+/// Random histories of shared messages, compared with a dictionary. Programs choose ids, so equal ids occur
+/// with several authors and chats.
+@Suite("Shared messages against a model")
 struct SharedMessageModelTests {
     private struct Key: Hashable {
         var chat: Int64
@@ -35,7 +35,7 @@ struct SharedMessageModelTests {
         .own, .contact, .member(StoreStage.member(1)), .member(StoreStage.member(2)),
     ]
 
-    @Test("the table holds what it was told", arguments: UInt64(1)...8)
+    @Test("table matches the model", arguments: UInt64(1)...8)
     func history(seed: UInt64) throws {
         let stage = try StoreStage()
         var random = SeededGenerator(state: seed)

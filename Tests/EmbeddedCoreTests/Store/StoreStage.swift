@@ -8,10 +8,10 @@ import Testing
 
 @testable import EmbeddedCore
 
-/// The tables of a data directory with two profiles, without anything around them.
+/// The tables of a data directory with two profiles.
 struct StoreStage {
     static let now = Timestamp(seconds: 1_800_000_000)
-    /// The same by the clock of the database.
+    /// The same time by the database's clock.
     static let elapsed = ElapsedTime(seconds: 10_000_000)
 
     private let folder: TemporaryFolder
@@ -31,7 +31,7 @@ struct StoreStage {
         }
     }
 
-    /// Alice's tables, or those of another profile.
+    /// Changes alice's tables, or another profile's.
     @discardableResult
     func change<Result>(of profile: Int64? = nil, _ body: (ProfileTables) throws -> Result) throws -> Result {
         try database.transaction { connection in
@@ -51,7 +51,7 @@ struct StoreStage {
         }
     }
 
-    /// Every table that there is.
+    /// Names of all tables.
     func tables() throws -> [String] {
         try database.read { connection in
             try connection.query(
@@ -60,15 +60,15 @@ struct StoreStage {
         }
     }
 
-    /// The columns of a table.
+    /// Columns of a table.
     func columns(of table: String) throws -> [String] {
         try database.read { connection in
             try connection.query("SELECT name FROM pragma_table_info('\(table)')") { $0.text("name") }
         }
     }
 
-    /// A message with a file in the notes of a profile.
-    /// - Parameter columns: of the file's row, as SQL has them.
+    /// Inserts a message with a file into a profile's notes.
+    /// - Parameter columns: values of the file's row, as SQL.
     func file(
         _ status: StoredFileStatus, kind: StoredContentKind = .file, of profile: Int64? = nil,
         _ columns: [String: String] = [:]
@@ -95,7 +95,7 @@ struct StoreStage {
         }
     }
 
-    /// A group on the network of which a profile is a member, over a connection of this number.
+    /// Inserts a network group that the profile has joined over connection `number`.
     func group(_ number: Int64, of profile: Int64? = nil) throws -> Int64 {
         try change(of: profile) { tables in
             let id = ConnectionID(number)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import EmbeddedCore
 
-@Suite("What the rows of files say about sending them")
+@Suite("Upload table")
 struct UploadTableTests {
     private let stage: StoreStage
     private static let arguments = FileArguments(key: [1, 2], nonce: [3, 4])
@@ -30,7 +30,7 @@ struct UploadTableTests {
         try stage.execute("UPDATE file SET \(columns) WHERE id = \(file.rawValue)")
     }
 
-    @Test("an upload is of a file in its folder, or of one elsewhere, sealed or in clear")
+    @Test("upload sources round-trip")
     func sources() throws {
         let stored = try stage.file(
             .sndStored, ["stored_name": "'s'", "key": "x'01'", "nonce": "x'02'", "recipients": "3"]
@@ -61,7 +61,7 @@ struct UploadTableTests {
         #expect(try stage.change { try $0.uploads.upload(of: FileID(999)) } == nil)
     }
 
-    @Test("its state is kept while it runs, and not of one that has ended")
+    @Test("state is stored only while running")
     func state() throws {
         for status in Self.sent {
             let file = try stage.file(status).file
@@ -72,7 +72,7 @@ struct UploadTableTests {
         }
     }
 
-    @Test("its end keeps what deletes it, and nothing from where it would go on")
+    @Test("completed upload keeps only its deletion data")
     func end() throws {
         let file = try stage.file(.sndTransfer, ["upload_state": "x'05'"]).file
         let link = UploadedLink(text: "simplex:/file", senderDescription: "of the link")
@@ -88,7 +88,7 @@ struct UploadTableTests {
         #expect(try stage.change { try $0.uploads.remains(of: FileID(999)) } == nil)
     }
 
-    @Test("a recipient's file is taken back unless it is there, or was given up")
+    @Test("withdrawal spares received and failed files")
     func withdrawing() throws {
         for status in Self.received {
             let file = try stage.file(status, of: stage.bob).file
@@ -102,7 +102,7 @@ struct UploadTableTests {
         }
     }
 
-    @Test("a file of no chat is found by its path, sealed, in its profile, and no other")
+    @Test("standalone upload is found by path")
     func byPath() throws {
         let file = try standalone("/x/y")
         _ = try standalone("/x/y", arguments: nil)
@@ -112,7 +112,7 @@ struct UploadTableTests {
         #expect(try stage.change(of: stage.bob) { try $0.uploads.standaloneUpload(of: "/x/y") } == nil)
     }
 
-    @Test("it comes to a link, or to a reason; until then it goes on")
+    @Test("standalone outcome is a link or problem")
     func outcomes() throws {
         let file = try standalone("/x/y")
         func outcome() throws -> StandaloneOutcome? {
@@ -129,7 +129,7 @@ struct UploadTableTests {
         try set(file, "status = 'snd_error', problem = 'noSpace', problem_sentence = 'It is full.'")
         #expect(try outcome() == .failed(FileProblem(.noSpace, "It is full.")))
         try set(file, "problem = 'of a later version'")
-        // As wherever else it is read: who is told `other` would look for a reason that nobody gave.
+        // Read like elsewhere; `other` without a sentence would mislead.
         let damage = #expect(throws: StoreError.self) { try outcome() }
         #expect(damage?.code == .damaged)
         try set(file, "problem = NULL")
@@ -144,7 +144,7 @@ struct UploadTableTests {
         #expect(throws: ChatError.self) { try stage.change { try $0.uploads.standaloneOutcome(ofChat) } }
     }
 
-    @Test("a download of no chat is there until it ends")
+    @Test("standalone download exists until its end")
     func downloads() throws {
         let file = try standalone("/x/y", arguments: nil, link: "l")
         let download = try #require(try stage.change { try $0.uploads.standaloneDownload(file) })
@@ -158,13 +158,13 @@ struct UploadTableTests {
     }
 }
 
-@Suite("What the rows of files say about receiving them")
+@Suite("Download table")
 struct DownloadTableTests {
     private let stage: StoreStage
 
     init() throws { stage = try StoreStage() }
 
-    @Test("an offer is a received file of a chat of this profile")
+    @Test("offers are received files of the profile")
     func offers() throws {
         for status in StoredFileStatus.allCases {
             let file = try stage.file(status).file
@@ -198,7 +198,7 @@ struct DownloadTableTests {
             try stage.change(of: stage.bob) { try $0.downloads.description(of: described.file)?.text } == nil)
     }
 
-    @Test("what can never be received is refused in its words")
+    @Test("final states throw their reason")
     func over() throws {
         let cancelled = try stage.file(.rcvCancelled).file
         let failed = try stage.file(
@@ -219,7 +219,7 @@ struct DownloadTableTests {
         }
     }
 
-    @Test("what may be received without a word is described, and small by its kind or asked for")
+    @Test("automatic candidates are described and small or requested")
     func describedItems() throws {
         var expected: [ItemID] = []
         for kind in [StoredContentKind.file, .image, .video, .voice, .text] {
@@ -238,7 +238,7 @@ struct DownloadTableTests {
         #expect(Set(found) == Set(expected) && found.count == expected.count)
     }
 
-    @Test("a file that is asked for, and not any more, has a key of its own each time")
+    @Test("each request gets a new key")
     func requests() throws {
         let file = try stage.file(.rcvInvitation).file
         try stage.change { try $0.downloads.request(file, .rcvAccepted, isApproved: true) }
@@ -259,7 +259,7 @@ struct DownloadTableTests {
         #expect(try stage.change { try $0.downloads.existingOffer(file) }.wish == .none)
     }
 
-    @Test("a damaged copy is replaced where a relay may have it, and let go of where none has")
+    @Test("copies are replaceable or final")
     func copies() throws {
         let whole = ["stored_name": "'s'", "key": "x'01'", "nonce": "x'02'", "description": "'d'"]
         let replaceable = try stage.file(.rcvComplete, whole).file
