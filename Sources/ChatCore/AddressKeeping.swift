@@ -1,46 +1,46 @@
 import Base
 
-/// An address at which anybody may ask to become a contact, who does, and which contacts invite into groups. That somebody became one is told by
-/// `.chatUpdated`. Where contacts are made elsewhere, every command throws `.invalidCommand`.
+/// The profile's contact address, contact requests, and contacts' group invitations. `.chatUpdated` reports
+/// new contacts. Every command throws `.invalidCommand` for cores whose contacts are managed elsewhere.
 public protocol AddressKeeping: OpenProfile {
-    /// Makes the profile's address; where there is one, it stays, only what is done with requests changes.
-    /// - Parameter acceptance: nil: as it was, or `ask`.
-    /// - Throws: as `ContactMaking.invite`.
+    /// Creates the profile's address. An existing one is kept and only gets the new acceptance mode.
+    /// - Parameter acceptance: nil keeps the mode; a new address gets `ask`.
+    /// - Throws: the errors of `ContactMaking.invite`.
     func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress
 
-    /// nil where there is none.
-    /// - Throws: as every command (`OpenProfile`).
+    /// Returns the address; nil without one.
+    /// - Throws: the common errors (`OpenProfile`).
     func address() async throws(ChatError) -> ContactAddress?
 
-    /// Nobody reaches the profile by it any more; requests that wait are forgotten, contacts stay.
-    /// - Throws: `.invalidCommand` where there is none.
+    /// Deletes the address and its pending requests. Contacts stay.
+    /// - Throws: `.invalidCommand` without an address.
     func deleteAddress() async throws(ChatError)
 
-    /// Who waits for an answer, or for one that was given and could not be carried out, in the order in which they asked.
-    /// - Throws: `.invalidCommand` where the core's own store cannot be asked.
+    /// Returns pending requests, and accepted ones that failed, in order of arrival.
+    /// - Throws: `.invalidCommand` if the core cannot list them.
     func requests() async throws(ChatError) -> [WaitingRequest]
 
-    /// Becomes the contact of who asked, or a member of the group into which a contact invites. The same number again is the same contact.
-    /// - Returns: by which `ContactMaking.contact(of:)` knows it.
-    /// - Throws: `.invalidCommand` where nobody waits under this number.
+    /// Accepts a contact request or group invitation. Repeating it returns the same contact.
+    /// - Returns: the connection's number for `ContactMaking.contact(of:)`.
+    /// - Throws: `.invalidCommand` for an unknown number.
     func acceptRequest(_ number: Int64) async throws(ChatError) -> Int64
 
-    /// Forgets a request; who asked is not told.
-    /// - Throws: `.invalidCommand` where nobody waits under this number.
+    /// Deletes a request without telling the requester.
+    /// - Throws: `.invalidCommand` for an unknown number.
     func rejectRequest(_ number: Int64) async throws(ChatError)
 }
 
-/// What is done with who asks at an address.
+/// Acceptance mode of contact requests.
 public enum RequestAcceptance: String, Codable, CaseIterable, Hashable, Sendable {
     case ask
     case automatically
 }
 
-/// Where anybody may ask.
+/// A profile's contact address.
 public struct ContactAddress: Hashable, Sendable {
     public let link: String
     public let acceptance: RequestAcceptance
-    /// Why no request comes at present, and what helps; nil when some may.
+    /// Why no requests arrive now, with a remedy; nil if they do.
     public let problem: String?
 
     public init(link: String, acceptance: RequestAcceptance, problem: String? = nil) {
@@ -50,20 +50,20 @@ public struct ContactAddress: Hashable, Sendable {
     }
 }
 
-/// Somebody who waits for an answer.
+/// A pending request.
 public struct WaitingRequest: Codable, Hashable, Sendable {
-    /// For the answer; never given twice.
+    /// Identifies the request; never reused.
     public var number: Int64
-    /// As a stranger calls itself. Of a contact a label, where `chat` says whose.
+    /// The stranger's own name, or a contact's label if `chat` is set.
     public var name: String
     public var time: Timestamp
-    /// What they wrote along; empty for nothing.
+    /// Text of the request; empty if none.
     public var text: String
-    /// Into which they invite; nil of who asks at the address.
+    /// Group of an invitation; nil for a contact request.
     public var group: String?
-    /// Of the contact who invites, a reference; nil of who asks at the address, or where it is not known.
+    /// Reference of the inviting contact's chat; nil for a contact request or if unknown.
     public var chat: String?
-    /// Why it is still here though it was accepted, a sentence; nil of what was not.
+    /// Why an accepted request failed, as a sentence; nil if not accepted.
     public var problem: String?
 
     public init(
@@ -91,7 +91,7 @@ extension ChatError {
 }
 
 extension AddressKeeping {
-    /// For cores whose contacts are made elsewhere.
+    /// For cores whose contacts are managed elsewhere.
     public func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
         throw .contactsMadeElsewhere
     }

@@ -1,12 +1,12 @@
 import Base
 
-/// Which pictures, videos and voice messages a core receives at arrival though nobody asks for them: those of
-/// `FilePolicy`, unless the user has turned that off. Cores ask it for each file; whoever keeps the user's choice
-/// changes it. Any thread, from memory.
+/// Decides which pictures, videos and voice messages a core receives automatically: those within
+/// `FilePolicy`, unless disabled by the user. Cores query it for each file. Safe from any thread; does no
+/// I/O.
 public final class ArrivalRule: Sendable {
-    /// What the user wants.
+    /// The user's choice.
     public struct Choice: Hashable, Sendable {
-        /// Of chats that have no choice of their own.
+        /// For chats without a choice of their own.
         public var usual: Bool
         public var chats: [ChatReference: Bool]
 
@@ -20,10 +20,10 @@ public final class ArrivalRule: Sendable {
 
     public init(_ choice: Choice = Choice()) { self.choice = Lock(choice) }
 
-    /// For files that arrive from now on, and for offers that are looked at again.
+    /// Applies to files that arrive later, and to offers that are checked again.
     public func change(to new: Choice) { choice.withLock { $0 = new } }
 
-    /// Whether the file of a received message is received without being asked for.
+    /// Returns whether to receive a message's file automatically.
     public func receives(_ item: ChatItem) -> Bool {
         guard let file = item.file, FilePolicy.receivesAtArrival(item.content, size: file.size) else {
             return false

@@ -1,21 +1,21 @@
 import Base
 
-/// One chat of a profile, as a list of chats shows it.
+/// A chat of a profile, as listed.
 public struct Chat: Hashable, Sendable {
     public var reference: ChatReference
-    /// Name to show; not unique, may hold any character.
+    /// Name to display. Not unique; may contain any character.
     public var displayName: String
-    /// When its last item arrived, or when it was made.
+    /// Time of its last item, or of its creation.
     public var updatedAt: Timestamp
-    /// Why nothing can be sent into it at present (EACCES with this sentence), nil when it can.
+    /// Why sending is impossible now (EACCES with this sentence); nil if possible.
     public var sendingRefused: String?
-    /// Why nothing comes out of it at present, and what helps; nil when something may.
+    /// Why nothing arrives now, with a remedy; nil if messages may arrive.
     public var receivingProblem: String?
-    /// Why what is sent into it waits at present, and what helps; nil when nothing does, or nothing can be sent.
+    /// Why sent messages wait now, with a remedy; nil if they do not wait.
     public var sendingProblem: String?
-    /// Whether the user chose the name to show: then its folder has it too.
+    /// Whether the user chose the display name, which its folder then has too.
     public var isNamedByUser: Bool
-    /// Whether the user has compared its security code; of contacts.
+    /// For contacts: whether the user verified the security code.
     public var verification: ContactVerification
 
     public init(
@@ -35,13 +35,13 @@ public struct Chat: Hashable, Sendable {
 }
 
 extension Chat {
-    /// What the user should know of it though nobody has asked, a sentence each.
+    /// Problems to show to the user, one sentence each.
     public var problems: [String] {
         [receivingProblem, sendingProblem, verification.warning].compactMap(\.self)
     }
 }
 
-/// The profile whose chats a core shows.
+/// The profile whose chats a core provides.
 public struct Profile: Hashable, Sendable {
     public var id: Int64
     public var displayName: String

@@ -1,21 +1,20 @@
-/// Where the chats come from: the one seam between ChatFS and SimpleX. Vocabulary and behaviour are those of the
-/// SimpleX chat API.
+/// The interface between ChatFS and a SimpleX core. Terms and behaviour are those of the SimpleX chat API.
 ///
-/// A core is all of these; who uses one names only the part that it needs:
+/// A core conforms to all these protocols; its users name only those that they need:
 ///
 /// | protocol | for |
 /// |---|---|
-/// | `ChatReading` | lists of chats and messages, and what changes |
-/// | `MessageSending` | sending, and taking back |
-/// | `FileTransferring` | the files of messages: receiving, fetching by chunks, cancelling |
-/// | `StandaloneFileTransferring` | files that belong to no chat |
-/// | `TextKeeping` | what people write beside files |
+/// | `ChatReading` | chats, messages and events |
+/// | `MessageSending` | sending and deleting messages |
+/// | `FileTransferring` | files of messages: receiving, claiming, cancelling |
+/// | `StandaloneFileTransferring` | files without a chat |
+/// | `TextKeeping` | texts and chat logs |
 /// | `ChatManaging` | renaming, leaving and deleting chats |
-/// | `ContactMaking` | becoming somebody's contact |
-/// | `ConnectionListing` | every connection over the network, also those that lead nowhere |
-/// | `AddressKeeping` | an address for everybody, and who asks at it |
+/// | `ContactMaking` | connecting to contacts |
+/// | `ConnectionListing` | all network connections, even without a chat |
+/// | `AddressKeeping` | the contact address and its requests |
 /// | `LinkKeeping` | the folder of links |
 ///
-/// What holds for all of them is the contract of `OpenProfile`.
+/// `OpenProfile` has their common contract.
 public typealias ChatCore = ChatReading & MessageSending & FileTransferring & StandaloneFileTransferring
     & TextKeeping & ChatManaging & ContactMaking & ConnectionListing & AddressKeeping & LinkKeeping

@@ -1,29 +1,29 @@
 import Base
 
-/// A command that a core refused or could not carry out.
+/// A command that a core rejected or could not complete.
 public typealias ChatError = CodedError<ChatErrorCode>
 
-/// By its consequence; the file system gives each its errno (`docs/semantics.md`).
+/// Codes by consequence. The file system maps each to an errno (`docs/semantics.md`).
 public enum ChatErrorCode: Hashable, Sendable {
     case noSuchProfile
     case profileInUse
     case noSuchChat
     case noSuchItem
     case noSuchFile
-    /// The chat does not take files, the contact is not ready, the member may not send.
+    /// The chat accepts no files, the contact is not ready, or the member may not send.
     case sendingRefused
-    /// It cannot be known whether the core has the message: sending it again may send it twice, so
-    /// only the user can say so.
+    /// The core may or may not have the message. Sending again may duplicate it, so only the user may decide
+    /// that.
     case sendingUnsure
-    /// The core may have the message and could not be asked yet: the same message again finds out, and
-    /// is sent once.
+    /// The core may have the message and could not be asked yet. Sending the same message again resolves this
+    /// without duplication.
     case sendingUndecided
     case tooLarge
     case alreadyReceiving
     case file(FileProblem.Kind)
     case nameTaken
     case invalidCommand
-    /// The data directory was written by another version.
+    /// Another release wrote the data directory.
     case wrongVersion
     case storage
     case internalError

@@ -1,15 +1,15 @@
-/// What a core tells without being asked; names of the chat API. Order between files does not
-/// matter, of one file it does.
+/// Events of a core, named as in the chat API. Events of one file come in order; there is no order between
+/// files.
 public enum ChatEvent: Sendable {
-    /// Received items, and items that this profile sent by another way than this process.
+    /// Received items, and items that this profile sent from elsewhere.
     case newChatItems([ChatItem])
     case chatItemUpdated(ChatItem)
     case chatItemsDeleted([(chat: ChatReference, item: ItemID)], DeletionReason)
-    /// A chat is new, renamed, or changed whether it can be sent into.
+    /// A chat is new, renamed, or has changed whether it accepts messages.
     case chatUpdated(Chat)
-    /// The user has deleted a chat; its items are gone already.
+    /// The user deleted a chat. Its items are already gone.
     case chatRemoved(ChatReference)
-    /// The log of a chat has a line more, or words were taken out of it (`TextKeeping`).
+    /// A chat's log got another line or a blanked one (`TextKeeping`).
     case messageLogGrew(ChatReference, MessageLog)
     case rcvFileDescrReady(ChatItem)
     case rcvFileAccepted(ChatItem)
@@ -22,40 +22,40 @@ public enum ChatEvent: Sendable {
     case sndFileStart(ChatItem)
     case sndFileProgressXFTP(FileProgress)
     case sndFileCompleteXFTP(ChatItem)
-    /// Inline sends: complete with the message.
+    /// An inline file is complete with its message.
     case sndFileComplete(ChatItem)
     case sndFileRcvCancelled(ChatItem)
     case sndFileError(ChatItem, FileProblem)
     case sndFileWarning(ChatItem, FileProblem)
-    /// How far a standalone upload or download is, in bytes of the encrypted file.
+    /// Progress of a standalone transfer, in encrypted bytes.
     case standaloneFileProgress(FileID, done: UInt64, total: UInt64)
-    /// It could not go on, and is tried again.
+    /// A temporary failure; the transfer will be retried.
     case standaloneFileWarning(FileID, FileProblem)
-    /// A standalone upload is done: links for its recipients.
+    /// A standalone upload is complete; links for its recipients.
     case sndStandaloneFileComplete(FileID, links: [String])
     case rcvStandaloneFileComplete(FileID, path: String)
     case sndStandaloneFileError(FileID, FileProblem)
     case rcvStandaloneFileError(FileID, FileProblem)
-    /// The core, or everybody whom it reaches over the network, cannot be reached for now; why, a sentence. Commands that
-    /// need them fail. Who begins to listen meanwhile is told so first.
+    /// The core or all its servers are unreachable for now, with the reason. Commands that need them fail. A
+    /// new listener gets this event first while it lasts.
     case coreUnreachable(String)
-    /// It can be reached again: what failed for that reason is worth another try.
+    /// The core is reachable again; failed commands may be retried.
     case coreReachable
-    /// A messaging server inside this machine's own network, by its address, was not connected to: somebody else named it,
-    /// and what goes to them waits until the user approves it.
+    /// A messaging server inside this machine's own network, named by another person, was not contacted. Its
+    /// messages wait for the user's approval.
     case serverRefused(String)
-    /// Somebody asks to become a contact or invites into a group, or one who did was answered (`AddressKeeping.requests`).
+    /// A contact request or group invitation arrived or was answered (`AddressKeeping.requests`).
     case requestsChanged
-    /// A text without a file has arrived, at a core that keeps no logs (`TextKeeping`).
+    /// A text without a file arrived at a core without chat logs (`TextKeeping`).
     case textArrived(ChatItem)
 }
 
-/// Why items are gone.
+/// Reason of a deletion.
 public enum DeletionReason: Hashable, Sendable {
-    /// By the user or by the sender, or nobody knows.
+    /// Deleted by the user or the sender, or unknown.
     case deleted
-    /// A disappearing message whose time is over.
+    /// Expired.
     case disappeared
-    /// Taken away by a moderator of the group.
+    /// Deleted by a group's moderator.
     case moderated
 }

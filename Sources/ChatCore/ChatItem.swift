@@ -1,6 +1,6 @@
 import Base
 
-/// A message of a chat. ChatFS shows those that carry a file.
+/// A message of a chat. ChatFS shows those with a file.
 public struct ChatItem: Hashable, Sendable {
     public enum Direction: Hashable, Sendable {
         case sent
@@ -10,20 +10,20 @@ public struct ChatItem: Hashable, Sendable {
     public var id: ItemID
     public var chat: ChatReference
     public var direction: Direction
-    /// Display name of who sent it.
+    /// Display name of the sender.
     public var sender: String
-    /// Sender-independent broker time (received) or creation time (sent): the entry's mtime.
+    /// Server time (received) or creation time (sent). Becomes the file's mtime.
     public var time: Timestamp
     public var content: MessageContent
     public var file: ChatFile?
-    /// Whether its message carries a preview, also where `content` leaves it out (`ChatReading.preview`).
+    /// Whether the message has a preview, even if `content` omits it (`ChatReading.preview`).
     public var hasPreview: Bool
-    /// Of a group: only its moderators and one member see it.
+    /// Whether only a group's moderators and one member see it.
     public var isForModerators: Bool
-    /// Its sender has deleted the message, and its file is here.
+    /// Whether its sender deleted the message while its file is here.
     public var isDeletedBySender: Bool
 
-    /// - Parameter hasPreview: nil where `content` leaves none out.
+    /// - Parameter hasPreview: nil if `content` contains any preview.
     public init(
         id: ItemID, chat: ChatReference, direction: Direction, sender: String, time: Timestamp,
         content: MessageContent, file: ChatFile?, hasPreview: Bool? = nil, isForModerators: Bool = false,
@@ -42,12 +42,12 @@ public struct ChatItem: Hashable, Sendable {
     }
 }
 
-/// What a message says besides its file (`msgContent` of the chat API).
+/// Content of a message besides its file (`msgContent` of the chat API).
 public struct MessageContent: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
         case text
         case file
-        /// `preview` is a data URI of at most 14,000 characters, empty when there is none.
+        /// `preview` is a data URI of at most 14,000 characters; empty without one.
         case image(preview: String)
         case video(preview: String, seconds: Int)
         case voice(seconds: Int)
@@ -57,7 +57,7 @@ public struct MessageContent: Hashable, Sendable {
     /// The caption, or the message itself.
     public var text: String
 
-    /// The data URI of a picture or a video, empty when there is none.
+    /// The data URI of an image or video; empty without one.
     public var preview: String {
         switch kind {
         case .image(let preview), .video(let preview, _): preview
@@ -73,7 +73,7 @@ public struct MessageContent: Hashable, Sendable {
 
 /// The file of an item (`CIFile` of the chat API).
 public struct ChatFile: Hashable, Sendable {
-    /// How the bytes travel.
+    /// Transport of the file's bytes.
     public enum Transport: String, Hashable, Sendable {
         case inline
         case xftp
@@ -82,19 +82,19 @@ public struct ChatFile: Hashable, Sendable {
     }
 
     public var id: FileID
-    /// Name as the sender wrote it, made safe only by who shows it.
+    /// Name given by the sender; not sanitised.
     public var name: String
-    /// Length of the plaintext in bytes.
+    /// Plaintext size in bytes.
     public var size: UInt64
     public var status: FileStatus
     public var transport: Transport
-    /// Where the core keeps the bytes: readable when `status.isReadable`. Sent files have one too.
+    /// Location of the local file; readable if `status.isReadable`. Sent files have one too.
     public var source: FileSourceLocation?
-    /// When relays drop it, as far as that is known: some time after its upload began (`FilePolicy.relayRetention`).
+    /// Expiry on relays if known: some time after the start of the upload (`FilePolicy.relayRetention`).
     public var expires: Timestamp?
-    /// That leads to it, of a file in the folder of links. A secret.
+    /// Secret link to the file, for files in the folder of links.
     public var link: String?
-    /// Of a sent file: the other one's program has told that it has the message.
+    /// For sent files: whether a delivery receipt arrived.
     public var isDelivered: Bool
 
     public init(
@@ -114,7 +114,7 @@ public struct ChatFile: Hashable, Sendable {
     }
 }
 
-/// A file on disk that a core keeps: a CryptoFile when `arguments` is there, plain bytes otherwise.
+/// A file kept by a core: a CryptoFile if `arguments` is set, otherwise plaintext.
 public struct FileSourceLocation: Hashable, Sendable {
     /// Absolute path.
     public var path: String

@@ -1,4 +1,4 @@
-/// The chats that are with somebody: those that can be renamed, left and deleted.
+/// Kinds of chats with other people, which can be renamed, left and deleted.
 public enum ChatKind: String, Codable, CaseIterable, Sendable {
     case contact, group
 

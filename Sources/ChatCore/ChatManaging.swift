@@ -1,25 +1,25 @@
-/// The chats themselves: their names, and their end. The notes belong to the profile and are refused
-/// (`.invalidCommand`), as is everything where chats are changed elsewhere.
+/// Changes of chats: names, leaving and deletion. Throws `.invalidCommand` for the notes, and for cores whose
+/// chats are managed elsewhere.
 ///
-/// What changes is told by `events` as everything else: chatUpdated, chatItemsDeleted, and chatRemoved at the end of
-/// a chat that was deleted.
+/// Events report the changes: chatUpdated, chatItemsDeleted, and finally chatRemoved for a deleted chat.
 public protocol ChatManaging: OpenProfile {
-    /// Gives a chat the name that its user wants to see, its alias; nobody else sees it. What peers call themselves
-    /// stands in nobody's way.
-    /// - Throws: `.noSuchChat`, `.nameTaken` for the alias of another chat, `.invalidCommand` for the form of the name.
+    /// Sets the user's alias of a chat, which no other person sees. Names chosen by peers do not conflict
+    /// with it.
+    /// - Throws: `.noSuchChat`, `.nameTaken` if another chat has this alias, `.invalidCommand` for a
+    ///   malformed name.
     func renameChat(_ chat: ChatReference, to name: String) async throws(ChatError)
 
-    /// Ends a chat: nothing goes in or comes any more, what it holds stays.
-    /// - Throws: `.noSuchChat`, `.invalidCommand` for one that has ended.
+    /// Ends a chat. It sends and receives no more, but keeps its contents.
+    /// - Throws: `.noSuchChat`, `.invalidCommand` for an ended chat.
     func leaveChat(_ chat: ChatReference) async throws(ChatError)
 
-    /// Leaves a chat and deletes all that it holds here. What the others have stays theirs.
-    /// - Throws: `.noSuchChat`. Where it fails after that, a part may be deleted; the same again does the rest.
+    /// Leaves a chat and deletes its local contents. Other members keep theirs.
+    /// - Throws: `.noSuchChat`. After another error the chat may be partly deleted; repeat the call.
     func deleteChat(_ chat: ChatReference) async throws(ChatError)
 }
 
 extension ChatManaging {
-    /// For cores whose chats are changed elsewhere.
+    /// For cores whose chats are managed elsewhere.
     public func renameChat(_ chat: ChatReference, to name: String) async throws(ChatError) {
         throw .notManaged
     }

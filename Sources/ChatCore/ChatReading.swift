@@ -1,14 +1,14 @@
-/// Lists of chats and of messages with a file.
+/// Lists of chats and of messages with files.
 ///
-/// Answers come from the core's own store, without the network, so they are as quick as the disk. They are snapshots:
-/// what changes afterwards is told by `events`. Numbers of chats, items and files never change and are never used
-/// again, so they may be kept over restarts.
+/// Results come from the core's local store without the network, and are snapshots; `events` reports later
+/// changes. Ids of chats, items and files never change and are never reused, so they may be stored across
+/// restarts.
 public protocol ChatReading: OpenProfile {
-    /// All chats: contacts, groups, the notes.
-    /// - Throws: as every command (`OpenProfile`).
+    /// Returns all chats: contacts, groups and notes.
+    /// - Throws: the common errors (`OpenProfile`).
     func chats() async throws(ChatError) -> [Chat]
 
-    /// Up to `count` items with a file, newest first, older than `before`.
+    /// Returns up to `count` items with a file older than `before`, newest first.
     /// - Throws: `.noSuchChat`.
     func items(
         of chat: ChatReference, before: ItemID?, count: Int
@@ -17,38 +17,37 @@ public protocol ChatReading: OpenProfile {
     /// - Throws: `.noSuchChat`, `.noSuchItem`.
     func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem
 
-    /// The preview that the message of an item carries, a data URI; empty when there is none. Lists may leave it out.
-    /// May ask the core, which may be away.
+    /// Returns the preview of an item's message as a data URI; empty without one. Lists may omit it. May
+    /// query a core that is unreachable.
     /// - Throws: `.noSuchChat`, `.noSuchItem`.
     func preview(of item: ItemID, in chat: ChatReference) async throws(ChatError) -> String
 
-    /// The item that carries a file; nil when there is none, or none any more.
-    /// - Throws: as every command (`OpenProfile`).
+    /// Returns the item of a file; nil without one.
+    /// - Throws: the common errors (`OpenProfile`).
     func item(of file: FileID) async throws(ChatError) -> ChatItem?
 
-    /// How many items with a file there are, in all chats.
-    /// - Throws: as every command (`OpenProfile`).
+    /// Returns the number of items with a file in all chats.
+    /// - Throws: the common errors (`OpenProfile`).
     func itemCount() async throws(ChatError) -> Int
 
-    /// Items whose file is on its way, waits, or failed for a reason that may pass. Few, however long the history is:
-    /// what expired, or was cancelled or blocked, is not among them.
-    /// - Throws: as every command (`OpenProfile`).
+    /// Returns items whose file is in transfer, waits, or failed temporarily. Excludes expired, cancelled and
+    /// blocked files, so they are few even in a long history.
+    /// - Throws: the common errors (`OpenProfile`).
     func unsettledItems() async throws(ChatError) -> [ChatItem]
 
-    /// Received messages whose file is not here and may still come from a relay: offered, waiting, on its way, or
-    /// failed for a reason that may pass. At most `count` of them, those that relays drop first (`ChatFile.expires`)
-    /// first; as quick however many older ones there are.
-    /// - Parameter position: only what comes after it in that order.
-    /// - Throws: as every command (`OpenProfile`).
+    /// Returns received items whose file is missing and may still come from a relay: offered, waiting, in
+    /// transfer or failed temporarily. At most `count` items in order of expiry (`ChatFile.expires`). The
+    /// time does not depend on the number of older ones.
+    /// - Parameter position: end of the previous page.
+    /// - Throws: the common errors (`OpenProfile`).
     func receivableItems(after position: ExpiryPosition, count: Int) async throws(ChatError) -> [ChatItem]
 
-    /// Somebody opened the file of a received message. Returns at once, promises nothing: what follows from
-    /// that is the core's business.
+    /// Reports that a received file was opened. Returns at once; the core may ignore it.
     func noteOpened(_ item: ItemID, in chat: ChatReference)
 }
 
 extension ChatReading {
-    /// For cores whose items hold it.
+    /// For cores whose items contain previews.
     public func preview(of item: ItemID, in chat: ChatReference) async throws(ChatError) -> String {
         try await self.item(item, in: chat).content.preview
     }
@@ -58,6 +57,6 @@ extension ChatReading {
         after position: ExpiryPosition, count: Int
     ) async throws(ChatError) -> [ChatItem] { [] }
 
-    /// For cores without messages that disappear.
+    /// For cores without expiring messages.
     public func noteOpened(_ item: ItemID, in chat: ChatReference) {}
 }

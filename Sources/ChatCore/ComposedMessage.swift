@@ -1,18 +1,17 @@
 import Base
 
-/// A message to send. `id` is the mark by which a repeated send is recognised.
+/// A message to send. `id` is its idempotency key.
 public struct ComposedMessage: Sendable {
     public var id: String
-    /// Name the recipients see: already made safe.
+    /// Sanitised name for the recipients.
     public var fileName: String
     public var size: UInt64
     /// The staged CryptoFile.
     public var source: FileSourceLocation
     public var content: MessageContent
-    /// The time of the file, shown as its mtime; nil for the time of sending.
+    /// Modification time of the file, its mtime; nil for the time of sending.
     public var modified: Timestamp?
-    /// The user accepts that the recipients may get it twice: sent although an earlier attempt ended in
-    /// `.sendingUnsure`.
+    /// Whether the user accepts a duplicate after `.sendingUnsure`.
     public var mayBeRepeated = false
 
     public init(
@@ -29,8 +28,8 @@ public struct ComposedMessage: Sendable {
 }
 
 public enum DeletionMode: String, Sendable {
-    /// For everyone: own items of the last 24 hours.
+    /// For everyone; own items of the last 24 hours only.
     case broadcast
-    /// Only here.
+    /// Local only.
     case `internal`
 }

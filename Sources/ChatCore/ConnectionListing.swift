@@ -1,53 +1,53 @@
-/// Every connection that a core has over its network, also those that lead into no chat, so that nothing is left that
-/// nobody sees. Where connections are made elsewhere, every command throws `.invalidCommand`.
+/// Lists all network connections of a core, even those without a chat. Every command throws `.invalidCommand`
+/// for cores whose connections are managed elsewhere.
 public protocol ConnectionListing: OpenProfile {
-    /// In the order of their numbers.
+    /// Returns connections in order of their numbers.
     /// - Parameters:
-    ///   - number: those after it; 0: from the first on.
-    ///   - count: at most so many.
-    /// - Throws: as every command (`OpenProfile`).
+    ///   - number: last number of the previous page; 0 starts at the first.
+    ///   - count: maximum number of results.
+    /// - Throws: the common errors (`OpenProfile`).
     func connections(after number: Int64, count: Int) async throws(ChatError) -> [ListedConnection]
 
-    /// Deletes a connection that leads into no chat, with its queues at their servers. Nobody is told.
-    /// - Throws: `.invalidCommand` where there is none of this number, or it belongs to a contact, a group or the address.
+    /// Deletes a connection without a chat, with its queues on servers. The peer is not told.
+    /// - Throws: `.invalidCommand` for an unknown number, or a connection of a contact, group or address.
     func deleteConnection(_ number: Int64) async throws(ChatError)
 }
 
-/// A connection in the list of all.
+/// A connection in the list.
 public struct ListedConnection: Codable, Hashable, Sendable {
-    /// What it is for.
+    /// Purpose of a connection.
     public enum Purpose: String, Codable, Hashable, Sendable, CaseIterable {
         case contact
-        /// With who has taken the profile into a group.
+        /// Connection to a group's host.
         case group
         case member
         case address
-        /// A link for one person that nobody has used.
+        /// An unused one-time link.
         case invitation
-        /// Somebody's link that this profile has used, or a request of its own.
+        /// A link that this profile has joined, or its own request.
         case joining
-        /// Somebody who asked at the address and was accepted.
+        /// An accepted requester.
         case accepted
-        /// Somebody who is connected, and has not said in a way that is known here who they are.
+        /// A connected peer without a valid introduction.
         case unknown
-        /// It could not be made.
+        /// The handshake has failed.
         case failed
-        /// It goes when its servers have been told.
+        /// Being deleted on its servers.
         case ending
-        /// What is stored of it cannot be used.
+        /// The stored connection is unusable.
         case damaged
     }
 
-    /// Never given twice.
+    /// Never reused.
     public var number: Int64
     public var purpose: Purpose
-    /// Of the chat that it is for, a reference.
+    /// Reference of its chat.
     public var chat: String?
-    /// Of the chat; nil where there is none.
+    /// Display name of its chat; nil without one.
     public var name: String?
-    /// The messaging servers on which this profile has queues for it, as addresses without passwords.
+    /// Addresses of the messaging servers with this profile's queues, without passwords.
     public var servers: [String]
-    /// Why it could not be made.
+    /// Why the handshake failed.
     public var problem: String?
 
     public init(
@@ -62,7 +62,7 @@ public struct ListedConnection: Codable, Hashable, Sendable {
         self.problem = problem
     }
 
-    /// Whether it is deleted by its number, and not with the chat or the address that it belongs to.
+    /// Whether it can be deleted by number, rather than with its chat or address.
     public var isDeletable: Bool {
         switch purpose {
         case .contact, .group, .member, .address, .ending: false
@@ -90,7 +90,7 @@ extension ChatError {
 }
 
 extension ConnectionListing {
-    /// For cores whose connections are made elsewhere.
+    /// For cores whose connections are managed elsewhere.
     public func connections(
         after number: Int64, count: Int
     ) async throws(ChatError) -> [ListedConnection] { throw .contactsMadeElsewhere }

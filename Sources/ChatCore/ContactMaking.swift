@@ -1,55 +1,54 @@
-/// Becoming somebody's contact, over the network of the core. That it came about is told by `.chatUpdated`. Where
-/// contacts are made elsewhere, every command throws `.invalidCommand`.
+/// Connects the profile to contacts over the core's network. `.chatUpdated` reports new contacts. Every
+/// command throws `.invalidCommand` for cores whose contacts are managed elsewhere.
 public protocol ContactMaking: OpenProfile {
-    /// Makes a link for one person, who becomes a contact by using it.
-    /// - Throws: `.file(.noRelay)` where no server is configured, `.invalidCommand` where the server refuses.
+    /// Creates a one-time link, whose user becomes a contact.
+    /// - Throws: `.file(.noRelay)` without a configured server, `.invalidCommand` if the server refuses.
     func invite() async throws(ChatError) -> ContactInvitation
 
-    /// Becomes the contact of whose link it is. The same link again is the same contact.
-    /// - Returns: by which `contact(of:)` knows it.
-    /// - Throws: `.invalidCommand` for what is no link, or one that was used; `.file(.noRelay)`.
+    /// Joins a contact's link. The same link again gives the same contact.
+    /// - Returns: the connection's number for `contact(of:)`.
+    /// - Throws: `.invalidCommand` for an invalid or used link; `.file(.noRelay)`.
     func accept(_ link: String) async throws(ChatError) -> Int64
 
-    /// The chat with who connected; nil while nobody has. Asks nobody but the core's own store.
-    /// - Throws: `.invalidCommand` with why, where nobody will connect any more, or the store cannot be asked.
+    /// Returns the chat of a connection; nil until the peer has connected. Reads the core's local store only.
+    /// - Throws: `.invalidCommand` with the reason if the handshake has failed, or the store cannot be read.
     func contact(of connection: Int64) async throws(ChatError) -> Chat?
 
-    /// How what two people write to each other is protected; nil for a chat without encryption between its two ends,
-    /// such as one between profiles of this machine.
+    /// Returns the encryption of a contact's chat; nil for chats without it, such as between local profiles.
     /// - Throws: `.noSuchChat`.
     func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity?
 
-    /// Notes that the user has compared a contact's security code, or takes that back. When the keys change it is void, and
-    /// the chat says so (`ContactVerification`).
-    /// - Parameter code: the digits that were compared, spaces do not matter; nil: takes it back.
-    /// - Throws: `.noSuchChat`; `.invalidCommand` where these are not the digits of the present keys, there are none, or
-    ///   both sides are just agreeing on others.
+    /// Marks a contact's security code as verified, or removes the mark. A change of keys revokes it, and the
+    /// chat reports that (`ContactVerification`).
+    /// - Parameter code: the compared digits, spaces ignored; nil removes the mark.
+    /// - Throws: `.noSuchChat`; `.invalidCommand` if the code differs, there is none, or a key agreement is
+    ///   under way.
     func verify(_ chat: ChatReference, code: String?) async throws(ChatError)
 
-    /// Sends nothing to a contact that is not verified, or whose verification has become void, from now on or no longer.
+    /// Sets whether sending to the contact requires a valid verification.
     /// - Throws: `.noSuchChat`; `.invalidCommand` for a chat without a security code.
     func requireVerification(of chat: ChatReference, _ isRequired: Bool) async throws(ChatError)
 
-    /// Has a profile and its contact agree on new keys. What is sent meanwhile waits; the security code changes.
-    /// - Throws: `.noSuchChat`; `.invalidCommand` where there are none, or the connection does not stand yet;
-    ///   `.sendingRefused` where it does not any more.
+    /// Starts an agreement on new keys. Messages wait meanwhile; the security code changes.
+    /// - Throws: `.noSuchChat`; `.invalidCommand` without encryption or before the connection is established;
+    ///   `.sendingRefused` after its end.
     func renewKeys(of chat: ChatReference) async throws(ChatError)
 
-    /// Has a contact write to another messaging server of the profile from when both have heard of it. The contact is told
-    /// over the present one, and answers there.
-    /// - Throws: `.noSuchChat`; `.invalidCommand` where there is no server between them or no other one, or the connection
-    ///   does not stand yet; `.sendingRefused` where it does not any more.
+    /// Moves the profile's queue for a contact to another of its messaging servers. The contact learns of it
+    /// through the current queue.
+    /// - Throws: `.noSuchChat`; `.invalidCommand` for a local chat, without another server, or before the
+    ///   connection is established; `.sendingRefused` after its end.
     func moveQueue(of chat: ChatReference) async throws(ChatError)
 }
 
-/// The encryption between a profile and its contact.
+/// Encryption between a profile and a contact.
 public struct ContactSecurity: Hashable, Sendable {
-    /// Digits that are the same on both sides when nobody is in between.
+    /// Security code, equal on both sides without a man in the middle.
     public let code: String
-    /// nil where the core does not say.
+    /// nil if the core does not report it.
     public let protection: ContactProtection?
     public let verification: ContactVerification
-    /// Whether nothing is sent to who is not verified.
+    /// Whether sending requires a valid verification.
     public let isVerificationRequired: Bool
 
     public init(
@@ -63,21 +62,21 @@ public struct ContactSecurity: Hashable, Sendable {
     }
 }
 
-/// Against whom the encryption helps.
+/// Strength of the encryption.
 public enum ContactProtection: String, Codable, Hashable, Sendable, CaseIterable {
-    /// Both directions also against who keeps what he sees until there are quantum computers.
+    /// Both directions resist later decryption by quantum computers.
     case postQuantum = "post-quantum"
-    /// Elliptic curves alone: the other side does not use more, or the first messages have not brought it about yet.
+    /// Elliptic curves only: the peer does not support more, or the first messages are still missing.
     case standard
-    /// The same, because nothing else is possible on this machine.
+    /// Elliptic curves only, because this machine lacks the KEM library.
     case onlyStandard = "only-standard"
 }
 
-/// A link that makes a contact.
+/// A one-time link for a contact.
 public struct ContactInvitation: Hashable, Sendable, CustomStringConvertible {
-    /// By which `ContactMaking.contact(of:)` knows who used it.
+    /// Connection number for `ContactMaking.contact(of:)`.
     public let connection: Int64
-    /// A secret until it was used.
+    /// Secret until used.
     public let link: String
 
     public init(connection: Int64, link: String) {
@@ -89,7 +88,7 @@ public struct ContactInvitation: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension ContactMaking {
-    /// For cores whose contacts are made elsewhere.
+    /// For cores whose contacts are managed elsewhere.
     public func invite() async throws(ChatError) -> ContactInvitation { throw .contactsMadeElsewhere }
     public func accept(_ link: String) async throws(ChatError) -> Int64 { throw .contactsMadeElsewhere }
     public func contact(of connection: Int64) async throws(ChatError) -> Chat? {
@@ -104,7 +103,7 @@ extension ContactMaking {
     public func requireVerification(of chat: ChatReference, _ isRequired: Bool) async throws(ChatError) {
         throw ChatError(
             .invalidCommand,
-            "This core sends to whoever is not verified too: ChatFS cannot keep it from that.")
+            "This core also sends to unverified contacts; ChatFS cannot prevent that.")
     }
     public func renewKeys(of chat: ChatReference) async throws(ChatError) { throw .contactsMadeElsewhere }
     public func moveQueue(of chat: ChatReference) async throws(ChatError) { throw .contactsMadeElsewhere }

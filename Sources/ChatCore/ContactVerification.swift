@@ -1,13 +1,13 @@
-/// Whether the user has compared the security code of a contact with them.
+/// Whether the user verified a contact's security code.
 public enum ContactVerification: String, Codable, Hashable, Sendable, CaseIterable {
-    /// Never, or the user has taken it back.
+    /// Never, or no longer by the user's choice.
     case unverified
-    /// With the present keys.
+    /// Verified with the current keys.
     case verified
-    /// With earlier keys: other ones have taken their place since.
+    /// Verified with earlier keys that were replaced since.
     case revoked
 
-    /// What the user is told wherever the chat is, and what helps; nil for nothing.
+    /// Warning for the user wherever the chat is shown; nil for none.
     public var warning: String? {
         switch self {
         case .unverified, .verified: nil
@@ -17,7 +17,7 @@ public enum ContactVerification: String, Codable, Hashable, Sendable, CaseIterab
         }
     }
 
-    /// Why nothing is sent to who has to be verified; nil: it is.
+    /// Why sending is refused if verification is required; nil if verified.
     public var refusal: String? {
         switch self {
         case .verified: nil

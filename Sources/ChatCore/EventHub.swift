@@ -1,16 +1,16 @@
 import Base
 
-/// For cores: gives every listener every event, in the order in which the changes were committed.
+/// Delivers each event of a core to all listeners, in the order of commits.
 ///
-/// A change takes its number inside its transaction (transactions exclude each other, so numbers are in
-/// commit order) and hands over its events after the commit. Events that come early wait for those of
-/// earlier changes.
+/// A change reserves a number inside its transaction and delivers its events after the commit. Transactions
+/// exclude each other, so numbers follow the order of commits. Early events wait for those of earlier
+/// changes.
 public final class EventHub: Sendable {
     private struct State {
         var nextNumber: UInt64 = 0
         var nextDelivery: UInt64 = 0
         var early: [UInt64: [ChatEvent]] = [:]
-        /// Why the core cannot be reached, as it was told last.
+        /// The last reported reason for being unreachable.
         var problem: String?
 
         mutating func note(_ event: ChatEvent) {
@@ -27,22 +27,22 @@ public final class EventHub: Sendable {
 
     public init() {}
 
-    /// A stream of its own, unbounded. It begins with `.coreUnreachable` while the core cannot be reached.
+    /// Returns a new unbounded stream. It starts with `.coreUnreachable` while that holds.
     public func listen() -> AsyncStream<ChatEvent> {
-        // Under the lock: no event comes between the problem and those that follow it.
+        // Subscribe under the lock, so that no event comes between.
         state.withLock { listeners.subscribe(first: $0.problem.map { .coreUnreachable($0) }) }
     }
 
-    /// Makes a change and tells its events, in the order in which changes are committed.
+    /// Makes a change and publishes its events in the order of commits.
     ///
-    /// - Parameter change: calls its argument once, inside its transaction. The events that it returns are told
-    ///   after it; none when it throws.
+    /// - Parameter change: calls `reserve` once inside its transaction, and returns the events to publish. If
+    ///   it throws, none are published.
     public func publish<Result>(
         _ change: (_ reserve: () -> Void) throws -> (result: Result, events: [ChatEvent])
     ) rethrows -> Result {
         var number: UInt64?
         var events: [ChatEvent] = []
-        // Also of a change that failed: later ones wait for it.
+        // Deliver even for a failed change, as later ones wait for it.
         defer { if let number { deliver(events, ofChange: number) } }
         let outcome = try change {
             assert(number == nil, "a change has one number")
@@ -52,10 +52,10 @@ public final class EventHub: Sendable {
         return outcome.result
     }
 
-    /// Tells what is no change of the store, such as progress.
+    /// Publishes an event outside any transaction, such as progress.
     public func tell(_ event: ChatEvent) { deliver([event], ofChange: reserve()) }
 
-    /// The number of a change; every one must be delivered.
+    /// Reserves a change's number, which must be delivered.
     func reserve() -> UInt64 {
         state.withLock { state in
             defer { state.nextNumber += 1 }
@@ -68,7 +68,7 @@ public final class EventHub: Sendable {
             state.early[number] = events
             while let events = state.early.removeValue(forKey: state.nextDelivery) {
                 state.nextDelivery += 1
-                // Under the lock, which keeps the order; yielding only queues.
+                // Send under the lock to keep the order; it only queues.
                 for event in events {
                     state.note(event)
                     listeners.send(event)
@@ -77,6 +77,6 @@ public final class EventHub: Sendable {
         }
     }
 
-    /// Ends every stream.
+    /// Ends all streams.
     public func close() { listeners.finish() }
 }

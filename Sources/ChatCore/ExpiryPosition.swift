@@ -1,9 +1,9 @@
 import Base
 
-/// A place in the order in which relays drop files, for who asks for them page by page.
+/// A position in the order of expiry, for paging.
 public struct ExpiryPosition: Hashable, Comparable, Sendable {
     public var time: Timestamp
-    /// Of those that go at this time, the ones up to this are before it.
+    /// Last item before the position, among those that expire at `time`.
     public var item: ItemID
 
     public init(_ time: Timestamp, _ item: ItemID = ItemID(.max)) {
@@ -17,16 +17,16 @@ public struct ExpiryPosition: Hashable, Comparable, Sendable {
 }
 
 extension ChatFile {
-    /// For cores that say nothing about it.
-    /// - Parameter time: of its message.
+    /// Returns an assumed expiry, for cores that do not report it.
+    /// - Parameter time: time of the message.
     public static func expiry(_ transport: Transport, of time: Timestamp) -> Timestamp? {
         transport == .xftp ? time.advanced(by: FilePolicy.relayRetention) : nil
     }
 }
 
 extension ChatItem {
-    /// When it can no longer be had from its relays: of a received file, unless its bytes are here or its sender took
-    /// it back; of a sent one for who has not received it yet. Nil where the file does not expire, or nobody knows.
+    /// When relays drop the file: for a received file until it is here or cancelled, for a sent one as seen
+    /// by recipients. nil if the file does not expire, or it is unknown.
     public var relayExpiry: Timestamp? {
         guard let file else { return nil }
         switch file.status {
@@ -35,7 +35,7 @@ extension ChatItem {
         }
     }
 
-    /// Where the core asks for it after this one (`ChatReading.receivableItems`).
+    /// Position after this item in `ChatReading.receivableItems`.
     public var expiryPosition: ExpiryPosition? {
         (file?.expires).map { ExpiryPosition($0, id) }
     }

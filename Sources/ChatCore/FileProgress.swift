@@ -1,7 +1,7 @@
-/// How far the bytes of an item's file are, in bytes as they travel.
+/// Progress of an item's file, in encrypted bytes.
 ///
-/// It carries no item: a report may come after the change that ended its transfer, and must not bring an earlier state
-/// back. It counts only while the file is on its way (`FileStatus.advanced`).
+/// It contains no item, because it may arrive after the end of its transfer and must not restore an old
+/// state. Ignored unless the file is in transfer (`FileStatus.advanced`).
 public struct FileProgress: Hashable, Sendable {
     public var chat: ChatReference
     public var item: ItemID
@@ -10,8 +10,8 @@ public struct FileProgress: Hashable, Sendable {
     public var total: UInt64
 
     /// - Parameters:
-    ///   - item: only its identifiers are used, which never change.
-    ///   - file: of that item.
+    ///   - item: used for its ids only.
+    ///   - file: file of that item.
     public init(of file: FileID, in item: ChatItem, done: UInt64, total: UInt64) {
         (chat, self.item, self.file) = (item.chat, item.id, file)
         (self.done, self.total) = (done, total)
@@ -19,7 +19,7 @@ public struct FileProgress: Hashable, Sendable {
 }
 
 extension FileStatus {
-    /// The same state with these numbers; nil where the file is not on its way.
+    /// Returns the state with this progress; nil if the file is not in transfer.
     public func advanced(by progress: FileProgress) -> FileStatus? {
         switch self {
         case .sndTransfer: .sndTransfer(sent: progress.done, total: progress.total)
@@ -30,7 +30,7 @@ extension FileStatus {
 }
 
 extension ChatItem {
-    /// The item with these numbers; nil where the report is about another file, or its file is not on its way.
+    /// Returns the item with this progress; nil for another file, or one not in transfer.
     public func advanced(by progress: FileProgress) -> ChatItem? {
         guard let file, file.id == progress.file, let status = file.status.advanced(by: progress) else {
             return nil

@@ -1,26 +1,26 @@
-/// Where a file stands (`CIFileStatus` of the chat API, same names).
-/// Progress counts bytes as they travel, encrypted and padded: a fraction, not a position.
+/// State of a file (`CIFileStatus` of the chat API, same names). Progress counts encrypted and padded bytes:
+/// a fraction, not a position.
 public enum FileStatus: Hashable, Sendable {
     case sndStored
     case sndTransfer(sent: UInt64, total: UInt64)
     case sndComplete
     case sndCancelled
     case sndError(FileProblem)
-    /// Temporary: the core tries again by itself.
+    /// Temporary; the core retries.
     case sndWarning(FileProblem)
-    /// Offered, not accepted. Without `described` the sender has not finished its upload.
+    /// Offered. Not `described` until the sender's upload is complete.
     case rcvInvitation(described: Bool)
     case rcvAccepted
     case rcvTransfer(received: UInt64, total: UInt64)
-    /// The relays were not approved; can be accepted again with approval. The problem says which they are.
+    /// Relays need approval; the problem names them.
     case rcvAborted(FileProblem)
     case rcvComplete
-    /// By the sender or by the user.
+    /// By the sender or the user.
     case rcvCancelled
     case rcvError(FileProblem)
     case rcvWarning(FileProblem)
 
-    /// The whole content lies at the file's source.
+    /// Whether the whole content is at the file's source.
     public var isReadable: Bool {
         switch self {
         case .rcvComplete, .sndStored, .sndTransfer, .sndComplete, .sndCancelled, .sndError, .sndWarning: true
@@ -28,7 +28,7 @@ public enum FileStatus: Hashable, Sendable {
         }
     }
 
-    /// The core will not receive it any more, for a reason that need not hold for who fetches it now.
+    /// Whether the core has given up for a reason that may not affect another download.
     public var isGivenUp: Bool {
         if case .rcvError(let problem) = self {
             !problem.isFinal && problem.kind != .notApproved
@@ -38,19 +38,19 @@ public enum FileStatus: Hashable, Sendable {
     }
 }
 
-/// What went wrong with a file, by its consequence for who reads or sends it.
+/// A problem of a file, by its consequence for the user.
 public struct FileProblem: Hashable, Sendable {
     public enum Kind: String, CaseIterable, Hashable, Sendable {
         /// Expired or deleted on the relay (AUTH).
         case expired
-        /// The relay has a record but no content (NO_FILE).
+        /// The relay has a record without content (NO_FILE).
         case neverUploaded
         case cancelledBySender
         /// Blocked by the relay.
         case blocked
-        /// A relay that is not configured, or one that may never be contacted.
+        /// A relay without approval, or one that must not be contacted.
         case notApproved
-        /// Wrong digest, tag, length, or a description that makes no sense.
+        /// Wrong digest, tag or length, or an invalid description.
         case damaged
         case unreachable
         case timedOut
@@ -65,7 +65,7 @@ public struct FileProblem: Hashable, Sendable {
     }
 
     public var kind: Kind
-    /// What `user.chatfs.error` says.
+    /// Text of `user.chatfs.error`.
     public var sentence: String
 
     public init(_ kind: Kind, _ sentence: String) {
@@ -73,11 +73,11 @@ public struct FileProblem: Hashable, Sendable {
         self.sentence = sentence
     }
 
-    /// For a core that does not say which relays they are.
+    /// For cores that do not name the relays.
     public static let relaysNotApproved = FileProblem(
         .notApproved, "Its relays are not approved: run chatfs approve.")
 
-    /// With a sentence about what is left.
+    /// Returns the problem with an added sentence about remains.
     public func mentioning(_ remains: String?) -> FileProblem {
         FileProblem(kind, [sentence, remains].compactMap(\.self).joined(separator: " "))
     }
@@ -85,7 +85,7 @@ public struct FileProblem: Hashable, Sendable {
     public static let damagedCopy = FileProblem(
         .damaged, "The stored copy of this file is damaged, and it cannot be fetched again.")
 
-    /// Trying again cannot help: the sender or the relay would have to change something.
+    /// Whether only the sender or relay could resolve it.
     public var isFinal: Bool {
         switch kind {
         case .expired, .neverUploaded, .cancelledBySender, .blocked, .damaged, .tooLarge: true

@@ -1,55 +1,59 @@
 import Base
 
-/// The files of messages: where they lie, receiving them, and fetching them chunk by chunk beside the core.
+/// Files of messages: locations, downloads by the core, and downloads by the caller.
 ///
-/// There are two ways to the content of a received file. `receiveFile` leaves all to the core; the end is told by
-/// rcvFileComplete or rcvFileError, and it goes on over restarts until then. `claimFile` gives the caller the
-/// description, so that it can fetch the chunks that a reader waits for: one claim for a file, which ends by
-/// `completeClaim`, `abandonClaim` or the end of the process; while it lasts the core does not fetch the file itself,
-/// unless the claim says so. Both check first whether the relays may be contacted. A file whose `status` is readable
-/// lies at its source, as a CryptoFile or plain, until its item is deleted.
+/// A received file can be downloaded in two ways; both first check whether its relays may be contacted:
+///
+/// * `receiveFile` leaves the download to the core, which resumes it across restarts. rcvFileComplete or
+///   rcvFileError reports the end.
+/// * `claimFile` returns the description, so that the caller can fetch the chunks that a reader needs. A
+///   claim ends with `completeClaim`, `abandonClaim` or the process. The core does not download a claimed
+///   file, unless the claim says so.
+///
+/// A file with a readable `status` stays at its source, as a CryptoFile or plaintext, until its item is
+/// deleted.
 public protocol FileTransferring: OpenProfile {
-    /// Where the content of a readable file lies, for items whose `ChatFile.source` is nil because the
-    /// core keeps keys to itself until they are needed. nil: nowhere.
+    /// Returns the location of a readable file, for cores that omit `ChatFile.source` to hold keys back. nil
+    /// if there is none.
     /// - Throws: `.noSuchFile`.
     func location(of file: FileID) async throws(ChatError) -> FileSourceLocation?
 
-    // MARK: - By the core
+    // MARK: - Downloads by the core
 
-    /// Starts to receive a file for good; its end is told by rcvFileComplete or rcvFileError. One that is being
-    /// received goes on; one that has come is told once more.
-    /// - Throws: `.noSuchFile`, `.file(.notApproved)` naming the relays, `.file` with why it can never be had,
-    ///   `.alreadyReceiving` for a claimed one.
+    /// Starts to receive a file. rcvFileComplete or rcvFileError reports the end. A running transfer
+    /// continues; a complete file is reported again.
+    /// - Throws: `.noSuchFile`, `.file(.notApproved)` naming the relays, `.file` with a final reason,
+    ///   `.alreadyReceiving` for a claimed file.
     func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError)
-    /// The same, as soon as its description is there.
-    /// - Throws: as `receiveFile`.
+    /// Receives a file as soon as its description arrives.
+    /// - Throws: the errors of `receiveFile`.
     func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError)
-    /// The user approved relays, or changed what holds for those that nobody decided about: files that were
-    /// to be received and lie there are received now.
+    /// Receives waiting files after relays were approved or the policy changed.
     func relaysWereApproved() async
-    /// Receiving: back to the invitation. Sending: stops, deletes the chunks, tells the recipients.
-    /// - Throws: `.noSuchFile`, `.invalidCommand` for a transfer that is over.
+    /// Cancels a transfer. A received file becomes an offer again. A sent one stops, its chunks are deleted,
+    /// and recipients are told.
+    /// - Throws: `.noSuchFile`, `.invalidCommand` for an ended transfer.
     func cancelFile(_ file: FileID) async throws(ChatError)
 
-    // MARK: - By the caller
+    // MARK: - Downloads by the caller
 
-    /// A claim makes the core receive the whole file as well, whatever of it is read.
+    /// Whether a claim makes the core receive the whole file too.
     var receivesWhatIsClaimed: Bool { get }
-    /// Claims a described file for chunk-wise fetching by the caller, after the same checks as
-    /// `receiveFile` (relay approval first of all), and answers its description. nil: this core
-    /// cannot give it, use `receiveFile`.
-    /// - Throws: as `receiveFile`.
+    /// Claims a described file for downloading by the caller, after the checks of `receiveFile`. Returns nil
+    /// if the core cannot; use `receiveFile` then.
+    /// - Throws: the errors of `receiveFile`.
     func claimFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) -> ClaimedFile?
-    /// The claimed file is fetched and checked as a whole: the CryptoFile at `staged`, in the staging
-    /// folder and already synchronised to disk, becomes the core's durable copy. Returns where it lies now.
-    /// - Throws: `.noSuchFile`, `.file` when the sender took it back meanwhile. The staged file is gone then, too.
+    /// Completes a claim. The verified CryptoFile at `staged`, in the staging folder and durable, becomes the
+    /// core's copy. Returns its location.
+    /// - Throws: `.noSuchFile`, `.file` if the sender withdrew it. The staged file is removed then.
     func completeClaim(
         _ file: FileID, staged: FileSourceLocation
     ) async throws(ChatError) -> FileSourceLocation
-    /// Gives the claim back, with the reason when the file can never be had.
+    /// Ends a claim.
+    /// - Parameter problem: final reason why the file is unavailable; nil otherwise.
     func abandonClaim(_ file: FileID, problem: FileProblem?) async
-    /// The durable copy of a file turned out to be damaged, or is not there. It is set aside until a good one
-    /// is there, and where the file was received and can be had again, it is offered as before.
+    /// Reports a damaged or missing copy. The core keeps it aside until there is a good one, and offers the
+    /// file again if it was received and can be downloaded.
     /// - Throws: `.noSuchFile`.
     func giveUpCopy(
         of file: FileID, at location: FileSourceLocation
@@ -57,28 +61,28 @@ public protocol FileTransferring: OpenProfile {
 }
 
 extension FileTransferring {
-    /// For cores whose items always carry the source.
+    /// For cores whose items always have a source.
     public func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? { nil }
 
-    /// For cores that leave a claimed file to who claims it.
+    /// For cores that do not download claimed files.
     public var receivesWhatIsClaimed: Bool { false }
 
-    /// For cores that receive nothing unless it is asked for.
+    /// For cores that receive files only on request.
     public func relaysWereApproved() async {}
 
-    /// For cores that can offer nothing once more.
+    /// For cores that cannot offer a file again.
     public func giveUpCopy(
         of file: FileID, at location: FileSourceLocation
     ) async throws(ChatError) -> GivenUpCopy { .lost(.damagedCopy) }
 }
 
-/// What a claim gives: the text of the file description (YAML). A secret.
+/// A claim's file description (YAML). Secret.
 public struct ClaimedFile: Sendable {
     public var description: String
-    /// The core fetches the whole as well, for its own durable copy: the claim needs no `completeClaim`,
-    /// and rcvFileComplete tells when the copy is there.
+    /// Whether the core also downloads the file. Then the claim needs no `completeClaim`, and rcvFileComplete
+    /// reports the core's copy.
     public var isReceivedByCore: Bool
-    /// For who cannot get the file any more: what can be had of an earlier copy that is damaged. A sentence.
+    /// Sentence about a damaged earlier copy, for the case that the download fails.
     public var remains: String?
 
     public init(description: String, isReceivedByCore: Bool = false, remains: String? = nil) {
@@ -88,9 +92,9 @@ public struct ClaimedFile: Sendable {
     }
 }
 
-/// What becomes of a file whose durable copy is damaged.
+/// State of a file after its copy was given up.
 public enum GivenUpCopy: Sendable {
-    /// The item as it is now: it can be received once more.
+    /// The current item, which can be received again.
     case offered(ChatItem)
     /// There is no other copy.
     case lost(FileProblem)

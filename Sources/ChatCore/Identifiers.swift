@@ -1,5 +1,5 @@
-/// Ids that a core gives to what it stores. Small positive integers, unique per profile and kind,
-/// never used again; the database ids of the SimpleX chat API.
+/// Ids given by a core: small positive integers, unique per profile and kind, never reused. The database ids
+/// of the SimpleX chat API.
 public struct ItemID: Hashable, Comparable, Sendable, Codable {
     public let rawValue: Int64
     public init(_ rawValue: Int64) { self.rawValue = rawValue }
@@ -17,7 +17,7 @@ public enum ChatReference: Hashable, Sendable, Codable, CustomStringConvertible 
     case direct(Int64)
     case group(Int64)
     case notes(Int64)
-    /// Files without a chat, which their links lead to: `LinkKeeping`.
+    /// Files without a chat, known by their links (`LinkKeeping`).
     case links
 
     public var description: String {
@@ -29,7 +29,7 @@ public enum ChatReference: Hashable, Sendable, Codable, CustomStringConvertible 
         }
     }
 
-    /// Reads the text form back.
+    /// Parses the text form.
     public init?(_ text: some StringProtocol) {
         guard let kind = text.first, let id = Int64(text.dropFirst()), id > 0 else { return nil }
         switch kind {

@@ -1,12 +1,12 @@
 import Base
 
 extension FilePolicy {
-    /// How old an own message may be that is deleted for everyone, as official programs have it (`x.msg.del`).
+    /// Maximum age of an own message that can be deleted for everyone, as in official apps (`x.msg.del`).
     public static let deletableForEveryone = Duration.seconds(24 * 3600)
 }
 
 extension ChatItem {
-    /// Whether its bytes have not all left this machine. A note stays `sndStored`: it goes nowhere.
+    /// Whether its file is not fully sent. A note stays `sndStored`, as it is never sent.
     public var isBeingSent: Bool {
         switch file?.status {
         case .sndStored where file?.transport == .local: false
@@ -15,7 +15,8 @@ extension ChatItem {
         }
     }
 
-    /// Why it cannot be deleted for everyone, a sentence; nil where it can. Notes and links are nobody else's messages.
+    /// Returns why it cannot be deleted for everyone, as a sentence; nil if it can. Notes and links have no
+    /// other readers.
     public func refusesDeletionForEveryone(at now: Timestamp) -> String? {
         switch chat {
         case .notes, .links: return nil
@@ -30,10 +31,10 @@ extension ChatItem {
 }
 
 extension MessageSending where Self: FileTransferring {
-    /// Deletes items with their files. One that is still being sent is taken back first: its upload ends, its chunks are
-    /// deleted, and recipients that do not have it yet are told.
-    /// - Parameter items: of one chat.
-    /// - Throws: as `deleteItems` and `cancelFile`.
+    /// Deletes items with their files. First cancels those still being sent, which deletes their chunks and
+    /// tells recipients.
+    /// - Parameter items: items of one chat.
+    /// - Throws: the errors of `deleteItems` and `cancelFile`.
     public func delete(_ items: [ChatItem], mode: DeletionMode) async throws(ChatError) {
         guard let chat = items.first?.chat else { return }
         let isShared: Bool =
@@ -47,7 +48,7 @@ extension MessageSending where Self: FileTransferring {
                 do throws(ChatError) {
                     try await cancelFile(file)
                 } catch {
-                    // It was sent meanwhile, within its message too, or somebody was faster.
+                    // Its transfer ended or it was deleted meanwhile.
                     guard error.code == .invalidCommand || error.code == .noSuchFile else { throw error }
                 }
             }

@@ -1,15 +1,15 @@
-/// The folder of links (`ChatReference.links`): files that are uploaded for a link, and files that links of others lead
-/// to. As a chat it is listed, sent into, read and deleted from; this is what it has beyond that.
+/// The folder of links (`ChatReference.links`): files uploaded for a link, and files behind other people's
+/// links. Listed, read, sent to and deleted from like a chat.
 public protocol LinkKeeping: OpenProfile {
-    /// Adds the file that a link leads to, as one that can be received. Nobody is asked for the file; where the link
-    /// does not say its name and size, or leads to a description on a relay, those are fetched. The same link again
-    /// returns the item that is there.
+    /// Adds the file behind a link as an item that can be received. Fetches no file; fetches its name and
+    /// size if the link lacks them, or its description if that is on a relay. The same link again returns the
+    /// existing item.
     ///
     /// - Parameters:
-    ///   - name: instead of the one that the link says.
-    ///   - approvingRelays: the user lets files be received from the relays that it leads to, from now on.
-    /// - Throws: `.file(.damaged)` for what is no link, `.file(.notApproved)` naming the relays, what they answer,
-    ///   `.tooLarge`, `.invalidCommand` for a core without links.
+    ///   - name: file name; nil takes that of the link.
+    ///   - approvingRelays: whether the user approves the link's relays from now on.
+    /// - Throws: `.file(.damaged)` for an invalid link, `.file(.notApproved)` naming the relays, errors of
+    ///   relays, `.tooLarge`, `.invalidCommand` for a core without links.
     func addLink(
         _ link: String, named name: String?, approvingRelays: Bool
     ) async throws(ChatError) -> ChatItem
@@ -24,7 +24,7 @@ extension LinkKeeping {
     }
 }
 
-/// Numbers in the folder of links: beyond all that cores give, and whole in programs whose numbers are doubles.
+/// First ids in the folder of links: above all ids of cores, and exact as doubles.
 extension ItemID {
     public static let firstOfLinks = ItemID(1 << 52)
     public var isOfLink: Bool { self >= Self.firstOfLinks }

@@ -1,5 +1,5 @@
-/// What kind of data a file name promises. Decides how an item is sent and which extension a name
-/// without one gets; never what a program may do with the bytes.
+/// Media type by file name. Decides how an item is sent and the extension of a name without one; never how a
+/// program may use the contents.
 public struct MediaType: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
         case image
@@ -8,7 +8,7 @@ public struct MediaType: Hashable, Sendable {
         case other
     }
 
-    /// IANA name, for example `image/jpeg`; the value of `user.mime_type`.
+    /// IANA name, for example `image/jpeg`; value of `user.mime_type`.
     public let name: String
 
     public init(_ name: String) { self.name = name }
@@ -22,14 +22,14 @@ public struct MediaType: Hashable, Sendable {
         return .other
     }
 
-    /// By the extension of a file name; `unknown` when it has none or an unfamiliar one.
+    /// Looks up a file name's extension. `unknown` without a known one.
     public init(fileName: some StringProtocol) {
         let parts = fileName.split(separator: ".", omittingEmptySubsequences: false)
         let last = parts.count > 1 ? parts[parts.count - 1].lowercased() : ""
         self = Self.byExtension[last].map(MediaType.init) ?? .unknown
     }
 
-    /// The usual extension without its dot, for a name that has none.
+    /// Usual extension without its dot.
     public var preferredExtension: String? { Self.preferred[name] }
 
     private static let preferred: [String: String] = [

@@ -1,9 +1,9 @@
 import Base
 
-/// How long the log of a chat is at one moment.
+/// Size of a chat's log at one moment.
 public struct MessageLog: Hashable, Sendable {
     public var size: UInt64
-    /// When it grew last, or lost words.
+    /// Time of the last added or blanked line.
     public var modified: Timestamp
 
     public init(size: UInt64, modified: Timestamp) {

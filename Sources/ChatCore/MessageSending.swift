@@ -1,38 +1,38 @@
-/// Sending messages with a file, and taking messages back.
+/// Sends messages with files, and deletes messages.
 ///
-/// A message is sent exactly once for each `ComposedMessage.id`, however often `send` is called and whoever dies in
-/// between: when `send` returns, the core has it durably, and the same id again returns the item that is there. When
-/// it throws, the core does not have it, except with `.sendingUnsure` and `.sendingUndecided`. The caller has made the staged CryptoFile
-/// durable; the core owns it from the moment in which `send` returns, and until then leaves it where it is. What
-/// becomes of the message (upload, delivery, failure) is told by the `snd…` events.
+/// A message is sent exactly once per `ComposedMessage.id`, across repetitions and crashes. When `send`
+/// returns, the core has stored it, and the same id returns the existing item. When it throws, the core does
+/// not have it, except with `.sendingUnsure` and `.sendingUndecided`.
+///
+/// The caller makes the staged CryptoFile durable. The core owns it once `send` returns, and does not move it
+/// before. `snd…` events report the upload, delivery or failure.
 public protocol MessageSending: OpenProfile {
     var limits: ChatLimits { get }
 
-    /// A message with a file of `size` bytes will follow in a moment: what takes time and does not need the
-    /// file can begin. Returns at once, promises nothing.
+    /// Announces a message with a file of `size` bytes, so that connections can be opened. Returns at once;
+    /// the message may never come.
     func expectToSend(_ size: UInt64)
 
-    /// Sends one message with a file.
-    /// - Throws: `.noSuchChat`, `.sendingRefused`, `.tooLarge`, `.file(.noRelay)`; `.file(.damaged)` for a staged file
-    ///   that is not what the message says; `.sendingUnsure` when it cannot be known whether the core has it,
-    ///   `.sendingUndecided` when it is not known yet.
+    /// Sends a message with a file.
+    /// - Throws: `.noSuchChat`, `.sendingRefused`, `.tooLarge`, `.file(.noRelay)`; `.file(.damaged)` if the
+    ///   staged file does not match the message; `.sendingUnsure` if it cannot be known whether the core has
+    ///   it, `.sendingUndecided` if it is not known yet.
     func send(_ message: ComposedMessage, to chat: ChatReference) async throws(ChatError) -> ChatItem
 
-    /// Sends several, in their order, each as `send` does; one that is refused holds up none of the
-    /// others. As many answers as messages.
+    /// Sends messages in order, each like `send`. A rejected one does not affect the others. Returns one
+    /// result per message.
     func send(
         _ messages: [ComposedMessage], to chat: ChatReference
     ) async -> [Result<ChatItem, ChatError>]
 
-    /// The item that the message with this id became, which is to be taken back; nil when the core has none and will get
-    /// none by an earlier `send`. Sends nothing.
-    /// - Throws: as `send` of a message that was begun before: `.sendingUnsure` when that cannot be known,
-    ///   `.sendingUndecided` when it is not known yet.
+    /// Returns the item sent with this id; nil if the core has none and an earlier `send` cannot create one.
+    /// Sends nothing.
+    /// - Throws: `.sendingUnsure` if that cannot be known, `.sendingUndecided` if it is not known yet; the
+    ///   other errors of `send`.
     func item(sentAs message: String, in chat: ChatReference) async throws(ChatError) -> ChatItem?
 
-    /// Deletes items with their files: all of them or, when one of them cannot be, none. A transfer under way ends,
-    /// and what it left on relays is deleted.
-    /// - Throws: `.noSuchChat`, `.noSuchItem`, `.invalidCommand` for what `mode` does not permit.
+    /// Deletes items with their files, all or none. Stops transfers and deletes their chunks on relays.
+    /// - Throws: `.noSuchChat`, `.noSuchItem`, `.invalidCommand` if `mode` does not permit it.
     func deleteItems(
         _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
     ) async throws(ChatError)
@@ -41,7 +41,7 @@ public protocol MessageSending: OpenProfile {
 extension MessageSending {
     public func expectToSend(_ size: UInt64) {}
 
-    /// For cores that do not say by which message an item was made.
+    /// For cores that do not record the id of an item's message.
     public func item(sentAs message: String, in chat: ChatReference) async throws(ChatError) -> ChatItem? {
         throw ChatError(.sendingUnsure, "It cannot be known whether the file was sent: look into the chat.")
     }
@@ -52,7 +52,7 @@ extension MessageSending {
         await sendOneByOne(messages, to: chat)
     }
 
-    /// For cores that gain nothing by taking them together, or cannot this time.
+    /// For cores without, or unable to use, batches.
     public func sendOneByOne(
         _ messages: [ComposedMessage], to chat: ChatReference
     ) async -> [Result<ChatItem, ChatError>] {
@@ -68,11 +68,11 @@ extension MessageSending {
     }
 }
 
-/// Sizes that a core accepts, in bytes of plaintext.
+/// Size limits of a core, in plaintext bytes.
 public struct ChatLimits: Hashable, Sendable {
     /// Largest file in a contact's or group's chat. Notes have no limit.
     public var maxFileSize: UInt64
-    /// Messages that this core takes at less cost together than one by one.
+    /// Largest useful batch.
     public var maxSentTogether: Int
 
     public init(maxFileSize: UInt64, maxSentTogether: Int = 1) {
@@ -80,7 +80,7 @@ public struct ChatLimits: Hashable, Sendable {
         self.maxSentTogether = maxSentTogether
     }
 
-    /// The largest file that a chat takes; nil where there is no limit.
+    /// Returns a chat's largest file; nil without limit.
     public func maxFileSize(in chat: ChatReference) -> UInt64? {
         switch chat {
         case .direct, .group: maxFileSize

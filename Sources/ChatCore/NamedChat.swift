@@ -1,12 +1,12 @@
-/// A chat with the words by which its user selects it.
+/// A chat with the words that select it.
 ///
-/// The display name that its peer chose is none of them: it changes when the peer wants.
+/// The peer's display name does not select it, because the peer can change it.
 public struct NamedChat: Hashable, Sendable {
     public let chat: Chat
-    /// The name of its folder in a mount, which stays its own; nil while it has none.
+    /// Name of its folder in a mount, which never changes; nil without one.
     public let folder: String?
-    /// The word for lists and messages: the user's alias, the folder, either with the sign of its kind or, where all
-    /// these select another chat as well, the reference. It selects this chat among those that it was listed with.
+    /// Word for lists and messages that selects exactly this chat: the alias or folder, possibly with its
+    /// sign, otherwise the reference.
     public let name: String
 
     public var reference: ChatReference { chat.reference }
@@ -17,11 +17,11 @@ public struct NamedChat: Hashable, Sendable {
         self.name = name
     }
 
-    /// The name that the peer gives itself now; nil where it is no other than `name`, or unknown behind an alias.
+    /// The peer's current display name; nil if equal to `name` or the folder, or hidden by an alias.
     public var label: String? {
         chat.isNamedByUser || chat.displayName == name || chat.displayName == folder ? nil : chat.displayName
     }
 
-    /// `name` with the reference, for who has to choose.
+    /// `name` with the reference, for messages about ambiguity.
     var choice: String { name == "\(reference)" ? name : "\(name) (\(reference))" }
 }

@@ -1,17 +1,17 @@
 import Base
 
-/// The chats of a profile, each with the words that select it.
+/// A profile's chats with the words that select them.
 ///
-/// A chat is selected by its reference (`@7`, `#3`, `*1`), by the name of its folder, or by the user's alias; contacts
-/// also with `@` before the name, groups with `#`. A word that fits two chats selects neither.
+/// A chat is selected by its reference (`@7`, `#3`, `*1`), folder name or alias, optionally with `@` before a
+/// contact's or `#` before a group's name. An ambiguous word selects no chat.
 public struct NamedChats: Sendable {
-    /// In the order of the list that they were made from.
+    /// In the order of the given list.
     public let all: [NamedChat]
     private let folders: [ChatReference: String]
-    /// Places in `all`, by word.
+    /// Indices in `all`, by word.
     private let places: [String: [Int]]
 
-    /// - Parameter folders: the name of each chat's folder; the notes and the links are known without.
+    /// - Parameter folders: folder name of each chat; those of notes and links are fixed.
     public init(_ chats: [Chat], folders: [ChatReference: String]) {
         let words = chats.map { chat in
             Self.words(of: chat, folder: folders[chat.reference] ?? Self.fixedFolder(of: chat.reference))
@@ -37,12 +37,13 @@ public struct NamedChats: Sendable {
         }
     }
 
-    /// Folders that no contact and no group gets.
+    /// Reserved folder names.
     public static let notesFolder = "Saved notes"
     public static let linksFolder = "Links"
     static let controlFolder = ".chatfs"
 
-    /// Alias, then folder, each also with the sign of its kind. A word in the form of a reference selects nothing else.
+    /// Alias, then folder, each also with its sign. A word in the form of a reference selects only by
+    /// reference.
     private static func words(of chat: Chat, folder: String?) -> [String] {
         var names = chat.isNamedByUser ? [chat.displayName] : []
         if let folder, folder != names.first { names.append(folder) }
@@ -57,13 +58,13 @@ public struct NamedChats: Sendable {
 
     public subscript(reference: ChatReference) -> NamedChat? { all.first { $0.reference == reference } }
 
-    /// Those of one kind, for who means no other: there the words of others are free.
+    /// Returns the chats of one kind, in which words of other kinds are free.
     public func only(_ kind: ChatKind) -> NamedChats {
         NamedChats(all.map(\.chat).filter(kind.fits), folders: folders)
     }
 
-    /// The chat that a word selects.
-    /// - Throws: `.noSuchChat` where the word fits no chat, or several: then with each of them.
+    /// Returns the chat selected by a word.
+    /// - Throws: `.noSuchChat` if there is none or several, which are named.
     public func chat(_ word: String) throws(ChatError) -> NamedChat {
         let fitting = fitting(word)
         if fitting.count == 1 { return fitting[0] }
@@ -82,7 +83,7 @@ public struct NamedChats: Sendable {
         return (places[word] ?? []).map { all[$0] }
     }
 
-    /// Refuses an alias by which another chat is selected, or which has the form of a reference.
+    /// Rejects an alias that selects another chat or has the form of a reference.
     /// - Throws: `.nameTaken`, `.invalidCommand`.
     public func check(alias: String, of chat: ChatReference) throws(ChatError) {
         guard ChatReference(alias) == nil else {
@@ -97,9 +98,9 @@ public struct NamedChats: Sendable {
         }
     }
 
-    // MARK: - Sentences
+    // MARK: - Messages
 
-    /// Of very many the first: the sentence is to be read.
+    /// Limits the list to keep the sentence readable.
     private static func words(for chats: [NamedChat], asked word: String) -> String {
         guard !chats.isEmpty else { return "there are none yet" }
         let calling = chats.filter { $0.label == word }.prefix(maxLabels).map(\.choice)

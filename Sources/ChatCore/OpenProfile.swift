@@ -1,24 +1,22 @@
-/// A profile that this process has, and what holds for every command to it.
+/// A profile held by this process, with the contract of all commands.
 ///
-/// A core keeps its state itself and durably; whoever uses it may die at any moment. Every command either takes
-/// effect as a whole or throws and has changed nothing, except where it says so. Commands may be called from any
-/// task, at once; none blocks a thread of the cooperative pool. Where a command has no answer for long, such as while
-/// a core in another process is away, it ends with `.file(.unreachable)` or `.file(.timedOut)`.
+/// A core stores its state durably; its user may be killed at any moment. Every command takes full effect or
+/// throws without effect, unless it says otherwise. Commands may be called concurrently from any task, and
+/// never block a thread of the cooperative pool. A command without a reply, as from an unreachable core in
+/// another process, ends with `.file(.unreachable)` or `.file(.timedOut)`.
 ///
-/// What changes is told by `events`, also when a command of this very object caused it, except the item that `send`
-/// returns. An event is told after its change can be read; events of one file come in order.
+/// `events` reports all changes, including those by commands of this object, except the item returned by
+/// `send`. A change is readable before its event. Events of one file come in order.
 ///
-/// Every command throws, beside what it names: `.storage` when the disk fails or the core's own data is damaged,
-/// `.file(.noSpace)`, `.file(.unreachable)`, `.file(.timedOut)`, `.internalError`.
+/// Besides the named errors, every command throws `.storage` for a disk failure or damaged data,
+/// `.file(.noSpace)`, `.file(.unreachable)`, `.file(.timedOut)` and `.internalError`.
 public protocol OpenProfile: Sendable {
-    /// The profile whose chats these are.
     var profile: Profile { get }
-    /// A folder for CryptoFiles that are handed over by `send` and `completeClaim`: on the same
-    /// filesystem as the core's own files, mode 0700. Absolute path.
+    /// Absolute path of a folder for CryptoFiles passed to `send` and `completeClaim`. Mode 0700, on the
+    /// filesystem of the core's files.
     var stagingFolder: String { get }
 
-    /// A stream of its own that holds every event from now on until it is dropped; before them `.coreUnreachable`, where
-    /// that holds at present. A listener that wants the whole picture opens the stream first and reads `chats` and
-    /// `items` afterwards. Streams end when the core is shut down.
+    /// Returns a new stream of all later events. It starts with `.coreUnreachable` while that holds. For a
+    /// consistent view, open the stream before reading `chats` and `items`. Streams end with the core.
     func events() -> AsyncStream<ChatEvent>
 }

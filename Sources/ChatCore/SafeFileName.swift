@@ -1,20 +1,18 @@
 @_spi(_Unicode) import Swift
 
-/// File names that crossed a border: what another person wrote becomes a name that any folder can
-/// hold and any terminal can print.
+/// Sanitises file names from other people, so that they fit any folder and are safe to print on a terminal.
 public enum SafeFileName {
-    /// Longest name of a Linux filesystem, in bytes of UTF-8.
+    /// Longest file name on Linux, in UTF-8 bytes.
     public static let maxLength = 255
 
-    /// The safe form of the name of a file, or nil when nothing of it is left.
+    /// Returns the safe form of a file name; nil if nothing is left.
     ///
-    /// Only what follows the last `/` or `\` counts. Control characters, invisible ones (`VisibleText`) and
-    /// those that change the direction of text are dropped, leading dots and spaces and trailing spaces and
-    /// dots too. What looks like a slash becomes `_`, and so does a `-` in front, which programs take for an
-    /// option. The result is in Unicode NFC and has at most 255 bytes; a longer name loses the end of its
-    /// stem, never its extension. Applying it twice changes nothing.
+    /// Only the part after the last `/` or `\` counts. Removes control, invisible (`VisibleText`) and
+    /// bidirectional characters, leading dots and spaces, and trailing spaces and dots. Replaces look-alikes
+    /// of a slash, and a leading `-`, by `_`. The result is NFC of at most 255 bytes; a longer name is cut
+    /// before its extension. Idempotent.
     public static func make(from name: String) -> String? {
-        // By scalars: in a `/` with an accent on it, a character of its own, the kernel sees the `/`.
+        // By scalars: in a `/` with a combining accent, one character, the kernel sees a `/`.
         let scalars = name.unicodeScalars
         guard let end = scalars.lastIndex(where: { !isSlash($0) }) else { return nil }
         let whole = scalars[...end]
@@ -24,8 +22,8 @@ public enum SafeFileName {
 
     private static func isSlash(_ scalar: Unicode.Scalar) -> Bool { scalar == "/" || scalar == "\\" }
 
-    /// The safe form of a name that is no path, as that of a person: slashes and dots in front become `_`,
-    /// so that nothing of it is cut away and `x/Alice` is not Alice. Otherwise as `make`.
+    /// Returns the safe form of a title such as a person's name. Slashes and leading dots become `_` instead
+    /// of cutting, so that `x/Alice` differs from Alice. Otherwise like `make`.
     public static func make(fromTitle title: String) -> String? {
         var kept: [Unicode.Scalar] = []
         for scalar in title.unicodeScalars where !isDropped(scalar) {
@@ -43,7 +41,7 @@ public enum SafeFileName {
         var kept: [Unicode.Scalar] = []
         for scalar in scalars where !isDropped(scalar) { kept.append(replaced(scalar)) }
         kept = VisibleText.removingInvisible(kept)
-        // Composed after the dropping, which may bring a letter and its accent together.
+        // Normalise after removals, which may join a letter and its accent.
         let isComposed = kept.allSatisfy { $0.value < 0x300 || $0 == "\u{FFFD}" }
         var safe = isComposed ? kept[...] : Array(String(scalars: kept[...])._nfc)[...]
         while let first = safe.first, isDroppedAtEnds(first) { safe.removeFirst() }
@@ -53,7 +51,7 @@ public enum SafeFileName {
         return shortened(String(scalars: safe), to: maxLength)
     }
 
-    /// `name` with at most `limit` bytes of UTF-8, cut between characters before the extension.
+    /// Cuts `name` between characters before its extension, to at most `limit` UTF-8 bytes.
     public static func shortened(_ name: String, to limit: Int) -> String {
         guard name.utf8.count > limit else { return name }
         let (stem, suffix) = split(name)
@@ -61,9 +59,9 @@ public enum SafeFileName {
         let whole = kept.isEmpty ? name[...] : stem
         let capacity = limit - kept.utf8.count
         var end = endOfCharacters(of: whole, fitting: capacity)
-        // One letter under hundreds of accents.
+        // A single letter with hundreds of accents.
         if end == whole.startIndex { end = endOfScalars(of: whole, fitting: capacity) }
-        // A joiner that joins nothing any more goes as well.
+        // Also drop a joiner left at the end.
         let scalars = whole.unicodeScalars
         while end > whole.startIndex {
             let last = scalars.index(before: end)
@@ -75,9 +73,9 @@ public enum SafeFileName {
         return String(whole[..<end]) + kept
     }
 
-    // An index moves, and the text is cut once: removing its last character or scalar makes a copy of all others.
+    // Move an index and cut once; removing characters one by one would copy the rest each time.
 
-    /// The end of as many whole characters as fit.
+    /// End of the whole characters that fit.
     private static func endOfCharacters(of name: Substring, fitting limit: Int) -> String.Index {
         var end = name.startIndex
         while end < name.endIndex {
@@ -94,17 +92,17 @@ public enum SafeFileName {
         return end
     }
 
-    /// `name` with ` (number)` before its extension: `report (2).pdf`, `a (2).tar.gz`.
+    /// Inserts ` (number)` before the extension: `report (2).pdf`, `a (2).tar.gz`.
     public static func numbered(_ name: String, _ number: Int) -> String { marked(name, "\(number)") }
 
-    /// `name` with a word in parentheses before its extension.
+    /// Inserts a word in parentheses before the extension.
     public static func marked(_ name: String, _ word: String) -> String {
         let mark = " (\(word))"
         let (stem, suffix) = split(shortened(name, to: maxLength - mark.utf8.count))
         return String(stem) + mark + suffix
     }
 
-    /// Stem and extension with its dot. `.tar.gz` and its kin stay together.
+    /// Splits into stem and extension with its dot. Keeps `.tar.gz` and similar together.
     public static func split(_ name: String) -> (stem: Substring, suffix: Substring) {
         guard let dot = lastDot(of: name), dot != name.startIndex else { return (name[...], "") }
         if let inner = name.utf8.index(dot, offsetBy: -4, limitedBy: name.startIndex),
@@ -115,7 +113,7 @@ public enum SafeFileName {
         return (name[..<dot], name[dot...])
     }
 
-    /// The last dot that is a character.
+    /// The last dot that is a whole character.
     private static func lastDot(of name: String) -> String.Index? {
         var rest = name.utf8[...]
         while let place = rest.lastIndex(of: UInt8(ascii: ".")) {
@@ -125,7 +123,7 @@ public enum SafeFileName {
         return nil
     }
 
-    /// A dot with an accent on it is another character, and so is one behind a sign that belongs to what follows.
+    /// A dot with a combining accent, or after a prepending sign, is part of another character.
     private static func isDot(_ place: String.Index, of name: String) -> Bool {
         guard name.utf8[place] == UInt8(ascii: "."), name[place] == "." else { return false }
         guard place != name.startIndex, !UTF8.isASCII(name.utf8[name.utf8.index(before: place)]) else {
@@ -138,8 +136,8 @@ public enum SafeFileName {
         zip(bytes, ".tar".utf8).allSatisfy { $0 | ($0 >= UInt8(ascii: "A") ? 0x20 : 0) == $1 }
     }
 
-    // Most names are ASCII, and Unicode's tables are looked up for each character of every name of a folder:
-    // here and in `isDropped`, what is known without them comes first.
+    // Check ASCII before Unicode properties, here and in `isDropped`: this runs for each character of every
+    // name in a folder.
 
     private static func isDroppedAtEnds(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
@@ -153,11 +151,11 @@ public enum SafeFileName {
         switch scalar.value {
         case 0x20..<0x7F: false
         case 0..<0x20, 0x7F..<0xA0: true
-        // Line and paragraph separator, annotations between lines.
+        // Line and paragraph separators, interlinear annotations.
         case 0x2028, 0x2029, 0xFFF9...0xFFFB: true
-        // Marks, embeddings, overrides and isolates of the bidirectional algorithm.
+        // Bidirectional marks, embeddings, overrides and isolates.
         case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: true
-        // What will never be a character.
+        // Noncharacters.
         case 0xFDD0...0xFDEF: true
         default: scalar.value & 0xFFFE == 0xFFFE
         }
@@ -165,11 +163,11 @@ public enum SafeFileName {
 
     private static func replaced(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
         switch scalar.value {
-        // Fraction and division slash, box drawing, mathematical diagonals, big, dotted, stroke, small, full
-        // width, musical, very heavy; the likes of a backslash.
+        // Slash look-alikes: fraction, division, box drawing, mathematical, big, dotted, stroke, small,
+        // full-width, musical, very heavy. Then those of a backslash.
         case 0x2044, 0x2215, 0x2571, 0x27CB, 0x29F8, 0x2E4A, 0x31D3, 0xFF0F, 0x1D23A, 0x1F67C: "_"
         case 0x2216, 0x2572, 0x27CD, 0x29F5, 0x29F9, 0xFE68, 0xFF3C, 0x1D20F: "_"
-        // A braille cell without dots looks like nothing at all.
+        // Blank braille cell.
         case 0x2800: " "
         default: scalar
         }

@@ -1,6 +1,6 @@
-/// Sums of sizes that others may have chosen.
+/// Sums of untrusted sizes.
 extension UInt64 {
-    /// Adds a number. The largest one is the result if the sum is larger.
+    /// Adds a number, clamping at the maximum.
     public mutating func addSaturating(_ number: UInt64) {
         let (sum, overflows) = addingReportingOverflow(number)
         self = overflows ? .max : sum
@@ -8,6 +8,6 @@ extension UInt64 {
 }
 
 extension Sequence where Element == UInt64 {
-    /// The sum, or the largest number if the sum is larger.
+    /// The sum, clamped at the maximum.
     public var saturatingSum: UInt64 { reduce(into: 0) { $0.addSaturating($1) } }
 }

@@ -1,44 +1,47 @@
-/// Files that belong to no chat: uploaded for a link that is given to others by another way, downloaded from one.
+/// Files without a chat, uploaded for a link or downloaded from one.
 ///
-/// Both commands return as soon as the core has noted the transfer, with its number; it goes on over restarts. The end
-/// is told by events with that number: sndStandaloneFileComplete with the links, rcvStandaloneFileComplete, or one of
-/// the errors. A link holds the key of its file: it is a secret of who has it.
+/// Commands return once the core has stored the transfer, with its id. Transfers resume across restarts.
+/// Events with that id report the end: sndStandaloneFileComplete with links, rcvStandaloneFileComplete, or an
+/// error. A link contains the file's key: it is secret.
 public protocol StandaloneFileTransferring: OpenProfile {
-    /// Uploads a regular file of any size, read from where it lies until the end. Absolute path.
-    /// - Throws: `.invalidCommand` for what is no regular file, `.file(.noRelay)`.
+    /// Uploads a regular file of any size. It is read in place until the end.
+    /// - Parameter path: absolute path.
+    /// - Throws: `.invalidCommand` for other files, `.file(.noRelay)`.
     func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID
 
-    /// Uploads a CryptoFile that stays where it is until the end. The same path again returns the transfer that is
-    /// there: after a break it may be repeated.
-    /// - Parameter name: which who downloads it finds in it.
-    /// - Throws: `.invalidCommand` where the core reads no CryptoFiles (`uploadsCryptoFiles`), `.file(.noRelay)`.
+    /// Uploads a CryptoFile, which must stay in place until the end. The same path again returns the existing
+    /// transfer, so the call can be repeated.
+    /// - Parameter name: file name for recipients.
+    /// - Throws: `.invalidCommand` if the core cannot read CryptoFiles (`uploadsCryptoFiles`),
+    ///   `.file(.noRelay)`.
     func uploadStandaloneFile(
         _ source: FileSourceLocation, named name: String
     ) async throws(ChatError) -> FileID
-    /// Whether CryptoFiles can be uploaded; else plain files only.
+    /// Whether CryptoFiles can be uploaded.
     var uploadsCryptoFiles: Bool { get }
-    /// What an upload that is over came to; nil while it goes on, and for a core that tells it by events alone.
+    /// Returns the result of an upload; nil while it runs, and for cores that report it by events only.
     /// - Throws: `.noSuchFile`.
     func outcomeOfStandaloneUpload(_ file: FileID) async throws(ChatError) -> StandaloneOutcome?
-    /// Refuses a file description whose relays may not be contacted to receive the file.
-    /// - Throws: `.file(.notApproved)` naming the relays, `.file(.damaged)` for a text that is no description.
+    /// Checks whether the relays of a file description may be contacted.
+    /// - Throws: `.file(.notApproved)` naming the relays, `.file(.damaged)` for an invalid description.
     func checkRelays(of description: String) async throws(ChatError)
 
-    /// Downloads to a name that is not there yet. Absolute path; plain bytes.
-    /// - Throws: `.file(.damaged)` for a text that is no link, `.invalidCommand` when the name is taken.
+    /// Downloads to a new plaintext file.
+    /// - Parameter path: absolute path, which must not exist.
+    /// - Throws: `.file(.damaged)` for an invalid link, `.invalidCommand` if the path exists.
     func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID
 
-    /// Ends a transfer, and has what an upload left on relays deleted, also when it was complete.
+    /// Cancels a transfer and deletes an upload's chunks, even when complete.
     /// - Throws: `.noSuchFile`, also for the file of a message.
     func cancelStandaloneFile(_ file: FileID) async throws(ChatError)
 
-    /// What a link says of its file; no relay is asked.
-    /// - Throws: `.file(.damaged)` for a text that is no link.
+    /// Returns a link's information about its file without network access.
+    /// - Throws: `.file(.damaged)` for an invalid link.
     func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile
 }
 
 extension StandaloneFileTransferring where Self: FileTransferring {
-    /// For cores in which such files have numbers of their own.
+    /// For cores that give standalone files ids of the same kind.
     public func cancelStandaloneFile(_ file: FileID) async throws(ChatError) { try await cancelFile(file) }
 }
 
@@ -51,27 +54,27 @@ extension StandaloneFileTransferring {
     }
     public var uploadsCryptoFiles: Bool { false }
 
-    /// For cores that tell it by events alone.
+    /// For cores that report it by events only.
     public func outcomeOfStandaloneUpload(_ file: FileID) async throws(ChatError) -> StandaloneOutcome? {
         nil
     }
 
-    /// For cores without a list of their own: nothing is approved.
+    /// For cores without approvals.
     public func checkRelays(of description: String) async throws(ChatError) {
         throw ChatError(.file(.notApproved), FileProblem.relaysNotApproved.sentence)
     }
 }
 
-/// How a standalone upload ended.
+/// Result of a standalone upload.
 public enum StandaloneOutcome: Hashable, Sendable {
-    /// A secret.
+    /// Secret.
     case link(String)
     case failed(FileProblem)
 }
 
-/// What a link tells about its file before it is fetched.
+/// A link's information about its file.
 public struct StandaloneFile: Hashable, Sendable {
-    /// Size of the encrypted and padded file in bytes.
+    /// Encrypted and padded size in bytes.
     public var encryptedSize: UInt64
     public var relays: [String]
 

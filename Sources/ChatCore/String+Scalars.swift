@@ -1,6 +1,6 @@
 extension String {
-    /// Text of these scalars. The view of scalars of the standard library takes them one by one through tables of
-    /// functions, and allocates for each; so would this do if it took any collection.
+    /// Creates text from scalars. Faster than `String.UnicodeScalarView`, which allocates per scalar; a
+    /// generic collection would too.
     public init(scalars: ArraySlice<Unicode.Scalar>) {
         let length = scalars.reduce(0) { $0 + UTF8.width($1) }
         self.init(unsafeUninitializedCapacity: length) { buffer in

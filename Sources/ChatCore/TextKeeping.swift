@@ -1,27 +1,27 @@
 import Base
 
-/// What people write beside files. Each chat with messages has a log: JSON Lines that are only ever added to
-/// (`docs/semantics.md`, "Texts"). That one has grown is told by `.messageLogGrew`.
+/// Texts in chats. Each chat with messages has an append-only log of JSON Lines (`docs/semantics.md`,
+/// "Texts"). `.messageLogGrew` reports growth.
 public protocol TextKeeping: OpenProfile {
-    /// The logs of all chats that have one.
-    /// - Throws: as every command (`OpenProfile`).
+    /// Returns the logs of all chats with messages.
+    /// - Throws: the common errors (`OpenProfile`).
     func messageLogs() async throws(ChatError) -> [ChatReference: MessageLog]
 
-    /// Up to `count` bytes of a chat's log from `offset` on: at least one, except at its end.
+    /// Returns up to `count` bytes of a chat's log from `offset`, and at least one except at its end.
     /// - Throws: `.noSuchChat`.
     func messageLog(
         of chat: ChatReference, from offset: UInt64, count: Int
     ) async throws(ChatError) -> [UInt8]
 
-    /// Sends a text without a file. It is sent once for each id, however often this is called and whoever dies in
-    /// between: when this returns, the core has it durably, and the same id again does nothing.
-    /// - Throws: `.noSuchChat`, `.sendingRefused`, `.tooLarge`; `.sendingUnsure` when it cannot be known whether the core
-    ///   has it. After any other error it does not.
+    /// Sends a text without a file. It is sent once per id, across repetitions and crashes. On return the
+    /// core has stored it.
+    /// - Throws: `.noSuchChat`, `.sendingRefused`, `.tooLarge`; `.sendingUnsure` if it cannot be known
+    ///   whether the core has it. After any other error it does not.
     func send(_ text: ComposedText, to chat: ChatReference) async throws(ChatError)
 }
 
 extension TextKeeping {
-    /// For cores that keep none.
+    /// For cores without logs.
     public func messageLogs() async throws(ChatError) -> [ChatReference: MessageLog] { [:] }
     public func messageLog(
         of chat: ChatReference, from offset: UInt64, count: Int
@@ -31,12 +31,12 @@ extension TextKeeping {
     }
 }
 
-/// A text that is to be sent.
+/// A text to send.
 public struct ComposedText: Hashable, Sendable {
-    /// What official programs take in one message; longer ones do not fit on their way either.
+    /// Maximum length in scalars, as in official apps; longer texts exceed a message.
     public static let longest = 15_000
 
-    /// The mark by which a repetition is known: 1 to 64 bytes.
+    /// Idempotency key, 1 to 64 bytes.
     public var id: String
     public var text: String
 
@@ -45,7 +45,7 @@ public struct ComposedText: Hashable, Sendable {
         self.text = text
     }
 
-    /// - Throws: `.tooLarge`, `.invalidCommand` for nothing at all.
+    /// - Throws: `.tooLarge`, `.invalidCommand` for an empty text.
     public func check() throws(ChatError) {
         guard !text.isEmpty else { throw ChatError(.invalidCommand, "There is no text to send.") }
         guard text.unicodeScalars.count <= Self.longest else { throw .textTooLong }
@@ -53,7 +53,6 @@ public struct ComposedText: Hashable, Sendable {
 }
 
 extension ChatError {
-    /// More than fits into one message.
     public static let textTooLong = ChatError(
         .tooLarge,
         "The text is too long for one message, which has space for about "

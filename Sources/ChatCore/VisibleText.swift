@@ -1,15 +1,14 @@
-/// Text without characters that nobody sees: two names that look the same would be different, and one that
-/// looks empty would not be.
+/// Removes invisible characters, which could make equal-looking names differ or a name look empty.
 ///
-/// Removed is what Unicode calls default-ignorable (zero-width spaces, soft hyphens, fillers, tags, …), but
-/// for places where it is part of the spelling:
+/// Removes default-ignorable characters (zero-width spaces, soft hyphens, fillers, tags, …), except where
+/// they are part of the spelling:
 ///
-/// - in emoji: variation selectors after an emoji, joiners between two, the tags of a flag;
-/// - joiners beside the virama of Indic scripts, and the non-joiner between letters of scripts whose letters
-///   join (Persian needs it);
-/// - variation selectors after ideographs (forms of Japanese names) and after Mongolian letters.
+/// - in emoji: variation selectors after an emoji, joiners between two, tags of a flag;
+/// - joiners next to a virama of Indic scripts, and the non-joiner between letters of joining scripts (needed
+///   in Persian);
+/// - variation selectors after ideographs (in Japanese names) and Mongolian letters.
 public enum VisibleText {
-    /// `text` without them. Applying it twice changes nothing.
+    /// Returns `text` without invisible characters. Idempotent.
     public static func removingInvisible(_ text: some Sequence<Unicode.Scalar>) -> [Unicode.Scalar] {
         let scalars = Array(text)
         guard scalars.contains(where: isInvisible) else { return scalars }
@@ -32,7 +31,7 @@ public enum VisibleText {
         return kept
     }
 
-    /// By itself. Most text has only characters of which that is known without Unicode's tables.
+    /// Whether the scalar is invisible by itself. Checks common ranges before Unicode properties.
     private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0xAD, 0xAE..<0x34F, 0x3165..<0xFE00, 0xFFFD: false
@@ -40,7 +39,7 @@ public enum VisibleText {
         }
     }
 
-    /// Whether a character that is invisible by itself belongs to what stands around it.
+    /// Whether an invisible scalar is part of the spelling in its context.
     private static func isSpelling(
         _ scalar: Unicode.Scalar, after kept: [Unicode.Scalar], before rest: ArraySlice<Unicode.Scalar>
     ) -> Bool {
@@ -65,20 +64,19 @@ public enum VisibleText {
 
     // MARK: - Emoji
 
-    /// Digits and a few signs are emoji too, as the base of keycaps only.
+    /// ASCII digits and signs are emoji only as bases of keycaps.
     private static func isEmoji(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.isEmoji && !scalar.isASCII
     }
 
-    /// An emoji, with or without its variation selector or the tags of a flag.
+    /// Whether the text ends with an emoji, including a variation selector or flag tags.
     private static func endsEmoji(_ kept: [Unicode.Scalar]) -> Bool {
         guard let last = kept.last else { return false }
         return isEmoji(last) || last.value == 0xFE0F && kept.dropLast().last.map(isEmoji) == true
             || last.value == 0xE007F
     }
 
-    /// The flags of parts of countries: a black flag, the code of the place in tags, and their end. Nothing
-    /// else is written in tags, which could hide any text.
+    /// Returns the tags of a subdivision flag: black flag, place code, end tag. Other tags could hide text.
     private static func flagTags(
         _ scalars: ArraySlice<Unicode.Scalar>, after last: Unicode.Scalar?
     ) -> ArraySlice<Unicode.Scalar>? {
@@ -96,7 +94,7 @@ public enum VisibleText {
 
     // MARK: - Scripts
 
-    /// Whether a virama is among the marks that stand first; composing puts marks in another order.
+    /// Whether the first marks include a virama; normalisation reorders marks.
     private static func hasVirama(_ scalars: some Sequence<Unicode.Scalar>) -> Bool {
         for scalar in scalars {
             switch scalar.properties.canonicalCombiningClass {
@@ -112,11 +110,11 @@ public enum VisibleText {
         kept.last { $0.properties.generalCategory != .nonspacingMark }
     }
 
-    /// Letters of the blocks of scripts whose letters join.
+    /// Letters of joining scripts.
     private static func isOfJoiningScript(_ scalar: Unicode.Scalar?) -> Bool {
         guard let scalar, scalar.properties.isAlphabetic else { return false }
         switch scalar.value {
-        // Arabic and Syriac with what was added to them, N'Ko, Mandaic.
+        // Arabic and Syriac with extensions, N'Ko, Mandaic.
         case 0x0600...0x077F, 0x07C0...0x07FF, 0x0840...0x08FF: return true
         // Mongolian, Phags-pa, Arabic presentation forms.
         case 0x1820...0x18AA, 0xA840...0xA871, 0xFB50...0xFDFF, 0xFE70...0xFEFC: return true

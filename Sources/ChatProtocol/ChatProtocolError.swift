@@ -1,24 +1,24 @@
 import Base
 
-/// What can go wrong with what people's programs say to each other.
+/// An error of the chat protocol.
 public typealias ChatProtocolError = CodedError<ChatProtocolErrorCode>
 
-/// By what the caller does about it.
+/// Codes by the caller's next action.
 public enum ChatProtocolErrorCode: Hashable, Sendable {
-    /// Bytes that the protocol does not know at this place: the message is acknowledged and ignored.
+    /// Unknown bytes; acknowledge and ignore the message.
     case malformed
-    /// More than fits into one message, or would inflate to more than is taken.
+    /// Exceeds one message, or would inflate too far.
     case tooLong
-    /// A compressed message, and there is no library that inflates it.
+    /// A compressed message without an installed library.
     case compressionMissing
 }
 
 extension ChatProtocolError {
     static let malformed = ChatProtocolError(
-        .malformed, "Somebody sent a message that ChatFS does not understand.")
+        .malformed, "A received message has an unknown format.")
     static let tooLong = ChatProtocolError(.tooLong, "The message is too long; send its text as a file.")
     static let inflatesTooFar = ChatProtocolError(
-        .tooLong, "Somebody sent a message that is larger than messages may be.")
+        .tooLong, "A received message is larger than permitted.")
     static let compressionMissing = ChatProtocolError(
         .compressionMissing, "This message is compressed; install libzstd1 to read it.")
 }

@@ -1,43 +1,43 @@
-/// Sizes of the chat protocol, in bytes unless they say otherwise (facts of simplex-chat 6.4.5).
+/// Limits of the chat protocol, in bytes unless stated (facts of simplex-chat 6.4.5).
 public enum ProtocolLimits {
-    /// The versions of the chat protocol that this program speaks.
+    /// Chat protocol versions of this program.
     public static let versions: ClosedRange<UInt16> = 1...16
-    /// Longest id of a message or a member.
+    /// Longest id of a message or member.
     static let idLength = 255
-    /// Of one event that came, also in a batch or compressed: nothing larger can be written by anybody.
+    /// Largest received event, also in a batch or inflated. No program writes larger ones.
     static let inflated = 65_536
-    /// Messages in one batch, and pieces of a compressed body.
+    /// Messages per batch, and pieces per compressed body.
     static let batch = 255
-    /// Characters of a picture within a message, and within a profile.
+    /// Characters of an image in a message, and in a profile.
     public static let preview = 14_000
     public static let profilePicture = 12_500
-    /// Characters of a description in one message.
+    /// Characters of a description part.
     public static let descriptionPart = 14_000
-    /// The same where the post-quantum part takes some of the space.
+    /// Characters of a description part next to post-quantum keys.
     public static let shortDescriptionPart = 11_000
-    /// Longest description of a file, and most parts of it. One of 1 GiB has some 30 KB.
+    /// Largest description and number of parts. One of 1 GiB has about 30 KB.
     static let description = 1 << 20
     static let descriptionParts = 1000
-    /// Names and what stands beside them: longer ones are cut. No system has files with longer ones, and with each byte
-    /// escaped one still fits into any message.
+    /// Names and similar fields are cut to this. Longer file names exist on no system, and with every byte
+    /// escaped one still fits into a message.
     static let name = 1024
-    /// Bytes of a link that people tell each other. One with post-quantum keys has some 3000.
+    /// Longest link. One with post-quantum keys has about 3000 bytes.
     static let link = 8000
-    /// Plain bytes of a chunk that travels within a message; only the last is shorter.
+    /// Plaintext bytes of a chunk; only the last may be shorter.
     public static let inlineChunk = 15_780
-    /// Chunks of a file that is offered within messages, and of one that comes there without having been asked for.
+    /// Chunks of a requested inline file, and of an unrequested one.
     static let inlineChunks = 15
     static let unaskedInlineChunks = 8
-    /// Files of one author that have begun to come unasked and are not here.
+    /// Unfinished unrequested transfers per author.
     static let unfinishedTransfers = 8
 
-    /// Where something is said, which says how much of it there may be.
+    /// The place of a message, which limits its size.
     public enum Capacity: Hashable, Sendable {
         /// A message of a connection.
         case message
-        /// The same with keys of the post-quantum part beside it.
+        /// A message next to post-quantum keys.
         case postQuantumMessage
-        /// What is said with the first message of a connection, beside which its queue is named.
+        /// Connection information, next to the reply queue.
         case information
         case postQuantumInformation
 

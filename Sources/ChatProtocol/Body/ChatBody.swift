@@ -1,22 +1,22 @@
 import Base
 import JSON
 
-/// What an agent's message carries, by its first byte: a message (`{`), several (`[`), either of them compressed (`X`),
-/// or a chunk of a file (`F`).
+/// The body of an agent message, by its first byte: one message (`{`), a batch (`[`), either compressed
+/// (`X`), or a file chunk (`F`).
 public enum ChatBody {
-    /// One thing that was said.
+    /// One element of a body.
     public enum Element: Hashable, Sendable {
         case message(ChatMessage)
         case chunk(InlineChunk)
-        /// Nothing that ChatFS understands; the others of its batch are not worse for it.
+        /// Unintelligible; other elements of its batch are unaffected.
         case unreadable
     }
 
     private static let compressed = UInt8(ascii: "X")
 
-    /// Reads a body into what was said, in its order.
-    /// - Parameter compression: nil where there is none.
-    /// - Throws: `.malformed`, `.tooLong` for what would inflate beyond 65,536 bytes, `.compressionMissing`.
+    /// Decodes a body into its elements, in order.
+    /// - Parameter compression: nil if not available.
+    /// - Throws: `.malformed`, `.tooLong` if it would inflate beyond 65,536 bytes, `.compressionMissing`.
     public static func read(
         _ body: [UInt8], compression: (any Compression)?
     ) throws(ChatProtocolError) -> [Element] {
@@ -24,8 +24,8 @@ public enum ChatBody {
         return try readPlain(body)
     }
 
-    /// One message, as it stands in the information of a connection: never several.
-    /// - Throws: as `read`.
+    /// Decodes connection information, which is a single message.
+    /// - Throws: the errors of `read`.
     public static func readInformation(
         _ body: [UInt8], compression: (any Compression)?
     ) throws(ChatProtocolError) -> ChatMessage {
@@ -54,7 +54,7 @@ public enum ChatBody {
         }
     }
 
-    /// `X`, and a list of pieces: `0` and bytes as they are, or `1` and a frame.
+    /// `X` and a list of pieces: `0` with plain bytes, or `1` with a Zstandard frame.
     private static func inflate(
         _ body: [UInt8], compression: (any Compression)?
     ) throws(ChatProtocolError) -> [UInt8] {
@@ -80,7 +80,7 @@ public enum ChatBody {
         return content
     }
 
-    /// A message as it is sent, compressed where it would not fit otherwise.
+    /// Encodes a message, compressed if it does not fit otherwise.
     /// - Throws: `.tooLong`.
     public static func write(
         _ message: ChatMessage, capacity: ProtocolLimits.Capacity, compression: (any Compression)?
@@ -97,6 +97,6 @@ public enum ChatBody {
 }
 
 extension Array {
-    /// The only one.
+    /// The only element; nil for any other count.
     fileprivate var single: Element? { count == 1 ? first : nil }
 }

@@ -1,8 +1,9 @@
-/// Makes messages smaller that would not fit, and reads those of others.
+/// Compresses messages that would not fit, and inflates received ones.
 public protocol Compression: Sendable {
-    /// One frame that says how long its content is; nil where it cannot be made.
+    /// Returns one frame with its content size; nil on failure.
     func compress(_ bytes: [UInt8]) -> [UInt8]?
 
-    /// The content of one frame, or nil for what is none, does not say its length, or has more than `limit` bytes.
+    /// Returns a frame's content; nil for an invalid frame, one without its content size, or more than
+    /// `limit` bytes.
     func inflate(_ frame: [UInt8], limit: Int) -> [UInt8]?
 }

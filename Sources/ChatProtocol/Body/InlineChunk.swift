@@ -1,10 +1,10 @@
 import Base
 
-/// A piece of a small file that travels within messages: `F`, an empty byte string, the id of the message that offered
-/// the file, the number of the chunk, and its bytes to the end.
+/// A chunk of an inline file: `F`, an empty byte string, the id of the file's message, the chunk's number,
+/// and bytes to the end.
 public struct InlineChunk: Hashable, Sendable {
     public var id: SharedMessageID
-    /// From 1; 0 when the sender takes the file back.
+    /// From 1; 0 if the sender cancels the file.
     public var number: UInt8
     public var bytes: [UInt8]
 
@@ -16,7 +16,7 @@ public struct InlineChunk: Hashable, Sendable {
 
     static let letter = UInt8(ascii: "F")
 
-    /// nil where the id is missing.
+    /// nil without an id.
     init?(decoding body: [UInt8]) {
         var reader = ByteReader(body)
         guard reader.byte() == Self.letter, reader.byteString() == [],

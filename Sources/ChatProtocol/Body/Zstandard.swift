@@ -1,8 +1,8 @@
 import Glibc
 
-/// The library of Zstandard (RFC 8878), loaded when a message needs it. Debian's own package manager has it installed.
+/// The Zstandard library (RFC 8878), loaded on first use. Every Debian system has it, as dpkg depends on it.
 public struct Zstandard: Compression, @unchecked Sendable {
-    // Safe: functions of a library that is never unloaded; those used here keep nothing between calls.
+    // Safe: the library is never unloaded, and these functions keep no state.
     private typealias Convert =
         @convention(c) (UnsafeMutableRawPointer?, Int, UnsafeRawPointer?, Int) -> Int
     private typealias Compress =
@@ -12,7 +12,7 @@ public struct Zstandard: Compression, @unchecked Sendable {
     private typealias ContentSize = @convention(c) (UnsafeRawPointer?, Int) -> UInt64
     private typealias FrameSize = @convention(c) (UnsafeRawPointer?, Int) -> Int
 
-    /// That of official programs.
+    /// As in official apps.
     private static let level: Int32 = 3
 
     private let compress: Compress
@@ -22,10 +22,10 @@ public struct Zstandard: Compression, @unchecked Sendable {
     private let contentSize: ContentSize
     private let frameSize: FrameSize
 
-    /// The one of this process, or nil where it is not installed.
+    /// The library; nil if it is not installed.
     public static let installed = Zstandard(path: "libzstd.so.1")
 
-    /// - Parameter path: of the library; it stays loaded.
+    /// - Parameter path: path of the library, which stays loaded.
     init?(path: String) {
         guard let library = dlopen(path, RTLD_NOW | RTLD_LOCAL) else { return nil }
         func symbol<Function>(_ name: String, _ type: Function.Type) -> Function? {
@@ -63,9 +63,9 @@ public struct Zstandard: Compression, @unchecked Sendable {
 
     public func inflate(_ frame: [UInt8], limit: Int) -> [UInt8]? {
         frame.withUnsafeBytes { frame in
-            // What is not known is told by numbers beyond every limit.
+            // An unknown size is reported as a number above every limit.
             let size = contentSize(frame.baseAddress, frame.count)
-            // Else frames that follow each other would be inflated together, beyond what the first one says.
+            // Otherwise concatenated frames would inflate beyond the size of the first.
             guard size <= UInt64(limit), frameSize(frame.baseAddress, frame.count) == frame.count else {
                 return nil
             }

@@ -1,20 +1,20 @@
 import JSON
 
-/// What a message says (`content` of x.msg.new): a text, and what stands beside it.
+/// Content of a message (`content` of x.msg.new).
 public struct ChatContent: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
         case text
         case link(LinkPreview)
-        /// A data URI of at most 14,000 characters; empty where there is none, or none that can be one.
+        /// A data URI of at most 14,000 characters; empty without a valid one.
         case image(preview: String)
         case video(preview: String, seconds: Int)
         case voice(seconds: Int)
         case file
-        /// A complaint about a message, to those who look after a group.
+        /// A report of a message to a group's moderators.
         case report(reason: String)
-        /// A card of a person or a group, of which the text has the link.
+        /// A contact or group card; the text contains its link.
         case chat
-        /// Of a later version; its text says in words what it is.
+        /// From a later version; the text describes it.
         case unknown(type: String)
     }
 
@@ -26,12 +26,12 @@ public struct ChatContent: Hashable, Sendable {
         self.text = text
     }
 
-    /// A page that a text speaks of.
+    /// A preview of a linked page.
     public struct LinkPreview: Hashable, Sendable {
         public var address: String
         public var title: String
         public var description: String
-        /// As that of `image`.
+        /// Data URI as in `image`.
         public var image: String
 
         public init(address: String, title: String, description: String, image: String) {
@@ -44,11 +44,11 @@ public struct ChatContent: Hashable, Sendable {
 }
 
 extension ChatContent {
-    /// nil without a type; the text of one that has none is empty.
+    /// nil without a type. A missing text is empty.
     init?(_ json: JSONValue) {
         guard let type = json["type"]?.name else { return nil }
         let preview = json["image"]?.picture(limit: ProtocolLimits.preview) ?? ""
-        // A day at most, so that nobody has to think of overflow.
+        // At most a day, which rules out overflow.
         let seconds = Int(min(json["duration"]?.size ?? 0, 86_400))
         let kind: Kind =
             switch type {
@@ -77,7 +77,7 @@ extension ChatContent {
         case .voice(let seconds): return Self.object("voice", said, ("duration", String(seconds)))
         case .file: return Self.object("file", said)
         case .report(let reason): return Self.object("report", said, ("reason", JSONText.string(reason)))
-        // What others would not understand either goes as its text.
+        // Unknown types are sent as text.
         case .unknown: return Self.object("text", said)
         }
     }

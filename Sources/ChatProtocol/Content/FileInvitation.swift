@@ -1,22 +1,22 @@
 import JSON
 
-/// A file that a message offers (`file` of x.msg.new).
+/// A file offered by a message (`file` of x.msg.new).
 public struct FileInvitation: Hashable, Sendable {
-    /// How its bytes come.
+    /// Transport of the file.
     public enum Way: Hashable, Sendable {
-        /// From XFTP relays; the description follows, or its first part is here already.
+        /// From XFTP relays. The description follows, or its first part is included.
         case described(DescriptionPart)
-        /// Within messages, once it was accepted.
+        /// In messages, after acceptance.
         case offeredInline
-        /// Within messages, without being asked.
+        /// In messages, without a request.
         case sentInline
-        /// Over a connection of its own, as programs of 2022 did, or in a way that is not known.
+        /// Over its own connection as in 2022, or unknown.
         case unsupported
     }
 
-    /// As its sender wrote it; whoever shows it makes it safe.
+    /// Name given by the sender; not sanitised.
     public var name: String
-    /// Length of the plaintext in bytes.
+    /// Plaintext size in bytes.
     public var size: UInt64
     public var way: Way
 
@@ -60,12 +60,12 @@ public struct FileInvitation: Hashable, Sendable {
     }
 }
 
-/// A piece of the description of a file (`fileDescr`). A secret: it holds keys.
+/// A part of a file description (`fileDescr`). Secret, as it contains keys.
 public struct DescriptionPart: Hashable, Sendable {
     public var text: String
-    /// From 1; 0 while nothing is described yet.
+    /// From 1; 0 without any description yet.
     public var number: Int
-    /// Whether it is the last.
+    /// Whether it is the last one.
     public var isLast: Bool
 
     public init(text: String, number: Int, isLast: Bool) {
@@ -74,17 +74,17 @@ public struct DescriptionPart: Hashable, Sendable {
         self.isLast = isLast
     }
 
-    /// That a description will follow.
+    /// Announces a later description.
     public static let awaited = DescriptionPart(text: "", number: 0, isLast: false)
 
-    /// A description in messages that have space for them.
-    /// - Parameter limit: characters of a part, `ProtocolLimits.descriptionPart` or the shorter one.
+    /// Splits a description into parts that fit into messages.
+    /// - Parameter limit: characters per part, `ProtocolLimits.descriptionPart` or the shorter one.
     public static func parts(of description: String, limit: Int) -> [DescriptionPart] {
         let bytes = Array(description.utf8)
         let starts = Array(stride(from: 0, to: max(1, bytes.count), by: limit))
         return starts.enumerated().map { place, start in
             DescriptionPart(
-                // A description is ASCII, so no character is cut.
+                // A description is ASCII, so no character is split.
                 text: String(decoding: bytes[start..<min(start + limit, bytes.count)], as: UTF8.self),
                 number: place + 1, isLast: place == starts.count - 1)
         }

@@ -1,12 +1,12 @@
-/// A small file that comes within messages, as far as it is here. Its chunks come in their order; all but the last have
-/// the same length, and an empty file is one empty chunk.
+/// State of an inline file's transfer. Chunks come in order and have equal lengths except the last; an empty
+/// file is one empty chunk.
 public struct InlineTransfer: Hashable, Sendable {
-    /// Bytes of the whole file.
+    /// Size of the file in bytes.
     public let size: UInt64
-    /// Chunks that are here, from the first on.
+    /// Number of received chunks.
     public private(set) var received: Int
 
-    /// nil of a file that has more chunks than can be offered, or fewer than were received.
+    /// nil for too large a file, or an impossible number of chunks.
     public init?(size: UInt64, received: Int = 0) {
         guard size <= Self.largestOffered, received >= 0 else { return nil }
         self.size = size
@@ -14,40 +14,40 @@ public struct InlineTransfer: Hashable, Sendable {
         guard received <= chunks else { return nil }
     }
 
-    /// Largest file that is sent when it is asked for, in bytes.
+    /// Largest requested file, in bytes.
     public static let largestOffered = UInt64(ProtocolLimits.inlineChunks * ProtocolLimits.inlineChunk)
-    /// Largest that is taken without having been asked for.
+    /// Largest unrequested file, in bytes.
     public static let largestUnasked = UInt64(ProtocolLimits.unaskedInlineChunks * ProtocolLimits.inlineChunk)
 
-    /// How many there will be.
+    /// Total number of chunks.
     public var chunks: Int {
         let chunk = UInt64(ProtocolLimits.inlineChunk)
         return max(1, Int((size + chunk - 1) / chunk))
     }
 
-    /// Of the file that are here.
+    /// Received bytes.
     public var bytes: UInt64 { min(size, UInt64(received * ProtocolLimits.inlineChunk)) }
 
     public var isComplete: Bool { received == chunks }
 
     public enum Outcome: Hashable, Sendable {
-        /// It came again.
+        /// A repetition.
         case known
         case grew
-        /// Nothing more can come of it.
+        /// The transfer cannot complete.
         case failed(Failure)
     }
 
     public enum Failure: Hashable, Sendable {
-        /// A chunk is missing: connections keep the order and lose nothing but with their keys.
+        /// A chunk is missing. Connections keep the order and lose messages only with their keys.
         case gap
-        /// A chunk is longer or shorter than the size of the file allows.
+        /// A chunk's length contradicts the file's size.
         case wrongLength
-        /// The rest did not come, and its author has begun many others since.
+        /// The rest did not arrive, and its sender has started many others since.
         case overtaken
     }
 
-    /// Takes the next chunk.
+    /// Processes the next chunk.
     public mutating func take(_ chunk: InlineChunk) -> Outcome {
         let number = Int(chunk.number)
         guard number > received else { return .known }
@@ -62,10 +62,10 @@ public struct InlineTransfer: Hashable, Sendable {
 }
 
 extension FileInvitation {
-    /// Whether it comes within messages, whatever its size.
+    /// Whether it is sent in messages, regardless of size.
     public var isInline: Bool { way == .offeredInline || way == .sentInline }
 
-    /// Of one that comes within messages: before its first chunk. nil where it is too large for that.
+    /// Returns the initial transfer of an inline file; nil if it is too large.
     public var transfer: InlineTransfer? {
         switch way {
         case .offeredInline: InlineTransfer(size: size)

@@ -1,17 +1,17 @@
 import Base
 import JSON
 
-/// A message of a chat (x.msg.new).
+/// A new message (x.msg.new).
 public struct NewMessage: Hashable, Sendable {
     public var content: ChatContent
     public var file: FileInvitation?
-    /// What it answers to.
+    /// The quoted message.
     public var quote: Quote?
-    /// Its author passes on what somebody else wrote elsewhere.
+    /// Whether it was forwarded from another chat.
     public var isForwarded: Bool
-    /// Seconds until it disappears, counted from when it was read or sent.
+    /// Seconds until it expires, counted from reading or sending.
     public var timeToLive: Int?
-    /// Still being written: changes follow.
+    /// Whether it is still being written; updates follow.
     public var isLive: Bool
     public var mentions: [Mention]
     public var scope: GroupScope?
@@ -30,7 +30,7 @@ public struct NewMessage: Hashable, Sendable {
         self.scope = scope
     }
 
-    /// A file that makes no sense is left out rather than the message with it.
+    /// Drops an invalid file, but keeps the message.
     init?(_ json: JSONValue) {
         guard let content = json["content"].flatMap(ChatContent.init) else { return nil }
         self.init(
@@ -50,7 +50,7 @@ public struct NewMessage: Hashable, Sendable {
     }
 }
 
-/// Another content for a message (x.msg.update).
+/// New content of a message (x.msg.update).
 public struct MessageUpdate: Hashable, Sendable {
     public var id: SharedMessageID
     public var content: ChatContent
@@ -89,14 +89,14 @@ public struct MessageUpdate: Hashable, Sendable {
     }
 }
 
-/// A message that is answered to, with what it said.
+/// A quoted message with its content.
 public struct Quote: Hashable, Sendable {
-    /// nil of a message of an old version.
+    /// nil for a message of an old version.
     public var id: SharedMessageID?
     public var sentAt: Timestamp
-    /// By the author of the answer.
+    /// Whether the quoting author wrote it.
     public var isOwn: Bool
-    /// Who wrote it, in a group.
+    /// Its author in a group.
     public var author: MemberID?
     public var content: ChatContent
 
@@ -128,9 +128,9 @@ public struct Quote: Hashable, Sendable {
     }
 }
 
-/// A member that a text names.
+/// A member mentioned in a text.
 public struct Mention: Hashable, Sendable {
-    /// As it stands in the text.
+    /// Name as in the text.
     public var name: String
     public var member: MemberID
 
@@ -155,9 +155,9 @@ public struct Mention: Hashable, Sendable {
     }
 }
 
-/// A part of a group that not everybody sees: what one member and those who look after the group write.
+/// The part of a group visible only to one member and the moderators.
 public struct GroupScope: Hashable, Sendable {
-    /// nil where it is about oneself.
+    /// nil for the sender itself.
     public var member: MemberID?
 
     public init(member: MemberID?) { self.member = member }
@@ -175,7 +175,7 @@ public struct GroupScope: Hashable, Sendable {
 }
 
 extension JSONValue {
-    /// Seconds, of a hundred years at most.
+    /// Seconds, at most a hundred years.
     var timeToLive: Int? {
         integer.flatMap { (1...3_155_760_000).contains($0) ? Int($0) : nil }
     }

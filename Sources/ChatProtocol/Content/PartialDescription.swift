@@ -1,30 +1,31 @@
-/// How far a description is here that comes in parts; whoever stores it has the parts. A secret.
+/// State of a description received in parts; the store has the parts. Secret.
 public struct PartialDescription: Hashable, Sendable {
-    /// Bytes of all parts so far.
+    /// Total bytes of the parts.
     public private(set) var length: Int
-    /// The number of the last of them, in their order without a gap; 0 for none.
+    /// Number of consecutive parts; 0 for none.
     public private(set) var count: Int
     public private(set) var isComplete: Bool
-    /// The first part while it is the only one: it is known when it comes again.
+    /// The only part so far, to recognise its repetition.
     public private(set) var first: String?
 
     public init() { (length, count, isComplete, first) = (0, 0, false, nil) }
 
-    /// As it was stored.
+    /// Restores a stored state.
     public init(length: Int, count: Int, isComplete: Bool, first: String?) {
         (self.length, self.count, self.isComplete, self.first) = (length, count, isComplete, first)
     }
 
     public enum Outcome: Hashable, Sendable {
-        /// It came again, or after the end.
+        /// A repetition, or after the end.
         case known
         case grew
         case completed
-        /// One before it is missing: connections lose nothing, so its sender made a mistake, or it would be too long.
+        /// A part is missing, which is the sender's fault, or the description is too long.
         case refused
     }
 
-    /// Takes the next part. The first one begins anew, as official programs have it, unless all is here.
+    /// Processes the next part. A first part starts again, as in official apps, unless the description is
+    /// complete.
     public mutating func take(_ part: DescriptionPart) -> Outcome {
         guard !isComplete, part.number > 0 else { return .known }
         if part.number == 1 {

@@ -1,33 +1,33 @@
 import Base
 
-/// A chat with one person: what follows from what they send. A machine without input and output; `ConversationEffect`
-/// says what is to be done with what it decides.
+/// A direct chat as a state machine without I/O: decides the effects of received messages
+/// (`ConversationEffect`).
 ///
-/// | state | on | becomes |
+/// | state | event | next state |
 /// |---|---|---|
 /// | open | x.direct.del | ended |
 /// | open | anything else | open |
-/// | ended | anything | ended; nothing follows but that what was seen is remembered |
+/// | ended | any | ended; only records messages as seen |
 ///
-/// Messages may come again (nothing follows), and what belongs to a message (its description, changes, its deletion)
-/// before it.
+/// Messages may be repeated without effect. Events about a message (description, update, deletion) may
+/// precede it.
 public struct ContactConversation: Hashable, Sendable {
-    /// What the other said of themselves last.
+    /// The contact's last profile.
     public private(set) var profile: ContactProfile
-    /// Which versions of the protocol their program speaks, as far as it has said so.
+    /// Chat protocol versions of the contact's program, as far as known.
     public private(set) var versions: ClosedRange<UInt16>?
     public private(set) var hasEnded: Bool
 
-    /// - Parameter versions: of the message that brought the profile.
+    /// - Parameter versions: versions in the message with the profile.
     public init(profile: ContactProfile, versions: ClosedRange<UInt16>?, hasEnded: Bool = false) {
         self.profile = profile
         self.versions = versions
         self.hasEnded = hasEnded
     }
 
-    /// What follows from one element of a body.
-    /// - Parameter time: of the server that delivered it.
-    /// - Throws: what `records` throw; nothing has changed then.
+    /// Processes one element of a body and returns its effects.
+    /// - Parameter time: time of the delivering server.
+    /// - Throws: errors of `records`; the state is unchanged then.
     public mutating func receive<Records: ConversationRecords>(
         _ element: ChatBody.Element, at time: Timestamp, from records: Records
     ) throws(Records.Failure) -> [ConversationEffect] {
@@ -69,7 +69,7 @@ public struct ContactConversation: Hashable, Sendable {
         }
     }
 
-    /// In a chat of two it is not said whose message is meant.
+    /// Direct chats do not name the author of the target message.
     private func target<Records>(
         of reaction: MessageEvent.Reaction, _ intake: MessageIntake<Records>
     ) throws(Records.Failure) -> Author {

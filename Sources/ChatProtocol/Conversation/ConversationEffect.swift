@@ -1,67 +1,67 @@
 import Base
 
-/// What follows from a message. Whoever gets these stores all of them in one transaction, in their order, together with
-/// the state of the conversation, and acknowledges the message afterwards.
+/// An effect of a message. The caller stores all effects in order and in one transaction with the
+/// conversation's state, and then acknowledges the message.
 public enum ConversationEffect: Hashable, Sendable {
-    /// A message is new.
+    /// A new message.
     case received(IncomingMessage)
-    /// The message that was known only by a change has come: its file and time are now known, its content is the older.
+    /// A message known only by an update has arrived: stores its file and time, but keeps the newer content.
     case completed(IncomingMessage)
-    /// Another content. Of a message that is not here (`isNew`) it is all that there will be.
+    /// New content. If `isNew`, the message itself is missing and may never come.
     case changed(MessageKey, MessageUpdate, at: Timestamp, isNew: Bool)
-    /// To be forgotten, and never shown when it should come later; its file too, except of one that is here where only
-    /// its author deletes it and the chat does not let them do so in full.
+    /// Deletes a message for good, even if it arrives later. Keeps a received file if its author deletes the
+    /// message without full deletion.
     case deleted(MessageKey, at: Timestamp, DeletedBy)
     case reacted(MessageKey, emoji: String, by: Author, isAdded: Bool)
-    /// A part to be kept until the rest comes, also of a message that is not here yet. The first one takes the place of
-    /// what was there. A secret.
+    /// Stores another description part, even if its message is still missing. The first part replaces earlier
+    /// ones. Secret.
     case descriptionGrew(MessageKey, PartialDescription, DescriptionPart)
-    /// The file of a message can be fetched. A secret.
+    /// The message's file can be downloaded. Secret.
     case described(MessageKey, text: String)
-    /// Its author has taken the file back.
+    /// The sender cancelled the file.
     case fileCancelled(MessageKey)
-    /// A file of this profile that was offered within messages is wanted.
+    /// The recipient has requested this profile's inline file.
     case fileAccepted(SharedMessageID)
-    /// The file of a message follows it chunk by chunk: they are to be taken.
+    /// An inline file's chunks follow; accept them.
     case transferBegan(MessageKey)
-    /// The next chunk of a file that comes within messages; with the last one all of it is here.
+    /// Stores a chunk; the last one completes the file.
     case transferGrew(MessageKey, InlineTransfer, bytes: [UInt8])
-    /// The file cannot be had any more.
+    /// The inline file has failed for good.
     case transferFailed(MessageKey, InlineTransfer.Failure)
-    /// The other one of a chat of two is called otherwise, or looks otherwise.
+    /// The contact changed its profile.
     case profileChanged(ContactProfile)
     case groupProfileChanged(GroupProfile)
-    /// What is known of a member changed, or it is new.
+    /// A member is new or changed.
     case memberChanged(GroupMember)
-    /// A link is to be made for a member, and told to who introduced them.
+    /// Create a link for a member, to be sent through its introducer.
     case memberIntroduced(MemberID, by: MemberID)
-    /// A newcomer's link is to be joined. A secret.
+    /// Join a newcomer's link. Secret.
     case newcomerInvites(MemberID, link: String, by: MemberID)
-    /// This profile's connection with a member, if there is one, is not needed any more, or not with who it should be.
+    /// End this profile's connection with a member, if any.
     case memberGone(MemberID)
-    /// Somebody passes on what came from its author directly: they are to be told that they need not.
+    /// A member forwarded a message that came directly; tell it to stop.
     case passedOnNeedlessly(by: MemberID, from: MemberID)
-    /// What a member wrote is to be deleted.
+    /// Deletes all messages of a member.
     case messagesOfMemberDeleted(MemberID)
-    /// The contact invites this profile into a group. A secret.
+    /// A contact's group invitation. Secret.
     case invitedToGroup(GroupInvitation)
-    /// The chat takes nothing any more; what it holds stays.
+    /// Ends the chat; its contents stay.
     case ended(ChatEnd)
-    /// To be remembered, so that it does nothing when it comes again.
+    /// Records a message id, so that repetitions have no effect.
     case seen(MessageKey)
-    /// The sender wants to know that it has come.
+    /// The sender expects a receipt.
     case receiptDue
 }
 
 public enum DeletedBy: Hashable, Sendable {
-    /// The others are to see that it was deleted, and keep what they have of it.
+    /// Recipients see the deletion, but keep received files.
     case author
-    /// Where the chat allows full deletion.
+    /// The chat allows full deletion.
     case authorInFull
     case moderator
 }
 
-/// Why a chat has ended.
+/// Reason for the end of a chat.
 public enum ChatEnd: Hashable, Sendable {
     case contactDeletedIt
     case removedFromGroup
@@ -69,13 +69,13 @@ public enum ChatEnd: Hashable, Sendable {
     case refusedByGroup
 }
 
-/// A message as it is shown.
+/// A received message.
 public struct IncomingMessage: Hashable, Sendable {
     public var key: MessageKey
     public var message: NewMessage
-    /// When its server got it, or, of one that was passed on, the server of who did.
+    /// Time of arrival at the server; for a forwarded message, at the forwarder's server.
     public var time: Timestamp
-    /// Its author is blocked: it is kept, and not shown.
+    /// Whether its author is blocked; it is stored but not shown.
     public var isHidden: Bool
 
     public init(_ key: MessageKey, _ message: NewMessage, at time: Timestamp, isHidden: Bool = false) {

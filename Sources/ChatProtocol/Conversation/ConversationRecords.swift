@@ -1,48 +1,48 @@
 import Base
 
-/// What is stored of one chat, as far as it decides what follows from a message. The answers hold while one message is
-/// taken in: read and write in one transaction.
+/// Stored data of a chat that decides the effects of a message. Reads and writes for one message must be in
+/// one transaction.
 public protocol ConversationRecords {
-    /// Why it cannot be known: what the store throws.
+    /// Error type of the store.
     associatedtype Failure: Error = Never
 
-    /// A message that was received, changed or deleted; nil of one that nobody has heard of.
+    /// Returns a message's record; nil if it is unknown.
     func message(_ key: MessageKey) throws(Failure) -> MessageRecord?
 
-    /// Whether a message of this id was taken in, whatever it was about.
+    /// Whether a message with this id was processed.
     func isSeen(_ key: MessageKey) throws(Failure) -> Bool
 
-    /// As far as a description is here.
+    /// Returns the state of a partial description.
     func description(of key: MessageKey) throws(Failure) -> PartialDescription?
 
-    /// All parts of a description that are here, one after the other.
+    /// Returns all received parts of a description, concatenated.
     func descriptionText(of key: MessageKey) throws(Failure) -> String
 
-    /// Descriptions, whole or not, of messages that are not here.
-    /// - Parameter author: nil: of all.
+    /// Returns the number of descriptions, complete or not, of missing messages.
+    /// - Parameter author: nil counts all authors.
     func waitingDescriptions(by author: Author?) throws(Failure) -> Int
 
-    /// As far as the file of a message is here that comes within messages. nil where its chunks are not taken: nobody
-    /// has asked for it, it is here, or it failed.
+    /// Returns the state of an inline transfer. nil if chunks are not accepted: not requested, complete or
+    /// failed.
     func transfer(of key: MessageKey) throws(Failure) -> InlineTransfer?
 
-    /// The messages of one author whose files come unasked and are not here, the oldest first.
+    /// Returns an author's messages with unrequested, incomplete inline files, oldest first.
     func unaskedTransfers(by author: Author) throws(Failure) -> [MessageKey]
 
-    /// nil of one that nobody has told of.
+    /// Returns a member; nil if unknown.
     func member(_ id: MemberID) throws(Failure) -> GroupMember?
 
-    /// How far this profile's own connection with a member is; nil where there is none.
+    /// Returns the phase of this profile's own connection with a member; nil without one.
     func connection(with id: MemberID) throws(Failure) -> MemberConnection.Phase?
 }
 
-/// What has to be known of a message.
+/// Stored data of a message.
 public struct MessageRecord: Hashable, Sendable {
     public enum State: Hashable, Sendable {
         case present
-        /// It came as a change of a message that is not here; the message itself, with its file, may still come.
+        /// Known only by an update; the message and its file may still come.
         case onlyChanged
-        /// Its author or a moderator has deleted it, before it came or afterwards.
+        /// Deleted by its author or a moderator, before or after its arrival.
         case deleted
     }
 
@@ -58,10 +58,10 @@ public struct MessageRecord: Hashable, Sendable {
     }
 }
 
-/// Another member of a group, as far as this one has heard of it.
+/// Another member of a group, as far as known.
 public struct GroupMember: Hashable, Sendable {
     public enum Status: Hashable, Sendable {
-        /// Only known because somebody passed on what it wrote.
+        /// Known only from a forwarded message.
         case heardOf
         case joined
         case left
@@ -74,9 +74,9 @@ public struct GroupMember: Hashable, Sendable {
     public var role: MemberRole
     public var profile: ContactProfile
     public var status: Status
-    /// What it writes is not shown: those who look after the group want it so.
+    /// Whether moderators have blocked it; its messages are not shown.
     public var isBlocked: Bool
-    /// Who announced a newcomer, and alone may pass on its link, once; nil of everybody else.
+    /// The member that announced this newcomer and may forward its link once; nil otherwise.
     public var announcer: MemberID?
 
     public init(
@@ -91,7 +91,7 @@ public struct GroupMember: Hashable, Sendable {
         self.announcer = announcer
     }
 
-    /// Who took this profile in, as the invitation names them: to be stored with the group.
+    /// The host, as named by an invitation. Stored with the group.
     public init(host: MemberReference, profile: ContactProfile) {
         self.init(id: host.id, role: host.role, profile: profile)
     }

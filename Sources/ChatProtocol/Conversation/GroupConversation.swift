@@ -1,28 +1,29 @@
 import Base
 
-/// A group, as a member sees it: over the connection to the host, who took it in, and over those with other members.
-/// A machine without input and output, as `ContactConversation`.
+/// A group as seen by a member, over connections with the host and other members. A state machine without
+/// I/O, like `ContactConversation`.
 ///
-/// | state | on | becomes |
+/// | state | event | next state |
 /// |---|---|---|
-/// | waiting | x.grp.link.acpt of this member: accepted | joined |
+/// | waiting | x.grp.link.acpt accepting this member | joined |
 /// | waiting, joined | x.grp.link.reject; x.grp.mem.del of this member; x.grp.del | ended |
-/// | waiting, joined | anything else | as it is |
-/// | ended | anything | ended; nothing follows but that what was seen is remembered |
+/// | waiting, joined | any other | unchanged |
+/// | ended | any | ended; only records messages as seen |
 ///
-/// While a pair of members has no connection of its own (`MemberConnection`), the host passes on what they write to each
-/// other; what comes both ways is known by its author and id. What needs a role is only taken from who has it.
+/// Until two members have their own connection (`MemberConnection`), the host forwards their messages.
+/// Messages that come both ways are recognised by author and id. Events that need a role are accepted only
+/// from members who have it.
 public struct GroupConversation: Hashable, Sendable {
     public enum Membership: Hashable, Sendable {
-        /// Its members look at who comes first; nothing can be sent.
+        /// Waits for admission by the members; cannot send.
         case waiting
         case joined
         case ended
     }
 
-    /// This profile, within the group.
+    /// This profile's id and role.
     public private(set) var own: MemberReference
-    /// Who is at the other end of the connection.
+    /// The member at the other end of the host connection.
     public let host: MemberID
     public private(set) var profile: GroupProfile
     public private(set) var versions: ClosedRange<UInt16>?
@@ -39,31 +40,32 @@ public struct GroupConversation: Hashable, Sendable {
         self.membership = membership
     }
 
-    /// Of who was invited by a contact. The host is known as the contact until it says more.
+    /// Creates the group from a contact's invitation. Until its introduction the host has the contact's
+    /// profile.
     public init(_ invitation: GroupInvitation) {
         self.init(own: invitation.invited, host: invitation.host.id, profile: invitation.profile)
     }
 
-    /// Of who came by a link.
+    /// Creates the group from a link's reply.
     public init(_ invitation: GroupLinkInvitation) {
         self.init(
             own: invitation.invited, host: invitation.host.id, profile: invitation.profile,
             membership: invitation.acceptance == .accepted ? .joined : .waiting)
     }
 
-    /// Whether messages with files may be sent; why not, where they may not.
+    /// Whether messages with files may be sent.
     public var maySendFiles: Bool {
         membership == .joined && own.role.mayWrite && profile.preferences.allow(.files, to: own.role)
     }
 
-    /// What follows from one element of a body.
-    /// - Parameter sender: the member at the other end of the connection over which it came; nil: the host.
-    /// - Throws: what `records` throw; nothing has changed then.
+    /// Processes one element of a body and returns its effects.
+    /// - Parameter sender: member whose connection delivered it; nil for the host.
+    /// - Throws: errors of `records`; the state is unchanged then.
     public mutating func receive<Records: ConversationRecords>(
         _ element: ChatBody.Element, at time: Timestamp, over sender: MemberID? = nil, from records: Records
     ) throws(Records.Failure) -> [ConversationEffect] {
         let sender = sender ?? host
-        // Who is out may still have the connection.
+        // Members who left may still have a connection.
         guard try records.member(sender)?.status.isInside ?? true else { return [] }
         switch element {
         case .unreadable: return []
@@ -80,7 +82,7 @@ public struct GroupConversation: Hashable, Sendable {
         }
     }
 
-    /// What somebody else wrote counts only from who may pass it on.
+    /// Processes a forwarded message, if the forwarder may forward.
     private mutating func receive<Records: ConversationRecords>(
         _ forwarded: ForwardedMessage, over sender: MemberID, from records: Records
     ) throws(Records.Failure) -> [ConversationEffect] {
@@ -96,7 +98,7 @@ public struct GroupConversation: Hashable, Sendable {
         var effects: [ConversationEffect] = []
         if try records.member(forwarded.author) == nil {
             let name = forwarded.authorName.flatMap { $0.isEmpty ? nil : $0 } ?? "unknown member"
-            // In official programs too whoever is only heard of has this role.
+            // Role of unknown authors, as in official apps.
             effects.append(
                 .memberChanged(
                     GroupMember(
@@ -128,7 +130,7 @@ public struct GroupConversation: Hashable, Sendable {
         return try effects(of: message, by: member, intake) + remembered
     }
 
-    /// The host is believed to be one before it was introduced: it has let this member in.
+    /// The host counts as admin before its introduction, as it admitted this profile.
     private func role(of member: GroupMember?, _ id: MemberID) -> MemberRole {
         member?.role ?? (id == host ? .admin : .author)
     }
@@ -136,12 +138,12 @@ public struct GroupConversation: Hashable, Sendable {
     private func effects<Records>(
         of message: ChatMessage, by member: GroupMember?, _ intake: MessageIntake<Records>
     ) throws(Records.Failure) -> [ConversationEffect] {
-        // Of whom only is heard it is not known that they may not.
+        // Members known only from forwarded messages may have any role.
         let mayWrite = member.map { $0.role.mayWrite || $0.status == .heardOf } ?? true
         switch message.event {
         case .message(var new):
             guard mayWrite else { return [] }
-            // As official programs have it, such a file is not received; what was written with it is here.
+            // Like official apps, drop the forbidden file but keep the text.
             if !maySendFile(with: new, member) { new.file = nil }
             return try intake.new(message.id, new)
         case .description(let id, let part): return mayWrite ? try intake.describe(id, part) : []
@@ -160,8 +162,8 @@ public struct GroupConversation: Hashable, Sendable {
         }
     }
 
-    /// Whether the group lets a member send the file of a message. Of whom only is heard it is not known that they may
-    /// not where others may; what a member and those who look after the group write to each other may have any file.
+    /// Whether the member may send the message's file. Members known only from forwarded messages may, where
+    /// any member may. Messages between a member and moderators may have any file.
     private func maySendFile(with message: NewMessage, _ member: GroupMember?) -> Bool {
         let role = member.map { $0.status == .heardOf ? .owner : $0.role } ?? .owner
         if case .voice = message.content.kind { return profile.preferences.allow(.voice, to: role) }
@@ -182,7 +184,7 @@ public struct GroupConversation: Hashable, Sendable {
         return [.deleted(key, at: intake.time, .moderator)]
     }
 
-    // MARK: What changes the group itself
+    // MARK: Changes of the group itself
 
     mutating func become(_ role: MemberRole) { own.role = role }
     mutating func become(_ profile: GroupProfile) { self.profile = profile }
@@ -190,7 +192,7 @@ public struct GroupConversation: Hashable, Sendable {
 }
 
 extension MessageEvent {
-    /// What a host passes on. Other events in a forwarded message cannot be attributed to their author and are ignored.
+    /// Whether a host forwards such an event. Other forwarded events cannot be attributed and are ignored.
     fileprivate var isForwardable: Bool {
         switch self {
         case .message(let new): new.file?.isInline != true

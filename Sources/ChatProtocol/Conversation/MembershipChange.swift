@@ -1,7 +1,7 @@
-/// What follows from an event that is about the group and its members, and the group afterwards.
+/// Computes a group event's effects and the changed group.
 struct MembershipChange<Records: ConversationRecords> {
     private(set) var group: GroupConversation
-    /// Who says so, and what they may.
+    /// Author of the event and its role.
     private let author: MemberID
     private let role: MemberRole
     private let records: Records
@@ -22,11 +22,12 @@ struct MembershipChange<Records: ConversationRecords> {
         case .newcomer(let member, let link): return try invited(by: member, link)
         case .linkHost(let profile): return author == group.host ? try known(author, as: profile) : []
         case .memberInformation(let id, let profile):
-            // Somebody else has joined the link that was meant for this one.
+            // Another person has joined the link meant for this member.
             if author != group.host, id != author { return [.memberGone(author)] }
             return try known(author, as: profile)
         case .linkAcceptance(let acceptance, let member):
-            // Who is in gets another role as other members do; nobody gives what is above themselves.
+            // Admission applies only while waiting; a member's role changes otherwise. No member can give a
+            // role above its own.
             guard role.mayModerate, role >= member.role, member.id == group.own.id, acceptance == .accepted,
                 group.membership == .waiting
             else { return [] }
@@ -55,9 +56,9 @@ struct MembershipChange<Records: ConversationRecords> {
         }
     }
 
-    /// Nothing of who is known already: nobody gets another role or name, or is let in again, by being introduced once
-    /// more.
-    /// - Parameter announcer: who passes on the newcomer's link later; nil: nobody does.
+    /// Adds a new member. Known members are unchanged, so that a repeated introduction cannot change their
+    /// role or name, or readmit them.
+    /// - Parameter announcer: member that will forward the newcomer's link; nil if none will.
     private func added(
         _ information: MemberInformation, announcer: MemberID? = nil
     ) throws(Records.Failure) -> [ConversationEffect] {
@@ -73,7 +74,8 @@ struct MembershipChange<Records: ConversationRecords> {
         ]
     }
 
-    /// Only the host introduces, when this profile has come; also who has a higher role than itself.
+    /// Processes an introduction to this newcomer. Only the host may introduce, even members above its own
+    /// role.
     private func introduced(_ member: MemberInformation) throws(Records.Failure) -> [ConversationEffect] {
         let id = member.reference.id
         guard author == group.host, role.mayForward, group.membership != .ended else { return [] }
@@ -82,8 +84,9 @@ struct MembershipChange<Records: ConversationRecords> {
         return effects + [.memberIntroduced(id, by: author)]
     }
 
-    /// A link counts once, and of who is known only from who announced them: it could be somebody else's, who would
-    /// speak in their name from then on. A connection that is there is never given up for another link.
+    /// Processes a newcomer's link. It counts once, and for a known member only from its announcer: a
+    /// different link would let another person speak for the member. An existing connection is never
+    /// replaced.
     private func invited(
         by member: MemberInformation, _ link: String
     ) throws(Records.Failure) -> [ConversationEffect] {

@@ -1,26 +1,26 @@
 import Base
 
-/// What follows from what one author writes in a chat; the same in chats of two and in groups. A pure value: what is
-/// known is asked of the records, what follows is returned.
+/// Decides the effects of one author's messages, in direct chats and groups alike. Stateless: reads records
+/// and returns effects.
 struct MessageIntake<Records: ConversationRecords> {
     let author: Author
     let time: Timestamp
     let records: Records
-    /// Kept, and not shown.
+    /// Stored but not shown.
     var isHidden = false
-    /// The chat lets the author take back what others have of a message.
+    /// Whether the chat lets the author delete received files.
     var deletesInFull = false
 
-    /// Until when after a message its author may delete it: official senders stop after 30 h, official recipients
-    /// take it for 78 h.
+    /// Time after a message in which its author may delete it: official senders stop after 30 h, official
+    /// recipients accept 78 h.
     static var deletionWindow: Duration { .seconds(78 * 3600) }
 
-    /// Descriptions that are kept of messages that are not here, so that nobody fills the disk with them: of one author,
-    /// and of all in a chat, of whom who passes on what others write may invent any number.
+    /// Maximum number of descriptions kept for missing messages, per author and per chat. The second limit is
+    /// needed because a forwarder can invent authors.
     static var waitingDescriptionLimits: (ofAuthor: Int, inChat: Int) { (64, 1024) }
 
     func new(_ id: SharedMessageID?, _ message: NewMessage) throws(Records.Failure) -> [ConversationEffect] {
-        // Without an id nothing later can mean it, and it cannot be told from a repetition.
+        // Without an id it cannot be referred to, nor told from a repetition.
         guard let id else { return [] }
         let key = MessageKey(id, by: author)
         let received = IncomingMessage(key, message, at: time, isHidden: isHidden)
@@ -34,7 +34,7 @@ struct MessageIntake<Records: ConversationRecords> {
     private func content(_ key: MessageKey, of file: FileInvitation?) throws(Records.Failure)
         -> [ConversationEffect]
     {
-        // Nobody sees it, so nothing that it needs is kept.
+        // A hidden message needs no file.
         if isHidden { return [] }
         switch file?.way {
         case .described(let part): return try description(key, part)
@@ -43,7 +43,7 @@ struct MessageIntake<Records: ConversationRecords> {
         }
     }
 
-    /// The first part may come with the message; the rest, or all of it, may have come before.
+    /// Processes a description inside a message. Further parts, or all, may have come before.
     private func description(_ key: MessageKey, _ part: DescriptionPart) throws(Records.Failure)
         -> [ConversationEffect]
     {
@@ -60,7 +60,7 @@ struct MessageIntake<Records: ConversationRecords> {
         switch try records.message(key) {
         case nil: isWaiting = true
         case let known? where known.state == .onlyChanged: isWaiting = true
-        // It is here without a file, or is not shown: nothing waits for this.
+        // The message has no file or is not shown.
         case let known? where known.state == .deleted || !known.hasFile: return []
         case .some: isWaiting = false
         }
@@ -69,7 +69,8 @@ struct MessageIntake<Records: ConversationRecords> {
         return try take(part, of: key, after: partial, isWaiting: isWaiting)
     }
 
-    /// The whole text is looked at once, when all of it is here, so a part costs what it has itself.
+    /// Processes a part. The whole text is assembled only once, so a part's cost does not depend on earlier
+    /// ones.
     private func take(
         _ part: DescriptionPart, of key: MessageKey, after partial: PartialDescription, isWaiting: Bool
     ) throws(Records.Failure) -> [ConversationEffect] {
@@ -97,7 +98,7 @@ struct MessageIntake<Records: ConversationRecords> {
         switch try records.message(key)?.state {
         case .deleted: return []
         case .present, .onlyChanged: return [.changed(key, update, at: time, isNew: false)]
-        // As official programs have it.
+        // As in official apps.
         case nil: return [.changed(key, update, at: time, isNew: true)]
         }
     }
@@ -124,8 +125,8 @@ struct MessageIntake<Records: ConversationRecords> {
         return [.reacted(key, emoji: reaction.emoji, by: author, isAdded: reaction.isAdded)]
     }
 
-    /// It comes once and cannot be asked for later, so it is taken, whatever it is. Of many that were begun and not
-    /// finished the oldest gives way, so that nobody fills the disk with them.
+    /// Accepts an unrequested transfer, since it cannot be requested later. The oldest unfinished one gives
+    /// way, which bounds the disk space.
     private func transferBegins(_ key: MessageKey) throws(Records.Failure) -> [ConversationEffect] {
         let unfinished = try records.unaskedTransfers(by: author)
         let excess = max(0, unfinished.count + 1 - ProtocolLimits.unfinishedTransfers)

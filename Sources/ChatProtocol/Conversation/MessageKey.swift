@@ -1,8 +1,8 @@
-/// Who wrote a message.
+/// Author of a message.
 public enum Author: Hashable, Sendable {
     /// This profile.
     case own
-    /// The other one of a chat of two.
+    /// The contact of a direct chat.
     case contact
     /// Another member of a group.
     case member(MemberID)
@@ -12,7 +12,7 @@ public enum Author: Hashable, Sendable {
     }
 }
 
-/// By which a message of a chat is known: programs choose ids by themselves, so two authors may choose the same.
+/// Identifies a message in a chat. Programs choose ids, so two authors may use the same.
 public struct MessageKey: Hashable, Sendable {
     public var author: Author
     public var id: SharedMessageID

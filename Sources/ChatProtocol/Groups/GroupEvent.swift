@@ -1,35 +1,35 @@
 import Base
 import JSON
 
-/// What is said in groups and about them (x.grp.…), as far as a member has to do with it.
+/// Group events (x.grp.*) that concern a member.
 public indirect enum GroupEvent: Hashable, Sendable {
-    /// x.grp.inv: in the chat with a contact.
+    /// x.grp.inv: sent in a contact's chat.
     case invitation(GroupInvitation)
-    /// x.grp.acpt: said when joining by an invitation.
+    /// x.grp.acpt: sent when joining by invitation.
     case acceptance(MemberID)
-    /// x.grp.link.inv: said by the host when joining by a link.
+    /// x.grp.link.inv: sent by the host to a joiner by link.
     case linkInvitation(GroupLinkInvitation)
-    /// x.grp.link.mem: who the host is.
+    /// x.grp.link.mem: the host's profile.
     case linkHost(ContactProfile)
-    /// x.grp.link.acpt: who waited is in, or waits for the next step.
+    /// x.grp.link.acpt: a waiting member is admitted, or waits for the next step.
     case linkAcceptance(GroupLinkInvitation.Acceptance, MemberReference)
-    /// x.grp.link.reject, with its word.
+    /// x.grp.link.reject with its reason.
     case linkRejection(reason: String)
-    /// x.grp.mem.new: somebody has joined.
+    /// x.grp.mem.new: a newcomer has joined.
     case newMember(MemberInformation)
-    /// x.grp.mem.intro: somebody who is a member already, for whom a newcomer makes a link.
+    /// x.grp.mem.intro: introduces an existing member, for which the newcomer creates a link.
     case introduction(MemberInformation)
-    /// x.grp.mem.inv: the link that a newcomer has made for a member, on its way to who introduced them. A secret.
+    /// x.grp.mem.inv: the newcomer's link for a member, sent through the introducer. Secret.
     case memberInvitation(MemberID, link: String)
-    /// x.grp.mem.fwd: the same, with who the newcomer is, for that member. A secret.
+    /// x.grp.mem.fwd: that link, forwarded to the member with the newcomer's information. Secret.
     case newcomer(MemberInformation, link: String)
-    /// x.grp.mem.info: who somebody is, on a connection with them.
+    /// x.grp.mem.info: a member's introduction on a direct connection.
     case memberInformation(MemberID, ContactProfile)
-    /// x.grp.mem.con: the sender has a connection of its own with this member, so nobody has to pass anything on.
+    /// x.grp.mem.con: the sender is connected with this member; forwarding can stop.
     case memberConnected(MemberID)
     /// x.grp.mem.role
     case role(MemberReference)
-    /// x.grp.mem.restrict: what a member writes is not shown, or shown again.
+    /// x.grp.mem.restrict: blocks or unblocks a member.
     case restriction(MemberID, isBlocked: Bool)
     /// x.grp.mem.del
     case removal(MemberID, withMessages: Bool)
@@ -41,14 +41,14 @@ public indirect enum GroupEvent: Hashable, Sendable {
     case profile(GroupProfile)
     /// x.grp.prefs
     case preferences(GroupPreferences)
-    /// x.grp.msg.forward: what somebody else wrote, passed on by who looks after the group.
+    /// x.grp.msg.forward: a member's message, forwarded by an admin.
     case forwarded(ForwardedMessage)
 }
 
-/// A message with who wrote it and when.
+/// A forwarded message with its author and time.
 public struct ForwardedMessage: Hashable, Sendable {
     public var author: MemberID
-    /// As the one who passes it on calls them.
+    /// The author's name according to the forwarder.
     public var authorName: String?
     public var message: ChatMessage
     public var time: Timestamp
@@ -60,7 +60,7 @@ public struct ForwardedMessage: Hashable, Sendable {
         self.time = time
     }
 
-    /// nil too of a message that was passed on within one that was.
+    /// nil also for a forwarded message inside another one.
     init?(_ json: JSONValue) {
         guard let author = json["memberId"]?.memberID,
             let message = json["msg"].flatMap({ ChatMessage($0, isForwarded: true) }),
@@ -78,7 +78,7 @@ public struct ForwardedMessage: Hashable, Sendable {
 }
 
 extension GroupEvent {
-    /// An event that is known, or nil where its parameters make no sense.
+    /// Parses a group event.
     static func read(_ name: String, _ json: JSONValue) -> Reading<GroupEvent> {
         if let reader = readers[name] { return Reading(reader(json)) }
         return .unknown

@@ -1,6 +1,6 @@
 import JSON
 
-/// A member and its role, as invitations name them.
+/// A member's id and role, as in invitations.
 public struct MemberReference: Hashable, Sendable {
     public var id: MemberID
     public var role: MemberRole
@@ -20,12 +20,12 @@ public struct MemberReference: Hashable, Sendable {
     }
 }
 
-/// What is told of a member (`memberInfo`).
+/// Information about a member (`memberInfo`).
 public struct MemberInformation: Hashable, Sendable {
     public var reference: MemberReference
     public var versions: ClosedRange<UInt16>?
     public var profile: ContactProfile
-    /// What they write is not shown: those who look after the group want it so. Told beside the rest.
+    /// Whether moderators have blocked it; sent beside `memberInfo`.
     public var isBlocked: Bool
 
     public init(
@@ -54,11 +54,11 @@ public struct MemberInformation: Hashable, Sendable {
     }
 }
 
-/// An invitation into a group, by somebody who is a contact (`groupInvitation`).
+/// A contact's group invitation (`groupInvitation`).
 public struct GroupInvitation: Hashable, Sendable {
     public var host: MemberReference
     public var invited: MemberReference
-    /// A full link, to be joined. A secret.
+    /// Secret full link to join.
     public var link: String
     public var profile: GroupProfile
 
@@ -86,11 +86,11 @@ public struct GroupInvitation: Hashable, Sendable {
     }
 }
 
-/// How a group takes in who came by its link (`groupLinkInvitation`).
+/// A group's reply to a joiner by link (`groupLinkInvitation`).
 public struct GroupLinkInvitation: Hashable, Sendable {
     public enum Acceptance: String, Hashable, Sendable {
         case accepted
-        /// Its members look at who comes first.
+        /// Waits for review by the members.
         case pending
         case pendingReview = "pending_review"
     }
@@ -100,7 +100,7 @@ public struct GroupLinkInvitation: Hashable, Sendable {
     public var invited: MemberReference
     public var profile: GroupProfile
     public var acceptance: Acceptance
-    /// Whether it is the chat with a business, whose address a person's program takes for that of a contact.
+    /// Whether the group is a business chat, which looks like a contact to the customer.
     public var isBusiness: Bool
 
     public init(

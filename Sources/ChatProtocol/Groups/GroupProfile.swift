@@ -1,11 +1,11 @@
 import JSON
 
-/// What a group is called, and what it allows (`groupProfile`).
+/// A group's profile and preferences (`groupProfile`).
 public struct GroupProfile: Hashable, Sendable {
     public var displayName: String
     public var fullName: String
     public var shortDescription: String?
-    /// A welcome to who joins.
+    /// Welcome message.
     public var description: String?
     /// A data URI of at most 12,500 characters.
     public var image: String?
@@ -43,13 +43,13 @@ public struct GroupProfile: Hashable, Sendable {
     }
 }
 
-/// What a group allows, as far as it is about messages with files (`groupPreferences`). nil where nothing is said.
+/// A group's preferences about messages and files (`groupPreferences`). nil for unset ones.
 public struct GroupPreferences: Hashable, Sendable {
     public enum Feature: String, CaseIterable, Hashable, Sendable {
         case files, voice, fullDelete, timedMessages, history, reactions
     }
 
-    /// On or off, and for whom it is on where not for all.
+    /// On or off, and the minimum role.
     public struct Setting: Hashable, Sendable {
         public var isOn: Bool
         public var role: MemberRole?
@@ -61,7 +61,7 @@ public struct GroupPreferences: Hashable, Sendable {
     }
 
     private var said: [Feature: Setting] = [:]
-    /// Seconds after which messages disappear; said only where `timedMessages` is.
+    /// Seconds until messages expire; only with `timedMessages`.
     public var timeToLive: Int?
 
     public init() {}
@@ -71,7 +71,7 @@ public struct GroupPreferences: Hashable, Sendable {
         set { said[feature] = newValue }
     }
 
-    /// Whether a member of `role` may use a feature; files and voice messages everybody may where nothing is said.
+    /// Whether a member with `role` may use a feature. Unset files and voice are permitted.
     public func allow(_ feature: Feature, to role: MemberRole) -> Bool {
         guard let setting = said[feature] else { return feature == .files || feature == .voice }
         return setting.isOn && role >= setting.role ?? .observer

@@ -1,31 +1,30 @@
-/// A connection of this profile with another member of a group, beside the one with the host. Who joins makes a link for
-/// each member that the host introduces; who is there already joins the link of the newcomer. A value; whoever has it
-/// stores it with what follows.
+/// This profile's connection with a group member other than the host. A newcomer creates a link for each
+/// introduced member; existing members join it. A value; its owner stores it with the effects.
 ///
-/// | phase | on | becomes |
+/// | phase | event | next phase |
 /// |---|---|---|
-/// | toInvite | the link is made: it goes to the introducer | invited |
-/// | invited | the member has joined it | connecting |
-/// | toJoin | the agent has it | connecting |
-/// | invited, connecting | both sides stand: the introducer is told | connected |
-/// | any | the member leaves, is another one, or cannot be reached | toEnd, or nothing where the agent has none |
+/// | toInvite | link created; sent to the introducer | invited |
+/// | invited | member joined it | connecting |
+/// | toJoin | agent joined the link | connecting |
+/// | invited, connecting | established; introducer told | connected |
+/// | any | member leaves, is wrong or unreachable | toEnd, or deleted without a connection |
 ///
-/// What is said in the group is kept for the member as soon as it may be able to connect, which this side notices later
-/// than it happens: from then on the other side may have said that it is connected, and the host passes nothing on. What
-/// comes both ways is known by its id.
+/// Messages are passed to the connection as soon as it may be establishing. This side notices that late, when
+/// the peer may already have announced it and the host stopped forwarding. Messages that come both ways are
+/// recognised by id.
 public struct MemberConnection: Hashable, Sendable {
     public enum Phase: String, CaseIterable, Hashable, Sendable {
         case toInvite, invited, toJoin, connecting, connected, toEnd
 
-        /// Whether what is said in the group is given to it, to be sent when it stands.
+        /// Whether group messages are passed to the connection, to be sent once established.
         public var carriesMessages: Bool { self == .invited || self == .connecting || self == .connected }
     }
 
     public let member: MemberID
-    /// Who is told when it stands.
+    /// Told once it is established.
     public let introducer: MemberID
     public private(set) var phase: Phase
-    /// To be joined; nil of one for which this profile makes the link, and once it was joined. A secret.
+    /// Secret link to join; nil if this profile creates the link, or after joining.
     public private(set) var link: String?
 
     public init(to member: MemberID, introducer: MemberID, phase: Phase = .toInvite, link: String? = nil) {
@@ -35,28 +34,28 @@ public struct MemberConnection: Hashable, Sendable {
         self.link = link
     }
 
-    /// The link was made.
-    /// - Returns: what the introducer is to be told; nil where nobody needs it any more.
+    /// Records the created link.
+    /// - Returns: the event for the introducer; nil if no longer needed.
     public mutating func made(_ link: String) -> GroupEvent? {
         guard phase == .toInvite else { return nil }
         phase = .invited
         return .memberInvitation(member, link: link)
     }
 
-    /// The agent has joined the member's link. False where nobody needs that any more.
+    /// Records that the agent joined the link. Returns false if no longer needed.
     public mutating func joined() -> Bool {
         guard phase == .toJoin else { return false }
         (phase, link) = (.connecting, nil)
         return true
     }
 
-    /// The member has joined the link that was made for it.
+    /// Records that the member joined its link.
     public mutating func answered() {
         if phase == .invited { phase = .connecting }
     }
 
-    /// Both sides stand.
-    /// - Returns: what the introducer is to be told; nil where it was.
+    /// Records the established connection.
+    /// - Returns: the event for the introducer; nil if already sent.
     public mutating func stands() -> GroupEvent? {
         guard phase == .invited || phase == .connecting else { return nil }
         phase = .connected

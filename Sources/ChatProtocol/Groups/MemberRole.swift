@@ -1,8 +1,8 @@
-/// What a member may do. Each may all that those before may.
+/// Roles in increasing order; each includes the rights of the earlier ones.
 public enum MemberRole: String, CaseIterable, Comparable, Hashable, Sendable {
     case observer, author, member, moderator, admin, owner
 
-    /// A word of a later version may nothing.
+    /// An unknown role has no rights.
     init(word: String) { self = MemberRole(rawValue: word) ?? .observer }
 
     private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
@@ -10,8 +10,8 @@ public enum MemberRole: String, CaseIterable, Comparable, Hashable, Sendable {
     public static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
 
     public var mayWrite: Bool { self >= .member }
-    /// May take away what others wrote.
+    /// May delete other members' messages.
     public var mayModerate: Bool { self >= .moderator }
-    /// May pass on what others wrote, and look after members.
+    /// May forward messages and manage members.
     public var mayForward: Bool { self >= .admin }
 }

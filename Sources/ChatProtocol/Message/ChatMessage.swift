@@ -1,11 +1,11 @@
 import Base
 import JSON
 
-/// One message as programs of people exchange it: `{"v":"1-16","msgId":"…","event":"x.…","params":{…}}`.
+/// A chat message as exchanged by apps: `{"v":"1-16","msgId":"…","event":"x.…","params":{…}}`.
 public struct ChatMessage: Hashable, Sendable {
-    /// The versions of the chat protocol that its sender speaks; nil where it does not say so, which means 1.
+    /// The sender's chat protocol versions; nil if omitted, which means 1.
     public var versions: ClosedRange<UInt16>?
-    /// By which later messages can mean this one. Each message has one of its own, also those that change another.
+    /// Id for later references. Each message has its own, updates included.
     public var id: SharedMessageID?
     public var event: MessageEvent
 
@@ -18,14 +18,14 @@ public struct ChatMessage: Hashable, Sendable {
         self.event = event
     }
 
-    /// Reads a message; nil when it is none, or an event that is known has parameters that make no sense.
+    /// Decodes a message; nil if it is invalid or a known event has invalid parameters.
     public init?(decoding bytes: [UInt8]) {
         guard bytes.count <= ProtocolLimits.inflated, let json = JSONValue.parse(bytes) else { return nil }
         self.init(json)
     }
 
-    /// Reads what this program has written of a message into its store: as long as it is, for what came within the limit
-    /// may be longer with other escapes.
+    /// Decodes a message from this program's store. Not limited in size, because other escapes may lengthen a
+    /// valid message.
     public init?(stored bytes: [UInt8]) {
         guard let json = JSONValue.parse(bytes) else { return nil }
         self.init(json)

@@ -1,10 +1,10 @@
 import Base
 
-/// What a message is called by both sides, 1 to 255 bytes that mean nothing. In text base64url.
+/// A message's shared id: 1 to 255 opaque bytes, base64url in text.
 public struct SharedMessageID: Hashable, Sendable, CustomStringConvertible {
     public let bytes: [UInt8]
 
-    /// nil for none, or too many bytes.
+    /// nil for an empty or too long id.
     public init?(bytes: [UInt8]) {
         guard (1...ProtocolLimits.idLength).contains(bytes.count) else { return nil }
         self.bytes = bytes
@@ -17,14 +17,14 @@ public struct SharedMessageID: Hashable, Sendable, CustomStringConvertible {
         self.init(bytes: bytes)
     }
 
-    /// One that nobody else has: 12 random bytes.
+    /// Generates a unique id of 12 random bytes.
     public init(from random: some RandomSource) { bytes = random.bytes(12) }
 
     public var text: String { Base64URL.encode(bytes) }
     public var description: String { "message" }
 }
 
-/// What a member of a group is called by the others, 1 to 255 bytes that mean nothing.
+/// A member's id within a group: 1 to 255 opaque bytes.
 public struct MemberID: Hashable, Sendable, CustomStringConvertible {
     public let bytes: [UInt8]
 

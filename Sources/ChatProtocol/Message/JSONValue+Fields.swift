@@ -1,24 +1,24 @@
 import Base
 import JSON
 
-/// The fields of which messages are made. A field that is missing or makes no sense is nil.
+/// Typed fields of messages. A missing or invalid field is nil.
 extension JSONValue {
     var messageID: SharedMessageID? { string.flatMap { SharedMessageID(text: $0) } }
     var memberID: MemberID? { string.flatMap { MemberID(text: $0) } }
     var time: Timestamp? { string.flatMap { Timestamp(iso8601: $0) } }
 
-    /// A name that others chose: not too long; whoever shows it makes it safe.
+    /// A name chosen by another person, truncated; not sanitised.
     var name: String? { string.map { $0.beginning(bytes: ProtocolLimits.name) } }
 
-    /// A link, where it is not too long for one.
+    /// A link of permitted length.
     var link: String? { string.flatMap { $0.utf8.count <= ProtocolLimits.link ? $0 : nil } }
 
-    /// A picture as a data URI; nothing else, and not too long.
+    /// An image data URI of permitted length.
     func picture(limit: Int) -> String? {
         string.flatMap { $0.utf8.count <= limit && $0.hasPrefix("data:image/") ? $0 : nil }
     }
 
-    /// `1-16`, or `7` for one.
+    /// `1-16`, or `7` for a single version.
     var versions: ClosedRange<UInt16>? {
         guard let text = string, text.utf8.count <= 11 else { return nil }
         let ends = text.split(separator: "-", omittingEmptySubsequences: false).map { UInt16($0) }
@@ -30,7 +30,7 @@ extension JSONValue {
     }
 }
 
-/// The same for writing.
+/// Typed fields for writing.
 extension JSONText {
     static func string(_ id: SharedMessageID) -> String { string(id.text) }
     static func string(_ id: MemberID) -> String { string(id.text) }
@@ -42,7 +42,7 @@ extension JSONText {
 
     static func bool(_ value: Bool) -> String { value ? "true" : "false" }
 
-    /// For members that are written only where they are set.
+    /// For fields that are written only if true.
     static func flag(_ value: Bool) -> String? { value ? "true" : nil }
 
     static func picture(_ uri: String, limit: Int) -> String? {

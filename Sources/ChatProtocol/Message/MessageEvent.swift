@@ -1,40 +1,40 @@
 import JSON
 
-/// What a message is about (`event` and `params`).
+/// The event of a message (`event` and `params`).
 public enum MessageEvent: Hashable, Sendable {
-    /// x.info: who somebody is, when a connection is made and whenever it changes.
+    /// x.info: the sender's profile, at the handshake and after changes.
     case information(ContactProfile)
-    /// x.contact: somebody asks to be a contact.
+    /// x.contact: a contact request.
     case contactRequest(ContactRequest)
-    /// x.ok: where nothing is to be said.
+    /// x.ok: no information.
     case nothingToSay
     /// x.msg.new
     case message(NewMessage)
-    /// x.msg.file.descr, of the file of a message.
+    /// x.msg.file.descr: a part of a file description.
     case description(of: SharedMessageID, DescriptionPart)
     /// x.msg.update
     case update(MessageUpdate)
-    /// x.msg.del; of whom, where it is not the sender's own.
+    /// x.msg.del; `author` is set for another member's message.
     case deletion(SharedMessageID, author: MemberID?)
     /// x.msg.react
     case reaction(Reaction)
-    /// x.file.cancel: the sender takes a file back.
+    /// x.file.cancel: the sender cancels a file.
     case fileCancelled(SharedMessageID)
-    /// x.file.acpt.inv: a file that was offered within messages is wanted.
+    /// x.file.acpt.inv: requests an inline file.
     case fileAccepted(SharedMessageID, name: String)
-    /// x.direct.del: the contact has deleted this chat.
+    /// x.direct.del: the contact deleted this chat.
     case contactDeleted
-    /// x.grp.…
+    /// x.grp.*
     case group(GroupEvent)
-    /// Of a later version, or nothing that ChatFS has to do with: calls, probes.
+    /// From a later version, or irrelevant to ChatFS: calls, probes.
     case unknown(name: String)
 
-    /// Somebody who asks to be a contact, at an address (x.contact).
+    /// A contact request at an address (x.contact).
     public struct ContactRequest: Hashable, Sendable {
         public var profile: ContactProfile
-        /// The same when it is asked again.
+        /// Equal in repeated requests.
         public var requestID: SharedMessageID?
-        /// What they wrote along.
+        /// Text of the request.
         public var message: ChatContent?
 
         public init(profile: ContactProfile, requestID: SharedMessageID?, message: ChatContent? = nil) {
@@ -44,10 +44,10 @@ public enum MessageEvent: Hashable, Sendable {
         }
     }
 
-    /// A sign at a message, or that it is taken back.
+    /// An added or removed reaction.
     public struct Reaction: Hashable, Sendable {
         public var id: SharedMessageID
-        /// Of the message, in a group.
+        /// Author of the message, in a group.
         public var author: MemberID?
         public var emoji: String
         public var isAdded: Bool
@@ -62,14 +62,14 @@ public enum MessageEvent: Hashable, Sendable {
 }
 
 extension MessageEvent {
-    /// nil where the event is known and its parameters make no sense.
+    /// nil for a known event with invalid parameters.
     init?(_ name: String, _ json: JSONValue, isForwarded: Bool) {
         if let reader = Self.readers[name] {
             guard let event = reader(json) else { return nil }
             self = event
             return
         }
-        // Nothing is passed on twice, so nobody nests messages without an end.
+        // Forwarded messages cannot be nested, which bounds the recursion.
         if isForwarded, name == "x.grp.msg.forward" { return nil }
         switch GroupEvent.read(name, json) {
         case .read(let event): self = .group(event)
@@ -139,7 +139,7 @@ extension MessageEvent {
         }
     }
 
-    /// Whether the server may wake up the recipient's devices for it (`T` of SEND).
+    /// Whether the server may send a push notification (flag `T` of `SEND`).
     public var notifies: Bool {
         switch self {
         case .message, .contactRequest, .group(.invitation), .group(.deleted): true
@@ -147,7 +147,7 @@ extension MessageEvent {
         }
     }
 
-    /// Whether official programs expect to be told that it has arrived.
+    /// Whether official apps expect a receipt.
     public var wantsReceipt: Bool {
         switch self {
         case .message, .group(.invitation): true
@@ -177,7 +177,7 @@ extension MessageEvent.Reaction {
         guard let id = json["msgId"]?.messageID, let reaction = json["reaction"],
             let isAdded = json["add"]?.bool
         else { return nil }
-        // Other kinds than emoji are of later versions: a sign that nobody knows.
+        // Reactions other than emoji are from later versions.
         let emoji = reaction["type"]?.string == "emoji" ? reaction["emoji"]?.name : nil
         self.init(to: id, author: json["memberId"]?.memberID, emoji: emoji ?? "", isAdded: isAdded)
     }

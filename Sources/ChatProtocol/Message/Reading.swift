@@ -1,4 +1,4 @@
-/// Whether something of a name is known, and whether it could be read.
+/// Result of parsing a named value.
 enum Reading<Value> {
     case read(Value)
     case malformed

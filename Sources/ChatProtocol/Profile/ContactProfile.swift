@@ -1,14 +1,14 @@
 import JSON
 
-/// What somebody says of themselves (`profile`).
+/// A person's profile (`profile`).
 public struct ContactProfile: Hashable, Sendable {
-    /// As they wrote it; whoever shows it makes it safe. Never empty.
+    /// Name given by the person; not sanitised. Never empty.
     public var displayName: String
     public var fullName: String
     public var shortDescription: String?
     /// A data URI of at most 12,500 characters.
     public var image: String?
-    /// Their address. A secret.
+    /// Secret contact address.
     public var contactLink: String?
     public var preferences: Preferences
     public var isBot: Bool
@@ -48,7 +48,7 @@ public struct ContactProfile: Hashable, Sendable {
         ])
     }
 
-    /// As members of groups get it: without what would tell more than the name and the picture.
+    /// The profile for group members: name and image only.
     public var forGroups: ContactProfile {
         var profile = self
         (profile.contactLink, profile.preferences) = (nil, Preferences())
@@ -56,11 +56,11 @@ public struct ContactProfile: Hashable, Sendable {
     }
 }
 
-/// What somebody allows in their chats (`preferences`). Nothing is said of what is nil; then the default holds.
+/// A person's preferences for chats (`preferences`). Unset ones have defaults.
 public struct Preferences: Hashable, Sendable {
     public enum Allowed: String, Hashable, Sendable {
         case always
-        /// If the other side allows it too.
+        /// If the peer allows it too.
         case yes
         case no
     }
@@ -68,7 +68,7 @@ public struct Preferences: Hashable, Sendable {
     public enum Feature: String, CaseIterable, Hashable, Sendable {
         case timedMessages, fullDelete, reactions, voice, files, calls, sessions
 
-        /// What holds where nothing is said.
+        /// Default of an unset preference.
         public var allowedByDefault: Allowed {
             switch self {
             case .timedMessages, .reactions, .voice, .calls: .yes
@@ -79,7 +79,7 @@ public struct Preferences: Hashable, Sendable {
     }
 
     private var said: [Feature: Allowed] = [:]
-    /// Seconds after which messages disappear; said only where `timedMessages` is.
+    /// Seconds until messages expire; only with `timedMessages`.
     public var timeToLive: Int?
 
     public init() {}
@@ -89,7 +89,7 @@ public struct Preferences: Hashable, Sendable {
         set { said[feature] = newValue }
     }
 
-    /// Whether who has these lets the other, who has `others`, use a feature.
+    /// Whether these preferences permit a feature to a peer with `others`.
     public func allow(_ feature: Feature, to others: Preferences) -> Bool {
         switch said[feature] ?? feature.allowedByDefault {
         case .always: true
@@ -106,7 +106,7 @@ public struct Preferences: Hashable, Sendable {
         timeToLive = json["timedMessages"]?["ttl"]?.timeToLive
     }
 
-    /// nil where nothing is said.
+    /// nil if all are unset.
     var json: String? {
         let members = Feature.allCases.compactMap { feature -> String? in
             guard let allowed = said[feature] else { return nil }

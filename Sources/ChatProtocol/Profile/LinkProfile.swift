@@ -1,12 +1,12 @@
 import JSON
 
-/// What a short link tells of where it leads, before anybody connects (the JSON of its data).
+/// The data of a short link (JSON), readable before connecting.
 public enum LinkProfile: Hashable, Sendable {
-    /// A person, with a welcome that they wrote.
+    /// A person, with an optional welcome message.
     case contact(ContactProfile, message: ChatContent?, isBusiness: Bool)
     case group(GroupProfile)
 
-    /// nil for what is neither.
+    /// nil for any other data.
     public init?(decoding bytes: [UInt8]) {
         guard bytes.count <= ProtocolLimits.inflated, let json = JSONValue.parse(bytes) else { return nil }
         if let profile = json["profile"].flatMap({ ContactProfile($0) }) {
