@@ -3,7 +3,7 @@ import Testing
 
 @testable import ChatCore
 
-/// What is received at arrival though nobody asks for it.
+/// Automatic receiving of files.
 @Suite struct ArrivalRuleTests {
     private func item(
         in chat: ChatReference, _ kind: MessageContent.Kind = .image(preview: ""), size: UInt64 = 1
@@ -16,7 +16,7 @@ import Testing
                 transport: .xftp))
     }
 
-    @Test func smallMediaComesUnlessItIsTurnedOff() {
+    @Test func smallMediaIsReceivedUnlessDisabled() {
         let rule = ArrivalRule()
         #expect(rule.receives(item(in: .direct(1))))
         #expect(!rule.receives(item(in: .direct(1), .file)))
@@ -25,7 +25,7 @@ import Testing
         #expect(!rule.receives(item(in: .direct(1))))
     }
 
-    @Test func aChatsOwnChoiceCounts() {
+    @Test func chatsOwnChoiceCounts() {
         let rule = ArrivalRule(ArrivalRule.Choice(usual: false, chats: [.direct(1): true]))
         #expect(rule.receives(item(in: .direct(1))) && !rule.receives(item(in: .group(1))))
         rule.change(to: ArrivalRule.Choice(chats: [.direct(1): false]))

@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import Testing
 
-@Suite("Which chat a user means")
+@Suite("Selecting chats by words")
 struct ChatNamingTests {
     private static func chat(_ reference: ChatReference, _ name: String, alias: Bool = false) -> Chat {
         Chat(
@@ -36,7 +36,7 @@ struct ChatNamingTests {
     }
 
     @Test(
-        "by its reference before all, by its folder, by the user's alias, with the sign of its kind",
+        "reference, folder, alias and signed names select",
         arguments: [
             ("@7", ChatReference.direct(7)), ("#3", .group(3)), ("*1", .notes(1)), ("~1", .links),
             ("bob", .direct(7)), ("bob (2)", .group(3)), ("@bob", .direct(7)), ("#bob (2)", .group(3)),
@@ -46,7 +46,7 @@ struct ChatNamingTests {
         ])
     func found(text: String, reference: ChatReference) throws { #expect(try named(text) == reference) }
 
-    @Test("a display name selects nothing, and its chat is named", arguments: ["Robert", "@Robert"])
+    @Test("display name selects nothing but is explained", arguments: ["Robert", "@Robert"])
     func label(text: String) {
         let error = refusal(text)
         #expect(error?.code == .noSuchChat)
@@ -57,7 +57,7 @@ struct ChatNamingTests {
         }
     }
 
-    @Test("a word that fits two chats is refused and both are named")
+    @Test("ambiguous word is rejected naming both chats")
     func several() {
         #expect(
             refusal("#x")?.sentence
@@ -71,14 +71,14 @@ struct ChatNamingTests {
         #expect(twins.all.map(\.name) == ["Bobby", "@2"])
     }
 
-    @Test("a word in the form of a reference selects no folder")
+    @Test("word like a reference selects no folder")
     func references() {
         let chats = NamedChats([Self.chat(.direct(9), "@7")], folders: [.direct(9): "@7"])
         #expect(refusal("@7", in: chats)?.code == .noSuchChat)
         #expect(chats.all.map(\.name) == ["@@7"])
     }
 
-    @Test("of one kind the word may fit another kind as well")
+    @Test("kind resolves an ambiguous word")
     func kinds() throws {
         #expect(try Self.chats.only(.group).chat("#x").reference == .group(5))
         #expect(try Self.chats.only(.contact).chat("#x").reference == .direct(8))
@@ -93,7 +93,7 @@ struct ChatNamingTests {
         }
     }
 
-    @Test("lists name a chat by what selects it; a label stands beside it only where it differs")
+    @Test("lists show the selecting word and a label")
     func names() throws {
         #expect(
             Self.chats.all.map(\.name) == [
@@ -104,20 +104,20 @@ struct ChatNamingTests {
         for chat in Self.chats.all { #expect(try named(chat.name) == chat.reference) }
     }
 
-    @Test("an alias that selects another chat, or looks like a reference, is refused")
+    @Test("alias of another chat or reference is rejected")
     func aliases() throws {
         for alias in ["bob", "Anna", "ann", "Saved notes", "Links", "@bob", "#x", "@77", "~1", "*3"] {
             #expect(throws: ChatError.self, "\(alias)") {
                 try Self.chats.check(alias: alias, of: .group(4))
             }
         }
-        // What its peer calls itself, or what is its own, hinders nobody.
+        // The peer's display name and the chat's own words do not conflict.
         for alias in ["Robert", "nobody", "book club", "Book club"] {
             try Self.chats.check(alias: alias, of: .group(4))
         }
     }
 
-    @Test func namesOfFoldersOfAnotherKindAreRefused() {
+    @Test func reservedFolderNamesAreRejected() {
         for alias in ["Saved notes", "Links", ".chatfs"] {
             #expect(throws: ChatError.self, "\(alias)") {
                 try Self.chats.check(alias: alias, of: .group(4))
@@ -125,7 +125,7 @@ struct ChatNamingTests {
         }
     }
 
-    @Test("what is none is refused with the names that there are")
+    @Test("unknown word is rejected listing chats")
     func none() {
         let chats = NamedChats(
             [Self.chat(.direct(7), "x"), Self.chat(.direct(10), "y")],
@@ -140,7 +140,7 @@ struct ChatNamingTests {
         #expect(refusal("@99", in: chats)?.sentence.hasSuffix("ann.") == true)
     }
 
-    @Test("where there is no chat at all that is said, and of very many the first are named")
+    @Test("missing chats are reported, long lists are cut")
     func noneAtAll() {
         func sentence(_ count: Int64) -> String? {
             let chats = (0..<count).map { Self.chat(.direct($0 + 1), "x") }
@@ -156,19 +156,19 @@ struct ChatNamingTests {
     }
 
     @Test(
-        "only references that are written as they are read back",
+        "only canonical references are parsed",
         arguments: [
             "~2", "~0", "@+7", "@ 7", "@7 ", "@1_0", "@9223372036854775808", "@0x1", "@07", "@", "@@7", "７",
             "@７",
         ])
     func references(text: String) {
         if let reference = ChatReference(text) {
-            // Leading zeros and a sign are numbers too; what they mean is unmistakable.
+            // Leading zeros and signs are accepted; their meaning is clear.
             #expect(["@07", "@+7"].contains(text) && reference == .direct(7))
         }
     }
 
-    @Test("numbers of links lie beyond all others, and doubles hold them")
+    @Test("link ids are large and exact as doubles")
     func links() {
         #expect(ItemID.firstOfLinks.rawValue == 1 << 52)
         #expect(ItemID.firstOfLinks.isOfLink && !ItemID(ItemID.firstOfLinks.rawValue - 1).isOfLink)

@@ -3,17 +3,17 @@ import Testing
 
 @Suite struct ChatVocabularyTests {
     @Test(arguments: [("@7", ChatReference.direct(7)), ("#3", .group(3)), ("*1", .notes(1))])
-    func aChatIsNamedAsInTheChatAPI(text: String, reference: ChatReference) {
+    func chatReferenceRoundTrips(text: String, reference: ChatReference) {
         #expect(ChatReference(text) == reference)
         #expect(reference.description == text)
     }
 
     @Test(arguments: ["", "@", "7", "@0", "@-1", "?3", "@99999999999999999999"])
-    func anythingElseIsNoChat(text: String) {
+    func malformedReferenceIsNil(text: String) {
         #expect(ChatReference(text) == nil)
     }
 
-    @Test func onlySmallMediaIsReceivedAtArrival() {
+    @Test func onlySmallMediaIsReceivedAutomatically() {
         let image = MessageContent(kind: .image(preview: ""))
         #expect(FilePolicy.receivesAtArrival(image, size: 522_240))
         #expect(!FilePolicy.receivesAtArrival(image, size: 522_241))
@@ -23,7 +23,7 @@ import Testing
         #expect(!FilePolicy.receivesAtArrival(MessageContent(kind: .file), size: 1))
     }
 
-    @Test func theMediaTypeFollowsTheExtension() {
+    @Test func mediaTypeFollowsExtension() {
         #expect(MediaType(fileName: "a.JPG").name == "image/jpeg")
         #expect(MediaType(fileName: "a.tar.gz").name == "application/gzip")
         #expect(MediaType(fileName: "README") == .unknown)

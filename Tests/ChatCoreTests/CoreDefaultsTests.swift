@@ -2,12 +2,12 @@ import Base
 import ChatCore
 import Testing
 
-/// A core that can do no more than it must.
+/// A core with only the required methods.
 private struct LeastCore: ChatCore {
     var profile: Profile { Profile(id: 1, displayName: "alice") }
     var stagingFolder: String { "/nowhere" }
     var limits: ChatLimits { ChatLimits(maxFileSize: 1) }
-    /// Messages that are refused, by their marks.
+    /// Ids of messages that are rejected.
     var refused: Set<String> = []
 
     private static let item = ChatItem(
@@ -52,7 +52,7 @@ private struct LeastCore: ChatCore {
     }
 }
 
-@Suite("What a core says that leaves a part to others")
+@Suite("Default implementations of cores")
 struct CoreDefaultsTests {
     private let core = LeastCore()
     private let location = FileSourceLocation(path: "/x", arguments: nil)
@@ -66,7 +66,7 @@ struct CoreDefaultsTests {
         }
     }
 
-    @Test("contacts are made in its own program, each way to one says so")
+    @Test("contact commands fail without contact support")
     func contacts() async {
         let ways: [() async throws -> Void] = [
             { _ = try await core.invite() }, { _ = try await core.accept("x") },
@@ -85,7 +85,7 @@ struct CoreDefaultsTests {
         }
     }
 
-    @Test("chats are not changed, links not kept, texts not sent, and nothing is silently done")
+    @Test("unsupported commands fail explicitly")
     func others() async {
         let ways: [(ChatErrorCode, String, () async throws -> Void)] = [
             (
@@ -130,7 +130,7 @@ struct CoreDefaultsTests {
     }
 
     @Test(
-        "what needs nothing of it is answered: previews by the item, nothing to receive, no logs, a lost copy"
+        "optional queries have neutral defaults"
     )
     func answers() async throws {
         #expect(try await core.preview(of: ItemID(1), in: .direct(1)) == "data:x")
@@ -149,7 +149,7 @@ struct CoreDefaultsTests {
         #expect(problem == .damagedCopy && problem.isFinal)
     }
 
-    @Test("several messages are sent in their order, and one that is refused holds up none of the others")
+    @Test("rejected message does not block others")
     func several() async {
         let messages = ["a", "b", "c", "d"].map { id in
             ComposedMessage(
@@ -168,7 +168,7 @@ struct CoreDefaultsTests {
     }
 
     @Test(
-        "a text has at least one character, and at most 15,000, as Unicode counts them",
+        "text has 1 to 15,000 scalars",
         arguments: [1, 14_999, 15_000, 15_001])
     func texts(count: Int) async {
         for character in ["x", "😀", "e\u{301}"] {
@@ -181,7 +181,7 @@ struct CoreDefaultsTests {
         #expect(await refusal { try ComposedText(id: "1", text: "").check() }?.code == .invalidCommand)
     }
 
-    @Test("an invitation shows its link to nobody who prints it; a request that nobody made is named")
+    @Test("invitation's description hides its link")
     func secrets() {
         let invitation = ContactInvitation(connection: 1, link: "simplex:/secret")
         #expect(!"\(invitation)".contains("secret"))

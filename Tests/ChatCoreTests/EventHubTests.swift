@@ -7,11 +7,11 @@ import Testing
         .chatItemsDeleted([(chat: .notes(1), item: ItemID(number))], .deleted)
     }
 
-    @Test func everyListenerGetsEveryEventInTheOrderOfTheCommits() async {
+    @Test func listenersGetEventsInCommitOrder() async {
         let hub = EventHub()
         let streams = [hub.listen(), hub.listen()]
         let numbers = (0..<5).map { _ in hub.reserve() }
-        // Handed over in another order, and one change failed.
+        // Delivered in another order, and one change failed.
         for index in [3, 0, 4, 1, 2] {
             hub.deliver(index == 1 ? [] : [deletion(Int64(index))], ofChange: numbers[index])
         }
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func aListenerThatComesLaterHearsOnlyWhatFollowsAndAClosedHubEndsAtOnce() async {
+    @Test func lateListenerGetsLaterEventsOnly() async {
         let hub = EventHub()
         hub.tell(deletion(1))
         let stream = hub.listen()
@@ -37,7 +37,7 @@ import Testing
         #expect(count == 1)
     }
 
-    /// Every event so far, by a word for each.
+    /// All events so far, one word each.
     private func words(of stream: AsyncStream<ChatEvent>) async -> [String] {
         var words: [String] = []
         for await event in stream {
@@ -50,7 +50,7 @@ import Testing
         return words
     }
 
-    @Test func aListenerThatComesWhileTheCoreIsAwayIsToldSoFirst() async {
+    @Test func newListenerFirstGetsUnreachableEvent() async {
         let hub = EventHub()
         let first = hub.listen()
         hub.tell(.coreUnreachable("full"))
@@ -68,7 +68,7 @@ import Testing
         #expect(await words(of: last) == ["other"])
     }
 
-    @Test func whatIsToldOfTheCoreInAChangeThatWaitsIsNotRepeatedBeforeItsTurn() async {
+    @Test func pendingUnreachableEventIsNotRepeatedEarly() async {
         let hub = EventHub()
         let (early, late) = (hub.reserve(), hub.reserve())
         hub.deliver([.coreUnreachable("away")], ofChange: late)
@@ -80,7 +80,7 @@ import Testing
         #expect(await words(of: after) == ["away"])
     }
 
-    @Test func aChangeThatFailsTellsNothingAndHoldsUpNobody() async {
+    @Test func failedChangePublishesNothingAndBlocksNothing() async {
         struct Failure: Error {}
         let hub = EventHub()
         let stream = hub.listen()
@@ -90,13 +90,13 @@ import Testing
                 throw Failure()
             }
         }
-        // Before its transaction began.
+        // Before its transaction.
         #expect(throws: Failure.self) {
             try hub.publish { _ -> (result: Int, events: [ChatEvent]) in throw Failure() }
         }
         let result = hub.publish { reserve in
             reserve()
-            // Told by another thread while this change is not over: later than this one.
+            // Published by another thread during the change, hence later.
             hub.tell(deletion(2))
             return (7, [deletion(1)])
         }

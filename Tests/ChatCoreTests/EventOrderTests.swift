@@ -4,7 +4,7 @@ import Testing
 
 @testable import ChatCore
 
-@Suite("Events in the order of the changes, beside a model")
+@Suite("Event order against a model")
 struct EventOrderTests {
     private static func event(_ number: Int) -> ChatEvent { .chatRemoved(.direct(Int64(number))) }
 
@@ -15,7 +15,7 @@ struct EventOrderTests {
     }
 
     @Test(
-        "changes that hand over in any order, none or many events each, are told in the order of their numbers",
+        "events follow change numbers in any delivery order",
         arguments: 0..<10)
     func anyOrder(seed: UInt64) async {
         var random = SeededGenerator(state: seed)
@@ -41,7 +41,7 @@ struct EventOrderTests {
         #expect(await Self.numbers(first) == expected)
     }
 
-    @Test("nothing of a change is told before all earlier ones have been; then all of it at once")
+    @Test("events wait for all earlier changes")
     func waiting() async {
         let hub = EventHub()
         var stream = hub.listen().makeAsyncIterator()
@@ -56,7 +56,7 @@ struct EventOrderTests {
         #expect(told == [10, 20, 21, 30])
     }
 
-    @Test("many threads that publish at once: every listener hears the same, each change whole")
+    @Test("concurrent changes reach all listeners whole")
     func threads() async {
         let hub = EventHub()
         let streams = (0..<3).map { _ in hub.listen() }
@@ -66,7 +66,7 @@ struct EventOrderTests {
             for number in 0..<64 {
                 group.addTask {
                     hub.publish { reserve -> (result: Void, events: [ChatEvent]) in
-                        // As a transaction: one at a time.
+                        // Serialised like transactions.
                         transaction.withLock {
                             reserve()
                             order.withLock { $0.append(number) }
@@ -81,7 +81,7 @@ struct EventOrderTests {
         for stream in streams { #expect(await Self.numbers(stream) == expected) }
     }
 
-    @Test("who stops listening stops nobody else, and what is told to nobody is no error")
+    @Test("removed listener does not affect others")
     func listeners() async {
         let hub = EventHub()
         hub.tell(Self.event(1))

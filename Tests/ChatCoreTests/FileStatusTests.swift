@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import Testing
 
-@Suite("Where a file stands, and what follows from it")
+@Suite("File states")
 struct FileStatusTests {
     private static func problem(_ kind: FileProblem.Kind) -> FileProblem { FileProblem(kind, "It is so.") }
 
@@ -19,13 +19,13 @@ struct FileStatusTests {
         .rcvWarning(problem(.other)),
     ]
 
-    @Test("what was sent is here in every state, what is received only when it is complete")
+    @Test("sent files are always readable, received when complete")
     func content() {
         #expect(Self.readable.allSatisfy { $0.isReadable })
         #expect(!Self.unreadable.contains { $0.isReadable })
     }
 
-    @Test("a core has given up what failed for a reason that may pass, and nothing else")
+    @Test("only temporary errors count as given up")
     func givenUp() {
         let passing: Set<FileProblem.Kind> = [
             .unreachable, .timedOut, .noSpace, .relayFull, .noRelay, .other,
@@ -41,7 +41,7 @@ struct FileStatusTests {
         #expect(!FileStatus.rcvComplete.isGivenUp && !FileStatus.rcvCancelled.isGivenUp)
     }
 
-    @Test("what is left is said behind the reason, and nothing where nothing is left")
+    @Test("remains are appended to the problem")
     func remains() {
         let problem = FileProblem(.expired, "It expired.")
         #expect(problem.mentioning(nil) == problem)
@@ -59,7 +59,7 @@ struct FileStatusTests {
                 id: FileID(1), name: "a", size: 1, status: status, transport: .xftp, expires: expires))
     }
 
-    @Test("a file that is here, or was taken back, does not expire any more; any other does")
+    @Test("local and cancelled files do not expire")
     func expiry() {
         let time = Timestamp(seconds: 9)
         let over: [FileStatus] = [.rcvComplete, .rcvCancelled, .sndCancelled]
@@ -75,7 +75,7 @@ struct FileStatusTests {
         #expect(item.relayExpiry == nil && item.expiryPosition == nil)
     }
 
-    @Test("only what lies on XFTP relays expires, two days after its message")
+    @Test("only XFTP files expire, after two days")
     func retention() {
         let time = Timestamp(seconds: 1000)
         #expect(ChatFile.expiry(.xftp, of: time) == Timestamp(seconds: 1000 + 172_800))
@@ -85,7 +85,7 @@ struct FileStatusTests {
     }
 
     @Test(
-        "the order in which relays drop files: by time, then by item; a time alone stands behind all of its items"
+        "expiry order is by time, then item"
     )
     func order() {
         let (early, late) = (Timestamp(seconds: 1), Timestamp(seconds: 2))
@@ -102,7 +102,7 @@ struct FileStatusTests {
     // MARK: - Sizes
 
     @Test(
-        "what is received at arrival: small pictures, voice and videos, to the byte",
+        "automatic receiving obeys exact size limits",
         arguments: [
             (MessageContent.Kind.image(preview: "data:"), UInt64(522_240)), (.voice(seconds: 1), 522_240),
             (.video(preview: "", seconds: 1), 1_047_552),
@@ -116,7 +116,7 @@ struct FileStatusTests {
         }
     }
 
-    @Test("notes take files of any size, links up to 5 GiB, chats what the core takes")
+    @Test("size limits depend on the chat's kind")
     func limits() {
         let limits = ChatLimits(maxFileSize: 77)
         #expect(limits.maxFileSize(in: .direct(1)) == 77 && limits.maxFileSize(in: .group(1)) == 77)
@@ -125,7 +125,7 @@ struct FileStatusTests {
         #expect(limits.maxSentTogether == 1)
     }
 
-    @Test("a preview is what pictures and videos carry")
+    @Test("only images and videos have previews")
     func previews() {
         #expect(MessageContent(kind: .image(preview: "p")).preview == "p")
         #expect(MessageContent(kind: .video(preview: "q", seconds: 1)).preview == "q")

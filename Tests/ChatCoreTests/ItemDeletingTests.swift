@@ -3,7 +3,7 @@ import Testing
 
 @testable import ChatCore
 
-/// Which messages may be deleted for everyone, and which are still on their way.
+/// Deletion for everyone, and transfers still under way.
 @Suite struct ItemDeletingTests {
     private static let now = Timestamp(seconds: 1_800_000_000)
 
@@ -17,7 +17,7 @@ import Testing
             file: ChatFile(id: FileID(1), name: "a.txt", size: 1, status: status, transport: transport))
     }
 
-    @Test func ownMessagesOfOneDayMayGoForEveryone() {
+    @Test func ownRecentMessagesCanBeDeletedForEveryone() {
         let day = Duration.seconds(24 * 3600)
         #expect(item(age: day).refusesDeletionForEveryone(at: Self.now) == nil)
         #expect(
@@ -28,7 +28,7 @@ import Testing
                 == "Only your own messages can be deleted for everyone.")
     }
 
-    @Test func notesAndLinksAreNobodyElses() {
+    @Test func notesAndLinksAreDeletedLocally() {
         for chat in [ChatReference.notes(1), .links] {
             #expect(
                 item(.received, in: chat, age: .seconds(1 << 30)).refusesDeletionForEveryone(at: Self.now)

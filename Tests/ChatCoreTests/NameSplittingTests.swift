@@ -2,10 +2,10 @@ import ChatCore
 import TestSupport
 import Testing
 
-@Suite("Stem, extension and media type of a name")
+@Suite("Splitting of file names")
 struct NameSplittingTests {
     @Test(
-        "the extension is what follows the last dot, and .tar stays with what was made of it",
+        "extension follows the last dot, .tar stays attached",
         arguments: [
             ("a.txt", "a", ".txt"), ("a", "a", ""), ("a.", "a", "."), (".a", ".a", ""), (".a.b", ".a", ".b"),
             ("", "", ""),
@@ -22,7 +22,7 @@ struct NameSplittingTests {
     }
 
     @Test(
-        "cut to any length a name keeps whole characters, its beginning, and its extension where there is room"
+        "cut names keep whole characters and extension"
     )
     func shortened() {
         let names = [
@@ -45,7 +45,7 @@ struct NameSplittingTests {
         }
     }
 
-    @Test("numbers go before the extension, whatever their length, and never make a name too long")
+    @Test("number precedes extension within the length limit")
     func numbered() {
         for number in [2, 10, 12_345, Int.max] {
             #expect(SafeFileName.numbered("a.tar.gz", number) == "a (\(number)).tar.gz")
@@ -59,7 +59,7 @@ struct NameSplittingTests {
     }
 
     @Test(
-        "a media type is known by the last extension, in any case of its letters",
+        "media type follows the last extension",
         arguments: [
             ("a.jpeg", "image/jpeg", MediaType.Kind.image), ("a.b.HEIC", "image/heic", .image),
             ("a.mov", "video/quicktime", .video),
@@ -75,7 +75,7 @@ struct NameSplittingTests {
         #expect(MediaType(fileName: name).kind == kind)
     }
 
-    @Test("an extension that a type gives leads back to that type")
+    @Test("preferred extensions map back to their type")
     func extensions() {
         let types = [
             "image/jpeg", "image/png", "image/gif", "image/webp", "video/mp4", "video/webm", "audio/mp4",

@@ -14,7 +14,7 @@ import Testing
         ("invoice\u{202E}fdp.exe", "invoicefdp.exe"),
         ("e\u{301}te\u{301}.txt", "\u{E9}t\u{E9}.txt"),
         ("🏔 mountain.jpg", "🏔 mountain.jpg"),
-        // One character for a person, a slash or a dot and an accent for the kernel.
+        // A slash or dot with a combining accent: one character, several scalars.
         ("a/\u{338}b/\u{301}c.txt", "\u{301}c.txt"),
         (".\u{301}bashrc", "\u{301}bashrc"),
         ("name.\u{20}\u{FEFF}", "name"),
@@ -23,14 +23,14 @@ import Testing
         ("-rf", "_rf"), ("a/--help", "_-help"), (".-x", "_x"),
         ("a\u{2800}b\u{2800}", "a b"),
     ])
-    func whatSomebodySentBecomesANameThatIsSafeToShow(sent: String, shown: String) throws {
+    func receivedNameIsSanitised(sent: String, shown: String) throws {
         let safe = try #require(SafeFileName.make(from: sent))
         #expect(Array(safe.utf8) == Array(shown.utf8))
         #expect(SafeFileName.make(from: safe) == safe)
     }
 
     @Test(arguments: ["", "/", "..", ". .", "\u{202E}", "a/..", "\u{1}\u{2}", "\u{3164}\u{2800}"])
-    func aNameOfWhichNothingIsLeftIsNone(sent: String) {
+    func emptyResultIsNil(sent: String) {
         #expect(SafeFileName.make(from: sent) == nil)
     }
 
@@ -39,13 +39,13 @@ import Testing
         ("..", "__"), (" Alice ", "Alice"), ("\u{200B}Alice", "Alice"), ("-Alice", "_Alice"),
         ("../../Alice", "___.._Alice"), ("\u{202E}/a", "_a"), ("Al\u{3164}ice", "Alice"),
     ])
-    func ofTheNameOfAPersonNothingIsCutAway(title: String, shown: String) throws {
+    func titleIsNotCutAtSlashes(title: String, shown: String) throws {
         let safe = try #require(SafeFileName.make(fromTitle: title))
         #expect(Array(safe.utf8) == Array(shown.utf8))
         #expect(SafeFileName.make(fromTitle: safe) == safe)
     }
 
-    @Test func aLongNameKeepsItsExtension() throws {
+    @Test func longNameKeepsExtension() throws {
         let long = String(repeating: "ü", count: 200) + ".tar.gz"
         let safe = try #require(SafeFileName.make(from: long))
         #expect(safe.utf8.count <= 255 && safe.utf8.count >= 253)
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: ["", ".pdf"])
-    func oneLetterUnderHundredsOfAccentsIsAName(suffix: String) throws {
+    func letterWithHundredsOfAccentsIsCut(suffix: String) throws {
         for count in [120, 127, 128, 200, 5000] {
             let safe = try #require(
                 SafeFileName.make(from: "a" + String(repeating: "\u{334}", count: count) + suffix))
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func aNumberGoesBeforeTheExtensionAndStaysWithinTheLimit() {
+    @Test func numberIsInsertedWithinLimit() {
         #expect(SafeFileName.numbered("report.pdf", 2) == "report (2).pdf")
         #expect(SafeFileName.numbered("a.tar.gz", 3) == "a (3).tar.gz")
         #expect(SafeFileName.numbered("noextension", 2) == "noextension (2)")
@@ -79,26 +79,26 @@ import Testing
     @Test(arguments: [
         ("a.TAR.gz", "a", ".TAR.gz"), ("tar.gz", "tar", ".gz"), (".tar.gz", ".tar", ".gz"),
         ("a.tar", "a", ".tar"), ("a.tar.", "a", ".tar."), ("a.b.", "a.b", "."),
-        // Other characters than a dot: one with an accent, one behind a sign that belongs to what follows.
+        // Characters other than a dot: with a combining accent, or after a prepending sign.
         ("a.b.\u{301}c", "a", ".b.\u{301}c"), ("a.\u{301}c", "a.\u{301}c", ""),
         ("a\u{600}.pdf", "a\u{600}.pdf", ""), ("a.\u{301}tar.gz", "a.\u{301}tar", ".gz"),
         ("a\u{600}.tar.gz", "a\u{600}.tar", ".gz"),
     ])
-    func anExtensionBeginsAtADotThatIsACharacter(name: String, stem: String, suffix: String) {
+    func extensionStartsAtWholeDotCharacter(name: String, stem: String, suffix: String) {
         let parts = SafeFileName.split(name)
         #expect(Array(parts.stem.utf8) == Array(stem.utf8) && Array(parts.suffix.utf8) == Array(suffix.utf8))
     }
 
-    @Test func aNameIsCutBetweenCharactersAndBeforeAJoinerThatJoinsNothing() {
+    @Test func cutKeepsCharactersAndDropsJoiner() {
         #expect(SafeFileName.shortened("ab👩\u{200D}👧", to: 10) == "ab")
         #expect(SafeFileName.shortened("abcdefgh\u{200D}ijk", to: 11) == "abcdefgh")
         #expect(SafeFileName.shortened("a b .cdefgh", to: 6) == "a b .c")
         #expect(SafeFileName.shortened("abc .....def.txt", to: 10) == "abc.txt")
     }
 
-    /// What is known without Unicode's tables, which have it too.
-    @Test func whatIsDroppedIsWhatTheTablesSay() {
-        // Where there are such characters, and the last two of each plane.
+    /// Compares the fast paths with Unicode's tables.
+    @Test func droppedScalarsMatchUnicodeTables() {
+        // Default-ignorable ranges, and the last two scalars of each plane.
         let ranges: [ClosedRange<UInt32>] =
             [0x80...0x31FF, 0xFD00...0xFFFF, 0x1BC00...0x1BCFF, 0x1D100...0x1D1FF, 0xE0000...0xE0FFF]
             + (1...16).map { $0 << 16 | 0xFFFE...$0 << 16 | 0xFFFF }
@@ -110,21 +110,21 @@ import Testing
                 || properties.isDefaultIgnorableCodePoint || properties.generalCategory == .control
                 || [.lineSeparator, .paragraphSeparator].contains(properties.generalCategory)
                 || (0xFFF9...0xFFFB).contains(value)
-            // Not where the two could be one character.
+            // Skip pairs that may form one character.
             let name = SafeFileName.make(from: "a b\(scalar)c")
             if (name == "a bc") != isDropped { Issue.record("\(String(value, radix: 16))") }
         }
     }
 
-    /// What is known of ASCII without Unicode's tables is what they say.
-    @Test func asciiIsTreatedAsTheTablesSay() {
+    /// Compares the ASCII fast path with Unicode's tables.
+    @Test func asciiFastPathMatchesUnicodeTables() {
         for value in UInt8.min..<0x80 {
             let scalar = Unicode.Scalar(value)
             let isControl = scalar.properties.generalCategory == .control
             let expected =
                 isControl ? "ab" : scalar == "/" || scalar == "\\" ? "b" : "a\(scalar)b"
             #expect(SafeFileName.make(from: "a\(scalar)b") == expected)
-            // Beside what is not ASCII, where the whole is composed.
+            // Next to non-ASCII text, where the whole is normalised.
             #expect(SafeFileName.make(from: "a\(scalar)b\u{E9}") == expected + "\u{E9}")
             let isDroppedAtEnds = isControl || scalar.properties.isWhitespace || scalar == "."
             if isDroppedAtEnds { #expect(SafeFileName.make(from: "\(scalar)a\(scalar)") == "a") }

@@ -1,9 +1,9 @@
 import ChatCore
 import Testing
 
-@Suite("Sums of sizes that others chose")
+@Suite("Sums of untrusted sizes")
 struct SaturatingSumTests {
-    @Test("a sum that is too large is the largest number")
+    @Test("overflow clamps at the maximum")
     func saturates() {
         let large = UInt64(Int64.max)
         #expect([large, large].saturatingSum == UInt64.max - 1)

@@ -9,7 +9,7 @@ struct VisibleTextTests {
     }
 
     @Test(
-        "what nobody sees is removed",
+        "invisible characters are removed",
         arguments: [
             "\u{200B}", "\u{AD}", "\u{2060}", "\u{3164}", "\u{115F}", "\u{1160}", "\u{FFA0}", "\u{34F}",
             "\u{17B4}", "\u{180E}", "\u{FEFF}", "\u{200C}", "\u{200D}", "\u{FE0F}", "\u{FE00}", "\u{E0100}",
@@ -22,17 +22,17 @@ struct VisibleTextTests {
     }
 
     @Test(
-        "what belongs to the spelling of an emoji or a word stays",
+        "spelling of emoji and words is kept",
         arguments: [
             "👩\u{200D}👩\u{200D}👧", "❤\u{FE0F}\u{200D}🔥", "👩🏽\u{200D}🚀", "🏳\u{FE0F}\u{200D}🌈",
             "1\u{FE0F}\u{20E3}",
             "❤\u{FE0E}", "🇩🇪",
-            // England: a black flag, gbeng in tags and their end.
+            // England: a black flag, gbeng in tags, and an end tag.
             "🏴\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E0067}\u{E007F}",
             // Persian, Sanskrit, Sinhala, Bengali, Malayalam.
             "می\u{200C}خواهم", "शरद\u{94D}\u{200C}काल", "ශ\u{DCA}\u{200D}රී", "র\u{200D}\u{9CD}যাব",
             "അവന\u{D4D}\u{200D}",
-            // Kept apart by what follows the ideograph; a Mongolian letter in another form.
+            // Distinguished by the selector after the ideograph; a variant of a Mongolian letter.
             "葛\u{E0100}城", "\u{1820}\u{180B}",
         ])
     func kept(_ text: String) {
@@ -41,13 +41,13 @@ struct VisibleTextTests {
     }
 
     @Test(
-        "the same characters where they spell nothing go",
+        "stray joiners and tags are removed",
         arguments: [
             ("👩\u{200D}", "👩"), ("👩\u{200D}\u{200D}👧", "👩\u{200D}👧"), ("👩\u{200D}a", "👩a"),
             ("1\u{FE0F}", "1"),
             ("❤\u{FE0F}\u{FE0F}", "❤\u{FE0F}"), ("می\u{200C}", "می"), ("a\u{200C}b", "ab"),
             ("द\u{94D}\u{200D}\u{200D}", "द\u{94D}\u{200D}"),
-            // A whole sentence in tags, a flag without an end, tags after something else.
+            // A sentence in tags, a flag without end tag, tags after other text.
             ("🏴" + String((0..<40).map { _ in "\u{E0061}" }) + "\u{E007F}", "🏴"),
             ("🏴\u{E0067}\u{E0062}\u{E0065}", "🏴"), ("🙂\u{E0067}\u{E0062}\u{E0065}\u{E007F}", "🙂"),
         ])
@@ -55,7 +55,7 @@ struct VisibleTextTests {
         #expect(Array(Self.visible(text).unicodeScalars) == Array(shown.unicodeScalars))
     }
 
-    @Test("any mixture comes out safe, within the limit, and the same the second time")
+    @Test("random text becomes safe and stays unchanged")
     func anything() throws {
         let alphabet =
             Array(

@@ -4,12 +4,12 @@ import Testing
 
 @testable import ChatProtocol
 
-@Suite("Bodies of messages")
+@Suite("Message bodies")
 struct BodyTests {
     let vectors = try! VectorValue.file("chat")
     let compression = Zstandard.installed
 
-    @Test("the published message is read and written byte for byte")
+    @Test("published message round-trips exactly")
     func published() throws {
         let text = try vectors["text_message"].text
         let elements = try ChatBody.read(Array(text.utf8), compression: nil)
@@ -19,29 +19,29 @@ struct BodyTests {
         #expect(try ChatBody.write(message, capacity: .message, compression: nil) == Array(text.utf8))
     }
 
-    @Test("the published agent's message holds it")
+    @Test("published agent message contains the body")
     func agentMessage() throws {
         let bytes = try vectors["agent_message (id 2, previous hash = sha256 of 49): M"].bytes
-        // The letter, a number of 8 bytes, a hash behind its length, the letter of chat messages.
+        // The letter, an 8-byte number, a hash with its length, the letter of chat messages.
         let body = Array(bytes.dropFirst(1 + 8 + 33 + 1))
         #expect(try ChatBody.read(body, compression: nil).count == 1)
     }
 
-    @Test("the published compressed message", .enabled(if: Zstandard.installed != nil))
+    @Test("published compressed message decodes", .enabled(if: Zstandard.installed != nil))
     func publishedCompressed() throws {
         let expected = try vectors["compressed_is"].text
         let elements = try ChatBody.read(try vectors["compressed_message"].bytes, compression: compression)
         #expect(elements == [.message(try #require(ChatMessage(decoding: Array(expected.utf8))))])
     }
 
-    @Test("a short message that goes as it is within a compressed body")
+    @Test("uncompressed piece in a compressed body decodes")
     func passedThrough() throws {
         let elements = try ChatBody.read(try vectors["passthrough_in_X"].bytes, compression: nil)
         let expected = try ChatBody.read(Array(try vectors["text_message"].text.utf8), compression: nil)
         #expect(elements == expected)
     }
 
-    @Test("the published chunk of a file")
+    @Test("published file chunk round-trips")
     func chunk() throws {
         let bytes = try vectors["inline_chunk_1"].bytes
         let chunk = InlineChunk(
@@ -50,7 +50,7 @@ struct BodyTests {
         #expect(chunk.encoded == bytes)
     }
 
-    @Test("one message of a batch that makes no sense does not spoil the others")
+    @Test("invalid message does not spoil its batch")
     func batch() throws {
         let good = ChatMessage(.contactDeleted, id: try Sample.id())
         let body = "[\(good.json),{\"event\":5},\(good.json)]"
@@ -60,7 +60,7 @@ struct BodyTests {
     }
 
     @Test(
-        "what is no body is refused",
+        "malformed bodies are rejected",
         arguments: [
             "", " ", "{", "[]", "[", "{}", "X", "X\u{0}", "F", "F\u{1}", "F\u{0}\u{0}\u{1}", "=", "hello",
         ])
@@ -68,13 +68,13 @@ struct BodyTests {
         expect(.malformed) { try ChatBody.read(Array(text.utf8), compression: nil) }
     }
 
-    @Test("a batch of too many messages is refused")
+    @Test("oversized batch is rejected")
     func longBatch() {
         let body = "[" + [String](repeating: "{}", count: 256).joined(separator: ",") + "]"
         expect(.malformed) { try ChatBody.read(Array(body.utf8), compression: nil) }
     }
 
-    @Test("the information of a connection is one message, never several")
+    @Test("connection information is a single message")
     func information() throws {
         let message = ChatMessage(.information(Sample.profile), id: nil)
         let body = try ChatBody.write(message, capacity: .information, compression: compression)
@@ -111,7 +111,7 @@ struct CompressionTests {
         try #require(compression?.compress(bytes))
     }
 
-    @Test("a message goes as it is where it fits, and compressed where it does not")
+    @Test("messages are compressed only if too long")
     func writing() throws {
         for (length, isCompressed) in [(100, false), (15_000, false), (20_000, true), (60_000, true)] {
             let text = String(repeating: "tea ", count: length / 4)
@@ -124,7 +124,7 @@ struct CompressionTests {
         }
     }
 
-    @Test("with the keys of the post-quantum part there is less space")
+    @Test("post-quantum keys leave less space")
     func postQuantum() throws {
         let text = String(repeating: "tea ", count: 3400)
         let message = ChatMessage(.message(NewMessage(ChatContent(.text, text: text))), id: try Sample.id())
@@ -135,7 +135,7 @@ struct CompressionTests {
         expect(.tooLong) { try ChatBody.write(message, capacity: .postQuantumMessage, compression: nil) }
     }
 
-    @Test("what does not become short enough is refused, not cut")
+    @Test("incompressible message is rejected, not cut")
     func incompressible() throws {
         var random = SeededGenerator(state: 7)
         let letters = (0..<40_000).map { _ in UInt8.random(in: 0x21...0x7E, using: &random) }
@@ -147,7 +147,7 @@ struct CompressionTests {
         expect(.tooLong) { try ChatBody.write(long, capacity: .message, compression: compression) }
     }
 
-    @Test("a message in pieces of both kinds")
+    @Test("pieces of both kinds decode")
     func pieces() throws {
         let message = ChatMessage(.message(NewMessage(ChatContent(.text, text: "in pieces"))), id: nil)
         let bytes = Array(message.json.utf8)
@@ -156,7 +156,7 @@ struct CompressionTests {
         #expect(try ChatBody.read(body, compression: compression) == [.message(message)])
     }
 
-    @Test("a bomb is not inflated, neither at once nor in many pieces")
+    @Test("decompression bombs are rejected")
     func bombs() throws {
         let large = try frame([UInt8](repeating: UInt8(ascii: " "), count: 65_537))
         expect(.malformed) { try ChatBody.read(body([("1", large)]), compression: compression) }
@@ -165,7 +165,7 @@ struct CompressionTests {
         let huge = try frame([UInt8](repeating: 0, count: 50 << 20))
         #expect(huge.count < 16_000)
         expect(.malformed) { try ChatBody.read(body([("1", huge)]), compression: compression) }
-        // Pieces as they are fit into a body often enough only where a body may be longer than it is.
+        // Plain pieces reach the limit only in a body beyond the permitted size.
         let raw = [(letter: Character, bytes: [UInt8])](
             repeating: ("0", [UInt8](repeating: 0x20, count: 255)), count: 255)
         expect(.malformed) { try ChatBody.read(body(raw), compression: compression) }
@@ -173,7 +173,7 @@ struct CompressionTests {
         expect(.tooLong) { try ChatBody.read(body(full + raw.prefix(39)), compression: compression) }
     }
 
-    @Test("frames that do not say their length, that follow each other or end early are refused")
+    @Test("unsized, concatenated and truncated frames are rejected")
     func frames() throws {
         let zzzz: [UInt8] = [
             0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x58, 0x21, 0x00, 0x00, 0x7a, 0x7a, 0x7a, 0x7a, 0x8c, 0x5f, 0x50,
@@ -189,13 +189,13 @@ struct CompressionTests {
         #expect(compression.inflate([], limit: 100) == nil)
     }
 
-    @Test("what was compressed twice is refused")
+    @Test("doubly compressed message is rejected")
     func twice() throws {
         let inner = body([("1", try frame(Array("{}".utf8)))])
         expect(.malformed) { try ChatBody.read(body([("1", try frame(inner))]), compression: compression) }
     }
 
-    @Test("without the library a compressed message is told apart from a broken one")
+    @Test("missing library is reported distinctly")
     func missing() throws {
         let body = body([("1", try frame(Array(ChatMessage(.contactDeleted, id: nil).json.utf8)))])
         expect(.compressionMissing) { try ChatBody.read(body, compression: nil) }

@@ -3,10 +3,10 @@ import Testing
 
 @testable import ChatProtocol
 
-@Suite("Descriptions of files in parts")
+@Suite("File descriptions in parts")
 struct DescriptionTests {
     @Test(
-        "a description goes in as many parts as it needs, and comes together again",
+        "description splits and joins losslessly",
         arguments: [0, 1, 13_999, 14_000, 14_001, 30_000, 300_000])
     func parts(_ length: Int) {
         let text = String(String(repeating: "chunks: 1:abc\n", count: length / 14 + 1).prefix(length))
@@ -21,7 +21,7 @@ struct DescriptionTests {
         #expect(partial.length == length && partial.count == parts.count && partial.isComplete)
     }
 
-    @Test("parts that come again change nothing; one that is missing is not guessed")
+    @Test("repeated parts are ignored, missing ones not guessed")
     func repeated() {
         let parts = DescriptionPart.parts(of: "abcdef", limit: 2)
         var partial = PartialDescription()
@@ -37,7 +37,7 @@ struct DescriptionTests {
         #expect(partial.length == 6 && partial.count == 3)
     }
 
-    @Test("who begins anew with another first part is believed until all is here")
+    @Test("new first part restarts an incomplete description")
     func anew() {
         var partial = PartialDescription()
         #expect(partial.take(DescriptionPart(text: "old", number: 1, isLast: false)) == .grew)
@@ -46,7 +46,7 @@ struct DescriptionTests {
         #expect(partial.length == 3 && partial.count == 1)
     }
 
-    @Test("a description without an end is given up")
+    @Test("endless description is abandoned")
     func endless() {
         var partial = PartialDescription()
         let text = String(repeating: "x", count: 14_000)
@@ -60,7 +60,7 @@ struct DescriptionTests {
         #expect(partial.length <= ProtocolLimits.description)
     }
 
-    @Test("what was stored goes on where it was")
+    @Test("stored state resumes")
     func stored() {
         let parts = DescriptionPart.parts(of: "abcd", limit: 2)
         var partial = PartialDescription()

@@ -3,9 +3,9 @@ import Testing
 
 @testable import ChatProtocol
 
-@Suite("Bodies that nobody should send")
+@Suite("Hostile bodies")
 struct HostileBodyTests {
-    /// Whatever comes out is something that can be written, and is read as the same then.
+    /// Decoded elements must encode, and decode equally.
     static func check(_ body: [UInt8]) {
         guard let elements = try? ChatBody.read(body, compression: Zstandard.installed) else { return }
         #expect(elements.count <= ProtocolLimits.batch)
@@ -15,7 +15,7 @@ struct HostileBodyTests {
         }
     }
 
-    @Test("bytes changed, dropped, doubled, cut")
+    @Test("mutated bytes decode safely")
     func mutations() throws {
         var random = SeededGenerator(state: 11)
         let bodies =
@@ -40,7 +40,7 @@ struct HostileBodyTests {
         }
     }
 
-    @Test("numbers, words and nothing in the place of each value")
+    @Test("replaced values decode safely")
     func values() throws {
         let others = ["null", "0", "-1", "1e99", "\"\"", "[]", "{}", "true", "\"\\ud800\""]
         for event in try Sample.events() {

@@ -8,7 +8,7 @@ import Testing
 struct MessageTests {
     static func read(_ text: String) -> ChatMessage? { ChatMessage(decoding: Array(text.utf8)) }
 
-    @Test("whatever is written is read as the same")
+    @Test("every message round-trips")
     func writing() throws {
         for event in try Sample.events() {
             let message = ChatMessage(event, id: try Sample.id())
@@ -16,7 +16,7 @@ struct MessageTests {
         }
     }
 
-    @Test("a message of an official program")
+    @Test("official message decodes")
     func official() throws {
         let text = #"""
             {"v":"1-16","msgId":"ek9kZWNINEZnZkJlVWJ5Wg==","event":"x.msg.new",
@@ -30,7 +30,7 @@ struct MessageTests {
     }
 
     @Test(
-        "events that ChatFS has nothing to do with are known as such",
+        "irrelevant events are recognised",
         arguments: ["x.info.probe", "x.call.inv"])
     func unknownEvents(_ name: String) throws {
         let message = try #require(Self.read(#"{"event":"\#(name)","params":{"probe":"AAAA"}}"#))
@@ -40,7 +40,7 @@ struct MessageTests {
     }
 
     @Test(
-        "a message that makes no sense is none",
+        "malformed messages are nil",
         arguments: [
             "", "[]", "1", "{}", #"{"event":1}"#, #"{"event":"x.msg.new"}"#,
             #"{"event":"x.msg.new","params":{"content":{"text":"no type"}}}"#,
@@ -53,18 +53,19 @@ struct MessageTests {
     func malformed(_ text: String) { #expect(Self.read(text) == nil) }
 
     @Test(
-        "versions as they are written", arguments: [("1-16", 1...16 as ClosedRange<UInt16>), ("7", 7...7)])
+        "version ranges decode", arguments: [("1-16", 1...16 as ClosedRange<UInt16>), ("7", 7...7)])
     func versions(_ text: String, _ range: ClosedRange<UInt16>) {
         #expect(Self.read(#"{"v":"\#(text)","event":"x.ok","params":{}}"#)?.versions == range)
     }
 
-    @Test("versions that are none", arguments: ["16-1", "", "-", "1-", "a", "1-2-3", "99999", "1-99999999"])
+    @Test(
+        "malformed versions are nil", arguments: ["16-1", "", "-", "1-", "a", "1-2-3", "99999", "1-99999999"])
     func noVersions(_ text: String) throws {
         let message = try #require(Self.read(#"{"v":"\#(text)","event":"x.ok","params":{}}"#))
         #expect(message.versions == nil)
     }
 
-    @Test("what was passed on once is not passed on again, and nobody nests without an end")
+    @Test("nested forwarding is rejected")
     func nested() throws {
         func forwarded(_ inner: String) -> String {
             #"{"event":"x.grp.msg.forward","params":{"memberId":"AAAA","msgTs":"2026-01-01T00:00:00Z","msg":"#
@@ -78,7 +79,7 @@ struct MessageTests {
         #expect(Self.read(deep) == nil)
     }
 
-    @Test("an id has 1 to 255 bytes")
+    @Test("ids have 1 to 255 bytes")
     func ids() {
         #expect(SharedMessageID(bytes: []) == nil)
         #expect(SharedMessageID(bytes: [UInt8](repeating: 1, count: 256)) == nil)
@@ -89,34 +90,34 @@ struct MessageTests {
         #expect(SharedMessageID(from: SystemRandomSource()) != SharedMessageID(from: SystemRandomSource()))
     }
 
-    @Test("neither ids nor members stand in what is logged")
+    @Test("logged text omits ids and members")
     func secrecy() throws {
         #expect("\(try Sample.id())" == "message")
         #expect("\(try Sample.member())" == "member")
     }
 }
 
-@Suite("What messages say")
+@Suite("Message content")
 struct ContentTests {
     static func content(_ json: String) throws -> ChatContent? {
         ChatContent(try #require(JSONValue.parse(Array(json.utf8))))
     }
 
-    @Test("a kind of a later version is kept by its text, and passed on as text")
+    @Test("unknown content keeps its text")
     func unknown() throws {
         let content = try #require(try Self.content(#"{"type":"poll","text":"tea?","options":[1,2]}"#))
         #expect(content == ChatContent(.unknown(type: "poll"), text: "tea?"))
         #expect(try Self.content(content.json) == ChatContent(.text, text: "tea?"))
     }
 
-    @Test("a card of somebody is its text")
+    @Test("contact card is its text")
     func card() throws {
         let content = try Self.content(#"{"type":"chat","text":"Bob","chatLink":{"type":"contact"}}"#)
         #expect(content == ChatContent(.chat, text: "Bob"))
     }
 
     @Test(
-        "what cannot be a preview is none",
+        "invalid previews are dropped",
         arguments: [
             #""https://example.org/a.jpg""#, "1", "null", #""data:text/html,x""#,
             "\"data:image/jpg;base64," + String(repeating: "A", count: 14_000) + "\"",
@@ -126,7 +127,7 @@ struct ContentTests {
         #expect(content == ChatContent(.image(preview: ""), text: "x"))
     }
 
-    @Test("a duration is not below zero and not longer than a day")
+    @Test("duration is clamped to a day")
     func durations() throws {
         #expect(
             try Self.content(#"{"type":"voice","text":"","duration":-4}"#) == ChatContent(.voice(seconds: 0)))
@@ -134,7 +135,7 @@ struct ContentTests {
         #expect(long == ChatContent(.voice(seconds: 86_400)))
     }
 
-    @Test("a file of an old way is offered, and cannot be fetched; a file without a size is none")
+    @Test("old transports are unsupported, unsized files invalid")
     func oldFiles() throws {
         func file(_ json: String) throws -> FileInvitation? {
             FileInvitation(try #require(JSONValue.parse(Array(json.utf8))))
@@ -146,14 +147,14 @@ struct ContentTests {
         #expect(try file(#"{"fileName":"a","fileSize":-5,"fileInline":"sent"}"#)?.size == 0)
     }
 
-    @Test("a message with a file that makes no sense is still a message")
+    @Test("invalid file keeps its message")
     func brokenFile() throws {
         let text = #"{"event":"x.msg.new","params":{"content":{"type":"file","text":"x"},"file":{}}}"#
         let message = try #require(ChatMessage(decoding: Array(text.utf8)))
         #expect(message.event == .message(NewMessage(ChatContent(.file, text: "x"))))
     }
 
-    @Test("a forwarded message of a later version says from where")
+    @Test("later forwarded message decodes")
     func forwarded() throws {
         let text = #"""
             {"event":"x.msg.new","params":{"content":{"type":"text","text":"x"},"forward":{"from":"y"}}}

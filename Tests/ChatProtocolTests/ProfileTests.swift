@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Profiles")
 struct ProfileTests {
-    /// As an official program said it when it connected.
+    /// The profile sent by an official program when connecting.
     static let official = #"""
         {"v":"1-16","event":"x.info","params":{"profile":{"displayName":"of1","fullName":"","preferences":{
         "calls":{"allow":"yes"},"commands":[],"files":{"allow":"always"},"fullDelete":{"allow":"no"},
@@ -13,7 +13,7 @@ struct ProfileTests {
         "voice":{"allow":"yes"}}}}}
         """#
 
-    @Test("what an official program says when it connects")
+    @Test("official profile decodes")
     func information() throws {
         let message = try ChatBody.readInformation(Array(Self.official.utf8), compression: nil)
         guard case .information(let profile) = message.event else {
@@ -27,7 +27,7 @@ struct ProfileTests {
     }
 
     @Test(
-        "a feature is allowed by who is written to, as far as they want it of this one",
+        "features need permission of both sides",
         arguments: [
             (Preferences.Allowed?.some(.always), Preferences.Allowed?.some(.no), true),
             (.yes, .yes, true), (.yes, .no, false), (.no, .always, false), (nil, .no, false),
@@ -40,7 +40,7 @@ struct ProfileTests {
         #expect(their.allow(.voice, to: mine) == isAllowed)
     }
 
-    @Test("files are allowed and full deletion is not where nobody says anything")
+    @Test("default preferences allow files, not full deletion")
     func defaults() {
         let nothing = Preferences()
         #expect(nothing.allow(.files, to: nothing))
@@ -48,7 +48,7 @@ struct ProfileTests {
         #expect(nothing.json == nil)
     }
 
-    @Test("a name without an end is cut, a picture that is too large left out")
+    @Test("long names are cut, large images dropped")
     func limits() throws {
         let name = String(repeating: "é", count: 10_000)
         let picture = "data:image/png;base64," + String(repeating: "A", count: 12_500)
@@ -61,7 +61,7 @@ struct ProfileTests {
         #expect(!ContactProfile(displayName: "A", image: picture).json.contains("image"))
     }
 
-    @Test("what has to be said again of others fits into a message, however they write it")
+    @Test("re-encoded profiles still fit a message")
     func saidAgain() throws {
         let scalars = "a" + String(repeating: "\u{301}", count: 31_000)
         let escaped = String(repeating: "\u{7F}", count: 2000)
@@ -74,7 +74,7 @@ struct ProfileTests {
         }
     }
 
-    @Test("a group does not get the address, nor what is allowed in chats with one person")
+    @Test("group profile omits address and preferences")
     func inGroups() {
         let profile = Sample.profile.forGroups
         #expect(profile.contactLink == nil && profile.preferences == Preferences())
@@ -82,7 +82,7 @@ struct ProfileTests {
         #expect(!profile.json.contains("example.org"))
     }
 
-    @Test("what a short link tells")
+    @Test("short link data round-trips")
     func links() throws {
         let contact = LinkProfile.contact(
             Sample.profile, message: ChatContent(.text, text: "welcome"), isBusiness: false)
@@ -95,9 +95,9 @@ struct ProfileTests {
     }
 }
 
-@Suite("Groups in words")
+@Suite("Group values")
 struct GroupWordTests {
-    @Test("roles are in order, and a role of a later version may nothing")
+    @Test("roles are ordered, unknown ones have no rights")
     func roles() {
         #expect(MemberRole.allCases == MemberRole.allCases.sorted())
         #expect(!MemberRole.author.mayWrite && MemberRole.member.mayWrite)
@@ -106,7 +106,7 @@ struct GroupWordTests {
         #expect(MemberRole(word: "emperor") == .observer)
     }
 
-    @Test("files may be for some roles only, and are for all where nothing is said")
+    @Test("file permission may depend on the role")
     func preferences() {
         var preferences = GroupPreferences()
         #expect(preferences.allow(.files, to: .member) && !preferences.allow(.history, to: .owner))
@@ -116,7 +116,7 @@ struct GroupWordTests {
         #expect(!preferences.allow(.files, to: .owner))
     }
 
-    @Test("an acceptance of a later version means waiting; none at all means accepted")
+    @Test("unknown acceptance waits, missing one accepts")
     func acceptance() throws {
         func read(_ accepted: String) throws -> GroupLinkInvitation? {
             let text = #"""

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ChatProtocol
 
-/// One of everything that can be said.
+/// One of every message.
 enum Sample {
     static func id(_ byte: UInt8 = 1) throws -> SharedMessageID {
         try #require(SharedMessageID(bytes: [UInt8](repeating: byte, count: 12)))

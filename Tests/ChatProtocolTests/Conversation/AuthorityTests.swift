@@ -3,13 +3,13 @@ import Testing
 
 @testable import ChatProtocol
 
-/// Who may do what in a group, for every role of who does it and of whom it is done to, by rules that are written down
-/// here once more. `MembershipTests` tells the stories; this is the table.
-@Suite("What each role may do to each other one")
+/// Permissions for every pair of roles, from rules stated here independently. `MembershipTests` has the
+/// scenarios.
+@Suite("Permissions by role")
 struct AuthorityTests {
     private static let roles = MemberRole.allCases
 
-    /// A group whose host is 1, this profile 2, and in which 5 does something to 6.
+    /// A group with host 1 and this profile as 2, in which 5 acts on 6.
     private struct Table {
         var group: GroupConversation
         var records = MemoryRecords()
@@ -30,7 +30,7 @@ struct AuthorityTests {
             }
         }
 
-        /// What follows, without what is remembered of every message.
+        /// Returns the effects, except remembering the message.
         mutating func effects(of event: GroupEvent) throws -> [ConversationEffect] {
             let message = ChatMessage(.group(event), id: try Sample.id(9))
             return group.receive(
@@ -46,7 +46,7 @@ struct AuthorityTests {
 
     private static func rank(_ role: MemberRole) -> Int { roles.firstIndex(of: role)! }
 
-    @Test("roles of others are changed by admins and owners, up to their own, of nobody above themselves")
+    @Test("admins change roles up to their own")
     func otherRoles() throws {
         for author in Self.roles {
             for target in Self.roles {
@@ -67,7 +67,7 @@ struct AuthorityTests {
         }
     }
 
-    @Test("this profile's own role is changed by who is not below it, and by nobody to what is above them")
+    @Test("own role changes only by equal or higher")
     func ownRole() throws {
         for author in Self.roles {
             for own in Self.roles {
@@ -85,7 +85,7 @@ struct AuthorityTests {
         }
     }
 
-    @Test("members are blocked by who may moderate, and removed by who may let in, from below themselves")
+    @Test("moderators block and admins remove lower roles")
     func blockedAndRemoved() throws {
         for author in Self.roles {
             for target in Self.roles {
@@ -113,7 +113,7 @@ struct AuthorityTests {
         }
     }
 
-    @Test("this profile is removed by who is not below it; from then on nothing counts")
+    @Test("own removal needs an equal or higher role")
     func removed() throws {
         for author in Self.roles {
             for own in Self.roles {
@@ -131,7 +131,7 @@ struct AuthorityTests {
         }
     }
 
-    @Test("the group itself is its owners': what it is called and allows, and its end")
+    @Test("only owners change or delete the group")
     func owners() throws {
         var profile = Sample.group
         profile.displayName = "Coffee"
@@ -157,7 +157,7 @@ struct AuthorityTests {
         }
     }
 
-    @Test("who comes in is announced by who may let in, as nobody above themselves, and only who is new")
+    @Test("admins announce new members up to their role")
     func newMembers() throws {
         for author in Self.roles {
             for role in Self.roles {
@@ -185,7 +185,7 @@ struct AuthorityTests {
         }
     }
 
-    @Test("who waits to be let in is let in by who may moderate, up to their own role, and once")
+    @Test("moderators admit waiting members once")
     func accepted() throws {
         let memberships: [GroupConversation.Membership] = [.waiting, .joined, .ended]
         for author in Self.roles {
@@ -204,7 +204,7 @@ struct AuthorityTests {
                         #expect(effects.isEmpty != isAllowed)
                         #expect(table.group.membership == (isAllowed ? .joined : membership))
                         #expect(table.group.own.role == (isAllowed ? role : .observer))
-                        // Of somebody else it says nothing here.
+                        // Acceptance of another member has no effect here.
                         table = try Table(author: author, own: .observer, membership: membership)
                         #expect(
                             try table.effects(
@@ -217,7 +217,7 @@ struct AuthorityTests {
         }
     }
 
-    @Test("what only the host may say counts from nobody else, whatever they are")
+    @Test("host-only events count from the host only")
     func host() throws {
         let named = ContactProfile(displayName: "another name")
         for isHost in [true, false] {
@@ -244,7 +244,7 @@ struct AuthorityTests {
         }
     }
 
-    @Test("who leaves is gone once, whatever they were; events for one person alone change no group")
+    @Test("leaving counts once, private events change no group")
     func others() throws {
         for role in Self.roles {
             var table = try Table(author: role)
@@ -264,8 +264,8 @@ struct AuthorityTests {
     }
 }
 
-/// Every step of a connection with a member, in every phase.
-@Suite("The phases of a connection with a member")
+/// Every event in every phase of a member's connection.
+@Suite("Phases of a member's connection")
 struct MemberConnectionPhaseTests {
     private static func connection(_ phase: MemberConnection.Phase) throws -> MemberConnection {
         MemberConnection(
@@ -274,7 +274,7 @@ struct MemberConnectionPhaseTests {
     }
 
     @Test(
-        "each step goes from where the table says, and elsewhere it changes nothing",
+        "transitions follow the table",
         arguments: MemberConnection.Phase.allCases)
     func steps(phase: MemberConnection.Phase) throws {
         let before = try Self.connection(phase)
@@ -309,7 +309,7 @@ struct MemberConnectionPhaseTests {
         #expect(ended.phase == .toEnd && !ended.phase.carriesMessages)
     }
 
-    @Test("messages are given to it from when the member may connect, until it ends")
+    @Test("messages are carried from possible connection to end")
     func carrying() {
         let carrying = MemberConnection.Phase.allCases.filter(\.carriesMessages)
         #expect(carrying == [.invited, .connecting, .connected])

@@ -3,12 +3,12 @@ import Testing
 
 @testable import ChatProtocol
 
-@Suite("A chat with one person")
+@Suite("Direct chat")
 struct ContactTests {
     static let file = NewMessage(ChatContent(.file), file: FileInvitation(name: "a.txt", size: 5))
     static let hello = NewMessage(ChatContent(.text, text: "hello"))
 
-    @Test("a message is shown once, however often it comes, and a receipt is due for it once")
+    @Test("repeated message is received once")
     func once() throws {
         var chat = ContactFixture()
         for _ in 0..<3 { try chat.receive(.message(Self.hello), 1) }
@@ -16,7 +16,7 @@ struct ContactTests {
         #expect(chat.records.receipts == 1)
     }
 
-    @Test("a message without an id, or nothing that makes sense, is not shown")
+    @Test("message without id or sense is ignored")
     func withoutID() throws {
         var chat = ContactFixture()
         chat.receive(ChatMessage(.message(Self.hello), id: nil))
@@ -24,7 +24,7 @@ struct ContactTests {
         #expect(chat.records.shown.isEmpty)
     }
 
-    @Test("a file is offered first and described later, in parts")
+    @Test("file is described later in parts")
     func described() throws {
         var chat = ContactFixture()
         try chat.receive(.message(Self.file), 1)
@@ -37,7 +37,7 @@ struct ContactTests {
         #expect(chat.records.items[key]?.description == "abcdef")
     }
 
-    @Test("a description that comes before its message waits for it, whole or in part")
+    @Test("early description waits for its message")
     func before() throws {
         for count in 1...3 {
             var chat = ContactFixture()
@@ -54,7 +54,7 @@ struct ContactTests {
         }
     }
 
-    @Test("the first part of a description may come with the message")
+    @Test("first description part may be in the message")
     func along() throws {
         var chat = ContactFixture()
         var message = Self.file
@@ -63,7 +63,7 @@ struct ContactTests {
         #expect(chat.records.items.values.first?.description == "whole")
     }
 
-    @Test("descriptions of messages that never come do not fill the disk")
+    @Test("descriptions of missing messages are bounded")
     func orphans() throws {
         var chat = ContactFixture()
         for number in 0..<200 {
@@ -74,7 +74,7 @@ struct ContactTests {
         #expect(chat.records.partial.count == 64)
     }
 
-    @Test("a message is changed; a change of one that is not here is all of it, until it comes with its file")
+    @Test("update without its message is kept until completed")
     func changed() throws {
         var chat = ContactFixture()
         let update = MessageUpdate(try Sample.id(1), content: ChatContent(.file, text: "caption"))
@@ -89,7 +89,7 @@ struct ContactTests {
         #expect(chat.records.items[key]?.content.text == "new")
     }
 
-    @Test("a message that its author deletes goes, and does not come back")
+    @Test("deleted message does not return")
     func deleted() throws {
         var chat = ContactFixture()
         try chat.receive(.message(Self.file), 1)
@@ -101,7 +101,7 @@ struct ContactTests {
         #expect(chat.records.shown.isEmpty && chat.records.partial.isEmpty)
     }
 
-    @Test("what is older than 78 hours is not deleted any more")
+    @Test("deletion is ignored after 78 hours")
     func late() throws {
         var chat = ContactFixture()
         try chat.receive(.message(Self.hello), 1)
@@ -113,7 +113,7 @@ struct ContactTests {
         #expect(chat.records.shown.isEmpty)
     }
 
-    @Test("nobody deletes or changes what this profile wrote")
+    @Test("contact cannot change this profile's messages")
     func ownMessages() throws {
         var chat = ContactFixture()
         let key = MessageKey(try Sample.id(1), by: .own)
@@ -128,7 +128,7 @@ struct ContactTests {
         #expect(chat.records.items[key]?.reactions == ["👍"])
     }
 
-    @Test("a file is taken back")
+    @Test("file cancellation is applied")
     func cancelled() throws {
         var chat = ContactFixture()
         try chat.receive(.message(Self.file), 1)
@@ -139,7 +139,7 @@ struct ContactTests {
         #expect(chat.records.items.values.filter(\.isCancelled).map(\.file) == [Self.file.file])
     }
 
-    @Test("a new name is told once; the versions are those of the last message that says them")
+    @Test("new profile and versions are applied once")
     func profile() throws {
         var chat = ContactFixture()
         let profile = ContactProfile(displayName: "Robert")
@@ -151,7 +151,7 @@ struct ContactTests {
         #expect(chat.conversation.versions == 1...18)
     }
 
-    @Test("after the contact has deleted the chat nothing comes into it")
+    @Test("ended chat ignores further messages")
     func ended() throws {
         var chat = ContactFixture()
         try chat.receive(.message(Self.hello), 1)
@@ -162,7 +162,7 @@ struct ContactTests {
         #expect(chat.records.shown.count == 1 && chat.records.receipts == 1)
     }
 
-    @Test("an invitation into a group, and a wish for a file that was offered, are passed on")
+    @Test("group invitation and file request are reported")
     func others() throws {
         var chat = ContactFixture()
         guard case .invitation(let invitation) = try Sample.groupEvents()[0] else {
@@ -175,7 +175,7 @@ struct ContactTests {
         #expect(chat.records.accepted == [try Sample.id(9)])
     }
 
-    @Test("what is only said in groups does nothing in a chat of two")
+    @Test("group events have no effect here")
     func misplaced() throws {
         var chat = ContactFixture()
         let invitations = try Sample.groupEvents().filter { if case .invitation = $0 { false } else { true } }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ChatProtocol
 
-/// What somebody wrote, and what of it must be seen in the end.
+/// A scripted sequence of messages, and its expected final state.
 private struct Script {
     struct Told {
         var content: ChatContent
@@ -68,9 +68,9 @@ private struct Script {
     }
 }
 
-@Suite("Chats over bad connections")
+@Suite("Chats over unreliable connections")
 struct ConversationModelTests {
-    @Test("what comes in order, and again at any time, is what was written", arguments: 0..<40)
+    @Test("ordered and repeated messages match the script", arguments: 0..<40)
     func repetition(_ seed: Int) throws {
         var random = SeededGenerator(state: UInt64(seed))
         let script = try Script(length: 120, random: &random)
@@ -92,7 +92,7 @@ struct ConversationModelTests {
         #expect(chat.records.receipts == wanting)
     }
 
-    @Test("in any order and with losses nothing comes twice, comes back, or is invented", arguments: 0..<40)
+    @Test("disorder and loss never duplicate or invent", arguments: 0..<40)
     func disorder(_ seed: Int) throws {
         var random = SeededGenerator(state: UInt64(1000 + seed))
         let script = try Script(length: 120, random: &random)
@@ -116,13 +116,13 @@ struct ConversationModelTests {
         }
     }
 
-    @Test("whoever dies after any message goes on as if nothing had been", arguments: 0..<10)
+    @Test("restart after any message has no effect", arguments: 0..<10)
     func restarts(_ seed: Int) throws {
         var random = SeededGenerator(state: UInt64(5000 + seed))
         let script = try Script(length: 60, random: &random)
         var whole = ContactFixture()
         for message in script.messages { whole.receive(message) }
-        // What was stored is all that there is; what was not acknowledged comes again.
+        // Stored data survives; unacknowledged messages are redelivered.
         var stored = ContactFixture()
         for message in script.messages {
             let effects = stored.conversation.receive(

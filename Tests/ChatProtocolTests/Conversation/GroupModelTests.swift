@@ -4,8 +4,8 @@ import Testing
 
 @testable import ChatProtocol
 
-/// A group in which anybody says anything, over any connection and passed on by anybody: what holds whatever that is.
-@Suite("Groups of members that lie")
+/// Random group events over random connections, also forwarded, must preserve the invariants.
+@Suite("Groups with lying members")
 struct GroupModelTests {
     private let numbers = [UInt8](1...9)
 
@@ -41,7 +41,7 @@ struct GroupModelTests {
         }
     }
 
-    /// What a member may be made by another one, or nil where roles do not matter.
+    /// Checks a change of a member by another; nil where roles do not matter.
     private func check(
         _ event: MessageEvent, by author: MemberID, _ before: GroupFixture, _ after: GroupFixture
     ) {
@@ -71,7 +71,7 @@ struct GroupModelTests {
     }
 
     @Test(
-        "roles, names and connections change only by who may change them", arguments: 0..<30 as Range<UInt64>)
+        "roles, names and connections need permission", arguments: 0..<30 as Range<UInt64>)
     func lies(_ seed: UInt64) throws {
         var random = SeededGenerator(state: seed)
         var chat = try GroupFixture(hostRole: seed % 2 == 0 ? .admin : .owner, ownRole: .member)
@@ -97,7 +97,7 @@ struct GroupModelTests {
                 #expect(chat.records.items.count == before.records.items.count, "who is out is not heard")
             }
             #expect(chat.records.connections[chat.group.own.id] == nil)
-            // Some connections stand meanwhile.
+            // Some connections are established meanwhile.
             for id in chat.records.connections.keys where Bool.random(using: &random) {
                 _ = chat.records.connections[id]?.made("x")
                 _ = chat.records.connections[id]?.joined()

@@ -8,7 +8,7 @@ struct GroupFixture {
     var group: GroupConversation
     var records = MemoryRecords()
 
-    /// Of `Sample`, where everybody may send files.
+    /// As in `Sample`; all members may send files.
     static var profile: GroupProfile {
         var profile = Sample.group
         profile.preferences[.files] = nil
@@ -31,17 +31,17 @@ struct GroupFixture {
         records.perform(group.receive(.message(message), at: Sample.time, over: sender, from: records))
     }
 
-    /// By a member, over the connection with it.
+    /// Received over the member's own connection.
     mutating func receive(_ event: MessageEvent, _ id: UInt8, over sender: UInt8) throws {
         receive(ChatMessage(event, id: try Sample.id(id)), over: try Sample.member(sender))
     }
 
-    /// By the host itself.
+    /// Sent by the host itself.
     mutating func receive(_ event: MessageEvent, _ id: UInt8) throws {
         receive(ChatMessage(event, id: try Sample.id(id)))
     }
 
-    /// Passed on by the host.
+    /// Forwarded by the host.
     mutating func receive(_ event: MessageEvent, _ id: UInt8, by author: UInt8, name: String? = nil) throws {
         let forwarded = ForwardedMessage(
             author: try Sample.member(author), authorName: name,
@@ -54,12 +54,12 @@ struct GroupFixture {
     }
 }
 
-@Suite("A group, seen over one connection")
+@Suite("Group over the host's connection")
 struct GroupTests {
     static let file = ContactTests.file
     static let hello = ContactTests.hello
 
-    @Test("what members write comes through the host, once, with the files that they describe")
+    @Test("forwarded messages and files arrive once")
     func forwarded() throws {
         var chat = try GroupFixture()
         let part = DescriptionPart(text: "whole", number: 1, isLast: true)
@@ -72,7 +72,7 @@ struct GroupTests {
         #expect(chat.records.items[try chat.key(2, by: 4)]?.description == "whole")
     }
 
-    @Test("two members may choose the same id")
+    @Test("equal ids of two members are distinct")
     func sameID() throws {
         var chat = try GroupFixture()
         try chat.receive(.message(Self.hello), 1, by: 4)
@@ -80,7 +80,7 @@ struct GroupTests {
         #expect(chat.records.shown.count == 2)
     }
 
-    @Test("somebody of whom nobody told has the name that the host gives")
+    @Test("unknown author has the forwarder's name")
     func unknownAuthor() throws {
         var chat = try GroupFixture()
         try chat.receive(.message(Self.hello), 1, by: 9, name: "Carol")
@@ -90,14 +90,14 @@ struct GroupTests {
         #expect(chat.records.shown.count == 2)
     }
 
-    @Test("only who looks after the group passes on what others write")
+    @Test("only admins may forward")
     func plainHost() throws {
         var chat = try GroupFixture(hostRole: .member)
         try chat.receive(.message(Self.hello), 1, by: 4)
         #expect(chat.records.shown.isEmpty)
     }
 
-    @Test("the host does not write in the name of this profile, nor passes on what is nobody's to pass on")
+    @Test("host cannot forge own or forward private events")
     func forged() throws {
         var chat = try GroupFixture()
         try chat.receive(.message(Self.hello), 1, by: 2)
@@ -109,7 +109,7 @@ struct GroupTests {
         #expect(chat.records.shown.isEmpty && chat.group.membership == .joined)
     }
 
-    @Test("an observer only reads; a member who is blocked is kept and not shown")
+    @Test("observers cannot write, blocked messages are hidden")
     func roles() throws {
         var chat = try GroupFixture()
         try chat.receive(.message(Self.hello), 1, by: 5)
@@ -136,7 +136,7 @@ struct GroupTests {
         #expect(chat.records.shown.count == 2)
     }
 
-    @Test("one deletes one's own messages, moderators those of who has no higher role")
+    @Test("moderators delete messages of lower roles")
     func moderation() throws {
         var chat = try GroupFixture()
         for author in [UInt8(3), 4] { try chat.receive(.message(Self.hello), author, by: author) }
@@ -155,7 +155,7 @@ struct GroupTests {
         #expect(chat.records.items[own]?.record.state == .deleted)
     }
 
-    @Test("only where the group allows it a deletion is in full", arguments: [nil, false, true])
+    @Test("full deletion needs the group's permission", arguments: [nil, false, true])
     func fullDeletion(isOn: Bool?) throws {
         var chat = try GroupFixture()
         if let isOn {
@@ -174,12 +174,12 @@ struct GroupTests {
             "\(effects)")
     }
 
-    @Test("nobody uses up what the descriptions of others wait in")
+    @Test("waiting descriptions are limited per author")
     func waitingDescriptions() throws {
         var chat = try GroupFixture()
         let part = DescriptionPart(text: "part", number: 1, isLast: true)
         try chat.receive(.group(.restriction(try Sample.member(4), isBlocked: true)), 255)
-        // What is not shown needs no description, with its message or after it.
+        // A hidden message needs no description.
         for id in UInt8(1)...40 {
             var described = Self.file
             described.file?.way = .described(part)
@@ -188,7 +188,7 @@ struct GroupTests {
             try chat.receive(.description(of: try Sample.id(40 + id), part), 80 + id, by: 4)
         }
         #expect(chat.records.partial.isEmpty)
-        // Of what is not here each has its own.
+        // Each missing message has its own.
         for id in UInt8(121)...185 {
             try chat.receive(.description(of: try Sample.id(id), part), id, by: 3)
         }
@@ -199,7 +199,7 @@ struct GroupTests {
         #expect(chat.records.items[host]?.description == "part")
     }
 
-    @Test("members come, are introduced once, change, leave and are removed")
+    @Test("members join, change, leave and are removed")
     func members() throws {
         var chat = try GroupFixture()
         let new = MemberReference(id: try Sample.member(6), role: .member)
@@ -219,7 +219,7 @@ struct GroupTests {
         #expect(chat.records.members[try Sample.member(3)]?.status == .joined)
     }
 
-    @Test("only owners change what the group is called or allows, and end it")
+    @Test("only owners change or end the group")
     func owners() throws {
         var chat = try GroupFixture()
         let other = GroupProfile(displayName: "Other")
@@ -239,7 +239,7 @@ struct GroupTests {
         #expect(chat.records.shown.isEmpty)
     }
 
-    @Test("a forbidden file is not taken, and its text is", arguments: [false, true])
+    @Test("forbidden file is dropped but its text kept", arguments: [false, true])
     func forbiddenFiles(isInline: Bool) throws {
         var chat = try GroupFixture()
         var profile = GroupFixture.profile
@@ -276,7 +276,7 @@ struct GroupTests {
         #expect(try hasFile(7, by: 4) == true, "but with those who look after the group")
     }
 
-    @Test("this profile gets another role, and is removed by who may")
+    @Test("own role and removal need permission")
     func own() throws {
         var chat = try GroupFixture()
         chat.group.become(GroupProfile(displayName: "Tea"))
@@ -291,7 +291,7 @@ struct GroupTests {
         #expect(chat.records.ends == [.removedFromGroup])
     }
 
-    @Test("who came by a link may have to wait, and is let in or refused")
+    @Test("joiner by link waits for admission")
     func waiting() throws {
         var chat = try GroupFixture(isWaiting: true)
         chat.group.become(GroupProfile(displayName: "Tea"))
@@ -304,7 +304,7 @@ struct GroupTests {
         #expect(chat.group.membership == .waiting)
         try chat.receive(.group(.linkAcceptance(.accepted, own)), 3)
         #expect(chat.group.maySendFiles)
-        // Who is in has the role that its changes say.
+        // An admitted member's role follows its changes.
         let less = MemberReference(id: own.id, role: .observer)
         try chat.receive(.group(.linkAcceptance(.accepted, less)), 4)
         #expect(chat.group.own.role == .member)
@@ -317,7 +317,7 @@ struct GroupTests {
         #expect(refused.records.ends == [.refusedByGroup])
     }
 
-    @Test("invitations of both kinds make a group")
+    @Test("both kinds of invitations create a group")
     func invitations() throws {
         let events = try Sample.groupEvents()
         guard case .invitation(let invitation) = events[0], case .linkInvitation(let link) = events[2] else {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ChatProtocol
 
-/// A file that somebody sends within messages.
+/// An inline file.
 private struct InlineSample {
     let id: SharedMessageID
     let bytes: [UInt8]
@@ -42,10 +42,10 @@ extension ContactFixture {
     }
 }
 
-@Suite("Small files within messages")
+@Suite("Inline files")
 struct InlineTransferTests {
     @Test(
-        "a file has as many chunks as its bytes need, and an empty one has one",
+        "number of chunks follows the size",
         arguments: [(0, 1), (1, 1), (15_780, 1), (15_781, 2), (126_240, 8), (236_700, 15)])
     func chunks(_ size: Int, _ count: Int) throws {
         let sample = try InlineSample(1, size: size)
@@ -60,7 +60,7 @@ struct InlineTransferTests {
         #expect(transfer.isComplete && transfer.bytes == UInt64(size))
     }
 
-    @Test("what is larger than 15 chunks, or than 8 that nobody asked for, is not taken")
+    @Test("oversized inline files are rejected")
     func tooLarge() {
         #expect(InlineTransfer(size: 236_701) == nil && InlineTransfer(size: .max) == nil)
         #expect(InlineTransfer(size: 15_781, received: 3) == nil)
@@ -74,7 +74,7 @@ struct InlineTransferTests {
         }
     }
 
-    @Test("an offer is only an offer: what comes of it before somebody asks is not taken")
+    @Test("offered chunks are ignored until requested")
     func offered() throws {
         var chat = ContactFixture()
         let sample = try InlineSample(1, size: 40_000)
@@ -87,7 +87,7 @@ struct InlineTransferTests {
         #expect(sample.chunks.allSatisfy { chat.receive($0).isEmpty })
     }
 
-    @Test("what follows its message at once is taken without a question, in its order, each chunk once")
+    @Test("sent chunks are accepted in order once")
     func sent() throws {
         var chat = ContactFixture()
         let sample = try InlineSample(1, size: 40_000)
@@ -101,7 +101,7 @@ struct InlineTransferTests {
         #expect(chat.records.receipts == 1)
     }
 
-    @Test("a message that was changed before it came has its file all the same")
+    @Test("updated message keeps its file")
     func changedBefore() throws {
         var chat = ContactFixture()
         let sample = try InlineSample(1, size: 10)
@@ -112,7 +112,7 @@ struct InlineTransferTests {
         #expect(chat.records.items[sample.key]?.bytes == sample.bytes)
     }
 
-    @Test("a chunk that is missing, too long, too short or too many ends it, and nothing more is taken")
+    @Test("wrong chunk ends the transfer")
     func broken() throws {
         let sample = try InlineSample(1, size: 40_000)
         let chunks = sample.chunks
@@ -135,7 +135,7 @@ struct InlineTransferTests {
         }
     }
 
-    @Test("its sender takes it back, with chunk 0 or by its name, and nothing more is taken")
+    @Test("sender can cancel by chunk or event")
     func takenBack() throws {
         let sample = try InlineSample(1, size: 40_000)
         for way in [FileInvitation.Way.sentInline, .offeredInline] {
@@ -154,7 +154,7 @@ struct InlineTransferTests {
         }
     }
 
-    @Test("of a message that is deleted, and in a chat that has ended, nothing more is taken")
+    @Test("deletion and end of chat stop the transfer")
     func ended() throws {
         let sample = try InlineSample(1, size: 40_000)
         for event in [MessageEvent.deletion(sample.id, author: nil), .contactDeleted] {
@@ -166,7 +166,7 @@ struct InlineTransferTests {
         }
     }
 
-    @Test("who begins many files and finishes none has eight of them; those that are asked for do not count")
+    @Test("unrequested unfinished transfers are limited to eight")
     func manyUnfinished() throws {
         var chat = ContactFixture()
         let asked = try InlineSample(100, size: 20_000)
@@ -187,7 +187,7 @@ struct InlineTransferTests {
         }
     }
 
-    @Test("in a group only its author sends a file; what blocked members send is not taken, nor passed on")
+    @Test("only an unblocked author sends group chunks")
     func members() throws {
         var chat = try GroupFixture()
         let (sample, four) = (try InlineSample(1, size: 20_000), try Sample.member(4))
@@ -212,7 +212,7 @@ struct InlineTransferTests {
     }
 
     @Test(
-        "several at once, with repetitions, and over restarts at any moment, are what was sent",
+        "interleaved transfers survive repetition and restarts",
         arguments: 0..<20)
     func manyAtOnce(_ seed: Int) throws {
         var random = SeededGenerator(state: UInt64(seed))
@@ -229,7 +229,7 @@ struct InlineTransferTests {
         while let file = left.indices.filter({ !left[$0].isEmpty }).randomElement(using: &random) {
             let chunk = left[file].removeFirst()
             if Bool.random(using: &random) {
-                // It ends before this is stored, and hears it again.
+                // Killed before storing; the message is redelivered.
                 _ = chat.conversation.receive(.chunk(chunk), at: Sample.time, from: chat.records)
                 chat.conversation = ContactConversation(
                     profile: chat.conversation.profile, versions: chat.conversation.versions)

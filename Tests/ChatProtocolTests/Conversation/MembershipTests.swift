@@ -3,8 +3,9 @@ import Testing
 
 @testable import ChatProtocol
 
-/// The group of `GroupFixture` over connections of its own: 1 is the host, 2 this profile, 3 an owner, 4 a member.
-@Suite("A group, seen over connections with its members")
+/// The group of `GroupFixture` over direct connections: 1 is the host, 2 this profile, 3 an owner, 4 a
+/// member.
+@Suite("Group over members' connections")
 struct MembershipTests {
     private static let hello = ContactTests.hello
     private static let link = "simplex:/invitation#/?v=2"
@@ -23,7 +24,7 @@ struct MembershipTests {
             to: id, introducer: chat.group.host, phase: .connected)
     }
 
-    @Test("a link is made for each member that the host introduces, with role, name and block, and once")
+    @Test("each introduced member gets one link")
     func introductions() throws {
         var chat = try GroupFixture()
         let (six, seven) = (try Sample.member(6), try Sample.member(7))
@@ -39,7 +40,7 @@ struct MembershipTests {
         #expect(chat.records.connections.count == 2, "nobody is introduced to themselves")
     }
 
-    @Test("nobody but the host introduces, and not within what is passed on")
+    @Test("only the host may introduce")
     func strangers() throws {
         var chat = try GroupFixture()
         try chat.receive(.group(.introduction(information(6))), 1, over: 3)
@@ -51,7 +52,7 @@ struct MembershipTests {
         #expect(plain.records.connections.isEmpty)
     }
 
-    @Test("a newcomer's link is joined that who looks after the group passes on, announced before or not")
+    @Test("newcomer's forwarded link is joined")
     func newcomers() throws {
         var chat = try GroupFixture()
         let (six, seven) = (try Sample.member(6), try Sample.member(7))
@@ -60,12 +61,12 @@ struct MembershipTests {
         #expect(chat.records.connections[six]?.phase == .toJoin)
         #expect(chat.records.connections[six]?.link == Self.link)
         #expect(chat.records.members[six]?.role == .member, "the announcement counts")
-        // Also over the connection of another one who may.
+        // Also over another admin's connection.
         try chat.receive(.group(.newcomer(information(7), link: Self.link)), 3, over: 3)
         #expect(chat.records.connections[seven]?.introducer == (try Sample.member(3)))
     }
 
-    @Test("who may not lets nobody in, and nobody lets in who is above themselves")
+    @Test("members cannot admit above their role")
     func escalation() throws {
         var chat = try GroupFixture()
         try chat.receive(.group(.newcomer(information(6), link: Self.link)), 1, over: 4)
@@ -73,25 +74,25 @@ struct MembershipTests {
         try chat.receive(.group(.newMember(information(6, .owner))), 3)
         #expect(chat.records.connections.isEmpty)
         #expect(chat.records.members[try Sample.member(6)] == nil)
-        // Somebody who is a member already gets no other role by coming once more.
+        // A repeated announcement does not change a member's role.
         try chat.receive(.group(.newMember(information(4, .admin))), 4)
         try chat.receive(.group(.introduction(information(4, .admin))), 5)
         #expect(chat.records.members[try Sample.member(4)]?.role == .member)
-        // An admin takes nothing from an owner, and makes nobody one.
+        // An admin cannot demote an owner, nor promote a member to owner.
         try chat.receive(.group(.role(.init(id: try Sample.member(3), role: .observer))), 6)
         try chat.receive(.group(.role(.init(id: try Sample.member(4), role: .owner))), 7)
         #expect(chat.records.members[try Sample.member(3)]?.role == .owner)
         #expect(chat.records.members[try Sample.member(4)]?.role == .member)
     }
 
-    @Test("an admin gives no link for an owner without a connection")
+    @Test("admin cannot replace an unconnected owner's link")
     func impersonatedOwner() throws {
         var chat = try GroupFixture()
         for role in [MemberRole.member, .owner] {
             try chat.receive(.group(.newcomer(information(3, role), link: Self.link)), 1)
         }
         #expect(chat.records.connections.isEmpty)
-        // Nor where the owner was a newcomer of the admin's once.
+        // Even if the admin once announced the owner.
         let six = try Sample.member(6)
         try chat.receive(.group(.newMember(information(6))), 2)
         try chat.receive(.group(.role(.init(id: six, role: .owner))), 3, over: 3)
@@ -99,11 +100,11 @@ struct MembershipTests {
         #expect(chat.records.members[six]?.role == .owner && chat.records.connections.isEmpty)
     }
 
-    @Test("only the announcer passes on a link, once")
+    @Test("only the announcer forwards a link, once")
     func announcers() throws {
         var chat = try GroupFixture()
         let (four, six) = (try Sample.member(4), try Sample.member(6))
-        // Not of who was introduced or known before.
+        // Not for introduced or known members.
         try chat.receive(.group(.newcomer(information(4), link: Self.link)), 1, over: 3)
         #expect(chat.records.connections[four] == nil)
         try chat.receive(.group(.newMember(information(6))), 2)
@@ -112,13 +113,13 @@ struct MembershipTests {
         #expect(chat.records.connections[six] == nil, "another one announced them")
         try chat.receive(.group(.newcomer(information(6), link: Self.link)), 5)
         #expect(chat.records.connections[six]?.introducer == chat.group.host)
-        // The connection was lost.
+        // After the connection was lost.
         chat.records.connections[six] = nil
         try chat.receive(.group(.newcomer(information(6), link: Self.link)), 6)
         #expect(chat.records.connections[six] == nil)
     }
 
-    @Test("an owner is not made a reader, nor removed, by an admin")
+    @Test("admin cannot demote or remove an owner")
     func ownRole() throws {
         var chat = try GroupFixture(ownRole: .owner)
         try chat.receive(.group(.role(.init(id: try Sample.member(2), role: .observer))), 1)
@@ -126,7 +127,7 @@ struct MembershipTests {
         #expect(chat.group.own.role == .owner && chat.group.membership == .joined)
     }
 
-    @Test("a connection that is there is not given up for another link to the same member")
+    @Test("existing connection is never replaced")
     func hijacking() throws {
         var chat = try GroupFixture()
         try connected(&chat, with: 4)
@@ -138,7 +139,7 @@ struct MembershipTests {
         #expect(chat.records.connections.count == 1, "the host is connected")
     }
 
-    @Test("a message that comes directly and passed on is there once, and the forwarder is told so")
+    @Test("message both ways counts once and notifies forwarder")
     func bothWays() throws {
         var chat = try GroupFixture()
         try connected(&chat, with: 4)
@@ -146,7 +147,7 @@ struct MembershipTests {
         try chat.receive(.message(Self.hello), 1, by: 4)
         #expect(chat.records.shown.count == 1 && chat.records.receipts == 1)
         #expect(chat.records.needless == [chat.group.host: try Sample.member(4)])
-        // The other way round, and while the connection does not stand, nothing is to be said.
+        // No report in the other order, nor before the connection is established.
         chat.records.needless = [:]
         try chat.receive(.message(Self.hello), 2, by: 4)
         try chat.receive(.message(Self.hello), 2, over: 4)
@@ -155,7 +156,7 @@ struct MembershipTests {
         #expect(chat.records.shown.count == 2 && chat.records.needless.isEmpty)
     }
 
-    @Test("an ordinary member passes on nothing; an admin beside the host does")
+    @Test("only admins may forward messages")
     func forwarders() throws {
         var chat = try GroupFixture()
         let forwarded = { (id: UInt8) in
@@ -173,7 +174,7 @@ struct MembershipTests {
         #expect(chat.records.items[try chat.key(90, by: 5)]?.record.state == .deleted)
     }
 
-    @Test("who leaves or is removed loses the connection, and is not heard any more")
+    @Test("departed member loses its connection and voice")
     func gone() throws {
         var chat = try GroupFixture()
         for number in [UInt8(3), 4] { try connected(&chat, with: number) }
@@ -183,17 +184,17 @@ struct MembershipTests {
         try chat.receive(.message(Self.hello), 3, over: 3)
         try chat.receive(.message(Self.hello), 4, over: 4)
         #expect(chat.records.shown.isEmpty)
-        // What was written before may still be passed on.
+        // Earlier messages may still be forwarded.
         try chat.receive(.message(Self.hello), 5, by: 4)
         #expect(chat.records.shown.count == 1)
-        // Nobody comes back under the same id.
+        // An id cannot rejoin.
         try chat.receive(.group(.newcomer(information(4), link: Self.link)), 6)
         try chat.receive(.group(.introduction(information(4))), 7)
         #expect(chat.records.connections.isEmpty)
         #expect(chat.records.members[try Sample.member(4)]?.status == .removed)
     }
 
-    @Test("somebody else than who was meant loses the connection")
+    @Test("wrong person on a connection loses it")
     func mistaken() throws {
         var chat = try GroupFixture()
         try connected(&chat, with: 4)
@@ -207,7 +208,7 @@ struct MembershipTests {
         #expect(chat.records.connections.count == 1)
     }
 
-    @Test("a contact that is deleted is none of the group's business")
+    @Test("contact deletion does not affect groups")
     func contactDeleted() throws {
         var chat = try GroupFixture()
         try connected(&chat, with: 4)
@@ -216,7 +217,7 @@ struct MembershipTests {
         #expect(chat.group.membership == .joined && chat.records.connections.count == 1)
     }
 
-    @Test("a moderator takes away what a member wrote, over a connection of its own, before or after it came")
+    @Test("moderator deletes messages before or after arrival")
     func moderation() throws {
         var chat = try GroupFixture()
         let moderator = try Sample.member(8)
@@ -232,7 +233,7 @@ struct MembershipTests {
         #expect(chat.records.shown.count == 1, "an owner is above a moderator")
     }
 
-    @Test("events of members read as official programs write them; a link that is too long is none")
+    @Test("official member events decode, long links do not")
     func reading() throws {
         let text = #"""
             {"event":"x.grp.mem.fwd","params":{"memberInfo":{"memberId":"AAEC","memberRole":"member","v":"1-16",
@@ -251,13 +252,13 @@ struct MembershipTests {
     }
 }
 
-@Suite("A connection with a member")
+@Suite("Member connection")
 struct MemberConnectionTests {
     private func connection(_ phase: MemberConnection.Phase) throws -> MemberConnection {
         MemberConnection(to: try Sample.member(4), introducer: try Sample.member(1), phase: phase, link: "x")
     }
 
-    @Test("made by link: the introducer gets the link, and hears of it when it stands, once")
+    @Test("invited member's connection is announced once")
     func invited() throws {
         var connection = try connection(.toInvite)
         let made = [connection.made("l"), connection.made("l")]
@@ -272,7 +273,7 @@ struct MemberConnectionTests {
         #expect(connection.phase == .connected)
     }
 
-    @Test("joined: it carries messages before it stands, and its link is forgotten")
+    @Test("joined connection carries messages early")
     func joined() throws {
         var connection = try connection(.toJoin)
         let early = connection.stands()
@@ -283,7 +284,7 @@ struct MemberConnectionTests {
         #expect(report != nil)
     }
 
-    @Test("one that ends does not come back", arguments: MemberConnection.Phase.allCases)
+    @Test("ended connection never resumes", arguments: MemberConnection.Phase.allCases)
     func ended(_ phase: MemberConnection.Phase) throws {
         var connection = try connection(phase)
         connection.end()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ChatProtocol
 
-/// What a store keeps of a chat, in memory; it does what effects say and nothing else.
+/// In-memory records of a chat that apply effects literally.
 struct MemoryRecords: ConversationRecords {
     struct Item: Equatable {
         var record: MessageRecord
@@ -15,7 +15,7 @@ struct MemoryRecords: ConversationRecords {
         var reactions: Set<String> = []
         var transfer: InlineTransfer?
         var isAsked = false
-        /// Of a file that comes within messages.
+        /// Content of an inline file.
         var bytes: [UInt8] = []
         var failure: InlineTransfer.Failure?
     }
@@ -32,7 +32,7 @@ struct MemoryRecords: ConversationRecords {
     var invitations: [GroupInvitation] = []
     var accepted: [SharedMessageID] = []
     var connections: [MemberID: MemberConnection] = [:]
-    /// Who is to be told that somebody's messages need not be passed on.
+    /// Forwarders that must be told to stop.
     var needless: [MemberID: MemberID] = [:]
 
     func message(_ key: MessageKey) -> MessageRecord? { items[key]?.record }
@@ -46,7 +46,7 @@ struct MemoryRecords: ConversationRecords {
             .sorted { $0.id.bytes.lexicographicallyPrecedes($1.id.bytes) }
     }
 
-    /// Somebody wants a file that was offered within messages.
+    /// Requests an offered inline file.
     mutating func ask(for key: MessageKey) {
         begin(key)
         items[key]?.isAsked = true
@@ -63,7 +63,7 @@ struct MemoryRecords: ConversationRecords {
         partial.keys.count { items[$0]?.record.hasFile != true && (author ?? $0.author) == $0.author }
     }
 
-    /// Those that a user sees.
+    /// Items visible to the user.
     var shown: [MessageKey: Item] { items.filter { $0.value.record.state != .deleted && !$0.value.isHidden } }
 
     mutating func perform(_ effects: [ConversationEffect]) {
@@ -149,7 +149,7 @@ struct MemoryRecords: ConversationRecords {
     }
 }
 
-/// A conversation and what is stored of it.
+/// A conversation with its records.
 struct ContactFixture {
     var conversation = ContactConversation(
         profile: ContactProfile(displayName: "Bob"), versions: 1...16)
