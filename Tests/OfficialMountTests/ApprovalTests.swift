@@ -5,10 +5,10 @@ import TestSupport
 import Testing
 
 @Suite(
-    "A file on a relay that its reader did not configure", .serialized,
+    "Approval of unconfigured relays at the official core", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OfficialApprovalTests {
-    @Test("is refused with the relay's name, and read after it was approved")
+    @Test("a read fails until its relay is approved")
     func approval() async throws {
         let relays = try await OfficialRelays()
         let elsewhere = try TemporaryFolder()
@@ -26,7 +26,7 @@ struct OfficialApprovalTests {
         let sentence = try bob.attribute("error", of: "a.bin", in: "alice")
         #expect(sentence?.contains(own.address) == true, "\(sentence ?? "")")
         _ = try await bob.chatfs(["approve", own.address])
-        // A refusal is remembered for two seconds, because the kernel repeats a read page by page.
+        // A refusal lasts two seconds, because the kernel repeats a read page by page.
         let read = try await wait(for: "a reader that is let through") {
             try? await bob.read("a.bin", in: "alice")
         }

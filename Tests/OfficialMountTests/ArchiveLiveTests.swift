@@ -5,10 +5,10 @@ import TestSupport
 import Testing
 
 @Suite(
-    "The archive and the passphrase of an official core", .serialized,
+    "Archive and passphrase of the official core", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct ArchiveLiveTests {
-    /// Bob's file at Alice, received, and nobody mounted.
+    /// Alice has received a file from Bob; no mount runs.
     private func stage() async throws -> (OfficialStage, digest: String) {
         let stage = try await OfficialStage.start("alice", "bob")
         let (alice, bob) = (stage.people[0], stage.people[1])
@@ -22,7 +22,7 @@ struct ArchiveLiveTests {
         return (stage, digest)
     }
 
-    /// Runs a command about Alice's core, with secrets at descriptors 3 and 4.
+    /// Runs a command on Alice's core with the passphrases at descriptors 3 and 4.
     private func run(
         _ arguments: [String], _ alice: OfficialPerson, secrets: [String] = []
     ) async throws -> Shell.Outcome {
@@ -38,12 +38,13 @@ struct ArchiveLiveTests {
             "set -- \(words)\n\(script)", environment: environment, limit: .seconds(120))
     }
 
-    @Test("what a program exported another machine's core imports, with the files that were received")
+    @Test("another machine imports an archive with its files")
     func moved() async throws {
         let (stage, digest) = try await stage()
         let alice = stage.people[0]
         let archive = alice.home + "/alice.zip"
-        // One that runs is to rest for it, and ends over that: nothing is written, and what helps is said.
+        // The export ends a running program before it writes. Here the program does not restart: nothing is
+        // written, and the error names the remedy.
         let attached = try await run(
             ["export", archive, "--files-folder", alice.files] + alice.coreThatRuns, alice)
         #expect(!attached.succeeded)
@@ -79,7 +80,7 @@ struct ArchiveLiveTests {
         let read = try await Shell.run("sha256sum", [chats + "/bob/film.bin"])
         #expect(read.output.prefix(64) == digest)
         #expect(try await mount.terminate() == .code(0))
-        // A wrong archive leaves nothing.
+        // A file that is no archive is refused.
         let wrong = try await run(
             [
                 "import", "/etc/passwd", "--core", "simplex-chat:\(OfficialPrograms.path("simplex-chat"))",
@@ -91,7 +92,7 @@ struct ArchiveLiveTests {
     }
 
     @Test(
-        "the library encrypts its database, changes the passphrase, and leaves nothing in clear",
+        "the library encrypts and changes the passphrase",
         .disabled(if: OfficialPrograms.lackLibrary, "OFFICIAL_BIN names no folder with libsimplex.so"))
     func passphrase() async throws {
         let (stage, _) = try await stage()

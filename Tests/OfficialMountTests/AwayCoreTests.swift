@@ -4,9 +4,9 @@ import ScriptedCore
 import TestSupport
 import Testing
 
-@Suite("A core that is away", .serialized)
+@Suite("Absent core", .serialized)
 struct AwayCoreTests {
-    @Test("what is copied in waits, says why, and is sent once when the core is back")
+    @Test("a copied file waits for the core")
     func copying() async throws {
         let stage = try await ScriptedMount.start()
         try await stage.mount(["--quiet-time", "10ms"])
@@ -33,7 +33,7 @@ struct AwayCoreTests {
         try await stage.leave()
     }
 
-    @Test("a file whose answer was lost while the core stays away is not changed, and is sent once")
+    @Test("a copy without an answer is sent once")
     func answerLost() async throws {
         let stage = try await ScriptedMount.start()
         try await stage.mount(["--quiet-time", "10ms"])
@@ -54,7 +54,7 @@ struct AwayCoreTests {
         try await stage.leave()
     }
 
-    @Test("what waits for a core is not given to another one that answers in its place")
+    @Test("another core does not receive the waiting file")
     func another() async throws {
         let stage = try await ScriptedMount.start()
         try await stage.mount(["--quiet-time", "10ms"])
@@ -77,7 +77,7 @@ struct AwayCoreTests {
         try await wait(until: "the mount says so") {
             try await stage.status().contains("Another SimpleX database")
         }
-        // Tried again by whoever does not know it.
+        // A user may retry without knowing the other database.
         let retried = try await ChatFSProcess.run(["retry", entry], environment: ["HOME": stage.folder.path])
         #expect(stage.simplex.count("/_send") == 0, "\(retried)")
         #expect(access(stage.folder.path("Chats/bob"), F_OK) == 0)
@@ -91,7 +91,7 @@ struct AwayCoreTests {
 }
 
 extension ScriptedMount {
-    /// What `chatfs status` says.
+    /// The output of `chatfs status`.
     func status() async throws -> String {
         try await ChatFSProcess.run(["status", folder.path("Chats")], environment: ["HOME": folder.path])
             .output

@@ -4,16 +4,16 @@ import Posix
 import TestSupport
 import Testing
 
-/// A core that dies while it is sending: a file is in the chat once, or the entry says that nobody knows.
+/// After the core dies during an upload, the file is in the chat once, or its state is `unsure`.
 @Suite(
-    "An official core that ends in the middle of sending", .serialized,
+    "Official core killed during an upload", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct CoreRestartTests {
-    /// Moments after the file was placed for the core, in milliseconds: before its row is committed, and
-    /// after.
+    /// Delays in milliseconds from the staging of the file to the kill. The core commits its row within this
+    /// range.
     private static let moments = [0, 4, 15, 40, 120, 400]
 
-    @Test("the attached program is killed and started again by its owner")
+    @Test("an upload survives an attached program's kill")
     func attached() async throws {
         let stage = try await OfficialStage.start("alice", "bob")
         let alice = stage.people[0]
@@ -25,7 +25,7 @@ struct CoreRestartTests {
         try await stage.leave()
     }
 
-    @Test("the program that the mount started is killed, and the mount starts it again")
+    @Test("an upload survives a mounted program's kill")
     func program() async throws {
         let stage = try await OfficialStage.start("alice", "bob")
         let (alice, bob) = (stage.people[0], stage.people[1])
@@ -35,7 +35,7 @@ struct CoreRestartTests {
         try await stage.leave()
     }
 
-    @Test("the daemon is killed with its program, and the next mount goes on")
+    @Test("an upload survives the kill of the daemon")
     func daemon() async throws {
         let stage = try await OfficialStage.start("alice", "bob")
         let (alice, bob) = (stage.people[0], stage.people[1])
@@ -49,7 +49,7 @@ struct CoreRestartTests {
     }
 
     @Test(
-        "the daemon is killed with the library in it, and the next mount goes on",
+        "an upload survives the kill of the library",
         .disabled(if: OfficialPrograms.lackLibrary, "OFFICIAL_BIN names no folder with libsimplex.so"))
     func library() async throws {
         let stage = try await OfficialStage.start("alice", "bob")
@@ -63,7 +63,7 @@ struct CoreRestartTests {
         try await stage.leave()
     }
 
-    /// Copies files and strikes at each one's moment.
+    /// Copies one file for each delay and calls `strike` after the delay.
     private func copy(_ stage: OfficialStage, _ strike: () async throws -> Void) async throws {
         let (alice, bob) = (stage.people[0], stage.people[1])
         var digests: [String: String] = [:]
@@ -87,7 +87,7 @@ struct CoreRestartTests {
                 continue
             }
             if state == "failed" {
-                // Between two commits of its own the core forgets an upload; the message is there all the same.
+                // Between two of its commits the core loses an upload, but the message exists.
                 let error = try alice.attribute("error", of: name, in: "bob")
                 #expect(error?.contains("interrupted at the end of the upload") == true, "\(error ?? "")")
                 try await bob.waitForFile(name, in: "alice")
@@ -95,7 +95,7 @@ struct CoreRestartTests {
                     ["retry", "\(alice.chats)/bob/\(name)"], environment: ["HOME": alice.home])
                 #expect(retried.succeeded, "\(retried.errors)")
                 try await alice.waitForState("sent", of: name, in: "bob")
-                // The dead message keeps its name from the new one: a second of this name.
+                // The failed message keeps its name, so the new message gets a number.
                 let again = name.replacing(".bin", with: " (2).bin")
                 try await bob.waitForFile(again, in: "alice")
                 #expect(try await bob.read(again, in: "alice") == digest, "\(name)")
@@ -108,7 +108,7 @@ struct CoreRestartTests {
             try await bob.waitForFile(name, in: "alice")
             #expect(try await bob.read(name, in: "alice") == digest, "\(name)")
         }
-        // A second message of one file would have the name with a number.
+        // A duplicate message would have a number in its name.
         let shown = try bob.names(in: "alice")
         #expect(Set(shown).isSubset(of: digests.keys), "\(shown)")
         #expect(Set(digests.keys).subtracting(shown).isSubset(of: unsure), "\(shown)")

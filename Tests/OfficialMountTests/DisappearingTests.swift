@@ -5,9 +5,9 @@ import ScriptedCore
 import TestSupport
 import Testing
 
-@Suite("A message that goes while somebody reads its file", .serialized)
+@Suite("Messages that disappear during a read", .serialized)
 struct DisappearingTests {
-    /// How the core says that it went, and whether readers may go on.
+    /// The core's event for the end of a message. After a deletion the open readers continue.
     enum Ending: CaseIterable {
         case disappeared, moderated, deleted
 
@@ -24,7 +24,7 @@ struct DisappearingTests {
     private static let bytes = SystemRandomSource().bytes(size)
     private static let whole = ScriptedMount.digest(bytes[...])
 
-    /// A mount with a file of bob that a program has open and has read, all of its pages in the kernel.
+    /// A mount with a file of Bob that a program has open and has read completely into the page cache.
     private func stage(_ options: [String] = []) async throws -> (ScriptedMount, ScriptedMessage, PageHolder)
     {
         let stage = try await ScriptedMount.start()
@@ -32,7 +32,7 @@ struct DisappearingTests {
         try await stage.mount(options)
         try await stage.waitUntilShown(message)
         let holder = try await PageHolder.start(stage.path(of: message))
-        // A kernel that reclaims early may have dropped some: then they are read once more.
+        // A kernel that reclaims early may have dropped pages; a second read restores them.
         try await wait(until: "the kernel has all pages") {
             #expect(try await holder.read() == Self.whole)
             return try await holder.pages() == (Self.size + 4095) / 4096
@@ -42,7 +42,7 @@ struct DisappearingTests {
     }
 
     @Test(
-        "who has it open goes on when it was deleted; else no byte is left in kernel and cache",
+        "a deleted file remains readable while open",
         arguments: Ending.allCases)
     func open(ending: Ending) async throws {
         let (stage, message, holder) = try await stage()
@@ -62,7 +62,7 @@ struct DisappearingTests {
         try await stage.leave()
     }
 
-    @Test("pages of a file that nobody has open any more are gone too", arguments: Ending.allCases)
+    @Test("pages of a closed file are dropped", arguments: Ending.allCases)
     func closed(ending: Ending) async throws {
         let (stage, message, holder) = try await stage()
         try await holder.end()
@@ -72,22 +72,22 @@ struct DisappearingTests {
         try await stage.leave()
     }
 
-    @Test("a finished file that the kernel may read by itself is empty for it, and its copy is gone")
+    @Test("a passed-through file is emptied")
     func plain() async throws {
         let stage = try await ScriptedMount.start()
-        // Under the name in its header, where the content on the disk begins as it must for the kernel.
+        // Only a file with the name from its header starts on the disk where the kernel can pass it through.
         let message = stage.offer(
             1, name: "source.bin", size: Self.size, description: try await stage.upload(Self.bytes))
         try await stage.mount(["--cache", "plain"])
-        // The core gives it up, so the mount keeps the whole itself.
+        // The core gives up, so the mount keeps the complete file.
         let reader = try await stage.reader(of: message)
         #expect(try await reader.readAtLast(0..<10) == ScriptedMount.digest(Self.bytes[..<10]))
         stage.giveUp(message)
         #expect(try await reader.readAtLast(0..<Self.size) == Self.whole)
-        // One that had all of it before the core gave up goes on with what it has, and the copy comes after it.
+        // A reader that has every chunk does not need the copy, so the copy is made after its close.
         try await reader.end()
         try await stage.waitForCopy(of: message)
-        // Opened now it goes past the process, where the system lets it.
+        // Where the system permits passthrough, this open uses it.
         let holder = try await PageHolder.start(stage.path(of: message))
         #expect(try await holder.readAtLast() == Self.whole)
         Ending.disappeared.tell(message, stage.simplex)
@@ -102,7 +102,7 @@ struct DisappearingTests {
 }
 
 extension ScriptedMount {
-    /// What the mount has on the disk in its cache, in files without names, in units of 512 bytes.
+    /// The size of the mount's unlinked cache files in blocks of 512 bytes.
     fileprivate func blocksInCache() throws -> Int {
         let descriptors = "/proc/\(daemon?.processIdentifier ?? 0)/fd"
         var blocks = 0

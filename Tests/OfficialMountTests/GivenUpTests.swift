@@ -5,13 +5,13 @@ import ScriptedCore
 import TestSupport
 import Testing
 
-@Suite("A file that the core gave up while it was read", .serialized)
+@Suite("Files given up during a read", .serialized)
 struct GivenUpTests {
     private static let bytes = SystemRandomSource().bytes(9_000_000)
     private static let whole = ScriptedMount.digest(bytes[...])
 
     @Test(
-        "its reader gets every byte, and a copy is kept for the next mount, when its relay has nothing more")
+        "the reader gets every byte")
     func kept() async throws {
         let stage = try await ScriptedMount.start()
         let message = stage.offer(
@@ -31,13 +31,13 @@ struct GivenUpTests {
         try await stage.mount()
         #expect(try await stage.reader(of: message).readAtLast(0..<Self.bytes.count) == Self.whole)
         #expect(try stage.error(of: message) == nil)
-        // The copy goes with its message.
+        // The copy is removed with its message.
         stage.simplex.tellGone(message.id)
         try await wait(until: "the copy is gone") { access(stage.copy(of: message), F_OK) != 0 }
         try await stage.leave()
     }
 
-    @Test("'chatfs hydrate' brings and keeps it when it was given up before anybody read it")
+    @Test("'chatfs hydrate' keeps a given-up file")
     func hydrated() async throws {
         let stage = try await ScriptedMount.start()
         let message = stage.offer(

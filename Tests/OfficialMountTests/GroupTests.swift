@@ -4,10 +4,10 @@ import TestSupport
 import Testing
 
 @Suite(
-    "Groups of the official core, each member behind a mount", .serialized,
+    "Groups of the official core behind mounts", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct GroupTests {
-    @Test("every member reads what one of them copies into the group, on its own copy of the chunks")
+    @Test("each member reads a group's file")
     func members() async throws {
         let stage = try await OfficialStage.start("alice", "bob", "carol")
         try await stage.makeGroup("team")
@@ -25,13 +25,13 @@ struct GroupTests {
         try await stage.leave()
     }
 
-    @Test("what a member says to the moderators is in their folder of the group, and in nobody else's")
+    @Test("only the moderators' folder shows a support message")
     func support() async throws {
         let stage = try await OfficialStage.start("alice", "bob", "carol")
         try await stage.makeGroup("team")
         let (alice, bob, carol) = (stage.people[0], stage.people[1], stage.people[2])
         for person in stage.people { try await person.mount(.attached) }
-        // ChatFS sends to the whole group; the part for the moderators is used in the app.
+        // ChatFS cannot send to the moderators, so the test uses the program's command.
         let bytes = SystemRandomSource().bytes(400_000)
         let path = try stage.relays.folder.write(bytes, to: "bob/source/complaint.bin")
         let client = try await bob.client()
@@ -44,14 +44,14 @@ struct GroupTests {
         try await alice.waitForFile("complaint.bin", in: "team")
         #expect(try await alice.read("complaint.bin", in: "team") == digest)
         try await bob.waitForFile("complaint.bin", in: "team")
-        // What comes after it is there: so would be the other.
+        // Messages arrive in order: a later one shows that the earlier one did not appear.
         try await bob.copy([1, 2, 3], as: "for all.bin", to: "team")
         try await carol.waitForFile("for all.bin", in: "team")
         #expect(try !carol.names(in: "team").contains("complaint.bin"))
         try await stage.leave()
     }
 
-    @Test("a group that takes no files from its members refuses them at create")
+    @Test("a group without member files refuses a copy")
     func refused() async throws {
         let stage = try await OfficialStage.start("alice", "bob")
         try await stage.makeGroup("team")

@@ -8,7 +8,7 @@ import Testing
     "Chats of the official core by command", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct ManagingTests {
-    /// Without those that are there for everybody, two contacts of a new profile among them.
+    /// The chats without the two default contacts and the notes of a new profile.
     private func chats(of person: OfficialPerson) throws -> [String] { own(try person.folders()) }
 
     private func own(_ names: [String]) -> [String] {
@@ -31,14 +31,14 @@ struct ManagingTests {
     private func waitForRefusal(in chat: String, of person: OfficialPerson) async throws {
         var count = 0
         try await wait(until: "nothing can be written into \(chat) of \(person.name)") {
-            // What is taken before is an entry, and refuses to be written for another reason.
+            // An accepted copy becomes an entry, and a second write to it fails with another error.
             count += 1
             let copy = try await Shell.run("cp", ["/etc/hostname", person.chats + "/\(chat)/late \(count)"])
             return copy.errors.contains("Permission denied")
         }
     }
 
-    @Test("folders follow a new name, a chat that is left and one that is deleted, on both sides")
+    @Test("folders follow renames, leaves and deletions")
     func contacts() async throws {
         let stage = try await OfficialStage.start("alice", "bob")
         let (alice, bob) = (stage.people[0], stage.people[1])
@@ -65,7 +65,7 @@ struct ManagingTests {
         try await stage.leave()
     }
 
-    @Test("who leaves or deletes a group is missed by the others, who go on without")
+    @Test("members see leaves and deletions of a group")
     func groups() async throws {
         let stage = try await OfficialStage.start("alice", "bob", "carol", "dave")
         try await stage.makeGroup("team")
@@ -79,14 +79,14 @@ struct ManagingTests {
         try await waitForChats(["Work", "alice"], of: bob)
         #expect(try await listed("group", by: bob) == ["Work"])
 
-        // The member: it keeps what it has until it deletes it.
+        // A member keeps the group until it deletes the group.
         _ = try await bob.chatfs(["group", "leave", "Work"])
         try await waitForRefusal(in: "Work", of: bob)
         try await waitForMember("bob", toBe: "left", of: "team", of: alice)
         #expect(try await bob.read("a.bin", in: "Work") == digest)
         _ = try await bob.chatfs(["group", "delete", "Work", "--yes"])
         try await waitForChats(["alice"], of: bob)
-        // The owner deletes it for itself alone.
+        // The owner deletes the group for its own profile only.
         _ = try await alice.chatfs(["group", "delete", "team", "--yes"])
         try await waitForChats(["bob", "carol", "dave"], of: alice)
         try await waitForMember("alice", toBe: "left", of: "team", of: carol)
@@ -95,7 +95,7 @@ struct ManagingTests {
         try await stage.leave()
     }
 
-    /// What the core of `person` says of a member of its group.
+    /// Waits for the membership that the core of `person` shows.
     private func waitForMember(
         _ name: String, toBe status: String, of group: String, of person: OfficialPerson
     ) async throws {
@@ -112,7 +112,7 @@ struct ManagingTests {
     }
 
     @Test(
-        "without a mount the command starts the core, does it and ends it",
+        "an unmounted command starts and ends the core",
         arguments: OfficialPrograms.lackLibrary ? [OfficialPerson.Way.program] : [.program, .library])
     func unmounted(_ way: OfficialPerson.Way) async throws {
         let stage = try await OfficialStage.start("alice", "bob")

@@ -3,9 +3,10 @@ import Posix
 import TestSupport
 import Testing
 
-/// A day beside an official core with marks in everything: what ChatFS keeps of it holds none, whatever SimpleX keeps.
+/// Every text that users type at an official core contains a mark. The files that ChatFS keeps contain no
+/// mark.
 @Suite(
-    "A marked day beside an official core", .serialized,
+    "Marks in the files beside an official core", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct MarkedOfficialDayTests {
     private static let marks = [
@@ -13,7 +14,7 @@ struct MarkedOfficialDayTests {
     ]
 
     @Test(arguments: [SIGTERM, SIGKILL])
-    func noMarkIsInDataCacheOrRuntimeFolder(_ signal: Int32) async throws {
+    func privateFoldersContainNoMark(_ signal: Int32) async throws {
         let stage = try await OfficialStage.start("alice", "mark-person")
         let (alice, other) = (stage.people[0], stage.people[1])
         try await stage.makeGroup("mark-group")
@@ -35,7 +36,7 @@ struct MarkedOfficialDayTests {
         }
         try await alice.copy(large, as: "mark-name group.bin", to: "mark-group")
         try await alice.waitForState("sent", of: "mark-name group.bin", in: "mark-group")
-        // The copies from which was copied, and what a user wrote beside.
+        // The files that the test copied into the mount contain the marks.
         _ = try await Shell.run("rm", ["-r", alice.home + "/source"])
         if signal == SIGKILL {
             try await expectNoMarks(alice, runtime, stage)

@@ -4,7 +4,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Messages of files that are opened", .serialized)
+@Suite("Read state of messages with files", .serialized)
 struct MarkingReadMountTests {
     private static let bytes = SystemRandomSource().bytes(50_000)
     private static let read = "/_read chat items @1 1"
@@ -18,7 +18,7 @@ struct MarkingReadMountTests {
         return (stage, stage.path(of: message))
     }
 
-    @Test("are marked as read once, when their file is opened and not when it is listed")
+    @Test("an open marks a message as read")
     func opened() async throws {
         let (stage, path) = try await stage()
         let looked = try await Shell.script("ls -l '\(stage.folder.path)/Chats/bob'; stat '\(path)'")
@@ -35,7 +35,7 @@ struct MarkingReadMountTests {
         #expect(stage.simplex.count("/_read") == 1)
     }
 
-    @Test("stay unread with --mark-read never")
+    @Test("--mark-read never leaves messages unread")
     func never() async throws {
         let (stage, path) = try await stage(["--mark-read", "never"])
         #expect(try await Shell.run("cat", [path]).succeeded)

@@ -4,10 +4,10 @@ import TestSupport
 import Testing
 
 @Suite(
-    "Addresses, with ChatFS's own core and somebody who uses the official program", .serialized,
+    "Addresses between ChatFS and the official program", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OfficialAddressTests {
-    @Test("who uses the official program asks at an address of ChatFS, and becomes a contact when accepted")
+    @Test("an official program's request becomes a contact")
     func ours() async throws {
         let relays = try await OfficialRelays()
         let olga = try await OfficialPerson("olga", relays)
@@ -32,7 +32,7 @@ struct OfficialAddressTests {
         try await relays.stop()
     }
 
-    @Test("ChatFS asks at an address of the official program, short or long, and waits until it is accepted")
+    @Test("ChatFS requests contact at an official address")
     func theirs() async throws {
         let relays = try await OfficialRelays()
         let olga = try await OfficialPerson("olga", relays)
@@ -58,7 +58,7 @@ struct OfficialAddressTests {
         try await relays.stop()
     }
 
-    @Test("the same commands make, show and delete the address of the official program, and let people in")
+    @Test("the same commands manage an official core's address")
     func official() async throws {
         let relays = try await OfficialRelays()
         let olga = try await OfficialPerson("olga", relays)

@@ -2,8 +2,8 @@ import Base
 import Network
 import TestSupport
 
-/// A client of a running `simplex-chat`, beside ChatFS or before it. Answers and events are the texts that
-/// the core sends: who tests a decoder does not ask it what it decoded.
+/// A client of a running `simplex-chat`. Answers and events are raw texts, so that tests do not depend on the
+/// decoder under test.
 final class OfficialClient: Sendable {
     private final class Heard: WebSocketListener {
         let frames = Lock<[String]>([])
@@ -32,7 +32,7 @@ final class OfficialClient: Sendable {
         self.heard = heard
     }
 
-    /// The answer to a command; one that the core refuses is the test's failure.
+    /// Runs a command; a refusal fails the test.
     @discardableResult
     func command(_ text: String) async throws -> String {
         let number = count.withLock { count in
@@ -50,7 +50,7 @@ final class OfficialClient: Sendable {
         return answer
     }
 
-    /// The first event of a type that holds `part`.
+    /// The first event of a type that contains `part`.
     @discardableResult
     func event(
         _ type: String, with part: String = "", within limit: Duration = .seconds(60)
@@ -65,7 +65,7 @@ final class OfficialClient: Sendable {
         }
     }
 
-    /// The core's number of a contact or group by its name: `key` is `contactId` or `groupId`.
+    /// The core's number of a contact or group by name. `key` is `contactId` or `groupId`.
     func chat(_ key: String, named name: String) async throws -> Int64 {
         let chats = try await command("/_get chats 1 count=50")
         let parts = chats.split(separator: "\"\(key)\":")
@@ -77,14 +77,14 @@ final class OfficialClient: Sendable {
         return number
     }
 
-    /// How many events of a type came.
+    /// The number of received events of a type.
     func count(of type: String) -> Int {
         heard.frames.withLock { frames in frames.count { $0.contains(#""type":"\#(type)""#) } }
     }
 
     func close() { socket.close() }
 
-    /// The first number after `"key":` in a text of JSON.
+    /// The first number after `"key":` in a JSON text.
     static func number(_ key: String, in text: String) throws -> Int64 {
         guard let place = text.firstRange(of: "\"\(key)\":"),
             let number = Int64(text[place.upperBound...].prefix { $0.isNumber })
@@ -92,7 +92,7 @@ final class OfficialClient: Sendable {
         return number
     }
 
-    /// The first text after `"key":` in a text of JSON.
+    /// The first string after `"key":` in a JSON text.
     static func text(_ key: String, in text: String) throws -> String {
         guard let place = text.firstRange(of: "\"\(key)\":\"") else {
             throw WaitedInVain("there is no \(key) in \(text)")

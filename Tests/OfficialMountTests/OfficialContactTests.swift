@@ -5,10 +5,10 @@ import TestSupport
 import Testing
 
 @Suite(
-    "ChatFS's own core and somebody who uses the official program", .serialized,
+    "ChatFS's core and an official contact", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OfficialContactTests {
-    @Test("become contacts by a link of either, short or long")
+    @Test("links of either side connect, short or long")
     func links() async throws {
         let relays = try await OfficialRelays()
         let olga = try await OfficialPerson("olga", relays)
@@ -32,7 +32,7 @@ struct OfficialContactTests {
         try await relays.stop()
     }
 
-    @Test("send each other files of any size; what is here stays when its sender deletes it")
+    @Test("files of any size arrive")
     func files() async throws {
         let relays = try await OfficialRelays()
         let olga = try await OfficialPerson("olga", relays)

@@ -4,11 +4,11 @@ import TestSupport
 import Testing
 
 @Suite(
-    "Groups of the official program, with ChatFS's own core as a member", .serialized,
+    "ChatFS's core as a member of official groups", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OfficialMembershipTests {
     @Test(
-        "joined by an invitation: files come from members and go to all of them, and the host's words count")
+        "an invited member exchanges files")
     func invitation() async throws {
         let relays = try await OfficialRelays()
         let olga = try await OfficialPerson("olga", relays)
@@ -37,7 +37,7 @@ struct OfficialMembershipTests {
         try await relays.stop()
     }
 
-    @Test("joined by the group's link, short or long")
+    @Test("a group link joins, short or long")
     func link() async throws {
         let relays = try await OfficialRelays()
         let olga = try await OfficialPerson("olga", relays)
@@ -60,7 +60,7 @@ struct OfficialMembershipTests {
         try await relays.stop()
     }
 
-    /// A file each way through a mount; then the host renames the group.
+    /// Exchanges a file in each direction through a mount; then the host renames the group.
     private func exchange(
         in group: Int64, _ client: OfficialClient, _ olga: OfficialPerson, _ relays: OfficialRelays,
         _ data: [String]
@@ -87,7 +87,7 @@ struct OfficialMembershipTests {
         #expect(try await Shell.run("cmp", [source, olga.files + "/answer.bin"]).succeeded)
         try await client.command(
             #"/_group_profile #\#(group) {"displayName":"book club","fullName":""}"#)
-        // The folder keeps the name that it was given.
+        // The folder keeps its first name.
         try await wait(until: "the new name is listed", within: .seconds(60)) {
             try await ChatFSProcess.run(["chats", chats]).output.contains("display name: book club")
         }

@@ -5,10 +5,11 @@ import TestSupport
 import Testing
 
 @Suite(
-    "A group of the official program in which ChatFS has a connection with each member", .serialized,
+    "Member connections in official groups", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OfficialMeshTests {
-    /// An official host, two official members, and the reader between them: one came before it, one comes after it.
+    /// An official host and two official members. The first member joins before the reader, the second after
+    /// the reader.
     private struct Group {
         let relays: OfficialRelays
         let host: OfficialPerson
@@ -58,7 +59,7 @@ struct OfficialMeshTests {
                 as: UTF8.self)
         }
 
-        /// Whether the reader is connected in the eyes of an official member.
+        /// Whether an official member shows the reader as connected.
         func isReaderConnected(_ client: OfficialClient) async throws -> Bool {
             let group = try await client.chat("groupId", named: "club")
             let answer = try await client.command("/_members #\(group)")
@@ -81,7 +82,7 @@ struct OfficialMeshTests {
         }
     }
 
-    @Test("each writes to each, files too, also when the host's program does not run any more")
+    @Test("members exchange messages and files without the host")
     func mesh() async throws {
         var group = try await Group()
         try await group.admit("otto")
@@ -92,7 +93,7 @@ struct OfficialMeshTests {
                 try await group.isReaderConnected(member.client)
             }
         }
-        // From here on nobody passes anything on.
+        // The host's program has ended: no message can be forwarded.
         try await group.host.stopProgram()
         for member in group.members {
             let number = try await member.client.chat("groupId", named: "club")
@@ -120,7 +121,7 @@ struct OfficialMeshTests {
             try await member.client.command(
                 "/freceive \(OfficialClient.number("fileId", in: offer)) approved_relays=on")
             try await member.client.event("rcvFileComplete", with: "\"fileName\":\"answer.bin\"")
-            // Once, though the host was there at the beginning.
+            // Once, although the host forwarded the first messages.
             #expect(group.log.components(separatedBy: "\"from \(member.name)\"").count == 2)
         }
         #expect(try await mount.terminate() == .code(0))
@@ -128,7 +129,7 @@ struct OfficialMeshTests {
     }
 
     @Test(
-        "a member who is promoted takes away what the reader wrote; one who is removed is written to no more")
+        "a moderator deletes messages and removes members")
     func moderation() async throws {
         var group = try await Group()
         try await group.admit("otto")
@@ -165,14 +166,14 @@ struct OfficialMeshTests {
         try await group.end()
     }
 
-    @Test("a group's link, and an invitation into one, are accepted through the program of SimpleX Chat too")
+    @Test("SimpleX Chat joins by ChatFS's link and invitation")
     func throughTheProgram() async throws {
         let group = try await Group()
         let otto = try await OfficialPerson("otto", group.relays)
         try await wait(until: "the group is joined", within: .seconds(90)) {
             try await otto.chatfs(["accept", group.link]).contains("Joined the group club.")
         }
-        // Another group, by an invitation.
+        // The second group uses an invitation.
         let client = try await otto.client()
         let link = try OfficialClient.text("connFullLink", in: try await group.client.command("/connect"))
         try await client.command("/connect \(link)")

@@ -4,13 +4,13 @@ import Network
 import Posix
 import TestSupport
 
-/// Somebody who uses the official program, and ChatFS before it.
+/// A profile of the official program with an optional mount.
 final class OfficialPerson: Sendable {
-    /// How the mount comes to the core.
+    /// How the mount reaches the core.
     enum Way: Sendable { case attached, program, library }
 
     let name: String
-    /// Everything of this person lies below it; the mount is its `Chats`.
+    /// The folder of all files of this person. The mount point is `Chats`.
     let home: String
     private let relays: OfficialRelays
     private let port: UInt16
@@ -21,8 +21,8 @@ final class OfficialPerson: Sendable {
     var chats: String { home + "/Chats" }
     var database: String { home + "/db" }
 
-    /// A new profile that uses the relays of the test and no others, the program running.
-    /// - Parameter messageServer: an address in the place of that of the official relay.
+    /// Creates a profile with the test's relays only and starts its program.
+    /// - Parameter messageServer: replaces the address of the official message relay.
     init(
         _ name: String, _ relays: OfficialRelays, fileRelay: OfficialRelay? = nil,
         messageServer: String? = nil
@@ -54,7 +54,7 @@ final class OfficialPerson: Sendable {
 
     // MARK: - The program
 
-    /// Starts it, on the same port every time.
+    /// Starts the program. The port is always the same.
     func startProgram() async throws {
         var settings = ChildProcess.Settings(
             OfficialPrograms.path("simplex-chat"),
@@ -75,7 +75,7 @@ final class OfficialPerson: Sendable {
         }
     }
 
-    /// Ends it in the midst of its work.
+    /// Kills the program during its work.
     func killProgram() async throws {
         program.withLock { $0 }?.send(SIGKILL)
         try await program.withLock { $0 }?.ending()
@@ -98,8 +98,7 @@ final class OfficialPerson: Sendable {
         }
     }
 
-    /// Mounts; the program runs on for `.attached` and is ended for the others, which have the database to
-    /// themselves.
+    /// Mounts. Except for `.attached`, the program ends first, because the mount needs the database alone.
     func mount(
         _ way: Way, _ more: [String] = [], environment: [String: String?] = [:]
     ) async throws {
@@ -116,13 +115,13 @@ final class OfficialPerson: Sendable {
         try await process.line("that it is mounted", within: .seconds(120)) { $0.contains("is mounted at") }
     }
 
-    /// For commands about the program that runs.
+    /// The options of commands for the running program.
     var coreThatRuns: [String] { core(.attached) + data }
 
     private var data: [String] { ["--data", home + "/data"] }
 
-    /// Runs a command about the core, to its end. Without a mount the program must not run for a way that is not
-    /// `.attached`.
+    /// Runs a command about the core and waits for its end. Without a mount the program must not run, except
+    /// for `.attached`.
     func chatfs(_ arguments: [String], _ way: Way = .attached) async throws -> String {
         let folder =
             ["contact", "group", "address", "requests", "accept"].contains(arguments.first)
@@ -142,15 +141,15 @@ final class OfficialPerson: Sendable {
         return try await daemon.ending(within: .seconds(60))
     }
 
-    /// Ends the daemon as a crash does, and takes the dead mount away.
+    /// Kills the daemon and unmounts its dead mount.
     func killDaemon() async throws {
         daemon.withLock { $0 }?.send(SIGKILL)
         try await daemon.withLock { $0 }?.ending()
         Unmounting.detach(chats)
     }
 
-    /// Ends the program that the mount started for itself, in the midst of its work. After a kill the mount
-    /// may be about to start the next one, so it is waited for.
+    /// Kills the program that the mount started. After an earlier kill the mount may just be about to start
+    /// the next one, so this waits for a program.
     func killMountedProgram() async throws {
         try await wait(until: "the mount of \(name) has a program") {
             guard let program = mountedProgram() else { return false }
@@ -163,7 +162,7 @@ final class OfficialPerson: Sendable {
         guard let tasks = try? OpenFile("/proc/\(daemon)/task", flags: O_RDONLY),
             let threads = try? PrivateFolder.names(in: tasks)
         else { return nil }
-        // Threads and children may end while they are listed.
+        // Threads and children may end during the listing.
         return threads.flatMap { Self.words(of: "/proc/\(daemon)/task/\($0)/children") }
             .compactMap { pid_t($0) }
             .first { Self.words(of: "/proc/\($0)/comm").first == "simplex-chat" }
@@ -176,7 +175,7 @@ final class OfficialPerson: Sendable {
 
     // MARK: - Files
 
-    /// Writes bytes beside the mount and copies them into a chat as a user does.
+    /// Writes bytes outside the mount and copies them into a chat.
     @discardableResult
     func copy(_ bytes: [UInt8], as name: String, to chat: String) async throws -> String {
         let source = try relays.folder.write(bytes, to: "\(self.name)/source/\(name)")
@@ -185,7 +184,7 @@ final class OfficialPerson: Sendable {
         return try await Self.digest(source)
     }
 
-    /// The SHA-256 of all that a reader gets.
+    /// The SHA-256 of the file as read through the mount.
     func read(_ name: String, in chat: String) async throws -> String {
         try await Self.digest("\(chats)/\(chat)/\(name)")
     }
@@ -225,6 +224,6 @@ final class OfficialPerson: Sendable {
         }
     }
 
-    /// Folders of files that were sent, below the core's files folder.
+    /// The folders of sent files below the core's files folder.
     func staged() throws -> [String] { try relays.folder.names(in: "\(name)/files/outbox") }
 }

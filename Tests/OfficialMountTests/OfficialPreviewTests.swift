@@ -4,10 +4,10 @@ import TestSupport
 import Testing
 
 @Suite(
-    "Pictures and videos that are copied in before an official core", .serialized,
+    "Previews of media sent through an official core", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OfficialPreviewTests {
-    @Test("reach the app of the other side as such, with a preview, and their bytes as they were")
+    @Test("media arrive unchanged with a preview")
     func previews() async throws {
         let stage = try await OfficialStage.start("alice", "bob")
         let (alice, bob) = (stage.people[0], stage.people[1])
@@ -19,7 +19,7 @@ struct OfficialPreviewTests {
             """, environment: ["SOURCE": source])
         #expect(drawn.succeeded, "\(drawn.errors)")
         try await alice.mount(.attached)
-        // The program alone, without ChatFS: what its app is given.
+        // The program without ChatFS receives what its app would show.
         let app = try await bob.client()
         defer { app.close() }
         let copied = try await Shell.run("cp", [source + "/a.png", source + "/b.mp4", alice.chats + "/bob/"])
@@ -33,7 +33,7 @@ struct OfficialPreviewTests {
         }
         let video = try await app.event("newChatItems", with: "\"fileName\":\"b.mp4\"")
         #expect(try OfficialClient.number("duration", in: video) == 3)
-        // And with ChatFS on the other side too.
+        // The other side with a mount.
         try await bob.mount(.attached)
         for name in ["a.png", "b.mp4"] {
             try await bob.waitForFile(name, in: "alice")

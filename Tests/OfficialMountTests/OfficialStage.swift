@@ -1,11 +1,11 @@
 import TestSupport
 
-/// Official relays, and people who know each other.
+/// Official relays and connected users.
 final class OfficialStage: Sendable {
     let relays: OfficialRelays
     let people: [OfficialPerson]
 
-    /// People whose programs run, each connected with the first.
+    /// Creates people with running programs. Each is connected with the first.
     static func start(_ names: String...) async throws -> OfficialStage {
         let relays = try await OfficialRelays()
         var people: [OfficialPerson] = []
@@ -34,7 +34,7 @@ final class OfficialStage: Sendable {
         try await invited.event("contactConnected", with: "\"\(one.name)\"")
     }
 
-    /// A group of all, made by the first.
+    /// A group of all people; the first is its host.
     func makeGroup(_ name: String) async throws {
         var clients: [OfficialClient] = []
         for person in people { clients.append(try await person.client()) }
@@ -47,7 +47,7 @@ final class OfficialStage: Sendable {
             try await client.event("userJoinedGroup")
             try await clients[0].event("joinedGroupMember", with: "\"\(person.name)\"")
         }
-        // The others meet each other through the first.
+        // The host introduces the members to each other.
         for (index, client) in clients.enumerated().dropFirst(2) {
             for earlier in people[1..<index] {
                 try await client.event("connectedToGroupMember", with: "\"\(earlier.name)\"")
@@ -60,7 +60,7 @@ final class OfficialStage: Sendable {
         try await end()
     }
 
-    /// The same where nobody is mounted.
+    /// Ends the stage where no mount runs.
     func end() async throws {
         for person in people { try await person.stopProgram() }
         try await relays.stop()

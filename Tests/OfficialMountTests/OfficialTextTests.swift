@@ -5,10 +5,10 @@ import TestSupport
 import Testing
 
 @Suite(
-    "Texts between ChatFS's own core and the official program", .serialized,
+    "Texts between ChatFS's core and the official program", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OfficialTextTests {
-    @Test("are written, edited and deleted by either as the other shows them, and receipts go both ways")
+    @Test("texts, edits, deletions and receipts work both ways")
     func texts() async throws {
         let relays = try await OfficialRelays()
         let olga = try await OfficialPerson("olga", relays)
@@ -33,7 +33,7 @@ struct OfficialTextTests {
             }
         }
 
-        // From the program: a text, what it became, and that it is gone; ours confirms each.
+        // From the program: a text, its edit and its deletion. The program shows a receipt for each.
         try await client.command("@reader a first draft")
         try await line(#""event":"message""#, #""direction":"received""#, "a first draft")
         try await client.event("chatItemsStatusesUpdated", with: "sndRcvd")
@@ -46,14 +46,14 @@ struct OfficialTextTests {
         try await client.command("/_delete item @\(contact) \(item) broadcast")
         try await line(#""event":"deletion""#, #""direction":"received""#)
 
-        // From here: the program has it, and says so.
+        // From ChatFS: the program shows the text, and ChatFS shows its receipt.
         let sent = try await ChatFSProcess.run(["send", "--text", "an answer", "olga"] + data)
         #expect(sent.succeeded, "\(sent.errors)")
         try await client.event("newChatItems", with: "an answer")
         try await line(#""event":"message""#, #""direction":"sent""#, "an answer")
         try await line(#""event":"state""#, #""state":"delivered""#)
 
-        // A file of one byte from the program, and one from here, which its receipt confirms.
+        // An inline file of one byte in each direction, with a receipt for the one that ChatFS sent.
         _ = try await Shell.script("printf x >'\(olga.files)/one.bin'; printf y >'\(chats)/olga/own.bin'")
         try await client.command(
             "/_send @\(contact) json [{\"fileSource\":{\"filePath\":\"one.bin\"},"

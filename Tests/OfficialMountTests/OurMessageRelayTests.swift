@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "Our relay for messages under official programs",
+    "ChatFS's message relay with official clients",
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OurMessageRelayTests {
     private static func start(in folder: TemporaryFolder) async throws -> (RunningProcess, String) {
@@ -14,13 +14,13 @@ struct OurMessageRelayTests {
         return (process, address)
     }
 
-    @Test("two people connect and write to each other, and go on after the relay was killed")
+    @Test("two clients exchange messages across a relay kill")
     func texting() async throws {
         let relays = try await OfficialRelays()
         let (first, server) = try await Self.start(in: relays.folder)
         let alice = try await OfficialPerson("alice", relays, messageServer: server)
         let bob = try await OfficialPerson("bob", relays, messageServer: server)
-        // Nothing of it can go by the official server.
+        // The official server's port is closed, so no message can use it.
         try await relays.messages.stop()
         try await OfficialStage.connect(alice, bob)
         let (atAlice, atBob) = (try await alice.client(), try await bob.client())

@@ -2,22 +2,22 @@ import TestSupport
 import Testing
 
 @Suite(
-    "ChatFS's own core and the official program exchange files", .serialized,
+    "Files between ChatFS's core and the official program", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OwnCoreExchangeTests {
-    /// Olga sends a file, which is read whole here.
+    /// Olga sends a file, and ChatFS reads it completely.
     private func receive(_ pair: OwnCorePair, _ name: String, count: Int) async throws {
         try await pair.offer(name, count: count)
         try await pair.waitUntilRead(name)
     }
 
-    /// A file is copied in here, and received by Olga.
+    /// ChatFS sends a file, and Olga receives it.
     private func send(_ pair: OwnCorePair, _ name: String, count: Int) async throws {
         try await pair.copyIn(name, count: count)
         try await pair.waitUntilReceived(name)
     }
 
-    @Test("300 MiB go either way, byte for byte")
+    @Test("300 MiB arrive unchanged in both directions")
     func large() async throws {
         let pair = try await OwnCorePair.start()
         try await receive(pair, "from olga.bin", count: 300 << 20)
@@ -25,7 +25,7 @@ struct OwnCoreExchangeTests {
         try await pair.end()
     }
 
-    @Test("when the program moves its connection elsewhere and agrees on new keys, files go on both ways")
+    @Test("files continue after rotation and ratchet sync")
     func renewed() async throws {
         let pair = try await OwnCorePair.start()
         try await receive(pair, "first.bin", count: 100_000)

@@ -1,17 +1,16 @@
 import TestSupport
 import Testing
 
-/// Ends without warning between ChatFS's own core and the official program: everything that was said to be stored
-/// arrives, whole and once.
+/// Every message and file that a side stored before a kill arrives complete and once.
 @Suite(
-    "Somebody is killed while ChatFS's own core and the official program exchange files", .serialized,
+    "Kills between ChatFS's core and the official program", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OwnCoreKillTests {
-    /// Milliseconds after the last thing was begun.
+    /// Delays in milliseconds from the last command to the kill.
     private static let moments = [0, 50, 250, 1000]
     private static let size = 6 << 20
 
-    @Test("the mount")
+    @Test("everything arrives after kills of the mount")
     func mount() async throws {
         let pair = try await OwnCorePair.start()
         for (number, moment) in Self.moments.enumerated() {
@@ -27,9 +26,9 @@ struct OwnCoreKillTests {
         try await pair.end()
     }
 
-    /// Its own upload is over by then: killed at the end of one, it forgets to tell where the file is, as in
-    /// `CoreRestartTests`.
-    @Test("the official program")
+    /// Each upload of the program is complete before the kill: a kill at the end of an upload loses the
+    /// file's description, as in `CoreRestartTests`.
+    @Test("everything arrives after kills of the official program")
     func program() async throws {
         let pair = try await OwnCorePair.start()
         for (number, moment) in Self.moments.enumerated() {
@@ -46,9 +45,9 @@ struct OwnCoreKillTests {
         try await pair.end()
     }
 
-    /// It keeps messages in memory: those that nobody had got yet go with it. So nothing is in its queues when it is
-    /// killed; files are under way, and what is written meanwhile waits for it.
-    @Test("the official server for messages")
+    /// The server keeps messages in memory, and a kill loses them. So each kill happens with empty queues,
+    /// during file transfers, and the later messages wait for the restart.
+    @Test("everything arrives after kills of the message server")
     func server() async throws {
         let pair = try await OwnCorePair.start()
         for (number, moment) in Self.moments.enumerated() {
@@ -83,7 +82,7 @@ struct OwnCoreKillTests {
                 try pair.count(here: "her text \(number)") > 0
             }
         }
-        // What is said now comes behind all that may still repeat something.
+        // These texts arrive after every possible duplicate.
         try await pair.write("the end")
         try await pair.client.command("@reader the end of hers")
         try await wait(until: "the end is here and there", within: .seconds(90)) {

@@ -3,11 +3,12 @@ import Posix
 import TestSupport
 import Testing
 
-/// Olga at the official program, and a mount of ours with its own core, where she is `olga`; she calls it `reader`.
+/// Olga at the official program, and a mount with ChatFS's own core. The mount calls her `olga`; she calls
+/// the mount's profile `reader`.
 final class OwnCorePair {
     let relays: OfficialRelays
     let olga: OfficialPerson
-    /// Of her program, as it runs now.
+    /// A client of Olga's current program.
     private(set) var client: OfficialClient
     let contact: Int64
     private var mount: RunningProcess
@@ -59,9 +60,9 @@ final class OwnCorePair {
         try await relays.stop()
     }
 
-    // MARK: - Ends without warning
+    // MARK: - Kills
 
-    /// The daemon is killed, and the next one mounts.
+    /// Kills the daemon and mounts again.
     func killMount() async throws {
         mount.send(SIGKILL)
         try await mount.ending()
@@ -69,7 +70,7 @@ final class OwnCorePair {
         mount = try await Self.mounted(relays)
     }
 
-    /// Olga's program is killed, and started when `body` has been done without it.
+    /// Kills Olga's program, runs `body` and starts the program.
     func killProgram(_ body: () async throws -> Void) async throws {
         client.close()
         try await olga.killProgram()
@@ -78,9 +79,9 @@ final class OwnCorePair {
         client = try await olga.client()
     }
 
-    // MARK: - What they send
+    // MARK: - Sending
 
-    /// Olga offers a file. Her program has stored that when this returns.
+    /// Olga sends a file. Her program has stored the message when this returns.
     func offer(_ name: String, count: Int) async throws {
         try await fill(olga.files + "/" + name, count: count)
         try await client.command(
@@ -88,7 +89,7 @@ final class OwnCorePair {
                 + "\"msgContent\":{\"type\":\"file\",\"text\":\"\"},\"mentions\":{}}]")
     }
 
-    /// A file is copied in here. The copy is complete when this returns.
+    /// Copies a file into the mount. The copy is complete when this returns.
     func copyIn(_ name: String, count: Int) async throws {
         let source = relays.folder.path(name)
         try await fill(source, count: count)
@@ -96,7 +97,7 @@ final class OwnCorePair {
         guard copied.succeeded else { throw WaitedInVain("cp: \(copied.errors)") }
     }
 
-    /// Writes a text here, which is stored when this returns.
+    /// Sends a text from the mount. The core has stored it when this returns.
     func write(_ text: String) async throws {
         let sent = try await ChatFSProcess.run(["send", "--text", text, "olga"] + data)
         guard sent.succeeded else { throw WaitedInVain("send: \(sent.errors)") }
@@ -108,21 +109,21 @@ final class OwnCorePair {
         guard made.succeeded else { throw WaitedInVain("head: \(made.errors)") }
     }
 
-    // MARK: - What has arrived
+    // MARK: - Arrival
 
-    /// Reads whole what Olga offered.
+    /// Reads a file of Olga completely.
     func waitUntilRead(_ name: String) async throws {
         try await wait(until: "\(name) is offered", within: .seconds(90)) {
             access(chat + "/" + name, F_OK) == 0
         }
-        // Its description comes when it is on the relay: a read before that has its own deadline.
+        // The relay needs the upload first, and a read without a description fails at its own deadline.
         try await wait(until: "\(name) can be read", within: .seconds(600)) {
             try await Shell.run("cmp", [olga.files + "/" + name, chat + "/" + name], limit: .seconds(300))
                 .succeeded
         }
     }
 
-    /// Has Olga's program receive what was copied in here, if it does not yet, until she has all of it.
+    /// Receives a copied file in Olga's program and waits for its end.
     func waitUntilReceived(_ name: String) async throws {
         try await wait(until: "\(name) is offered to olga", within: .seconds(300)) {
             try await history().contains("\"fileName\":\"\(name)\"")
@@ -134,7 +135,7 @@ final class OwnCorePair {
         }
     }
 
-    /// Has Olga's program receive a file that it was offered.
+    /// Starts the reception of an offered file in Olga's program.
     func askFor(_ name: String) async throws {
         let items = try await history().split(separator: "\"chatDir\"")
         guard let item = items.first(where: { $0.contains("\"fileName\":\"\(name)\"") }) else { return }
@@ -144,17 +145,17 @@ final class OwnCorePair {
         }
     }
 
-    /// How often Olga's program shows a file of this name, or a text.
+    /// The number of messages with this file name or text in Olga's program.
     func count(atOlga part: Shown) async throws -> Int {
         try await history().split(separator: part.inHistory, omittingEmptySubsequences: false).count - 1
     }
 
-    /// The newest messages as her program has stored them.
+    /// The newest messages in the database of Olga's program.
     private func history() async throws -> String {
         try await client.command("/_get chat @\(contact) count=100")
     }
 
-    /// How often the log here has a text that came from Olga.
+    /// The number of log lines with this text from Olga.
     func count(here text: String) throws -> Int {
         let log = String(decoding: try relays.folder.read("Chats/.chatfs/messages/olga.jsonl"), as: UTF8.self)
         return log.split(separator: "\n").count { line in

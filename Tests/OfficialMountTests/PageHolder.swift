@@ -2,7 +2,7 @@ import Glibc
 import Posix
 import TestSupport
 
-/// A program that holds a file open and mapped.
+/// A Python process that holds a file open and mapped.
 final class PageHolder {
     private static let script = """
         import ctypes, errno, hashlib, mmap, os, sys
@@ -41,10 +41,10 @@ final class PageHolder {
 
     private init(_ process: RunningProcess) { self.process = process }
 
-    /// The SHA-256 of all bytes that it gets, or the name of the error number.
+    /// The SHA-256 of all readable bytes, or the name of the errno value.
     func read() async throws -> String { try await ask("read") }
 
-    /// As `read`, again and again while there is an error: a failure is remembered for a moment.
+    /// As `read`, but repeats after an error, because ChatFS remembers a failure for two seconds.
     func readAtLast() async throws -> String {
         try await wait(for: "bytes at last", within: .seconds(120)) {
             let answer = try await read()
@@ -52,7 +52,7 @@ final class PageHolder {
         }
     }
 
-    /// How many pages of it the kernel has.
+    /// The number of pages in the page cache.
     func pages() async throws -> Int { Int(try await ask("pages")) ?? -1 }
 
     private func ask(_ question: String) async throws -> String {

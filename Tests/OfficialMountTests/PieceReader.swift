@@ -2,7 +2,7 @@ import Glibc
 import Posix
 import TestSupport
 
-/// A program that holds a file open and reads the pieces that it is asked for.
+/// A Python process that holds a file open and reads ranges of it on request.
 final class PieceReader {
     private static let script = """
         import errno, hashlib, os, sys
@@ -31,7 +31,7 @@ final class PieceReader {
 
     private init(_ process: RunningProcess) { self.process = process }
 
-    /// The SHA-256 of the piece, or the name of the error number.
+    /// The SHA-256 of the range, or the name of the errno value.
     func read(_ range: Range<Int>) async throws -> String {
         let line = Array("\(range.lowerBound) \(range.count)\n".utf8)
         guard write(process.child.input?.descriptor ?? -1, line, line.count) == line.count else {
@@ -43,10 +43,10 @@ final class PieceReader {
         }
     }
 
-    /// Ends the program, and with it the opening.
+    /// Ends the process, which closes the file.
     func end() async throws { try await process.terminate() }
 
-    /// As `read`, again and again while there is an error: a failure is remembered for a moment.
+    /// As `read`, but repeats after an error, because ChatFS remembers a failure for two seconds.
     func readAtLast(_ range: Range<Int>) async throws -> String {
         try await wait(for: "bytes at last", within: .seconds(120)) {
             let answer = try await read(range)

@@ -6,12 +6,12 @@ import ScriptedCore
 import TestSupport
 import Testing
 
-@Suite("Chunks that are fetched beside a core, and the user's address", .serialized)
+@Suite("SOCKS proxy for direct chunk downloads", .serialized)
 struct MountedProxyTests {
     private static let bytes = SystemRandomSource().bytes(9_000_000)
     private static let piece = 5_000_000..<5_100_000
 
-    @Test("through a SOCKS proxy they come from a relay that nothing else reaches, by its name")
+    @Test("a proxy resolves and reaches a hidden relay")
     func proxied() async throws {
         let stage = try await ScriptedMount.start()
         let proxy = try SOCKSServer(hosts: ["relay.invalid": "127.0.0.1"])
@@ -25,11 +25,11 @@ struct MountedProxyTests {
         #expect(try await reader.read(Self.piece) == ScriptedMount.digest(Self.bytes[Self.piece]))
         #expect(try await reader.read(0..<Self.bytes.count) == ScriptedMount.digest(Self.bytes[...]))
         #expect(Set(proxy.targets) == ["relay.invalid:\(stage.relayPort)"])
-        // The core was told to receive it too.
+        // The core also receives the file.
         #expect(stage.simplex.count("/freceive ") == 1)
     }
 
-    @Test("with a proxy that is dead a read fails and says so; the relay is not asked without it")
+    @Test("a dead proxy fails the read")
     func dead() async throws {
         let stage = try await ScriptedMount.start()
         let text = try await stage.upload(Self.bytes)
@@ -46,7 +46,7 @@ struct MountedProxyTests {
         #expect(there.count == 0)
     }
 
-    @Test("a core that hides the address, and no proxy here: only the core fetches, else this process does")
+    @Test("a core's proxy setting prevents direct downloads")
     func hidden() async throws {
         for hides in [true, false] {
             let stage = try await ScriptedMount.start()

@@ -5,10 +5,10 @@ import TestSupport
 import Testing
 
 @Suite(
-    "An upload that the official core gave up", .serialized,
+    "Retry of a given-up upload", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OfficialRetryTests {
-    @Test("goes out in a new message with 'chatfs retry', and the dead one goes on both sides")
+    @Test("'chatfs retry' replaces the failed message")
     func full() async throws {
         let relays = try await OfficialRelays()
         let elsewhere = try TemporaryFolder()
@@ -28,7 +28,7 @@ struct OfficialRetryTests {
         #expect(outcome.succeeded, "\(outcome.errors)")
         try await alice.waitForState("sent", of: "a.bin", in: "bob")
         #expect(try alice.names(in: "bob") == ["a.bin"])
-        // The dead message never showed a file to bob that he could read.
+        // Bob's core never showed the failed message with a readable file.
         try await wait(until: "bob sees one file", within: .seconds(60)) {
             try bob.names(in: "alice").count == 1
         }

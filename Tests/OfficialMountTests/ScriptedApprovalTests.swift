@@ -4,9 +4,9 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("A relay that is approved for a mounted official core", .serialized)
+@Suite("Relay approval on a mounted official core", .serialized)
 struct ScriptedApprovalTests {
-    @Test("lets a read through at once that was refused a moment before")
+    @Test("an approval permits reads at once")
     func approval() async throws {
         let stage = try await ScriptedMount.start()
         let bytes = SystemRandomSource().bytes(300_000)

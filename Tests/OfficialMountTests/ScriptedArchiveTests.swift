@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("The archive of a SimpleX program, by chatfs export and import")
+@Suite("'chatfs export' and 'import' of a SimpleX archive")
 struct ScriptedArchiveTests {
     private func export(_ stage: ScriptedMount, to name: String = "chats.zip") async throws -> Shell.Outcome {
         try await ChatFSProcess.run(
@@ -16,12 +16,12 @@ struct ScriptedArchiveTests {
         ]
     }
 
-    /// Nothing that was begun is left.
+    /// Whether no temporary file remains.
     private func isClean(_ stage: ScriptedMount) throws -> Bool {
         try stage.folder.names().allSatisfy { !$0.contains("exporting") && !$0.contains("importing") }
     }
 
-    @Test("a running program writes it while it rests, for this user alone, and never over another file")
+    @Test("a stopped program writes a private, new archive")
     func written() async throws {
         let stage = try await ScriptedMount.start()
         let first = try await export(stage)
@@ -38,7 +38,7 @@ struct ScriptedArchiveTests {
         #expect(try isClean(stage))
     }
 
-    @Test("what the program could not take along is named; what it refuses leaves nothing, and it goes on")
+    @Test("missing files are named")
     func problems() async throws {
         let stage = try await ScriptedMount.start()
         stage.simplex.change {
@@ -59,7 +59,7 @@ struct ScriptedArchiveTests {
     }
 
     @Test(
-        "a program that ends when it is told to stop its chats leaves no archive and an explanation",
+        "a program's end during an export is reported",
         arguments: ["/_stop", "/_db export"])
     func ending(at command: String) async throws {
         let stage = try await ScriptedMount.start()
@@ -71,7 +71,7 @@ struct ScriptedArchiveTests {
         #expect(try isClean(stage))
     }
 
-    @Test("the program of a mount is not stopped under it")
+    @Test("a mounted program is not stopped")
     func mounted() async throws {
         let stage = try await ScriptedMount.start()
         try await stage.mount()
@@ -82,7 +82,7 @@ struct ScriptedArchiveTests {
         try await stage.leave()
     }
 
-    /// A program that makes its databases and files for everybody to read, and talks as the scripted core does.
+    /// A program that creates world-readable databases and files and otherwise acts as the scripted core.
     private func carelessProgram(_ stage: ScriptedMount) throws -> String {
         let text = """
             #!/usr/bin/env python3
@@ -121,7 +121,7 @@ struct ScriptedArchiveTests {
         return stat(path, &status) == 0 ? status.st_mode & 0o777 : nil
     }
 
-    @Test("what a program makes of an archive is for this user alone, and it starts no chats meanwhile")
+    @Test("an imported archive is private")
     func closed() async throws {
         let stage = try await ScriptedMount.start()
         let archive = try stage.folder.write(Array("archive".utf8), to: "chats.zip")
@@ -143,7 +143,7 @@ struct ScriptedArchiveTests {
         #expect(try isClean(stage))
     }
 
-    @Test("an import replaces no chats: neither those of a running program nor a database that is there")
+    @Test("an import does not replace existing chats")
     func imported() async throws {
         let stage = try await ScriptedMount.start()
         let archive = try stage.folder.write(Array("archive".utf8), to: "chats.zip")
@@ -164,7 +164,7 @@ struct ScriptedArchiveTests {
     }
 
     @Test(
-        "an import removes nothing that was there: an empty database, half of one, copies of an interrupted change",
+        "an import does not remove existing database files",
         arguments: [
             ["db_chat.db"], ["db_agent.db"], ["db_agent.db", "db_chat.db.bak", "db_agent.db.bak"],
         ])
@@ -183,7 +183,7 @@ struct ScriptedArchiveTests {
     }
 
     @Test(
-        "a program that rests for its archive goes on when the command is interrupted",
+        "an interrupted export starts the chats again",
         arguments: [SIGINT, SIGTERM])
     func interrupted(signal: Int32) async throws {
         let stage = try await ScriptedMount.start()
@@ -199,7 +199,7 @@ struct ScriptedArchiveTests {
         #expect(try isClean(stage))
     }
 
-    @Test("an interrupted import leaves nothing of the databases that it began")
+    @Test("an interrupted import leaves no database")
     func interruptedImport() async throws {
         let stage = try await ScriptedMount.start()
         stage.simplex.change { $0.silent = ["/_db import"] }

@@ -5,7 +5,7 @@ import ScriptedCore
 import TestSupport
 import Testing
 
-/// What ChatFS keeps beside an official core is verified, archived and restored.
+/// `chatfs verify`, `export` and `import` on the data that ChatFS keeps for an official core.
 @Suite(.serialized) struct ScriptedBackupTests {
     private static let bytes = SystemRandomSource().bytes(900_000)
 
@@ -24,8 +24,7 @@ import Testing
         ]
     }
 
-    /// A mount with a rule, an approved relay, a draft that is not sent, and a copy that only ChatFS has; all of it is
-    /// left.
+    /// An ended mount that had a rule, an approved relay, an unsent draft and a kept copy.
     private func filled() async throws -> (ScriptedMount, ScriptedMessage) {
         let stage = try await ScriptedMount.start()
         try stage.folder.write(Array("archive".utf8), to: "passphrase")
@@ -55,7 +54,7 @@ import Testing
         try await run(stage, ["verify", "--data", stage.folder.path("data")] + more)
     }
 
-    @Test func anArchiveHasItAllAndGivesItBack() async throws {
+    @Test func archiveRestoresEverything() async throws {
         let (stage, message) = try await filled()
         let verified = try await verify(stage)
         #expect(verified.succeeded, "\(verified.output)\(verified.errors)")
@@ -75,7 +74,7 @@ import Testing
         let looked = try await run(stage, ["verify", archive, "--archive-passphrase-fd", "3"])
         #expect(looked.succeeded, "\(looked.output)\(looked.errors)")
 
-        // In place of what is lost with the machine.
+        // The imported data replaces the lost data.
         let imported = try await run(
             stage,
             [
@@ -106,7 +105,7 @@ import Testing
         #expect(try await verify(stage).succeeded)
     }
 
-    @Test func damageIsFoundAndNotArchivedWithoutAWord() async throws {
+    @Test func damageIsReported() async throws {
         let (stage, message) = try await filled()
         let file = try OpenFile(stage.copy(of: message), flags: O_RDWR)
         try file.write(try file.read(count: 1, at: 70_000).map { $0 ^ 1 }, at: 70_000)
@@ -127,7 +126,7 @@ import Testing
         #expect(
             exported.ending == .code(1) && exported.errors.contains("kept-\(message.fileID): It is damaged"),
             "\(exported.errors)")
-        // A draft too.
+        // A damaged draft.
         let data = try #require(
             try stage.folder.names(in: "data").first { $0.hasPrefix("official-") })
         let profile = try #require(
@@ -137,14 +136,14 @@ import Testing
         let bytes = try OpenFile(stage.folder.path("\(spool)/\(draft)"), flags: O_RDWR)
         try bytes.write(try bytes.read(count: 1, at: 70_000).map { $0 ^ 1 }, at: 70_000)
         #expect(try await verify(stage).output.contains("half.part: damaged"))
-        // And a database that is gone.
+        // A missing database.
         unlink(stage.folder.path("data/\(data)/\(profile)/keep.sqlite"))
         let missing = try await verify(stage)
         #expect(missing.output.contains("keep.sqlite: not there any more"), "\(missing.output)")
         let refused = try await run(
             stage, ["keep", "show", "--files-folder", stage.folder.path("files")] + core(stage))
         #expect(refused.ending == .code(1) && refused.errors.contains("keep.sqlite ("), "\(refused.errors)")
-        // With all of its folder.
+        // A missing folder.
         #expect(rename(stage.folder.path("data/\(data)"), stage.folder.path("away")) == 0)
         let gone = try await verify(stage)
         #expect(gone.ending == .code(1) && gone.output.contains("approvals.sqlite"), "\(gone.output)")

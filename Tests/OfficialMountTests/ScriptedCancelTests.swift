@@ -4,9 +4,9 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("chatfs cancel on the mount of an official core", .serialized)
+@Suite("'chatfs cancel' on an official core", .serialized)
 struct ScriptedCancelTests {
-    @Test("tells the core to receive no further, and a later read receives it")
+    @Test("a read restarts a cancelled reception")
     func received() async throws {
         let stage = try await ScriptedMount.start()
         let bytes = SystemRandomSource().bytes(3_000_000)

@@ -4,7 +4,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("What is kept of an official core", .serialized)
+@Suite("Keep rules on an official core", .serialized)
 struct ScriptedKeepTests {
     private func keep(_ stage: ScriptedMount, _ arguments: String...) async throws -> String {
         let core = [
@@ -19,7 +19,7 @@ struct ScriptedKeepTests {
 
     private func hours(_ hours: Int) -> Int64 { Int64(time(nil)) - Int64(hours) * 3600 }
 
-    @Test("the core receives it, once, and what no rule wants is told of while there is time")
+    @Test("a rule's file is received once")
     func kept() async throws {
         let stage = try await ScriptedMount.start()
         let bytes = SystemRandomSource().bytes(300_000)
@@ -32,7 +32,7 @@ struct ScriptedKeepTests {
         for message in [new, old] {
             stage.simplex.change { $0.history.change(message.id) { $0.time = message.time } }
         }
-        // Nothing is mounted: the command opens the core itself.
+        // Without a mount the command opens the core itself.
         #expect(try await keep(stage, "set", "--what", "media").contains("--what media"))
         try await stage.mount()
         for message in [new, old] { try await stage.waitUntilShown(message) }

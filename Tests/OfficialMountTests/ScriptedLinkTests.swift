@@ -4,10 +4,10 @@ import ScriptedCore
 import TestSupport
 import Testing
 
-@Suite("The folder of links with an official core", .serialized)
+@Suite("Link folder of an official core", .serialized)
 struct ScriptedLinkTests {
     @Test(
-        "the core uploads a plain copy, which goes with the upload, and takes it back when the entry is removed"
+        "an upload leaves no plain copy"
     )
     func upload() async throws {
         let stage = try await ScriptedMount.start()
@@ -16,7 +16,7 @@ struct ScriptedLinkTests {
         let sent = try await ChatFSProcess.run(
             ["file", "send", source, "--relay", stage.relayAddress, "--out", stage.folder.path("out")],
             environment: ["HOME": stage.folder.path])
-        // As the official core gives it, which says nothing of the file in its links.
+        // In the core's form of the link, which has no file name and size.
         let link = String(sent.output.filter { !$0.isWhitespace }.prefix { $0 != "&" })
         #expect(link.hasPrefix("simplex:/file#"))
         try await stage.mount()
@@ -36,7 +36,7 @@ struct ScriptedLinkTests {
         try await wait(until: "no plain copy is left") {
             try !stage.folder.names(in: "files/outbox/links-1").contains(plain)
         }
-        // What somebody else's link leads to is fetched by this machine, from a relay of the core's.
+        // The mount itself downloads the file of a foreign link, from one of the core's relays.
         let added = try await ChatFSProcess.run(
             [
                 "link", "add", link, "--core", "ws://127.0.0.1:\(stage.server.port)", "--data",

@@ -4,7 +4,7 @@ import ScriptedCore
 import TestSupport
 import Testing
 
-@Suite("Chats and files of an official core by command, mounted or not", .serialized)
+@Suite("Chat commands on an official core", .serialized)
 struct ScriptedManagingTests {
     private func core(_ stage: ScriptedMount) -> [String] {
         ["--core", "ws://127.0.0.1:\(stage.server.port)", "--data", stage.folder.path("data")]
@@ -14,7 +14,7 @@ struct ScriptedManagingTests {
         try await ChatFSProcess.run(words + core(stage), environment: ["HOME": stage.folder.path])
     }
 
-    @Test("the folders of a mount follow a new name, a chat that is left and one that is deleted")
+    @Test("folders follow renames, leaves and deletions")
     func mounted() async throws {
         let stage = try await ScriptedMount.start()
         stage.simplex.change { state in
@@ -52,7 +52,7 @@ struct ScriptedManagingTests {
         try await stage.leave()
     }
 
-    @Test("without a mount the command opens the core itself, and needs its files folder for that")
+    @Test("an unmounted command needs the files folder")
     func unmounted() async throws {
         let stage = try await ScriptedMount.start()
         let refused = try await run(stage, ["contact", "list"])
@@ -66,7 +66,7 @@ struct ScriptedManagingTests {
     }
 
     @Test(
-        "a file for a link goes through the mount, and its end is what the core says",
+        "a link's upload reports the core's result",
         arguments: [true, false])
     func upload(succeeds: Bool) async throws {
         let stage = try await ScriptedMount.start()
@@ -93,7 +93,7 @@ struct ScriptedManagingTests {
         try await stage.leave()
     }
 
-    @Test("Ctrl-C has the core cancel the file")
+    @Test("an interrupt cancels the upload at the core")
     func interrupted() async throws {
         let stage = try await ScriptedMount.start()
         try await stage.mount()

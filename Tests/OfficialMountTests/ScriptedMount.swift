@@ -5,7 +5,7 @@ import Posix
 import ScriptedCore
 import TestSupport
 
-/// A mount before a scripted core, with a relay of ours on which the files of its messages lie.
+/// A mount on a scripted core. One of ChatFS's file relays stores the files of its messages.
 final class ScriptedMount {
     let simplex = ScriptedSimpleX()
     let folder: TemporaryFolder
@@ -37,10 +37,10 @@ final class ScriptedMount {
         server.close()
     }
 
-    /// Where the relay listens.
+    /// The relay's port.
     var relayPort: UInt16 { relayAddress.split(separator: ":").last.flatMap { UInt16($0) } ?? 0 }
 
-    /// Puts bytes on the relay; the file's description.
+    /// Uploads bytes to the relay and returns the file description.
     func upload(_ bytes: [UInt8]) async throws -> String {
         let source = try folder.write(bytes, to: "source.bin")
         let outcome = try await ChatFSProcess.run(
@@ -50,7 +50,7 @@ final class ScriptedMount {
         return String(decoding: try folder.read("descriptions/rcv1.xftp"), as: UTF8.self)
     }
 
-    /// A message of bob with a file, which the core has been told the description of.
+    /// A message of Bob with a file whose description the core has received.
     func offer(_ id: Int64, name: String? = nil, size: Int, description: String) -> ScriptedMessage {
         let message = ScriptedMessage(
             id: id, contact: 1, name: name ?? "offer \(id).bin", size: Int64(size))
@@ -61,7 +61,7 @@ final class ScriptedMount {
         return message
     }
 
-    /// The core takes no second order for it, and says in every page of the history that it failed.
+    /// From now on the core refuses to receive the file and shows it as failed in its history.
     func giveUp(_ message: ScriptedMessage) {
         let failed = simplex.change { state in
             state.history.change(message.id) {
@@ -91,7 +91,7 @@ final class ScriptedMount {
         try await wait(until: "\(message.name) is shown") { access(path, F_OK) == 0 }
     }
 
-    /// A reader of it, once it is shown.
+    /// Opens a file as soon as its message is shown.
     func reader(of message: ScriptedMessage) async throws -> PieceReader {
         try await waitUntilShown(message)
         return try await PieceReader.start(path(of: message))
@@ -102,7 +102,7 @@ final class ScriptedMount {
         try await daemon?.ending(within: .seconds(60))
     }
 
-    /// Where a copy lies that ChatFS keeps in the core's place.
+    /// The path of the copy that ChatFS keeps for the core.
     func copy(of message: ScriptedMessage) -> String { folder.path("files/outbox/kept-\(message.fileID)") }
 
     func waitForCopy(of message: ScriptedMessage) async throws {

@@ -3,9 +3,9 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("chatfs send with --core", .serialized)
+@Suite("'chatfs send --core'", .serialized)
 struct ScriptedSendTests {
-    @Test("is sent by the mount of the core; without a mount it says what to do")
+    @Test("only a mount sends")
     func send() async throws {
         let stage = try await ScriptedMount.start()
         let file = try stage.folder.write(Array("hello".utf8), to: "note.txt")
@@ -25,7 +25,7 @@ struct ScriptedSendTests {
         try await stage.leave()
     }
 
-    @Test("whose outcome the core cannot tell sends nothing twice by itself, but with --anew")
+    @Test("an unsure result is not repeated without --anew")
     func unsure() async throws {
         let stage = try await ScriptedMount.start()
         let file = try stage.folder.write(Array("hello".utf8), to: "note.txt")
@@ -50,14 +50,14 @@ struct ScriptedSendTests {
         try await stage.leave()
     }
 
-    @Test("whose answer is lost while the core stays away is sent once, with the same command again")
+    @Test("a repeat after a lost answer sends once")
     func undecided() async throws {
         let stage = try await ScriptedMount.start()
         let file = try stage.folder.write(Array("hello".utf8), to: "note.txt")
         let core = ["--core", "ws://127.0.0.1:\(stage.server.port)", "--data", stage.folder.path("data")]
         let home = ["HOME": stage.folder.path]
         try await stage.mount()
-        // It is carried out, and the core is gone before its answer leaves.
+        // The core executes the command and ends before its answer is sent.
         stage.simplex.change { state in
             state.breaking = ["/_send"]
             state.work.command = .seconds(1)

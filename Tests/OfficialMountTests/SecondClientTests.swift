@@ -4,16 +4,17 @@ import Posix
 import TestSupport
 import Testing
 
-/// The core gives each event to one of its clients. Another one beside ChatFS takes them for good.
+/// The core sends each event to one of its clients only, so ChatFS misses the events that another client
+/// takes.
 @Suite(
-    "A second client beside a mount", .serialized,
+    "Second client of an official core", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct SecondClientTests {
-    @Test("files appear, are read, are sent and go, though another client takes the events")
+    @Test("files appear and are sent without events")
     func events() async throws {
         let stage = try await OfficialStage.start("alice", "bob")
         let (alice, bob) = (stage.people[0], stage.people[1])
-        // First come, first served: these were connected before ChatFS was.
+        // The core serves its clients in the order of their connections, and these are earlier than ChatFS.
         let others = [try await alice.client(), try await bob.client()]
         try await alice.mount(.attached)
         try await bob.mount(.attached, ["--delete=everyone"])
@@ -30,13 +31,13 @@ struct SecondClientTests {
         try await wait(until: "it is gone on the other side", within: .seconds(60)) {
             access(alice.chats + "/bob/taken back.txt", F_OK) != 0
         }
-        // They did take what ChatFS would have heard.
+        // The clients did take events that ChatFS needs.
         #expect(others.contains { $0.count(of: "newChatItems") > 0 })
         for client in others { client.close() }
         try await stage.leave()
     }
 
-    @Test("what the other client sends and deletes is shown and goes")
+    @Test("the other client's messages and deletions are shown")
     func deeds() async throws {
         let stage = try await OfficialStage.start("alice", "bob")
         let (alice, bob) = (stage.people[0], stage.people[1])
@@ -48,7 +49,7 @@ struct SecondClientTests {
         let sent = try await app.command(
             #"/_send @\#(contact) json [{"fileSource":{"filePath":"\#(path)"},"#
                 + #""msgContent":{"type":"file","text":""},"mentions":{}}]"#)
-        // Whoever sends is told in the answer alone; the mount finds it by looking.
+        // Only the answer announces a sent message; the mount finds it in the history.
         try await alice.waitForFile("app.bin", in: "bob")
         try await bob.waitForFile("app.bin", in: "alice")
         let digest = try await Shell.script("sha256sum < '\(path)'").output.prefix(64)
@@ -60,7 +61,7 @@ struct SecondClientTests {
             access(alice.chats + "/bob/app.bin", F_OK) != 0
         }
         #expect(access(bob.chats + "/alice/app.bin", F_OK) == 0)
-        // A core with a files folder removes what it sent, wherever it lay: never give it the only copy.
+        // A core with a files folder deletes sent files wherever they are, so this must not be the only copy.
         #expect(access(path, F_OK) != 0)
         app.close()
         try await stage.leave()

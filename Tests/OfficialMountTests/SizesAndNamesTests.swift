@@ -4,13 +4,13 @@ import Posix
 import TestSupport
 import Testing
 
-/// Two profiles of the official core, each behind a mount of its own: what is copied into one is read
-/// from the other, byte for byte.
+/// Two profiles of the official core, each with a mount. A file copied into one is read unchanged at the
+/// other.
 @Suite(
-    "Files of every size and name between two mounts of the official core", .serialized,
+    "File sizes and names between official cores", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct SizesAndNamesTests {
-    /// Around the sizes at which the plan of chunks changes, each with a name of another kind.
+    /// The sizes surround the limits of the chunk plan; each file has another kind of name.
     private static let files: [(size: Int, name: String)] = [
         (1, "one byte.txt"), (65_000, "größe 🦊.bin"), (70_000, "-rf"), (261_120, "archive.tar.gz"),
         (261_121, #"it's "quoted" & $(odd); 100%.bin"#),
@@ -18,14 +18,14 @@ struct SizesAndNamesTests {
         (5_500_000, "no extension"),
     ]
 
-    @Test("both attached to programs that run already")
+    @Test("two attached programs exchange files")
     func attached() async throws { try await exchange(.attached, .attached) }
 
-    @Test("both with programs that the mounts start")
+    @Test("two programs started by mounts exchange files")
     func programs() async throws { try await exchange(.program, .program) }
 
     @Test(
-        "the library in the mount, in both roles",
+        "the library exchanges files in both directions",
         .disabled(if: OfficialPrograms.lackLibrary, "OFFICIAL_BIN names no folder with libsimplex.so"))
     func library() async throws { try await exchange(.library, .attached) }
 
@@ -59,7 +59,7 @@ struct SizesAndNamesTests {
         }
     }
 
-    @Test("a note is kept by the core, and read again after the next mount")
+    @Test("the core keeps a note across mounts")
     func notes() async throws {
         let stage = try await OfficialStage.start("alice")
         let alice = stage.people[0]

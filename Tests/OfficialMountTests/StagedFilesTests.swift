@@ -4,13 +4,13 @@ import Posix
 import TestSupport
 import Testing
 
-/// Sent files lie in `outbox/message-…/NAME` below the core's files folder, encrypted, as long as their
-/// messages: the core removes the file with its message, ChatFS the folder.
+/// The core keeps sent files encrypted in `outbox/message-…/NAME` of its files folder. It removes a file with
+/// its message; ChatFS removes the folder.
 @Suite(
-    "The files that were sent, and their messages", .serialized,
+    "Staged files of sent messages", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct StagedFilesTests {
-    @Test("a message removed through the mount takes its file and folder along, and the relay's chunks")
+    @Test("the mount's removal deletes file and chunks")
     func removed() async throws {
         let stage = try await OfficialStage.start("alice", "bob")
         let (alice, bob) = (stage.people[0], stage.people[1])
@@ -30,7 +30,7 @@ struct StagedFilesTests {
         try await stage.leave()
     }
 
-    @Test("a message removed in the app, with the mount there or not, leaves nothing either")
+    @Test("the app's removal deletes the staged file")
     func removedElsewhere() async throws {
         let stage = try await OfficialStage.start("alice", "bob")
         let (alice, bob) = (stage.people[0], stage.people[1])
@@ -51,12 +51,12 @@ struct StagedFilesTests {
             try alice.staged().count { $0.hasPrefix("message-") } == 1
         }
         try await wait(until: "one file is shown") { try alice.names(in: "bob") == ["kept.bin"] }
-        // The recipient keeps what was not deleted for everyone.
+        // The recipient keeps a file that was not deleted for everyone.
         try await bob.waitForFile("kept.bin", in: "alice")
         try await stage.leave()
     }
 
-    @Test("a file taken back while it is on its way: no chunk stays, the recipient learns it")
+    @Test("a cancelled upload leaves no chunk")
     func cancelled() async throws {
         let stage = try await OfficialStage.start("alice", "bob")
         let (alice, bob) = (stage.people[0], stage.people[1])
