@@ -5,7 +5,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Chats of an official core are renamed, left and deleted")
+@Suite("Rename, leave and deletion at an official core")
 struct ChatManagementTests {
     private func opened(
         _ ownership: OfficialCoreSettings.Ownership = .attached, deliveryTimeout: Duration = .seconds(60)
@@ -32,7 +32,7 @@ struct ChatManagementTests {
     }
 
     @Test(
-        "a name that the user gave is the one of its folder, and no other chat has it",
+        "an alias is unique and names the folder",
         arguments: [true, false])
     func renaming(isContact: Bool) async throws {
         let (stage, core) = try await opened()
@@ -42,7 +42,7 @@ struct ChatManagementTests {
         try await core.renameChat(reference, to: "Old friends")
         let renamed = try await chat(reference, core)
         #expect(renamed?.displayName == "Old friends" && renamed?.isNamedByUser == true)
-        // What its peer calls itself is no obstacle; the user's own name for another chat is one.
+        // A contact's own display name may repeat; an alias must be unique.
         try await core.renameChat(.direct(2), to: "bob")
         for name in ["bob", "", "a\nb", "@x"] {
             await #expect(throws: ChatError.self) { try await core.renameChat(reference, to: name) }
@@ -54,7 +54,7 @@ struct ChatManagementTests {
         #expect(told == ["Old friends", "bob"])
     }
 
-    @Test("a list of chats that was asked for before a change does not undo it")
+    @Test("an older chat list does not undo changes")
     func outdated() async throws {
         let (stage, core) = try await opened()
         let (asked, isReleased) = (Lock(false), Lock(false))
@@ -68,7 +68,7 @@ struct ChatManagementTests {
         try await core.renameChat(.direct(1), to: "Old friend")
         try await core.deleteChat(.direct(2))
         isReleased.withLock { $0 = true }
-        // The next list is asked for when the first was taken in.
+        // The next request starts after the first list was stored.
         let before = stage.simplex.count("/_get chats ")
         core.reconciliation.requestWhole()
         #expect(await eventually { stage.simplex.count("/_get chats ") > before })
@@ -84,7 +84,7 @@ struct ChatManagementTests {
         #expect(told == ["Old friend", "-\(ChatReference.direct(2))"])
     }
 
-    @Test("who opens the core for one command sees the chats as they are, not as they were")
+    @Test("a single command sees the current chats")
     func oneLook() async throws {
         let (stage, core) = try await opened()
         await core.shutDown()
@@ -100,7 +100,7 @@ struct ChatManagementTests {
         await next.shutDown()
     }
 
-    @Test("what was left takes nothing more, and keeps its files", arguments: [true, false])
+    @Test("a chat that was left keeps its files", arguments: [true, false])
     func leaving(isContact: Bool) async throws {
         let (stage, core) = try await opened()
         let reference = isContact ? ChatReference.direct(1) : .group(5)
@@ -109,7 +109,7 @@ struct ChatManagementTests {
         #expect(try await core.items(of: reference, before: nil, count: 10).count == 1)
         let command = isContact ? "/_delete @1 entity notify=on" : "/_leave #5"
         #expect(stage.simplex.count(command) == 1)
-        // The others are told once.
+        // Group members are notified once.
         await #expect {
             try await core.leaveChat(reference)
         } throws: {
@@ -126,7 +126,7 @@ struct ChatManagementTests {
         #expect(isRemoved)
     }
 
-    @Test("a contact that is left is told as such, with files and without", arguments: [1, 2])
+    @Test("a left contact refuses sending, with one event", arguments: [1, 2])
     func end(contact: Int64) async throws {
         let (_, core) = try await opened()
         let events = core.events()
@@ -137,12 +137,12 @@ struct ChatManagementTests {
         #expect(refusals.count == 1 && refusals.first != .some(nil))
     }
 
-    /// How often the core was asked whether it has said what it had to say.
+    /// The number of queries for undelivered messages.
     private func asked(_ stage: Stage) -> Int {
         stage.simplex.count("/sql agent SELECT coalesce(count(*), 0) FROM snd_message_deliveries")
     }
 
-    @Test("a core of our own is not ended before it has told the others")
+    @Test("an own core ends after its notifications")
     func telling() async throws {
         let (stage, core) = try await opened(.library)
         stage.simplex.change { $0.undelivered = 2 }
@@ -163,7 +163,7 @@ struct ChatManagementTests {
                 "(snd_message_delivery_id BETWEEN 1 AND 1 OR snd_message_delivery_id BETWEEN 2 AND 2)"))
     }
 
-    @Test("what a command had said before it failed is waited for as well")
+    @Test("a failed command's notifications delay the end")
     func halfWay() async throws {
         let (stage, core) = try await opened(.library, deliveryTimeout: .zero)
         stage.simplex.change { state in
@@ -176,7 +176,7 @@ struct ChatManagementTests {
         #expect(asked(stage) == 1)
     }
 
-    @Test("nobody waits for a relay that is away, for a core that runs on, or when nothing is to be said")
+    @Test("the end does not wait without need")
     func notWaiting() async throws {
         for (ownership, leaves, times) in [
             (OfficialCoreSettings.Ownership.library, true, 1), (.attached, true, 0), (.program, false, 0),
@@ -193,7 +193,7 @@ struct ChatManagementTests {
         }
     }
 
-    @Test("a core that answers no questions about its database is left and ended all the same")
+    @Test("a core without database queries still ends")
     func silent() async throws {
         let (stage, core) = try await opened(.library)
         stage.simplex.change { $0.answersQuestions = false }
@@ -202,7 +202,7 @@ struct ChatManagementTests {
         #expect(stage.simplex.count("/_leave ") == 1 && asked(stage) == 0)
     }
 
-    @Test("what is deleted is gone with its files; a group is left first, so that it stays for the others")
+    @Test("a deletion removes files and leaves a group")
     func deleting() async throws {
         let (stage, core) = try await opened()
         let events = core.events()
@@ -226,7 +226,7 @@ struct ChatManagementTests {
         #expect(told == ["items 1", "@1", "items 1", "#5"])
     }
 
-    @Test("a chat that the core does not let go of stays as it is")
+    @Test("a refused deletion keeps the chat")
     func refused() async throws {
         let (stage, core) = try await opened()
         stage.simplex.change {
@@ -238,7 +238,7 @@ struct ChatManagementTests {
         await core.shutDown()
     }
 
-    @Test("the number of a message's file takes no file back that belongs to no chat")
+    @Test("a chat file's number cancels no link's file")
     func standalone() async throws {
         let (stage, core) = try await opened()
         let file = try #require(try await core.item(ItemID(1), in: .direct(1)).file?.id)

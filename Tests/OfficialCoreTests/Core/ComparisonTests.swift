@@ -5,10 +5,10 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("The index and the core's database, compared as wholes")
+@Suite("Comparison of index and core database")
 struct ComparisonTests {
     private let place: IndexPlace
-    /// What the core answers, by a part of the question; nil: it answers no questions.
+    /// The rows for each query, by a part of its text; nil refuses every query.
     private let answers = Lock<[String: [String]]?>([:])
     private let asked = Lock<[String]>([])
     private let connection: CoreConnection
@@ -30,7 +30,7 @@ struct ComparisonTests {
 
     private func answer(_ question: String, _ rows: [String]) { answers.withLock { $0?[question] = rows } }
 
-    /// Chats with items whose history has been walked through.
+    /// Adds chats with items whose history walk is complete.
     private func known(_ chats: [(String, ClosedRange<Int64>)]) throws {
         for (chat, ids) in chats {
             _ = try place.take("newChatItems", ids.map { ScriptedMessage(id: $0, chat: chat, name: "\($0)") })
@@ -50,7 +50,7 @@ struct ComparisonTests {
 
     private static let counts = "count(*) FROM files"
 
-    @Test("chats whose numbers of files differ are walked through again, and only they")
+    @Test("only chats with other file counts are walked")
     func counts() async throws {
         try known([("@1", 1...5), ("@2", 6...7), ("#3", 8...8), ("*1", 9...9)])
         answer(Self.counts, ["1|0|0|5", "2|0|0|2", "0|3|0|1", "0|0|1|1"])
@@ -62,14 +62,14 @@ struct ComparisonTests {
     }
 
     @Test(
-        "a difference that a walk left is not walked for again before the core's number changes, but whenever all is compared"
+        "a remaining difference starts no endless walks"
     )
     func left() async throws {
         try known([("@1", 1...5)])
         answer(Self.counts, ["1|0|0|7"])
         try await comparison.compareCounts(.newest)
         #expect(try walked() == ["@1"])
-        // While a walk is under way its chat is not compared.
+        // A chat is not compared during its walk.
         try await comparison.compareCounts(.newest)
         try endWalks()
         try await comparison.compareCounts(.newest)
@@ -81,7 +81,7 @@ struct ComparisonTests {
         try await comparison.compareCounts(.newest)
         #expect(try walked() == ["@1"])
         try endWalks()
-        // Equal in between: the same difference is a new one.
+        // After an equal comparison the same difference starts a new walk.
         answer(Self.counts, ["1|0|0|5"])
         try await comparison.compareCounts(.newest)
         #expect(try walked() == [])
@@ -90,7 +90,7 @@ struct ComparisonTests {
         #expect(try walked() == ["@1"])
     }
 
-    @Test("a comparison of the newest takes the newest thousand, whichever chats they are in")
+    @Test("one comparison covers the newest thousand items")
     func newest() async throws {
         try known([("@1", 1...600), ("@2", 601...1205)])
         answer(Self.counts, ["1|0|0|396", "2|0|0|605"])
@@ -103,7 +103,7 @@ struct ComparisonTests {
     }
 
     @Test(
-        "a core that answers no questions is walked through as a whole, and decides itself what is described")
+        "a core without database queries is walked completely")
     func silent() async throws {
         try known([("@1", 1...2), ("@2", 3...3)])
         answers.withLock { $0 = nil }
@@ -116,7 +116,7 @@ struct ComparisonTests {
         #expect(try walked() == [])
     }
 
-    @Test("a chat whose history is being read is compared when that is read, once, and only that one")
+    @Test("a chat is compared after its walk")
     func leftOut() async throws {
         try known([("@1", 1...5), ("@2", 6...7)])
         try place.index.write { try $0.walks.repeatWalks(of: "@1") }
@@ -132,7 +132,7 @@ struct ComparisonTests {
             #expect(try walked() == ["@1"] && !comparison.hasLeftOut)
             answer(Self.counts, ["1|0|0|\(number)", "2|0|0|2"])
         }
-        // Of one that cannot be read, and of a core that answers no questions, nobody asks for ever.
+        // An unreadable chat and a core without queries cause no endless comparisons.
         try await comparison.compareCounts(.whole)
         try await comparison.compareCounts(.leftOut)
         #expect(try walked() == ["@1"] && !comparison.hasLeftOut)
@@ -143,7 +143,7 @@ struct ComparisonTests {
         #expect(try walked() == [] && !comparison.hasLeftOut)
     }
 
-    @Test("what the core wrote before a comparison that failed counts once more")
+    @Test("a failed comparison is repeated")
     func failure() async throws {
         answer("total_changes()", ["5"])
         #expect(try await comparison.hasChanged())
@@ -153,7 +153,7 @@ struct ComparisonTests {
         #expect(try await !comparison.hasChanged())
     }
 
-    @Test("whether the core wrote is said by its counter: another number than the last time, once")
+    @Test("a changed counter reports a write once")
     func changes() async throws {
         for (number, hasChanged) in [
             ("0", false), ("5", true), ("5", false), ("4", true), ("4", false), ("9", true),
@@ -166,7 +166,7 @@ struct ComparisonTests {
     }
 
     @Test(
-        "conversations with moderators that no list names are walked through; rows that make no sense are none"
+        "unlisted support scopes are walked"
     )
     func parts() async throws {
         try known([("#3", 1...1)])
@@ -194,7 +194,7 @@ struct ComparisonTests {
     }
 
     @Test(
-        "an upload that is complete for one database alone is given up at the third look in a row, not before"
+        "a half-finished upload fails at the third look"
     )
     func lost() async throws {
         let uploads = LostUploads(connection, place.index)
@@ -214,12 +214,12 @@ struct ComparisonTests {
             #expect(try isLost(1) == first && isLost(2) == second)
         }
         #expect(await place.told() == ["sndFileError"])
-        // What was found out stays, though the core goes on saying that it is on its way.
+        // The upload stays failed, although the core still reports progress.
         try uploading(1...1)
         #expect(try isLost(1))
     }
 
-    @Test("only the newest twenty that go through relays are looked at; others are asked nothing about")
+    @Test("only the newest twenty uploads are checked")
     func bounds() async throws {
         let uploads = LostUploads(connection, place.index)
         try uploading(1...25)

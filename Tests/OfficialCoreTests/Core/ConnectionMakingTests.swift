@@ -5,7 +5,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Contacts of an official core are made by the same commands")
+@Suite("Connection commands at an official core")
 struct ConnectionMakingTests {
     private func opened(
         _ change: (inout ScriptedState) -> Void = { _ in }
@@ -23,7 +23,7 @@ struct ConnectionMakingTests {
         }
     }
 
-    @Test("a link is made for one person, who is named when they have connected")
+    @Test("an invitation names its contact after connecting")
     func inviting() async throws {
         let (stage, core) = try await opened()
         let invitation = try await core.invite()
@@ -48,7 +48,7 @@ struct ConnectionMakingTests {
         try await core.moveQueue(of: .direct(1))
         #expect(stage.simplex.commands.contains("/_switch @1"))
         #expect(await refusal { try await core.moveQueue(of: .group(1)) }?.code == .noSuchChat)
-        // One that is being moved goes on; all else that is not possible now is said.
+        // A rotation in progress continues; other states are errors.
         let refusals: [(String, ChatErrorCode?)] = [
             ("switchConnectionAsync: already switching", nil), ("not duplex", .internalError),
         ]
@@ -62,7 +62,7 @@ struct ConnectionMakingTests {
         await core.shutDown()
     }
 
-    @Test("a link is looked at before it is used, and both of its forms are given back to the core")
+    @Test("a link's plan is requested before its use")
     func accepting() async throws {
         let (stage, core) = try await opened()
         let number = try await core.accept("https://a/a#b")
@@ -75,7 +75,7 @@ struct ConnectionMakingTests {
         await core.shutDown()
     }
 
-    @Test("a link that was used leads to its contact; one of one's own, and what is none, is refused")
+    @Test("used, own and invalid links are distinguished")
     func plans() async throws {
         let (stage, core) = try await opened { state in
             state.plans["x#known"] = """
@@ -99,7 +99,7 @@ struct ConnectionMakingTests {
         await core.shutDown()
     }
 
-    @Test("an address is made once, shown, set and deleted")
+    @Test("an address is created, shown, changed, deleted")
     func address() async throws {
         let (stage, core) = try await opened()
         #expect(try await core.address() == nil)
@@ -114,7 +114,7 @@ struct ConnectionMakingTests {
         await core.shutDown()
     }
 
-    @Test("a core that knows only the older command is set by that")
+    @Test("the older address command is a fallback")
     func older() async throws {
         let (stage, core) = try await opened { state in
             state.refusals["/_address_settings"] = #"{"type":"error","errorType":{"type":"commandError"}}"#
@@ -124,7 +124,7 @@ struct ConnectionMakingTests {
         await core.shutDown()
     }
 
-    @Test("who asks is listed, whatever the name holds, and accepted or rejected once")
+    @Test("requests are listed and answered once")
     func requests() async throws {
         let (_, core) = try await opened { state in state.requests = [3: "ca|rol\n", 4: "dave"] }
         let requests = try await core.requests()
@@ -140,7 +140,7 @@ struct ConnectionMakingTests {
     }
 
     @Test(
-        "invitations into groups are listed behind who asks, with numbers of their own, and joined or deleted"
+        "group invitations follow contact requests"
     )
     func groups() async throws {
         let (stage, core) = try await opened { state in
@@ -163,7 +163,7 @@ struct ConnectionMakingTests {
         await core.shutDown()
     }
 
-    @Test("a group that has not let its user in yet is not said to be joined")
+    @Test("a pending membership is not reported as joined")
     func notJoined() async throws {
         let (_, core) = try await opened { state in
             state.groups = [4: "club"]
@@ -179,7 +179,7 @@ struct ConnectionMakingTests {
         await core.shutDown()
     }
 
-    @Test("a core that answers no questions about its database says where to ask instead")
+    @Test("without database queries an error names the remedy")
     func silent() async throws {
         let (_, core) = try await opened { $0.answersQuestions = false }
         #expect(await refusal { try await core.requests() }?.sentence.contains("in SimpleX Chat") == true)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Who asks an official core for what is not there gets the answers of every core")
+@Suite("Core contract at an official core")
 struct ContractTests {
     private func stage() throws -> Stage {
         try Stage { state in
@@ -36,11 +36,11 @@ struct ContractTests {
             isThere: { access($0, F_OK) == 0 })
     }
 
-    /// As a name of a file.
+    /// The text as part of a file name.
     private static func mark(_ text: String) -> String { text.replacing(" ", with: "-") }
 
     @Test(
-        "of this process, in a program of our own, and in one that somebody else started",
+        "every kind of core fulfils the contract",
         arguments: [
             OfficialCoreSettings.Ownership.library, .program, .attached,
         ])
@@ -51,7 +51,7 @@ struct ContractTests {
         await core.shutDown()
     }
 
-    @Test("one that hides its user's address, and one that answers no questions about its database")
+    @Test("limited cores fulfil the contract")
     func others() async throws {
         let stage = try stage()
         stage.simplex.change { $0.hidesAddress = true }
@@ -60,7 +60,7 @@ struct ContractTests {
         await core.shutDown()
     }
 
-    @Test("only contacts agree on new keys: a group that is there says so, one that is not is unknown")
+    @Test("only contacts support a ratchet sync")
     func groups() async throws {
         let stage = try Stage { $0.groups = [3: "club"] }
         let core = try await stage.open()
@@ -79,7 +79,7 @@ struct ContractTests {
     }
 
     @Test(
-        "a file is asked for once more only while it may come: the core would take the command for any number"
+        "only receivable files are requested again"
     )
     func nothingIsOrderedInVain() async throws {
         let stage = try stage()

@@ -6,9 +6,9 @@ import Testing
 
 @testable import OfficialCore
 
-/// A core in which things happen of which some are told, some to another client, some while nobody is connected, and a
-/// process that is ended at any moment.
-@Suite("In the end the index says what the core has, whatever was told of it")
+/// Random events at a core: some are reported, some reach another client only, some happen while the
+/// connection is lost. ChatFS also restarts at random moments.
+@Suite("Convergence of index and core")
 struct ConvergenceTests {
     private final class World {
         let stage: Stage
@@ -34,7 +34,7 @@ struct ConvergenceTests {
             stage.simplex.change { $0.history.all.map(\.id).sorted() }.randomElement(using: &random)
         }
 
-        /// What was told until now has been taken in.
+        /// Waits until every earlier event was stored.
         func drain() async throws {
             next += 1
             stage.simplex.tellNew(ScriptedMessage(id: next, chat: "@1", name: "\(next).bin"))
@@ -59,7 +59,7 @@ struct ConvergenceTests {
             world.next += 1
             let chat = ["@1", "@2", "#3", "#3(_support:9)"].randomElement(using: &world.random) ?? "@1"
             var message = ScriptedMessage(id: world.next, chat: chat, name: "\(world.next).bin")
-            // Between the files people write.
+            // Text messages between the files.
             if Bool.random(using: &world.random) { message.text = "hello" }
             if world.isTold {
                 simplex.tellNew(message)
@@ -76,13 +76,13 @@ struct ConvergenceTests {
             let changed = simplex.change { state in
                 state.history.change(id) { $0.status = #"{"type":"\#(word)"}"# }
             }
-            // Only what is on its way is looked at once more without being told of; the rest is always told.
+            // Only files in progress are checked again without an event, so each status change has an event.
             if let changed { simplex.tell("chatItemUpdated", changed) }
         case 8:
             world.stage.transport.disconnect()
             world.stage.transport.connect()
         default:
-            // States are told once: those of what has come to rest nobody looks at again.
+            // The event must be stored before the restart, because completed files are not checked again.
             try await world.drain()
             await world.core.shutDown()
             world.stage.restart()
@@ -90,7 +90,7 @@ struct ConvergenceTests {
         }
     }
 
-    /// As both must have it: the state as far as it is said by one word.
+    /// The status case without its values, which index and core must agree on.
     private static func words(_ status: FileStatus?) -> String {
         guard let status else { return "none" }
         return "\(status)".prefix { $0 != "(" }.description
@@ -117,11 +117,11 @@ struct ConvergenceTests {
         return indexed
     }
 
-    @Test("messages, deletions and states, told or not, over breaks and restarts", arguments: 0..<6)
+    @Test("the index converges after missed events", arguments: 0..<6)
     func converges(seed: UInt64) async throws {
         let world = try await World(seed: seed)
         for _ in 0..<60 { try await act(world) }
-        // One connection more: what was missed before it is found after it.
+        // A reconnection finds the events that were missed.
         world.stage.transport.disconnect()
         world.stage.transport.connect()
         let hasConverged = try await eventually { try await indexed(world.core) == expected(world) }

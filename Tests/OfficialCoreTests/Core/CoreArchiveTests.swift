@@ -3,7 +3,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("The archive of an official core")
+@Suite("Archive of an official core")
 struct CoreArchiveTests {
     private func open(
         _ stage: Stage, _ ownership: OfficialCoreSettings.Ownership
@@ -11,7 +11,7 @@ struct CoreArchiveTests {
         try await CoreArchive.open(stage.transport, stage.settings(ownership))
     }
 
-    @Test("a core of our own is stopped before its archive is written, and told its folders: files are in it")
+    @Test("an own core stops and archives its files")
     func ofOurOwn() async throws {
         let stage = try Stage { state in
             state.refusals["/_start"] = #"{"type":"error","errorType":{"type":"commandError"}}"#
@@ -31,7 +31,7 @@ struct CoreArchiveTests {
         #expect(stage.simplex.count("/_start") == 0)
     }
 
-    @Test("a running program is stopped for it and goes on afterwards, also when it refuses")
+    @Test("a running program restarts after the archive")
     func ofRunning() async throws {
         for refuses in [false, true] {
             let stage = try Stage { state in
@@ -54,7 +54,7 @@ struct CoreArchiveTests {
         }
     }
 
-    @Test("a running program whose connection broke meanwhile goes on once it is there again")
+    @Test("a reconnected program starts its chats again")
     func goesOnAfterABreak() async throws {
         let stage = try Stage()
         let archive = try await open(stage, .attached)
@@ -67,7 +67,7 @@ struct CoreArchiveTests {
         #expect(stage.simplex.commands.last == "/_start", "\(stage.simplex.commands)")
     }
 
-    @Test("an import says what could not be taken over")
+    @Test("an import reports what it skipped")
     func imported() async throws {
         let stage = try Stage()
         stage.simplex.change { $0.archiveErrors = [#"{"type":"import","importError":"no room"}"#, "{}"] }
@@ -77,7 +77,7 @@ struct CoreArchiveTests {
         await archive.close()
     }
 
-    @Test("a core that a mount has is not stopped under it, and neither is a path that would break a command")
+    @Test("mounted cores and unsafe paths are refused")
     func refused() async throws {
         let stage = try Stage()
         let core = try await stage.open(.attached)
@@ -102,7 +102,7 @@ struct CoreArchiveTests {
         #expect(stage.simplex.count("/_db") == 0)
     }
 
-    @Test("a running program that may have stopped is told to go on, though who asked it was cancelled")
+    @Test("a cancelled archive starts the chats again")
     func cancelled() async throws {
         let stage = try Stage { $0.silent = ["/_stop"] }
         let opening = Task { _ = try await open(stage, .attached) }
@@ -110,7 +110,7 @@ struct CoreArchiveTests {
         opening.cancel()
         await #expect(throws: ChatError.self) { try await opening.value }
         #expect(stage.simplex.commands.last == "/_start", "\(stage.simplex.commands)")
-        // And so it is when it rests already.
+        // The same applies to chats that are already stopped.
         let resting = try Stage { $0.silent = ["/_db export"] }
         let archive = Task {
             let archive = try await open(resting, .attached)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("A core that is suspended")
+@Suite("Suspended core")
 struct CoreSuspensionTests {
-    /// A core that says it rests when it is told to, with a file that can be received.
+    /// A core that confirms its suspension and has a receivable file.
     private func stage() throws -> Stage {
         let stage = try Stage { state in
             state.history.append(ScriptedMessage(id: 1, chat: "@1", isSent: false, name: "film.mp4"))
@@ -24,7 +24,7 @@ struct CoreSuspensionTests {
         #expect(try await eventually { try await core.item(of: film) != nil })
     }
 
-    @Test("what needs the network waits, what does not is answered; resumed, it goes on at once")
+    @Test("network commands wait until the core resumes")
     func commandsWait() async throws {
         let stage = try stage()
         let core = try await stage.open(.program)
@@ -49,7 +49,7 @@ struct CoreSuspensionTests {
         await core.shutDown()
     }
 
-    @Test("a message that is just being sent is answered before the core is told: none is in doubt")
+    @Test("a current send ends before the suspension")
     func sendsEndFirst() async throws {
         let stage = try stage()
         let core = try await stage.open(.library)
@@ -73,7 +73,7 @@ struct CoreSuspensionTests {
         await core.shutDown()
     }
 
-    @Test("a core that ended meanwhile is suspended anew; one that missed the end of it is activated")
+    @Test("a reconnected core gets the current state")
     func connectionsBreak() async throws {
         let stage = try stage()
         let core = try await stage.open(.program)
@@ -90,7 +90,7 @@ struct CoreSuspensionTests {
         await core.shutDown()
     }
 
-    @Test("a core that was never suspended is told nothing when its connection breaks")
+    @Test("an active core needs no activation")
     func nothingToTell() async throws {
         let stage = try stage()
         let core = try await stage.open(.program)
@@ -103,7 +103,7 @@ struct CoreSuspensionTests {
         #expect(stage.simplex.count("/_app") == 0)
     }
 
-    @Test("a program that somebody else started goes on")
+    @Test("an attached program is not suspended")
     func attached() async throws {
         let stage = try stage()
         let core = try await stage.open(.attached)
@@ -115,7 +115,7 @@ struct CoreSuspensionTests {
         #expect(stage.simplex.count("/_app") == 0)
     }
 
-    @Test("a core that does not say that it rests, or refuses, holds nobody up; closing it ends who waits")
+    @Test("a missing confirmation does not block")
     func deaf() async throws {
         let stage = try stage()
         stage.simplex.change { state in

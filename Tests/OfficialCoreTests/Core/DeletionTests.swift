@@ -5,9 +5,9 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Why a message is gone: deleted, disappeared or moderated")
+@Suite("Deletion reasons")
 struct DeletionTests {
-    /// A core with one message, and the reason of the first deletion that it tells.
+    /// Runs `event` on a core with one message and returns the reason of the first deletion.
     private func reason(
         _ message: ScriptedMessage, _ deed: (ScriptedSimpleX) -> Void
     ) async throws -> DeletionReason? {
@@ -33,22 +33,23 @@ struct DeletionTests {
         return message
     }
 
-    @Test func itsTimeIsOver() async throws {
+    @Test func expiredMessageDisappears() async throws {
         #expect(try await reason(disappearing) { $0.tellGone(1, timed: true) } == .disappeared)
     }
 
-    @Test func somebodyDeletesItBeforeItsTimeIsOver() async throws {
+    @Test func earlyDeletionIsNoDisappearance() async throws {
         #expect(try await reason(disappearing) { $0.tellGone(1) } == .deleted)
     }
 
     @Test(
-        "a stub says who it was", arguments: [("moderated", DeletionReason.moderated), ("deleted", .deleted)])
+        "a deleted stub has its reason",
+        arguments: [("moderated", DeletionReason.moderated), ("deleted", .deleted)])
     func stubs(kind: String, expected: DeletionReason) async throws {
         #expect(try await reason(message) { $0.tellGone(1, stub: kind) } == expected)
     }
 
     @Test(
-        "a message that becomes a stub by a change of it",
+        "an update to a stub is a deletion",
         arguments: [
             ("moderated", DeletionReason.moderated), ("blockedByAdmin", .moderated), ("blocked", .deleted),
         ])
@@ -60,7 +61,7 @@ struct DeletionTests {
         #expect(told == expected)
     }
 
-    @Test func aModeratorTakesManyAway() async throws {
+    @Test func moderatorDeletesSeveralMessages() async throws {
         let told = try await reason(message) { simplex in
             simplex.change { _ = $0.history.remove(1) }
             simplex.tell(
@@ -70,7 +71,7 @@ struct DeletionTests {
         #expect(told == .moderated)
     }
 
-    @Test("what is found gone without a word was deleted, or its time was over")
+    @Test("a missing message was deleted or disappeared")
     func untold() async throws {
         #expect(try await reason(message) { $0.change { _ = $0.history.remove(1) } } == .deleted)
         #expect(try await reason(disappearing) { $0.change { _ = $0.history.remove(1) } } == .disappeared)

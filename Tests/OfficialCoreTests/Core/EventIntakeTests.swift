@@ -6,8 +6,8 @@ import Testing
 
 @testable import OfficialCore
 
-/// What the core tells, each event as its JSON: what the index says afterwards, and what listeners are told.
-@Suite("Every event of the core lands where it belongs")
+/// Feeds single events as JSON and compares the index and the reported events.
+@Suite("Event intake")
 struct EventIntakeTests {
     private let place: IndexPlace
 
@@ -36,7 +36,7 @@ struct EventIntakeTests {
     private func status() throws -> FileStatus? { try place.item(7)?.file?.status }
 
     @Test(
-        "steps of a transfer: the state that their item has, told by their own name",
+        "a transfer step stores its item's state",
         arguments: [
             ("rcvFileAccepted", "rcvAccepted", false, FileStatus.rcvAccepted),
             ("rcvFileStart", "rcvTransfer", false, .rcvTransfer(received: 0, total: 1)),
@@ -58,7 +58,7 @@ struct EventIntakeTests {
     }
 
     @Test(
-        "the same of an item that nobody knew is a new item, not a step",
+        "a step of an unknown item adds it",
         arguments: ["rcvFileStart", "sndFileCompleteXFTP", "chatItemUpdated"])
     func unknown(event: String) async throws {
         _ = try place.take(event, Self.message("rcvAccepted"), Self.file + Self.meta)
@@ -67,7 +67,7 @@ struct EventIntakeTests {
     }
 
     @Test(
-        "failures keep their reason: an error for good, a warning for a while; of an unknown file nothing is told",
+        "failures keep their reason",
         arguments: [
             (
                 "rcvFileError", #","agentError":{"type":"XFTP","xftpErr":{"type":"AUTH"}}"#,
@@ -95,7 +95,7 @@ struct EventIntakeTests {
         #expect(place.recent.contains(ItemID(7), since: place.began))
     }
 
-    @Test("progress is told in bytes, and stands in the index")
+    @Test("progress is stored and reported in bytes")
     func progress() async throws {
         try await known(Self.message("rcvAccepted"))
         let sizes = #","receivedSize":5,"totalSize":9"#
@@ -127,7 +127,7 @@ struct EventIntakeTests {
         #expect(await place.told().isEmpty)
     }
 
-    @Test("a description counts when it is complete, and is forgotten when the file is here")
+    @Test("only a complete description counts")
     func descriptions() async throws {
         try await known()
         let part = #","rcvFileDescr":{"fileDescrText":"chunk","fileDescrComplete":false}"#
@@ -140,15 +140,15 @@ struct EventIntakeTests {
         #expect(await place.told() == ["rcvFileDescrReady"])
         #expect(try status() == .rcvInvitation(described: true))
         #expect(try await place.descriptions.description(of: FileID(1007)) == "chunkSize: 1")
-        // An event about it later says nothing of that.
+        // A later event without description does not change this.
         _ = try place.take("chatItemUpdated", Self.item, "")
         #expect(try status() == .rcvInvitation(described: true))
         _ = try place.take("rcvFileComplete", Self.message("rcvComplete"), Self.file)
-        // From here on the core is asked, and there is none.
+        // From here the description comes from the database, which has none.
         #expect(try await place.descriptions.description(of: FileID(1007)) == nil)
     }
 
-    @Test("what is new is received at arrival by kind, size and direction, once for each")
+    @Test("kind, size and direction decide about automatic reception")
     func arrivals() async throws {
         var messages: [ScriptedMessage] = []
         for (id, type, size, isSent) in [
@@ -165,12 +165,12 @@ struct EventIntakeTests {
         (accepted.type, accepted.status) = ("image", #"{"type":"rcvAccepted"}"#)
         #expect(try place.take("newChatItems", messages + [accepted]) == [FileID(1001), FileID(1005)])
         #expect(await place.told() == ["chatUpdated"] + Array(repeating: "newChatItems", count: 6))
-        // Told again it is nothing new.
+        // A repeated event adds nothing.
         _ = try place.take("newChatItems", messages)
         #expect(await place.told().isEmpty)
     }
 
-    @Test("where it is off for a chat, nothing is received at arrival")
+    @Test("a chat can prevent automatic reception")
     func arrivalsOff() throws {
         place.arrivals.change(to: ArrivalRule.Choice(chats: [.direct(1): false]))
         var small = ScriptedMessage(id: 1, chat: "@1", isSent: false, name: "1.jpg", size: 9)
@@ -178,7 +178,7 @@ struct EventIntakeTests {
         #expect(try place.take("newChatItems", [small]).isEmpty)
     }
 
-    @Test("messages without a file are no items; a message whose file is taken away is none any more")
+    @Test("only messages with a file are items")
     func texts() async throws {
         var text = Self.item
         text.text = "hello"
@@ -191,7 +191,7 @@ struct EventIntakeTests {
         #expect(try place.item(7) == nil)
     }
 
-    @Test("deletions are told by their reasons, moderation by a moderator's; what nobody knew is not told")
+    @Test("known items report their deletion reason")
     func deletions() async throws {
         for id in Int64(1)...4 { try await known(ScriptedMessage(id: id, chat: "#3", name: "\(id)")) }
         func deletion(_ id: Int64, _ stub: String?) -> String {
@@ -218,7 +218,7 @@ struct EventIntakeTests {
             "a page that is under way does not bring it back")
     }
 
-    @Test func whatItsSenderDeletesStaysWhereItsFileIsHere() async throws {
+    @Test func senderDeletionKeepsReceivedFile() async throws {
         var told: [String] = []
         for (id, status) in [(Int64(1), "rcvComplete"), (2, "rcvInvitation")] {
             var message = ScriptedMessage(id: id, chat: "@3", name: "\(id)")
@@ -237,7 +237,7 @@ struct EventIntakeTests {
     }
 
     @Test(
-        "cancelled by this profile in another program: the state that its item has; without an item nothing")
+        "a cancellation elsewhere stores its item's state")
     func cancelled() async throws {
         try await known(Self.message("rcvAccepted"))
         _ = try place.take("rcvFileCancelled", Self.message("rcvInvitation"), Self.file)
@@ -250,7 +250,7 @@ struct EventIntakeTests {
     }
 
     @Test(
-        "files without a chat: progress, warnings and ends by their numbers, of a description nothing by its own"
+        "standalone files report their progress by number"
     )
     func standalone() async throws {
         let events = [
@@ -274,7 +274,7 @@ struct EventIntakeTests {
             ])
     }
 
-    @Test("chats: new, renamed, not to be sent into, and gone with all that they hold")
+    @Test("chat events add, rename and delete chats")
     func chats() async throws {
         func contact(_ name: String, _ status: String = "active") -> String {
             #"{"type":"contactUpdated","toContact":{"contactId":1,"localDisplayName":"\#(name)","contactStatus":"\#(status)","#
@@ -294,7 +294,7 @@ struct EventIntakeTests {
         #expect(place.recent.contains(ChatReference.direct(1), since: place.began))
     }
 
-    @Test("who asks, and who invites into a group, is told of")
+    @Test("requests and group invitations are reported")
     func requests() async throws {
         _ = try place.take(
             json: #"{"type":"receivedContactRequest","contactRequest":{"contactRequestId":3}}"#)
@@ -305,7 +305,7 @@ struct EventIntakeTests {
         #expect(await place.told().last == "requestsChanged")
     }
 
-    @Test("a text without a file is told, and kept nowhere")
+    @Test("a text is reported and not stored")
     func textWithoutFile() async throws {
         let chat = #""chatInfo":{"type":"direct","contact":{"contactId":1,"localDisplayName":"bob"}}"#
         func message(_ id: Int, _ direction: String) -> String {
@@ -323,7 +323,7 @@ struct EventIntakeTests {
         #expect(try place.item(8) == nil)
     }
 
-    @Test("what is no business of files changes nothing: errors, later events, a core that rests")
+    @Test("unrelated events change nothing")
     func others() async throws {
         try await known()
         for json in [

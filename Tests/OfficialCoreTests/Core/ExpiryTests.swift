@@ -6,9 +6,9 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("What is not here and goes from its relays")
+@Suite("Expiry order")
 struct ExpiryTests {
-    @Test("comes page by page in the order in which they drop it, 48 hours after its message")
+    @Test("pages follow the expiry at 48 hours")
     func receivable() async throws {
         let stage = try Stage { state in
             for id in 1...4 as ClosedRange<Int64> {
@@ -43,7 +43,7 @@ struct ExpiryTests {
         await core.shutDown()
     }
 
-    @Test("by an index of their own")
+    @Test("the query uses its index")
     func index() throws {
         let stage = try Stage()
         let database = try Database(path: stage.folder.path("index.sqlite"), migrations: Schema.migrations)

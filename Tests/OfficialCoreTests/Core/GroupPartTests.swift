@@ -4,7 +4,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Files between members and moderators are in the group's folder, and spoken of where they are")
+@Suite("Support scopes of groups")
 struct GroupPartTests {
     private static func stage() throws -> Stage {
         try Stage { state in
@@ -20,19 +20,19 @@ struct GroupPartTests {
         Set(try await core.items(of: .group(3), before: nil, count: 1000).compactMap(\.file?.name))
     }
 
-    @Test func theHistoryOfEveryPartIsWalkedThrough() async throws {
+    @Test func historyOfEveryScopeIsWalked() async throws {
         let stage = try Self.stage()
         let core = try await stage.open()
         #expect(try await eventually { try await names(core).count == 73 })
         #expect(
             try await names(core).isSuperset(of: ["for all.pdf", "mine.pdf", "ann 10.pdf", "ann 80.pdf"]))
         #expect(stage.simplex.count("/_get chat #3(_support:9) before=31 count=50") >= 1)
-        // One folder: the parts are no chats of their own.
+        // The scopes have no folders of their own.
         #expect(try await core.chats().map(\.reference) == [.group(3), .direct(1)])
         await core.shutDown()
     }
 
-    @Test func aPartThatThisMemberMayNotSeeKeepsNothingElseBack() async throws {
+    @Test func inaccessibleScopeDoesNotStopWalk() async throws {
         let stage = try Self.stage()
         stage.simplex.change { state in
             state.refusals["/_get chat #3(_support:9)"] =
@@ -43,7 +43,7 @@ struct GroupPartTests {
         await core.shutDown()
     }
 
-    @Test func aMessageIsDeletedInThePartThatItIsIn() async throws {
+    @Test func deletionNamesMessageScope() async throws {
         let stage = try Self.stage()
         let core = try await stage.open()
         #expect(try await eventually { try await names(core).count == 73 })
@@ -54,7 +54,7 @@ struct GroupPartTests {
         await core.shutDown()
     }
 
-    @Test func theKeyOfAFileIsAskedForInThePartThatItIsIn() async throws {
+    @Test func fileKeyRequestNamesScope() async throws {
         let stage = try Self.stage()
         let core = try await stage.open()
         #expect(try await eventually { try await names(core).count == 73 })
@@ -66,11 +66,11 @@ struct GroupPartTests {
         await core.shutDown()
     }
 
-    @Test func aConversationThatBeginsWhileMountedIsThereWithWhatCameBefore() async throws {
+    @Test func newScopeIsWalkedFromItsStart() async throws {
         let stage = try Self.stage()
         let core = try await stage.open()
         #expect(try await eventually { try await names(core).count == 73 })
-        // The first message went to another client of the same core.
+        // The first message went to another client of the core.
         stage.simplex.change {
             $0.history.append(ScriptedMessage(id: 90, chat: "#3(_support:12)", name: "missed.pdf"))
         }

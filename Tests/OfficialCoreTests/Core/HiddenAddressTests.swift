@@ -5,7 +5,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Nothing is fetched beside a core that may hide the user's address")
+@Suite("Direct downloads and hidden addresses")
 struct HiddenAddressTests {
     private static let described = "party: recipient\nname: a"
 
@@ -26,7 +26,7 @@ struct HiddenAddressTests {
         try await core.claimFile(FileID(1001), approvedRelays: false)?.description
     }
 
-    /// The question about the network is not answered before this says so.
+    /// Holds the answer to the network question until `release`.
     private final class HeldQuestion: Sendable {
         private let isHeld = Lock(true)
         private let asked = Lock(0)
@@ -43,7 +43,7 @@ struct HiddenAddressTests {
     }
 
     @Test(
-        "one that was silent when the mount began, also when its chats cannot be compared",
+        "a silent core permits no downloads",
         arguments: [true, false])
     func silentAtTheStart(hides: Bool) async throws {
         let stage = try stage()
@@ -78,7 +78,7 @@ struct HiddenAddressTests {
         await again.shutDown()
     }
 
-    @Test("one that was started anew, until it says whether it does")
+    @Test("a restarted core must report its setting")
     func startedAnew() async throws {
         let stage = try stage()
         let core = try await stage.open()
@@ -96,14 +96,14 @@ struct HiddenAddressTests {
     }
 
     @Test(
-        "one whose connection is lost, from that moment on, though it hid nothing before",
+        "a lost connection forbids downloads",
         arguments: [true, false])
     func fromTheFirstMoment(hides: Bool) async throws {
         let stage = try stage()
         let core = try await stage.open()
         #expect(await knows(core))
         #expect(try await claim(core) == Self.described)
-        // Nothing that is asked over the next connection is answered, not even which database it has.
+        // The next connection answers no question, not even for the database's identity.
         let isHeld = Lock(true)
         let asked = Lock(0)
         stage.before("/sql") {
@@ -127,12 +127,12 @@ struct HiddenAddressTests {
         await core.shutDown()
     }
 
-    @Test("an answer of the core that was there before says nothing about the one that is")
+    @Test("the former core's answer is ignored")
     func formerAnswer() async throws {
         let stage = try stage()
         let core = try await stage.open()
         #expect(await knows(core))
-        // The answer is made, and the connection breaks before it is noted.
+        // The core answers, and the connection breaks before the answer is stored.
         stage.after("/network") { [transport = stage.transport] in
             transport.disconnect()
             transport.connect()
@@ -146,7 +146,7 @@ struct HiddenAddressTests {
         await core.shutDown()
     }
 
-    @Test("one that does not say it when it comes back is asked again")
+    @Test("an unanswered question is repeated")
     func askedAgain() async throws {
         let stage = try stage()
         let core = try await stage.open()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("What was ever sent is listed, whatever happened to the connection")
+@Suite("History walks")
 struct HistoryTests {
     private static func history(_ count: Int64, contact: Int64 = 1) -> [ScriptedMessage] {
         (1...count).map { ScriptedMessage(id: $0, contact: contact, name: "\($0).jpg") }
@@ -14,7 +14,7 @@ struct HistoryTests {
         try await core.items(of: .direct(chat), before: nil, count: 10_000).map(\.id.rawValue)
     }
 
-    @Test func theWholeHistoryOfEveryChatArrivesPageByPage() async throws {
+    @Test func historyArrivesPageByPage() async throws {
         let stage = try Stage { state in
             state.contacts[2] = "carol"
             state.history.append(
@@ -30,7 +30,7 @@ struct HistoryTests {
         await core.shutDown()
     }
 
-    @Test func theNextMountListsEverythingWithoutAsking() async throws {
+    @Test func nextMountListsFromIndex() async throws {
         let stage = try Stage { $0.history.append(Self.history(120)) }
         let first = try await stage.open()
         #expect(try await eventually { try await ids(first).count == 120 })
@@ -43,7 +43,7 @@ struct HistoryTests {
         await second.shutDown()
     }
 
-    @Test func aWalkThatWasCutOffGoesOnWhereItStood() async throws {
+    @Test func interruptedWalkContinues() async throws {
         let stage = try Stage { $0.history.append(Self.history(400)) }
         stage.simplex.change { $0.silent = ["/_get chat @1 before=251"] }
         let first = try await stage.open()
@@ -53,13 +53,13 @@ struct HistoryTests {
         stage.simplex.change { $0.silent = [] }
         let second = try await stage.open()
         #expect(try await eventually { try await ids(second).count == 400 })
-        // What was deleted above its place meanwhile, it does not meet: later it begins once more.
+        // The walk does not reach items deleted above its anchor; a later walk finds them.
         let pages = stage.simplex.commands.filter { $0.hasPrefix("/_get chat @1 ") }
         #expect(pages.first == "/_get chat @1 before=251 count=50")
         await second.shutDown()
     }
 
-    @Test func theMessageAtWhichTheWalkStoodMayBeDeletedMeanwhile() async throws {
+    @Test func deletedAnchorDoesNotEndWalk() async throws {
         let stage = try Stage { $0.history.append(Self.history(200)) }
         stage.simplex.change { $0.silent = ["/_get chat @1 before=101"] }
         let first = try await stage.open()
@@ -75,15 +75,15 @@ struct HistoryTests {
         await second.shutDown()
     }
 
-    /// While its first page was on its way, and everything else was compared.
-    @Test func whatIsDeletedUnseenWhileItsHistoryIsReadGoesWhenThatIsRead() async throws {
+    /// The item is deleted while its first page is on the way and after the comparison.
+    @Test func unseenDeletionDuringWalkIsFound() async throws {
         let stage = try Stage { $0.history.append(Self.history(20)) }
         stage.after("/_get chat @1 count=50") { [simplex = stage.simplex] in
             simplex.change { _ = $0.history.remove(7) }
             _ = await eventually { simplex.count("/sql chat SELECT coalesce(i.contact_id") > 0 }
         }
         var settings = stage.settings(.library)
-        // No look puts it right.
+        // No later comparison repairs the result.
         settings.reconcileInterval = .seconds(600)
         let core = try await OfficialCore.open(stage.transport, settings)
         #expect(try await eventually { try await ids(core).count == 19 })
@@ -91,18 +91,18 @@ struct HistoryTests {
         await core.shutDown()
     }
 
-    @Test func aPageOfWhichNothingIsUnderstoodIsNoEndOfTheHistory() async throws {
+    @Test func unknownPageDoesNotEndHistory() async throws {
         let stage = try Stage { $0.history.append(Self.history(200)) }
         let first = try await stage.open()
         #expect(try await eventually { try await ids(first).count == 200 })
         await first.shutDown()
         stage.restart()
-        // A later version numbers what is older otherwise, and the chat is walked through once more.
+        // A later version renames `itemId`, so its page has no known item.
         stage.rewriting("/_get chat @1 before=") { $0.replacing("\"itemId\"", with: "\"itemNumber\"") }
         stage.simplex.change { $0.history.remove(190) }
         let second = try await stage.open()
         #expect(await eventually { stage.simplex.count("/_get chat @1 before=") > 0 })
-        // Another chat's walk follows it.
+        // The walk of another chat follows.
         stage.simplex.change { state in
             state.contacts[2] = "carol"
             state.history.append(.init(id: 201, contact: 2, name: "next.bin"))
@@ -113,7 +113,7 @@ struct HistoryTests {
         await second.shutDown()
     }
 
-    @Test func whatCameWhileTheConnectionWasLostIsFoundAfterwards() async throws {
+    @Test func messageDuringOutageIsFound() async throws {
         let stage = try Stage { $0.history.append(Self.history(60)) }
         let core = try await stage.open()
         #expect(try await eventually { try await ids(core).count == 60 })
@@ -131,7 +131,7 @@ struct HistoryTests {
         await core.shutDown()
     }
 
-    @Test func whatAnotherClientWasToldOfIsFoundByLooking() async throws {
+    @Test func otherClientsMessageIsFound() async throws {
         let stage = try Stage { $0.history.append(Self.history(3)) }
         let core = try await stage.open()
         #expect(try await eventually { try await ids(core).count == 3 })
@@ -140,7 +140,7 @@ struct HistoryTests {
         await core.shutDown()
     }
 
-    @Test func whatAnotherClientDeletesGoesByLookingTheNewestToo() async throws {
+    @Test func otherClientsDeletionIsFound() async throws {
         let stage = try Stage { $0.history.append(Self.history(300)) }
         let core = try await stage.open()
         #expect(try await eventually { try await ids(core).count == 300 })
@@ -150,7 +150,7 @@ struct HistoryTests {
         await core.shutDown()
     }
 
-    @Test func aCoreThatAnswersNoQuestionsIsWalkedThroughAgain() async throws {
+    @Test func withoutQueriesHistoryIsWalkedAgain() async throws {
         let stage = try Stage { state in
             state.history.append(Self.history(80))
             state.answersQuestions = false
@@ -164,7 +164,7 @@ struct HistoryTests {
         await core.shutDown()
     }
 
-    @Test func anotherNameOfAContactIsTold() async throws {
+    @Test func contactRenameIsReported() async throws {
         let stage = try Stage()
         let core = try await stage.open()
         stage.simplex.change { $0.contacts[1] = "Robert" }
@@ -172,14 +172,14 @@ struct HistoryTests {
         await core.shutDown()
     }
 
-    @Test func oneProcessHoldsAProfile() async throws {
+    @Test func onlyOneProcessOpensProfile() async throws {
         let stage = try Stage()
         let core = try await stage.open()
         await #expect(throws: ChatError.self) { _ = try await stage.open() }
         await core.shutDown()
     }
 
-    @Test func aHundredThousandFilesAreListedFromTheIndex() async throws {
+    @Test func indexListsHundredThousandFiles() async throws {
         let stage = try Stage { state in
             for contact in 1...200 { state.contacts[Int64(contact)] = "contact \(contact)" }
         }

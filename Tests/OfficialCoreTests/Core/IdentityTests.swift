@@ -6,7 +6,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Another SimpleX database in the place of the former one")
+@Suite("Another database at the core")
 struct IdentityTests {
     private static let other = "2026-05-06 07:08:09.101112131"
 
@@ -17,7 +17,7 @@ struct IdentityTests {
         }
     }
 
-    /// As another program that listens now: other contacts under the same numbers, no messages.
+    /// Replaces the program: other contacts with the same numbers, and no messages.
     private func swap(_ stage: Stage) {
         stage.simplex.change { state in
             state.created = Self.other
@@ -26,7 +26,8 @@ struct IdentityTests {
         }
     }
 
-    /// What changes nothing. A comparison that was under way when the connection was lost may still ask.
+    /// Whether a command has no effect. A comparison from before the lost connection may still send such
+    /// commands.
     private static func isQuestion(_ command: String) -> Bool {
         command.hasPrefix("/sql chat SELECT") || command.hasPrefix("/_get")
             || ["/network", "/user", "/users"].contains(command)
@@ -36,7 +37,7 @@ struct IdentityTests {
         try await core.items(of: .direct(1), before: nil, count: 10).map(\.id.rawValue) == [1]
     }
 
-    @Test("is given nothing, and takes nothing away; when the former one is back, all goes on")
+    @Test("another database is not used")
     func reconnected() async throws {
         let stage = try stage()
         let core = try await stage.open()
@@ -56,7 +57,7 @@ struct IdentityTests {
         let before = stage.simplex.commands.count
         stage.transport.connect()
         #expect(await eventually { problems.withLock { $0.contains { $0.contains("Another SimpleX") } } })
-        // Nor is what it tells taken in.
+        // The other database's events are ignored too.
         stage.simplex.tellNew(ScriptedMessage(id: 7, chat: "@1", isSent: false, name: "theirs.txt"))
         await #expect(throws: ChatError.self) {
             _ = try await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))
@@ -76,7 +77,7 @@ struct IdentityTests {
         await listening.value
     }
 
-    @Test("is not opened, and the former one is, whatever its profile is called")
+    @Test("only the former database opens")
     func opened() async throws {
         let stage = try stage()
         let core = try await stage.open()
@@ -100,7 +101,7 @@ struct IdentityTests {
         await again.shutDown()
     }
 
-    @Test("is only asked what it is, by the library too: neither told anything nor started")
+    @Test("another database is only identified")
     func openedByTheLibrary() async throws {
         let stage = try stage()
         let core = try await stage.open(.library)
@@ -115,7 +116,7 @@ struct IdentityTests {
         await stage.transport.close()
     }
 
-    @Test("is not taken for it because it does not say in time which it is: it is asked until it does")
+    @Test("a late identity is requested again")
     func silent() async throws {
         let stage = try stage()
         let core = try await OfficialCore.open(stage.transport, stage.impatient)
@@ -159,7 +160,7 @@ struct IdentityTests {
         await listening.value
     }
 
-    @Test("is not taken for it by the next mount either: what is known is shown, and goes on when it says")
+    @Test("a mount without identity shows the index")
     func silentAtTheStart() async throws {
         let stage = try stage()
         let core = try await stage.open()
@@ -182,7 +183,7 @@ struct IdentityTests {
         await again.shutDown()
     }
 
-    @Test("that did not say it at the start is told all that was left out when it does")
+    @Test("a late identity completes the setup")
     func silentLibrary() async throws {
         let stage = try stage()
         let core = try await stage.open(.library)
@@ -200,7 +201,7 @@ struct IdentityTests {
         await again.shutDown()
     }
 
-    @Test("is another one, too, where it has no profile of this number")
+    @Test("a missing profile is another database")
     func withoutTheProfile() async throws {
         let stage = try stage()
         let core = try await stage.open()
@@ -216,7 +217,7 @@ struct IdentityTests {
         await core.shutDown()
     }
 
-    @Test("is noticed before the loss of the connection is: many events may wait before that one")
+    @Test("the identity check precedes queued events")
     func behindABacklog() async throws {
         let stage = try stage()
         let core = try await stage.open()
@@ -243,7 +244,7 @@ struct IdentityTests {
     }
 
     @Test(
-        "may be there, so it is asked: when the connection breaks at that, nothing was sent, and that is known"
+        "a break at the identity check sends nothing"
     )
     func brokenQuestion() async throws {
         let stage = try stage()
@@ -275,7 +276,7 @@ struct IdentityTests {
         await core.shutDown()
     }
 
-    @Test("cannot be told from it where the core answers no questions: it is taken for the same")
+    @Test("without database queries the database counts as same")
     func untold() async throws {
         let stage = try stage()
         let core = try await stage.open()

@@ -7,9 +7,9 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("A core that does nothing is asked nothing")
+@Suite("Idle core")
 struct IdleTests {
-    /// A profile with some history and a database that can be watched, all of it read.
+    /// A profile with a complete history and a database file that ChatFS watches.
     private func settled(
         _ ownership: OfficialCoreSettings.Ownership, database: String = "simplex_v1_chat.db"
     ) async throws -> (Stage, OfficialCore, database: String) {
@@ -36,7 +36,7 @@ struct IdleTests {
         try await core.items(of: .direct(1), before: nil, count: 1000).map(\.id.rawValue)
     }
 
-    /// Whether there comes a time, as long as twenty looks by the clock, in which the core gets no command.
+    /// Whether the core gets no command during a period of twenty comparison intervals.
     private func becomesIdle(_ stage: Stage) async throws -> Bool {
         try await eventually {
             let before = stage.simplex.commands.count
@@ -46,13 +46,13 @@ struct IdleTests {
     }
 
     @Test(arguments: [OfficialCoreSettings.Ownership.attached, .program, .library])
-    func nothingIsAskedWhileNothingChanges(ownership: OfficialCoreSettings.Ownership) async throws {
+    func idleCoreGetsNoCommands(ownership: OfficialCoreSettings.Ownership) async throws {
         let (stage, core, _) = try await settled(ownership)
         #expect(try await becomesIdle(stage))
         await core.shutDown()
     }
 
-    @Test func whatAnotherClientDidIsFoundWhenTheCoreWroteToItsDatabase() async throws {
+    @Test func databaseWriteStartsComparison() async throws {
         let (stage, core, database) = try await settled(.attached)
         for _ in 0..<3 {
             let id = stage.simplex.change { state -> Int64 in
@@ -68,11 +68,11 @@ struct IdleTests {
         await core.shutDown()
     }
 
-    @Test func aFileThatIsNotTheCoresIsFoundOutAndTheClockTakesItsPlace() async throws {
+    @Test func wrongDatabaseFileFallsBackToClock() async throws {
         let (stage, core, _) = try await settled(.attached)
         #expect(
             try await eventually {
-                // Something that the core tells, and the watched file does not show.
+                // The core reports an event that does not show in the watched file.
                 stage.simplex.tellNew(
                     ScriptedMessage(
                         id: stage.simplex.change { $0.history.newest + 1 }, contact: 1, name: "more.jpg"))

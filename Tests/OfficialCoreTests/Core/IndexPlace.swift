@@ -7,7 +7,7 @@ import Testing
 
 @testable import OfficialCore
 
-/// An index in a folder of its own, and what takes events into it: without a core, a connection or a task.
+/// An index in its own folder with the intake of events, without core, connection or task.
 final class IndexPlace {
     let folder: TemporaryFolder
     let simplex = ScriptedSimpleX()
@@ -25,7 +25,7 @@ final class IndexPlace {
             path: folder.path("index.sqlite"), key: nil, owner: Profile(id: 1, displayName: "alice"),
             filesFolder: "/files", staging: try StagingFolder(folder.path("outbox")), history: WorkSignal(),
             recent: recent)
-        // Asked about its database it has nothing.
+        // Database queries return no rows.
         let transport = ScriptedTransport { _ in #"{"type":"sQLResult","rows":["header"]}"# }
         let connection = CoreConnection(transport, HeldCommands())
         descriptions = Descriptions(connection, try OfficialRelayTrust(folder: folder.path), hasProxy: false)
@@ -35,7 +35,7 @@ final class IndexPlace {
         events = index.events.listen().makeAsyncIterator()
     }
 
-    /// Takes an event in that carries one item. Answers what is to be received.
+    /// Takes in an event with one item. Returns the files to receive.
     func take(_ type: String, _ message: ScriptedMessage, _ more: String) throws -> [FileID] {
         try take(json: #"{"type":"\#(type)","chatItem":\#(simplex.pair(message))\#(more)}"#)
     }
@@ -45,7 +45,7 @@ final class IndexPlace {
         return try take(json: #"{"type":"\#(type)","chatItems":[\#(items)]}"#)
     }
 
-    /// - Parameter json: of `resp`.
+    /// - Parameter json: the value of `resp`.
     func take(json: String) throws -> [FileID] {
         let frame = try #require(APIFrame(Array(#"{"resp":\#(json)}"#.utf8)))
         return try intake.take(frame.event.kind)
@@ -53,9 +53,9 @@ final class IndexPlace {
 
     func item(_ id: Int64) throws -> ChatItem? { try index.read { try $0.items.item(ItemID(id)) } }
 
-    /// What listeners were told since the last time.
+    /// The events that were reported since the last call.
     func heard() async -> [ChatEvent] {
-        // Behind all that was told until now; no core has a folder of links.
+        // This event follows every earlier event; no core reports link folder changes here.
         index.events.tell(.chatRemoved(.links))
         var heard: [ChatEvent] = []
         while let event = await events.next() {
@@ -65,7 +65,7 @@ final class IndexPlace {
         return heard
     }
 
-    /// The same in short words.
+    /// The same events as short texts.
     func told() async -> [String] { await heard().map(Self.words) }
 
     private static func words(_ event: ChatEvent) -> String {
@@ -80,7 +80,7 @@ final class IndexPlace {
             "sndStandaloneFileComplete \(file.rawValue) \(links.joined(separator: ","))"
         case .rcvStandaloneFileComplete(let file, let path):
             "rcvStandaloneFileComplete \(file.rawValue) \(path)"
-        // By its name alone.
+        // The name of the event's case.
         default: String("\(event)".prefix { $0 != "(" })
         }
     }

@@ -7,15 +7,15 @@ import Testing
 
 @testable import OfficialCore
 
-/// What becomes of a file's state when the core speaks of it once more: every state that the index can have, every state
-/// that the core can say, every way in which it comes to say so.
-@Suite("What the core says of a file, and what is known here and not there")
+/// The merge of a file's status from the core with the status in the index: every index status, every core
+/// status, every kind of message.
+@Suite("File states from core and index")
 struct IndexTakingTests {
     private static let problem = FileProblem(
         .expired, "The relay no longer has this file: it has expired or was deleted.")
     private static let passing = FileProblem(.other, "The SimpleX core gave this file up.")
 
-    /// As the core says it, and what that means by itself.
+    /// The core's JSON and the status that it means without an index.
     private static let said: [(json: String, status: FileStatus)] = [
         (#"{"type":"sndStored"}"#, .sndStored),
         (#"{"type":"sndTransfer","sndProgress":1,"sndTotal":2}"#, .sndTransfer(sent: 1, total: 2)),
@@ -48,7 +48,7 @@ struct IndexTakingTests {
         arguments: FileArguments(
             key: [UInt8](repeating: 1, count: 32), nonce: [UInt8](repeating: 2, count: 24)))
 
-    /// In words of what users see, apart from how it is done.
+    /// The merge rules as users see the result.
     private func expected(
         _ told: FileStatus, _ before: FileStatus?, _ occasion: IndexChange.Occasion, isTold: Bool,
         hasCopy: Bool
@@ -59,16 +59,16 @@ struct IndexTakingTests {
             default: false
             }
         switch (before, told) {
-        // Our own copy is better than none.
+        // ChatFS's complete copy takes precedence over the core's failure.
         case (_, .rcvComplete) where hasCopy, (_, .rcvError(Self.passing)) where hasCopy: return .rcvComplete
-        // An upload whose end the core forgot.
+        // The core lost the result of an upload.
         case (.sndError(let problem)?, _) where isUpload: return .sndError(problem)
         case (.sndComplete?, _) where isUpload: return .sndComplete
-        // Why it was not received at arrival.
+        // The reason why the file was not received at arrival remains.
         case (.rcvAborted(let problem)?, .rcvInvitation): return .rcvAborted(problem)
-        // The core does not know that its copy is damaged, until it says that it has received the file.
+        // The core does not know that its copy is damaged, until it reports a new reception.
         case (IndexChange.damagedCopy?, .rcvComplete) where !isTold: return IndexChange.damagedCopy
-        // An item that is met later is taken to be described; what was described stays so.
+        // An item found by a comparison counts as described, and a described file remains described.
         case (_, .rcvInvitation):
             let isMetLater = before == nil && occasion == .look
             return .rcvInvitation(
@@ -77,7 +77,7 @@ struct IndexTakingTests {
         }
     }
 
-    @Test("of a file that was never met, whichever way it comes", arguments: occasions.indices)
+    @Test("an unknown file gets the core's state", arguments: occasions.indices)
     func first(_ index: Int) async throws {
         let place = try IndexPlace()
         let (occasion, isTold) = Self.occasions[index]
@@ -89,13 +89,13 @@ struct IndexTakingTests {
                 #expect(shown?.file?.status == wanted, "\(json)")
                 try change.tables.items.remove(item.id)
             }
-            // Who gave the command to send has its answer; everybody else hears of a new item, whatever was told.
+            // The sender has its answer; other listeners get a new item, whatever the core reported.
             #expect(await place.told() == (occasion == .sending ? [] : ["newChatItems"]))
         }
     }
 
     @Test(
-        "of one that stood in any state, with and without a copy of our own", arguments: occasions.indices,
+        "a known file merges both states", arguments: occasions.indices,
         [false, true])
     func again(_ index: Int, hasCopy: Bool) async throws {
         let place = try IndexPlace()
@@ -133,7 +133,7 @@ struct IndexTakingTests {
         }
     }
 
-    @Test("a status that is told without its item keeps the place of the file, with its key and without")
+    @Test("a status alone keeps the file's place")
     func places() async throws {
         let place = try IndexPlace()
         let item = try Self.item(#"{"type":"rcvComplete"}"#, place)
@@ -160,7 +160,7 @@ struct IndexTakingTests {
     }
 
     @Test(
-        "with an item go its copy and the folder from which it was sent; what nobody told of is told by its kind"
+        "a removal deletes copy and staging folder"
     )
     func removal() async throws {
         let place = try IndexPlace()
@@ -185,7 +185,7 @@ struct IndexTakingTests {
         #expect(try place.index.read { try $0.keptCopies.source(of: FileID(1002)) } == nil)
     }
 
-    @Test("a change that fails changes nothing, tells nothing, removes nothing")
+    @Test("a failed change has no effect")
     func failure() async throws {
         let place = try IndexPlace()
         _ = try place.take("newChatItems", [ScriptedMessage(id: 1, contact: 1, name: "a")])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import OfficialCore
 
-/// The index on its own: what is written is what is read, whatever the order, and what no version wrote is damage.
+/// The index alone: items are read as they were written, and an unknown value is damage.
 @Suite struct IndexTests {
     let folder: TemporaryFolder
 
@@ -41,7 +41,7 @@ import Testing
             hasPreview: id % 4 < 2)
     }
 
-    @Test func everyItemInEveryStatusIsReadAsItWasWritten() throws {
+    @Test func itemsAreReadAsWritten() throws {
         let database = try database()
         let items = Self.statuses.enumerated().map { number, status in
             var item = Self.item(Int64(number + 1), status, in: .group(4))
@@ -69,8 +69,8 @@ import Testing
         #expect(words.count == StoredFileStatus.Word.allCases.count, "a status has no test")
     }
 
-    /// What is written without a key keeps the place of one that had it; keys themselves are not in the index.
-    @Test func aKeyIsNotInTheIndexButItsPlaceIs() throws {
+    /// A status without a key keeps the place of a file with a key. The index does not store keys.
+    @Test func indexStoresPlaceWithoutKey() throws {
         let database = try database()
         var item = Self.item(1, .rcvComplete, in: .direct(1))
         let arguments = FileArguments(key: [1], nonce: [2])
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func whetherAFileIsDescribedOrReadIsNeverTakenBack() throws {
+    @Test func describedAndReadRemainSet() throws {
         let database = try database()
         try database.transaction { connection in
             let items = IndexTables(connection).items
@@ -103,7 +103,7 @@ import Testing
         "UPDATE item SET kind = 'sticker'", "UPDATE item SET direction = 'sideways'",
         "UPDATE item SET problem = 'sunspots'", "UPDATE item SET status = 'SNDSTORED'",
     ])
-    func anUnknownWordIsDamage(statement: String) throws {
+    func unknownWordIsDamage(statement: String) throws {
         let database = try database()
         try database.transaction { connection in
             let item = Self.item(1, .rcvError(Self.problem), in: .direct(1))
@@ -119,9 +119,9 @@ import Testing
         #expect(error?.sentence.contains("backup") == true)
     }
 
-    /// As each earlier version left it.
+    /// The databases as each earlier version left them.
     @Test(arguments: 1...Schema.migrations.count)
-    func anIndexOfEachEarlierVersionOpens(version: Int) throws {
+    func earlierIndexVersionsOpen(version: Int) throws {
         try database(version).transaction { connection in
             try connection.executeScript(
                 """
@@ -155,7 +155,7 @@ import Testing
 
     // MARK: - Walks and sends
 
-    @Test func aWalkGoesPageByPageAndBeginsAnewOnlyWhenItWasDoubted() throws {
+    @Test func onlyDoubtedWalkRestarts() throws {
         let database = try database()
         try database.transaction { connection in
             let tables = IndexTables(connection)
@@ -169,7 +169,7 @@ import Testing
             try tables.walks.doubtUnfinished()
             try tables.walks.advance(try #require(try walk()), to: ItemID(50), start: 99)
             #expect(try walk()?.frontier == ItemID(50))
-            // Not doubted: it had not begun yet.
+            // The walk had not begun, so nothing is doubted.
             try tables.walks.end(try #require(try walk()))
             #expect(try walk() == nil)
             try tables.walks.repeatWalks(of: "@1")
@@ -180,7 +180,7 @@ import Testing
             try tables.walks.end(second)
             let third = try #require(try walk(), "doubted: once more")
             #expect((third.number, third.start, third.frontier) == (3, 0, nil))
-            // A page of an earlier walk changes nothing.
+            // A page of an earlier walk has no effect.
             try tables.walks.advance(second, to: ItemID(1), start: 99)
             try tables.walks.end(second)
             #expect(try walk()?.frontier == nil)
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func aRepeatedSendKeepsItsFolderAndWhatWasNewestAtTheFirst() throws {
+    @Test func repeatedSendKeepsFolderAndNewestItem() throws {
         let database = try database()
         var message = ComposedMessage(
             id: "m", fileName: "a.txt", size: 7, source: FileSourceLocation(path: "/s", arguments: nil),

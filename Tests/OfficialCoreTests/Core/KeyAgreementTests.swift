@@ -4,13 +4,13 @@ import Testing
 
 @testable import OfficialCore
 
-/// The agent refuses to send over a connection whose two sides agree on new keys (`CMD PROHIBITED`).
-@Suite("While a contact and the core agree on new keys, who sends is told what to wait for")
+/// The agent refuses to send during a ratchet sync (`CMD PROHIBITED`).
+@Suite("Sends during a ratchet sync")
 struct KeyAgreementTests {
     private static let refusal = ErrorTests.agent(
         #"{"type":"CMD","cmdErr":{"type":"PROHIBITED"},"errContext":"sendMessagesB: send prohibited"}"#)
 
-    @Test("the sentence says what it waits for and what to do, and the error may pass")
+    @Test("the error is temporary and explains the wait")
     func sentence() throws {
         let error = try ErrorTests.error(Self.refusal)
         #expect(error.path == ["errorAgent", "CMD", "PROHIBITED"])
@@ -19,12 +19,12 @@ struct KeyAgreementTests {
             #expect(error.chatError.sentence.contains(words))
         }
         #expect(!error.chatError.sentence.contains("ratchet"))
-        // Of a file nothing more is known than that.
+        // File problems have no kind for this refusal.
         #expect(error.fileProblem.kind == .other && !error.fileProblem.isFinal)
     }
 
     @Test(
-        "other refusals of a command are no agreement on keys",
+        "other refusals are no ratchet sync",
         arguments: [
             #"{"type":"CMD","cmdErr":{"type":"SYNTAX"}}"#, #"{"type":"CMD"}"#,
             #"{"type":"SMP","serverAddress":"s","smpErr":{"type":"CMD","cmdErr":{"type":"PROHIBITED"}}}"#,
@@ -39,7 +39,7 @@ struct KeyAgreementTests {
         #expect(error.code == .internalError)
     }
 
-    @Test("a file that is refused so stays where it was staged, and the same message is sent later, once")
+    @Test("a refused file remains staged for later")
     func sentLater() async throws {
         let stage = try Stage { $0.refusals["/_send"] = Self.refusal }
         let core = try await stage.open()
@@ -60,7 +60,7 @@ struct KeyAgreementTests {
         await core.shutDown()
     }
 
-    @Test("a text is refused with the same sentence")
+    @Test("a text is refused with the sentence")
     func texts() async throws {
         let stage = try Stage { $0.refusals["/_send"] = Self.refusal }
         let core = try await stage.open()

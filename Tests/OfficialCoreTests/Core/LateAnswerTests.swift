@@ -5,10 +5,10 @@ import Testing
 
 @testable import OfficialCore
 
-/// A page of the history, or another answer, that the core gave before something was deleted and that comes after it.
-@Suite("What was deleted does not come back with an answer that is late")
+/// The core answers with a page or item, and the deletion is stored before that answer.
+@Suite("Late answers after deletions")
 struct LateAnswerTests {
-    /// The first answer to a command of this beginning is held back when the core has made it.
+    /// Holds the first answer to a command with this prefix.
     private final class HeldAnswer: Sendable {
         private let gate = AsyncSemaphore(0)
         private let made = Lock(0)
@@ -27,7 +27,7 @@ struct LateAnswerTests {
         func release() { gate.release() }
     }
 
-    /// Numbers of items that were told as new.
+    /// The numbers of items that were reported as new.
     private final class ToldItems: Sendable {
         private let numbers = Lock<[Int64]>([])
         private let task: Task<Void, Never>
@@ -48,7 +48,7 @@ struct LateAnswerTests {
 
     private func open(_ stage: Stage) async throws -> OfficialCore {
         var settings = stage.settings()
-        // No look puts it right.
+        // No later comparison repairs the result.
         settings.reconcileInterval = .seconds(600)
         return try await OfficialCore.open(stage.transport, settings)
     }
@@ -57,7 +57,7 @@ struct LateAnswerTests {
         numbers.map { ScriptedMessage(id: $0, contact: contact, name: "\($0).txt") }
     }
 
-    @Test("a page with what the user deleted here meanwhile")
+    @Test("a late page restores no item deleted here")
     func deletedHere() async throws {
         let stage = try Stage { $0.history.append(Self.history(1...3)) }
         let page = HeldAnswer(stage, "/_get chat @1 count=")
@@ -72,7 +72,7 @@ struct LateAnswerTests {
         await core.shutDown()
     }
 
-    @Test("a page with what the sender deleted meanwhile, of which the core tells")
+    @Test("a late page restores no item the sender deleted")
     func deletedBySender() async throws {
         let stage = try Stage { $0.history.append(Self.history(1...3)) }
         let page = HeldAnswer(stage, "/_get chat @1 count=")
@@ -80,7 +80,7 @@ struct LateAnswerTests {
         let told = ToldItems(core)
         #expect(await eventually { page.isMade })
         stage.simplex.tellGone(3)
-        // Behind it.
+        // This item follows the late page.
         stage.simplex.tellNew(ScriptedMessage(id: 9, contact: 1, name: "9.txt"))
         #expect(await eventually { told.all.contains(9) })
         page.release()
@@ -89,12 +89,12 @@ struct LateAnswerTests {
         await core.shutDown()
     }
 
-    @Test("a page of a chat that was deleted with all that it held")
+    @Test("a late page does not restore a chat")
     func deletedChat() async throws {
         let stage = try Stage { state in
             state.contacts[2] = "carol"
             state.history.append(Self.history(1...3))
-            // With the newest message, so its history is read first.
+            // The chat has the newest message, so its history is read first.
             state.history.append(Self.history(11...13, contact: 2))
         }
         let page = HeldAnswer(stage, "/_get chat @2 count=")
@@ -103,7 +103,7 @@ struct LateAnswerTests {
         #expect(await eventually { page.isMade })
         try await core.deleteChat(.direct(2))
         page.release()
-        // The other chat is read after it.
+        // The other chat is read afterwards.
         #expect(await eventually { told.all.count >= 3 })
         #expect(told.all == [1, 2, 3])
         #expect(try await core.itemCount() == 3)
@@ -114,7 +114,7 @@ struct LateAnswerTests {
         await core.shutDown()
     }
 
-    @Test("the answer to who cancelled a file whose message is gone meanwhile")
+    @Test("a late cancellation does not restore a message")
     func cancelled() async throws {
         let stage = try Stage { $0.history.append(Self.history(1...2)) }
         let core = try await open(stage)
@@ -134,11 +134,11 @@ struct LateAnswerTests {
         await core.shutDown()
     }
 
-    @Test("the answer to who looked for an item that is deleted meanwhile")
+    @Test("a late lookup does not restore an item")
     func looked() async throws {
         let stage = try Stage()
         let core = try await open(stage)
-        // Without a word, so that the index does not have it.
+        // No event reports the item, so the index does not have it.
         stage.simplex.change { $0.history.append(Self.history(5...5)) }
         let answer = HeldAnswer(stage, "/_get chat @1 around=5")
         let looking = Task { try await core.item(ItemID(5), in: .direct(1)) }
@@ -153,7 +153,7 @@ struct LateAnswerTests {
     }
 }
 
-@Suite("The index remembers what it removed, whoever said so")
+@Suite("Memory of removed items")
 struct RemovalMemoryTests {
     private let place: IndexPlace
     private let began = ContinuousClock.now
@@ -168,7 +168,7 @@ struct RemovalMemoryTests {
         try #require(try place.item(id) != nil)
     }
 
-    @Test("one that is found missing, with and without its time being over")
+    @Test("missing items are remembered")
     func untold() throws {
         try put(1)
         try place.index.commit { try $0.removeUntold([ItemID(1), ItemID(2)]) }
@@ -176,7 +176,7 @@ struct RemovalMemoryTests {
         #expect(try place.item(1) == nil)
     }
 
-    @Test("all of a chat that the core no longer has")
+    @Test("a missing chat's items are remembered")
     func chat() throws {
         try put(1)
         try put(2)
@@ -185,13 +185,13 @@ struct RemovalMemoryTests {
         #expect(try place.index.read { try !$0.knows(.direct(1)) })
     }
 
-    @Test("one that was never there, too: it may be in a page that is on its way")
+    @Test("unknown removed items are remembered")
     func neverThere() throws {
         try place.index.commit { try $0.remove([ItemID(7)], .moderated) }
         #expect(isRemembered(7))
     }
 
-    @Test("a chat is known by its row, or by the files that are left of it")
+    @Test("a chat's row or files identify it")
     func known() throws {
         let direct = ChatReference.direct(1)
         #expect(try place.index.read { try $0.absence(in: direct).code } == .noSuchChat)
@@ -204,7 +204,7 @@ struct RemovalMemoryTests {
         #expect(try place.index.read { try !$0.knows(direct) })
     }
 
-    @Test("a file that can be received is one that was")
+    @Test("a sent file is not receivable")
     func received() throws {
         try put(1)
         var own = ScriptedMessage(id: 2, contact: 1, name: "own.txt")

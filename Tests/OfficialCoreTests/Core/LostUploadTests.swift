@@ -6,9 +6,9 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("A core that was killed at the end of an upload, before it told anybody")
+@Suite("Lost upload result")
 struct LostUploadTests {
-    @Test func anUploadWhoseEndTheCoreForgotHasFailed() async throws {
+    @Test func forgottenUploadFails() async throws {
         let stage = try Stage { state in
             for id in 1...2 {
                 var message = ScriptedMessage(id: Int64(id), chat: "@1", isSent: true, name: "\(id).bin")
@@ -30,7 +30,7 @@ struct LostUploadTests {
     }
 
     @Test(
-        "of which the others were told all the same: it is sent, also for the next mount, and the rest waits")
+        "an upload known to recipients is sent")
     func described() async throws {
         let stage = try Stage { state in
             for id in 1...2 {
@@ -56,9 +56,9 @@ struct LostUploadTests {
         }
     }
 
-    /// Moments at which the core can be killed, as the database of its agent looks after each.
+    /// The states of the agent database after which the core can be killed.
     @Test(
-        "an upload is over when it is complete or each chunk has a copy on a relay, and not before",
+        "a complete upload has every chunk on relays",
         arguments: [
             ("encrypting", [], false),
             ("encrypted", [["created"], []], false),
@@ -92,7 +92,7 @@ struct LostUploadTests {
         #expect(found == (isDone ? ["AB00"] : []))
     }
 
-    /// As much of them as is asked for.
+    /// As many answers as the query requests.
     private static let agentTables = Migration(
         "agent",
         """

@@ -4,7 +4,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Opening a file marks its message as read")
+@Suite("Read state of opened files")
 struct MarkingReadTests {
     private func stage() throws -> Stage {
         try Stage { state in
@@ -32,7 +32,7 @@ struct MarkingReadTests {
         return core
     }
 
-    @Test func onceForEachItemOverMountsTooAndNeverForOnesOwn() async throws {
+    @Test func receivedItemIsMarkedOnce() async throws {
         let stage = try stage()
         let first = try await open(stage)
         for _ in 0..<5 {
@@ -55,7 +55,7 @@ struct MarkingReadTests {
         stage.restart()
         let second = try await open(stage)
         second.noteOpened(ItemID(1), in: .direct(1))
-        // Its task asks the index and finds it read: another one behind it shows that it came that far.
+        // The next item's mark shows that the task also checked this item.
         stage.simplex.tellNew(ScriptedMessage(id: 9, contact: 1, name: "c.jpg"))
         #expect(
             try await eventually { try await second.item(ItemID(9), in: .direct(1)).file?.name == "c.jpg" })
@@ -65,7 +65,7 @@ struct MarkingReadTests {
         await second.shutDown()
     }
 
-    @Test func neverWhereItIsSetSo() async throws {
+    @Test func settingPreventsMark() async throws {
         let stage = try stage()
         let core = try await open(stage) { $0.marksRead = false }
         core.noteOpened(ItemID(1), in: .direct(1))
@@ -74,7 +74,7 @@ struct MarkingReadTests {
         #expect(stage.simplex.count("/_read") == 0)
     }
 
-    @Test func whatWasOpenedWhileTheCoreWasAwayIsToldWhenItIsBack() async throws {
+    @Test func markWaitsForAbsentCore() async throws {
         let stage = try stage()
         let core = try await open(stage)
         stage.transport.disconnect()

@@ -4,14 +4,14 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("The passphrase of an official core's database, without its library")
+@Suite("Passphrase of an official core's database")
 struct OfficialKeyTests {
     private func key(_ words: [String], _ folder: TemporaryFolder) async throws -> Shell.Outcome {
         try await ChatFSProcess.run(
             ["key"] + words + ["--database", folder.path("db")], environment: ["HOME": folder.path])
     }
 
-    @Test("whether it is encrypted is seen without opening it")
+    @Test("the encryption state needs no passphrase")
     func status() async throws {
         let folder = try TemporaryFolder()
         let missing = try await key(["status", "--core", "lib:/none"], folder)
@@ -23,7 +23,7 @@ struct OfficialKeyTests {
         #expect(encrypted.output.contains(#""encrypted":true"#), "\(encrypted.output)")
     }
 
-    @Test("what would show a passphrase, or is of ChatFS's own data, is refused with the way that works")
+    @Test("refusals name the safe alternative")
     func refusals() async throws {
         let folder = try TemporaryFolder()
         try folder.write(Array("SQLite format 3\0".utf8), to: "db_chat.db")
@@ -54,7 +54,7 @@ struct OfficialKeyTests {
         #expect(try folder.names(in: ".").isEmpty)
     }
 
-    @Test("a passphrase reaches the core as it is, or not at all")
+    @Test("a passphrase is sent unchanged or refused")
     func command() throws {
         func text(_ present: String?, _ new: String) throws -> String {
             let command = try LibraryTransport.command(

@@ -4,8 +4,8 @@ import Testing
 
 @testable import OfficialCore
 
-/// The core numbers messages over all chats, and deletes what it is told to in the chat that it is told.
-@Suite("What is deleted is in the chat of which it was said")
+/// The core's item numbers are unique over all chats, but its delete command applies to the named chat.
+@Suite("Items of other chats")
 struct OthersItemsTests {
     private func stage() throws -> Stage {
         try Stage { state in
@@ -28,7 +28,7 @@ struct OthersItemsTests {
     private func opened() async throws -> (Stage, OfficialCore) {
         let stage = try stage()
         var settings = stage.settings()
-        // What is gone goes by the command.
+        // No periodic comparison; only a command removes an item.
         settings.reconcileInterval = .seconds(600)
         let core = try await OfficialCore.open(stage.transport, settings)
         #expect(await eventually { (try? await core.itemCount()) == 7 })
@@ -49,7 +49,7 @@ struct OthersItemsTests {
     }
 
     @Test(
-        "one of another chat stays, with all that was to go beside it",
+        "an item of another chat prevents the deletion",
         arguments: [
             ([2], ChatReference.direct(1)), ([1, 2], .direct(1)), ([2, 1], .direct(1)), ([3], .direct(1)),
             ([1], .group(3)), ([4, 1], .group(3)), ([1], .notes(1)), ([99], .direct(1)),
@@ -69,7 +69,7 @@ struct OthersItemsTests {
         await core.shutDown()
     }
 
-    @Test("parts of a group are each spoken of by their own name")
+    @Test("each scope is addressed by its name")
     func parts() async throws {
         let (stage, core) = try await opened()
         try await core.deleteItems([3, 4, 5].map(ItemID.init), in: .group(3), mode: .internal)
@@ -84,7 +84,7 @@ struct OthersItemsTests {
         await core.shutDown()
     }
 
-    @Test("what the index does not show, such as a text, is looked for in the core, and deleted there")
+    @Test("an unindexed text is deleted in the core")
     func unshown() async throws {
         let (stage, core) = try await opened()
         #expect(
@@ -100,7 +100,7 @@ struct OthersItemsTests {
         await core.shutDown()
     }
 
-    @Test("a deletion for everyone that is refused takes no file from its relay")
+    @Test("a refused deletion keeps the relay's chunks")
     func refusedForEveryone() async throws {
         let (stage, core) = try await opened()
         for items in [[6, 1], [6, 7], [7]] as [[Int64]] {
@@ -115,7 +115,7 @@ struct OthersItemsTests {
         await core.shutDown()
     }
 
-    @Test("nothing is deleted by a command about nothing")
+    @Test("an empty deletion sends no command")
     func nothing() async throws {
         let (stage, core) = try await opened()
         try await core.deleteItems([], in: .direct(1), mode: .broadcast)
@@ -123,7 +123,7 @@ struct OthersItemsTests {
         await core.shutDown()
     }
 
-    @Test("a preview is that of the item in its chat, asked for under the name of its part")
+    @Test("a preview request names the scope")
     func previews() async throws {
         let (stage, core) = try await opened()
         stage.simplex.change { state in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Previews of an official core stay with it, and are asked for when they are wanted")
+@Suite("Previews of an official core")
 struct PreviewTests {
     @Test(arguments: ["data:image/jpg;base64,AAAA", ""])
     func asked(preview: String) async throws {

@@ -8,7 +8,7 @@ import XFTP
 
 @testable import OfficialCore
 
-@Suite("What a reader wants comes first, and only from relays that may be asked")
+@Suite("Reception of files")
 struct ReceivingTests {
     private static let offered = ScriptedMessage(id: 1, contact: 1, name: "film.mp4")
     private static let notApproved = """
@@ -25,7 +25,7 @@ struct ReceivingTests {
         }
     }
 
-    @Test func aClaimGivesTheDescriptionAndTheCoreReceivesToo() async throws {
+    @Test func claimStartsReceptionToo() async throws {
         let stage = try Stage { state in
             state.history.append(Self.offered)
             state.descriptions[1001] = "party: recipient\nname: ä"
@@ -35,13 +35,13 @@ struct ReceivingTests {
         let claim = try await core.claimFile(FileID(1001), approvedRelays: false)
         #expect(claim?.description == "party: recipient\nname: ä" && claim?.isReceivedByCore == true)
         #expect(stage.simplex.count("/freceive 1001 encrypt=on") == 1)
-        // A second reader does not make the core receive again.
+        // A second reader does not start another reception.
         _ = try await core.claimFile(FileID(1001), approvedRelays: false)
         #expect(stage.simplex.count("/freceive") == 1)
         await core.shutDown()
     }
 
-    @Test func aFileWhoseDescriptionIsOnItsWayIsNotAccepted() async throws {
+    @Test func fileWithoutDescriptionIsNotAccepted() async throws {
         let stage = try Stage()
         let core = try await stage.open()
         stage.simplex.tellNew(Self.offered)
@@ -61,7 +61,7 @@ struct ReceivingTests {
         await core.shutDown()
     }
 
-    @Test func aPictureOnARelayThatNobodyApprovedSaysSoAndComesWhenItIsApproved() async throws {
+    @Test func pictureWaitsForRelayApproval() async throws {
         let stage = try Stage { $0.refusals["/freceive 1001 encrypt"] = Self.notApproved }
         let core = try await stage.open()
         var picture = Self.offered
@@ -73,7 +73,7 @@ struct ReceivingTests {
             return problem
         }
         #expect(await eventually { await problem()?.sentence.contains("relay.example") == true })
-        // The core goes on calling it an offer.
+        // The core still reports the file as an invitation.
         stage.simplex.tell("chatItemUpdated", picture)
         stage.transport.disconnect()
         stage.transport.connect()
@@ -93,7 +93,7 @@ struct ReceivingTests {
         await core.shutDown()
     }
 
-    /// A core that accepts a picture before its description has come, and takes that back when it has.
+    /// A core that accepts a picture without a description and refuses after the description arrived.
     private func stageOfLateRefusal() throws -> (Stage, ScriptedMessage) {
         var picture = Self.offered
         picture.type = "image"
@@ -155,7 +155,7 @@ struct ReceivingTests {
         await core.shutDown()
     }
 
-    @Test func relaysThatNobodyApprovedAreNamedAndNotAsked() async throws {
+    @Test func unapprovedRelaysAreNamedAndNotContacted() async throws {
         let stage = try Stage { state in
             state.history.append(Self.offered)
             state.descriptions[1001] = "yaml"
@@ -175,7 +175,7 @@ struct ReceivingTests {
         await core.shutDown()
     }
 
-    @Test func aSmallPictureIsReceivedAtArrivalAndAFileIsNot() async throws {
+    @Test func onlySmallPicturesAreReceivedAtArrival() async throws {
         let stage = try Stage()
         let core = try await stage.open()
         var picture = Self.offered
@@ -191,7 +191,7 @@ struct ReceivingTests {
         await core.shutDown()
     }
 
-    @Test func aCompletionThatNobodyToldIsFoundByLooking() async throws {
+    @Test func unreportedCompletionIsFound() async throws {
         let stage = try Stage { $0.history.append(Self.offered) }
         let core = try await stage.open()
         #expect(await known(core, 1001))
@@ -211,10 +211,10 @@ struct ReceivingTests {
         await core.shutDown()
     }
 
-    @Test func aFileThatIsCompleteBeforeItsAcceptanceIsAnsweredIsComplete() async throws {
+    @Test func completionBeforeAnswerIsKept() async throws {
         let stage = try Stage { $0.history.append(Self.offered) }
         var settings = stage.settings()
-        // No look puts it right.
+        // No comparison repairs the result.
         settings.reconcileInterval = .seconds(600)
         let core = try await OfficialCore.open(stage.transport, settings)
         #expect(await known(core, 1001))
@@ -223,7 +223,7 @@ struct ReceivingTests {
         }
         stage.after("/freceive") { [simplex = stage.simplex] in
             simplex.complete(1, path: "film.mp4", cryptoArguments: nil)
-            // The answer is held until the event has been taken in.
+            // The answer waits until the event was stored.
             #expect((try? await eventually(isComplete)) == true)
         }
         try await core.receiveFile(FileID(1001), approvedRelays: false)
@@ -231,7 +231,7 @@ struct ReceivingTests {
         await core.shutDown()
     }
 
-    @Test func aDamagedCopyIsFetchedOnceMoreAndKeptByUs() async throws {
+    @Test func damagedCopyIsDownloadedAndKept() async throws {
         let description = "party: recipient"
         let stage = try Stage { state in
             var message = Self.offered
@@ -245,7 +245,7 @@ struct ReceivingTests {
         #expect(await known(core, 1001))
         let status = { try await core.item(ItemID(1), in: .direct(1)).file?.status }
         var number: Int64 = 10
-        /// The core says again what it knows of the file, and that has been taken in.
+        /// Requests the file's status and waits until the answer was stored.
         func look() async throws {
             let message = try #require(stage.simplex.change { $0.history.change(1) { _ in } })
             stage.simplex.tell("chatItemUpdated", message)
@@ -288,7 +288,7 @@ struct ReceivingTests {
         await core.shutDown()
     }
 
-    @Test func theHistoryWaitsWhileSomebodyReceives() async throws {
+    @Test func historyWaitsDuringReception() async throws {
         let stage = try Stage { state in
             state.history.append((1...300).map { .init(id: $0, contact: 1, name: "\($0).jpg") })
         }
@@ -298,7 +298,7 @@ struct ReceivingTests {
         let pages = { @Sendable in stage.simplex.count("/_get chat @1 before") }
         let during = LockedCount()
         stage.before("/freceive") {
-            // The page under way may end, one may be about to begin; no other follows.
+            // The current page may end and one more may begin, but no third follows.
             try? await Task.sleep(for: .milliseconds(50))
             let before = pages()
             try? await Task.sleep(for: .milliseconds(300))
@@ -309,7 +309,7 @@ struct ReceivingTests {
         await core.shutDown()
     }
 
-    @Test func outcomesLandInTheirStates() async throws {
+    @Test func outcomesSetStates() async throws {
         let stage = try Stage { $0.history.append(Self.offered) }
         let core = try await stage.open()
         #expect(await known(core, 1001))
@@ -339,7 +339,7 @@ struct ReceivingTests {
     }
 }
 
-/// A number that a closure of another task notes.
+/// A number that a closure of another task changes.
 final class LockedCount: Sendable {
     private let count = Lock(0)
     var value: Int { count.withLock { $0 } }

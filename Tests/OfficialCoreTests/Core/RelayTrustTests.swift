@@ -8,7 +8,7 @@ import XFTP
 
 @testable import OfficialCore
 
-@Suite("Which relays may be contacted: configured in the core, approved here, and what holds for the rest")
+@Suite("Relay trust")
 struct RelayTrustTests {
     private let folder: TemporaryFolder
     private let trust: OfficialRelayTrust
@@ -27,7 +27,7 @@ struct RelayTrustTests {
     }
 
     @Test(
-        "one that is configured is known by fingerprint, host and port, and no longer than it is configured")
+        "fingerprint, host and port identify configured relays")
     func configured() throws {
         trust.follow(configured: [Self.text("one.example"), "no relay", Self.text("two.example:5443")])
         #expect(try trust.holds(Self.relay("one.example")) && trust.holds(Self.relay("one.example:443")))
@@ -41,7 +41,7 @@ struct RelayTrustTests {
         #expect(try trust.approved().isEmpty, "what is configured is approved by nobody here")
     }
 
-    @Test("of one with several hosts all must be known; one that is known with several is known by each")
+    @Test("every host of a relay must be known")
     func hosts() throws {
         trust.follow(configured: [Self.text("one.example,two.example")])
         #expect(
@@ -51,7 +51,7 @@ struct RelayTrustTests {
         #expect(try trust.holds(Self.relay("one.example,evil.example")), "half configured, half approved")
     }
 
-    @Test("an approval is kept for the next process, once, without its password, and can be taken back")
+    @Test("approvals are stored without passwords")
     func approvals() throws {
         let (first, second) = try (Self.relay("one.example"), Self.relay("two.example:99"))
         try trust.approve([first, second, first])
@@ -65,7 +65,7 @@ struct RelayTrustTests {
         #expect(!trust.holds(second) && !trust.approves([first.text, second.text]))
     }
 
-    @Test("what the core names is approved when each of it was: none, nonsense and others are not")
+    @Test("every named relay needs an approval")
     func named() throws {
         try trust.approve([Self.relay("one.example")])
         trust.follow(configured: [Self.text("two.example")])
@@ -75,7 +75,7 @@ struct RelayTrustTests {
         #expect(!trust.approves([Self.text("two.example")]), "the core itself says that it is not configured")
     }
 
-    @Test("the policy for the rest is nothing until it is set, and what was set last")
+    @Test("the last policy applies")
     func policy() throws {
         #expect(try trust.policy() == nil)
         for policy in OfficialCoreSettings.UnknownRelays.allCases + [.ask] {
@@ -84,7 +84,7 @@ struct RelayTrustTests {
         }
     }
 
-    @Test("what cannot be read permits nothing")
+    @Test("an unreadable database permits nothing")
     func damage() throws {
         try trust.approve([Self.relay("one.example")])
         let database = try Database(
@@ -127,7 +127,7 @@ struct RelayTrustTests {
     }
 
     @Test(
-        "relays would see the address that the core hides: then this process fetches nothing, unless it hides it too"
+        "a hidden address needs a local proxy"
     )
     func addresses() {
         let transport = ScriptedTransport { _ in "{}" }
@@ -135,23 +135,23 @@ struct RelayTrustTests {
         let plain = Descriptions(connection, trust, hasProxy: false)
         let proxied = Descriptions(connection, trust, hasProxy: true)
         let number = connection.number
-        // Of the core nothing is known.
+        // Nothing is known about the core.
         #expect(!plain.mayFetch && proxied.mayFetch)
         for descriptions in [plain, proxied] { descriptions.note(hidesAddress: true, over: number) }
         #expect(!plain.mayFetch && proxied.mayFetch)
         plain.note(hidesAddress: false, over: number)
         #expect(plain.mayFetch)
-        // Over another connection another run of the core may answer, which has said nothing.
+        // Another connection may reach a new run of the core, which has not reported its setting.
         transport.disconnect()
         #expect(!plain.mayFetch && !plain.isNetworkKnown && proxied.mayFetch)
-        // An answer of the former one says nothing about it.
+        // The former run's answer does not apply.
         plain.note(hidesAddress: false, over: number)
         #expect(!plain.mayFetch && !plain.isNetworkKnown)
         plain.note(hidesAddress: false, over: connection.number)
         #expect(plain.mayFetch)
     }
 
-    @Test("a description comes from its event, else from the core's database, as hexadecimal text of UTF-8")
+    @Test("a description comes from event or database")
     func sources() async throws {
         func rows(_ rows: String...) -> Descriptions {
             descriptions { _ in
@@ -175,7 +175,7 @@ struct RelayTrustTests {
     }
 
     @Test(
-        "what points into this machine's own network is left to the core unless it is known; nonsense is claimed, so that its reader learns it"
+        "own-network relays are left to the core"
     )
     func inward() async throws {
         let descriptions = descriptions()

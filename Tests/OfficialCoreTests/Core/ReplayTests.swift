@@ -3,9 +3,9 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Recorded sessions of the official program end in the states that it had")
+@Suite("Replay of recorded sessions")
 struct ReplayTests {
-    /// What the client last saw of each file in the recording, as the core said it.
+    /// The last status of each file in the recording.
     private static func outcomes(_ frames: [APIEvent]) -> [FileID: FileStatus] {
         var outcomes: [FileID: FileStatus] = [:]
         for frame in frames {
@@ -26,13 +26,13 @@ struct ReplayTests {
     }
 
     @Test(arguments: Transcript.names, ["alice", "bob"])
-    func everyOutcomeLandsInItsState(_ name: String, _ client: String) async throws {
+    func outcomesEqualRecordedStates(_ name: String, _ client: String) async throws {
         let frames = try Transcript(name).entries.filter { $0.isReceived && $0.client == client }
             .map(\.frame)
         let events = frames.compactMap { APIFrame($0)?.event }
         let stage = try Stage { state in
             state.contacts = [:]
-            // The scripted core has no messages: nothing but the recording says what there is.
+            // The scripted core has no messages, so every item comes from the recording.
             state.answersQuestions = false
             state.silent = ["/_get chat ", "/freceive"]
         }
@@ -40,7 +40,7 @@ struct ReplayTests {
         settings.reconcileInterval = .seconds(600)
         let core = try await OfficialCore.open(stage.transport, settings)
         for frame in frames { stage.transport.tell(frame: frame) }
-        // The last word: everything before it has been taken in when it is.
+        // When this last event was stored, every earlier event was stored.
         stage.simplex.tellNew(.init(id: 900_000, contact: 77, name: "last.txt"))
         #expect(
             await eventually {
@@ -56,7 +56,7 @@ struct ReplayTests {
         await core.shutDown()
     }
 
-    /// Endings count; between two of them progress may have gone on.
+    /// Compares final states; the progress of current transfers may differ.
     private static func isSame(_ status: FileStatus, _ told: FileStatus) -> Bool {
         switch (status, told) {
         case (.rcvInvitation, .rcvInvitation): true

@@ -6,19 +6,19 @@ import Testing
 
 @testable import OfficialCore
 
-/// One message, a core that breaks at random, processes that end at random, until it is sent.
-@Suite("However often sending breaks, a message is sent once")
+/// One message, a core that breaks at random and processes that end at random, until the message is sent.
+@Suite("Random breaks during a send")
 struct SendBreakTests {
     private enum Break: CaseIterable {
-        /// The core does it and answers.
+        /// The core executes the command and answers.
         case none
-        /// The core does it; its answer is lost with the connection.
+        /// The core executes the command; the answer is lost with the connection.
         case answer
-        /// The connection breaks before the core sees the command.
+        /// The connection breaks before the core receives the command.
         case command
-        /// The core refuses.
+        /// The core refuses the command.
         case refusal
-        /// This process ends while the command is under way: the core has it, or not.
+        /// The process ends during the command: the core may have executed it.
         case processAfter, processBefore
     }
 
@@ -27,7 +27,7 @@ struct SendBreakTests {
         let answersQuestions: Bool
         var core: OfficialCore
         var random: SeededGenerator
-        /// An attempt of which nobody knows what became of it.
+        /// Whether the last attempt has an unknown result.
         var isUnsure = false
 
         init(seed: UInt64) async throws {
@@ -58,7 +58,7 @@ struct SendBreakTests {
         var sent: [ScriptedMessage] { stage.simplex.change { $0.history.all.filter(\.isSent) } }
     }
 
-    /// One attempt; the item, or why there is none.
+    /// One attempt: the item, or the error.
     private func attempt(_ message: ComposedMessage, _ world: World) async throws -> Result<
         ChatItem, ChatError
     > {
@@ -75,7 +75,7 @@ struct SendBreakTests {
                     #"{"type":"error","errorType":{"type":"contactNotReady","contact":{}}}"#
             }
         case .processAfter:
-            // Taken, and the answer never comes.
+            // The core executes the command, and the answer is unknown.
             world.stage.rewriting("/_send") { _ in #"{"type":"nothingThatAnybodyKnows"}"# }
         }
         let sending = Task { [core = world.core] () -> Result<ChatItem, ChatError> in
@@ -86,7 +86,7 @@ struct SendBreakTests {
             }
         }
         if kind == .command || kind == .processBefore {
-            // It may be found, or left to the user, before the core is asked.
+            // The send may be found or left to the user without another command.
             let isOver = Lock(false)
             let watching = Task {
                 _ = await sending.value
@@ -110,7 +110,7 @@ struct SendBreakTests {
     }
 
     @Test(
-        "it is there once when it is sent, at most once before, and what is unsure is never sent again by itself",
+        "a message is sent exactly once",
         arguments: 1..<13)
     func once(seed: UInt64) async throws {
         let world = try await World(seed: seed)
@@ -133,20 +133,20 @@ struct SendBreakTests {
                             || world.stage.simplex.commands.count < given)
                 }
                 world.isUnsure = isUnsure
-                // Sooner or later the user looks into the chat, sees nothing, and says so.
+                // At some time the user sees that the chat does not have the message and requests a retry.
                 message.mayBeRepeated = isUnsure && world.sent.isEmpty && Bool.random(using: &world.random)
             }
             #expect(world.sent.count <= 1)
             if item == nil, Int.random(in: 0..<4, using: &world.random) == 0 { try await world.restart() }
         }
         if item == nil {
-            // Enough of it: nothing breaks any more.
+            // From now on nothing breaks.
             message.mayBeRepeated = world.sent.isEmpty
             item = try await world.core.send(message, to: .direct(1))
         }
         #expect(world.sent.map(\.id) == [item?.id.rawValue])
         #expect(item?.file?.name == "a.txt")
-        // And stays so, for this process and the next one.
+        // The result remains, in this process and in the next.
         #expect(try await world.core.send(message, to: .direct(1)).id == item?.id)
         try await world.restart()
         #expect(try await world.core.send(message, to: .direct(1)).id == item?.id)

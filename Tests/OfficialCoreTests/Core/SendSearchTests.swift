@@ -5,14 +5,14 @@ import Testing
 
 @testable import OfficialCore
 
-/// A chat of a core that answers no questions about its database: pages sorted by time, in which numbers may stand in
-/// another order, and messages that are no files.
-@Suite("The message of a send whose answer was lost")
+/// A chat of a core without database queries. Its pages are sorted by time, so item numbers may have another
+/// order, and some messages have no file.
+@Suite("Search for a send without an answer")
 struct SendSearchTests {
     private struct Message: Sendable {
         var id: Int64
         var isSent = false
-        /// Of its file; nil: a text.
+        /// The folder of its file; nil for a text.
         var folder: String?
 
         var json: String {
@@ -25,11 +25,11 @@ struct SendSearchTests {
         }
     }
 
-    /// The chat, oldest first, and what was asked.
+    /// The chat from oldest to newest, and the requests.
     private final class Chat: Sendable {
         let messages: Lock<[Message]>
         let pages = Lock(0)
-        /// Before a page is given.
+        /// Called before each page.
         let before = Lock<(@Sendable (inout [Message], Int) -> Void)?>(nil)
 
         init(_ messages: [Message]) { self.messages = Lock(messages, rank: .collection) }
@@ -87,7 +87,7 @@ struct SendSearchTests {
         }
     }
 
-    @Test("is found among whatever came after it, in whatever order, or is not there", arguments: 0..<12)
+    @Test("newer messages do not hide the send", arguments: 0..<12)
     func random(seed: UInt64) async throws {
         var random = SeededGenerator(state: seed)
         for _ in 0..<6 {
@@ -95,7 +95,7 @@ struct SendSearchTests {
             var messages = (0..<newest).map {
                 Message(id: $0 + 1, isSent: Bool.random(using: &random), folder: "message-0")
             }
-            // What is newer by number may be some places older by time, but not by a whole page.
+            // An item that is newer by number may be some places older by time, but less than a page.
             for id in newest + 1...newest + Int64.random(in: 1...30, using: &random) {
                 let place = max(0, messages.count - Int.random(in: 0...3, using: &random))
                 messages.insert(
@@ -114,7 +114,7 @@ struct SendSearchTests {
         }
     }
 
-    @Test("only what this profile sent from that very folder is it")
+    @Test("sender and folder identify the send")
     func others() async throws {
         let messages = [
             Message(id: 11, isSent: false, folder: "message-1"),
@@ -143,7 +143,7 @@ struct SendSearchTests {
         #expect(try await search(chat, newest: 10, over: transport).get() == 11)
     }
 
-    @Test("a page of what was there before ends the search; the beginning of the chat does too")
+    @Test("an older page ends the search")
     func ends() async throws {
         let old = (1...Int64(100)).map { Message(id: $0, folder: "x") }
         let chat = Chat(old + [Message(id: 101, folder: "x"), Message(id: 102, folder: "x")])
@@ -155,7 +155,7 @@ struct SendSearchTests {
         #expect(try await search(Chat([]), newest: 0).get() == nil)
     }
 
-    @Test("while the core may be at work on it, it is looked for again, and only in what is new since")
+    @Test("a repeated search reads newer items only")
     func again() async throws {
         let chat = Chat((1...Int64(60)).map { Message(id: $0, folder: "x") })
         chat.before.withLock { hook in
@@ -163,7 +163,7 @@ struct SendSearchTests {
                 if page == 14 { messages.append(Message(id: 61, isSent: true, folder: "message-1")) }
             }
         }
-        // Everything is newer than the send at first: thirteen pages, the last of them empty.
+        // At first every item is newer than the send: thirteen pages, the last one empty.
         #expect(try await search(chat, newest: 0, searches: 4).get() == 61)
         #expect(chat.pages.withLock { $0 } == 14)
         let silent = Chat((1...Int64(60)).map { Message(id: $0, folder: "x") })
@@ -172,7 +172,7 @@ struct SendSearchTests {
     }
 
     @Test(
-        "a message at which the search stood may go meanwhile; a chat that is never still is left to the user"
+        "a deleted anchor does not end the search"
     )
     func gone() async throws {
         let messages =
@@ -183,7 +183,7 @@ struct SendSearchTests {
             let left = Lock(times)
             chat.before.withLock { hook in
                 hook = { messages, page in
-                    // The anchor of the second page of each try.
+                    // The anchor of the second page of each attempt.
                     let isDue = left.withLock { left in
                         defer { if page % 2 == 0, left > 0 { left -= 1 } }
                         return page % 2 == 0 && left > 0
@@ -198,7 +198,7 @@ struct SendSearchTests {
         }
     }
 
-    @Test("a core that gives the same page again and again, or one that is not understood, proves nothing")
+    @Test("repeated and unknown pages prove nothing")
     func stuck() async {
         let stuck = ScriptedTransport { _ in
             let item = Message(id: 50, folder: "x").json

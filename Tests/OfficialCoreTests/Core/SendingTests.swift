@@ -8,13 +8,13 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("A file is sent once, wherever the sending broke")
+@Suite("Sending of files")
 struct SendingTests {
     private func sent(_ stage: Stage) -> Int {
         stage.simplex.change { $0.history.all.filter(\.isSent).count }
     }
 
-    @Test func aFileLiesInAFolderOfItsOwnUntilItsMessageIsDeleted() async throws {
+    @Test func sentFileRemainsUntilMessageDeletion() async throws {
         let stage = try Stage()
         let core = try await stage.open()
         let message = try stage.compose("report.pdf", id: "one")
@@ -28,7 +28,7 @@ struct SendingTests {
         await core.shutDown()
     }
 
-    @Test func theSameMessageAgainIsTheSameItem() async throws {
+    @Test func repeatedMessageIsSameItem() async throws {
         let stage = try Stage()
         let core = try await stage.open()
         let first = try await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))
@@ -37,7 +37,7 @@ struct SendingTests {
         await core.shutDown()
     }
 
-    @Test func aBreakAfterTheCoreTookItIsNoSecondMessage() async throws {
+    @Test func breakAfterSendDoesNotDuplicate() async throws {
         let stage = try Stage { $0.breaking = ["/_send"] }
         let core = try await stage.open()
         let item = try await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))
@@ -45,7 +45,7 @@ struct SendingTests {
         await core.shutDown()
     }
 
-    @Test func aBreakOfWhichNothingIsFoundIsLeftToTheUser() async throws {
+    @Test func unknownSendIsLeftToUser() async throws {
         let stage = try Stage()
         let core = try await stage.open()
         stage.simplex.change { state in
@@ -64,9 +64,10 @@ struct SendingTests {
         stage.transport.disconnect()
         stage.transport.connect()
         #expect(await sending.value?.code == .sendingUnsure)
-        // Not again by itself, but when the user says so.
+        // Only a request by the user repeats the send.
         stage.simplex.change { $0.silent = [] }
-        // Encrypted once more, with another key: the core must not get the first file with it.
+        // The repeated file is encrypted with another key, and its path must differ from the first file's
+        // path.
         unlink(message.source.path)
         var again = try stage.compose("a.txt", id: "one")
         var staged = stat()
@@ -81,7 +82,7 @@ struct SendingTests {
         await core.shutDown()
     }
 
-    @Test func aSendOfAnEarlierProcessOfTheLibraryIsOverAndSentAgain() async throws {
+    @Test func endedLibrarySendIsRepeated() async throws {
         let stage = try Stage { $0.silent = ["/_send"] }
         let first = try await stage.open(.library)
         let message = try stage.compose("a.txt", id: "one")
@@ -97,7 +98,7 @@ struct SendingTests {
         await second.shutDown()
     }
 
-    @Test func aSendWhoseMessageWentOutWithoutAnItemIsLeftToTheUser() async throws {
+    @Test func sendWithoutItemIsLeftToUser() async throws {
         let stage = try Stage { $0.silent = ["/_send"] }
         let first = try await stage.open(.library)
         let message = try stage.compose("a.txt", id: "one")
@@ -120,7 +121,7 @@ struct SendingTests {
         await second.shutDown()
     }
 
-    @Test func aSendThatAnEarlierProcessDidNotNoteIsFound() async throws {
+    @Test func unnotedSendIsFound() async throws {
         let stage = try Stage()
         let first = try await stage.open(.library)
         let message = try stage.compose("a.txt", id: "one")
@@ -134,12 +135,12 @@ struct SendingTests {
         await second.shutDown()
     }
 
-    /// The database itself, beside the core.
+    /// The index database, outside the core.
     private func index(of core: OfficialCore) throws -> Database {
         try Database(path: core.folder + "/index.sqlite", migrations: Schema.migrations)
     }
 
-    /// A process that sent a message, was killed before it noted that, and what came after it.
+    /// A send by a process that was killed before it stored the result, with newer messages after the send.
     private func interruptedSend(_ newer: Int, answersQuestions: Bool) async throws -> (
         Stage, ComposedMessage
     ) {
@@ -169,7 +170,7 @@ struct SendingTests {
     }
 
     @Test(arguments: [150, 250, 1000], [true, false])
-    func aSendThatWasNotNotedIsFoundBehindWhatCameAfterIt(newer: Int, answersQuestions: Bool) async throws {
+    func unnotedSendIsFoundAmongNewerMessages(newer: Int, answersQuestions: Bool) async throws {
         let (stage, message) = try await interruptedSend(newer, answersQuestions: answersQuestions)
         let core = try await stage.open(.library)
         let item = try await core.send(message, to: .direct(1))
@@ -177,7 +178,7 @@ struct SendingTests {
         await core.shutDown()
     }
 
-    @Test func aSearchEndsWhereTheSendBegan() async throws {
+    @Test func searchEndsAtNewestItemBeforeSend() async throws {
         let stage = try Stage { state in
             state.answersQuestions = false
             state.history.append(
@@ -200,12 +201,12 @@ struct SendingTests {
         let searched = stage.simplex.count("/_get chat @1 count=50")
         _ = try await second.send(message, to: .direct(1))
         #expect(sent(stage) == 1)
-        // One page of what was there before is the end of it.
+        // One page of older items ends the search.
         #expect(stage.simplex.count("/_get chat @1 count=50") <= searched + 2)
         await second.shutDown()
     }
 
-    @Test func aChatThatCannotBeSearchedToTheEndLeavesItToTheUser() async throws {
+    @Test func incompleteSearchIsLeftToUser() async throws {
         let (stage, message) = try await interruptedSend(250, answersQuestions: false)
         let gone = #"{"type":"errorStore","storeError":{"type":"chatItemNotFound"}}"#
         stage.simplex.change { $0.refusals["/_get chat @1 before="] = gone }
@@ -217,7 +218,7 @@ struct SendingTests {
         await core.shutDown()
     }
 
-    @Test func aCoreThatIsAwayHasNothingAndGetsItWhenItIsBack() async throws {
+    @Test func absentCoreGetsMessageLater() async throws {
         let stage = try Stage()
         let core = try await stage.open()
         stage.transport.disconnect()
@@ -233,7 +234,7 @@ struct SendingTests {
         await core.shutDown()
     }
 
-    @Test func aCoreThatGoesAndComesIsTold() async throws {
+    @Test func coreOutagesAreReported() async throws {
         let stage = try Stage()
         let core = try await stage.open()
         var events = core.events().makeAsyncIterator()
@@ -248,7 +249,7 @@ struct SendingTests {
         await core.shutDown()
     }
 
-    @Test func whatCannotBeNotedAfterItWasSentIsNotForgotten() async throws {
+    @Test func unstoredSentItemIsFoundLater() async throws {
         let stage = try Stage()
         let core = try await stage.open()
         let message = try stage.compose("a.txt", id: "one")
@@ -257,11 +258,11 @@ struct SendingTests {
             _ = try $0.execute(
                 "CREATE TRIGGER full BEFORE UPDATE OF item ON send BEGIN SELECT RAISE(ABORT, 'full'); END")
         }
-        // Whoever asked must not take it for refused, and send something else under its name.
+        // The caller must not treat the message as refused and reuse its identifier.
         await #expect {
             _ = try await core.send(message, to: .direct(1))
         } throws: { ($0 as? ChatError)?.code == .sendingUndecided }
-        // Not when it is found either.
+        // The same applies when the search finds the message.
         await #expect {
             _ = try await core.send(message, to: .direct(1))
         } throws: { ($0 as? ChatError)?.code == .sendingUndecided }
@@ -271,7 +272,7 @@ struct SendingTests {
         await core.shutDown()
     }
 
-    @Test func aRefusalLeavesNothingBehindAndSaysWhy() async throws {
+    @Test func refusalLeavesNoFileAndHasReason() async throws {
         let stage = try Stage {
             $0.refusals["/_send"] =
                 #"{"type":"error","errorType":{"type":"contactNotReady","contact":{"contactId":1}}}"#
@@ -287,7 +288,7 @@ struct SendingTests {
         await core.shutDown()
     }
 
-    @Test func aRepetitionThatIsRefusedLeavesTheFileToTheFirstAttempt() async throws {
+    @Test func refusedRepetitionKeepsFirstFile() async throws {
         let stage = try Stage { $0.silent = ["/_send"] }
         let core = try await stage.open(.attached)
         var message = try stage.compose("a.txt", id: "one")
@@ -296,7 +297,7 @@ struct SendingTests {
         stage.transport.disconnect()
         stage.transport.connect()
         #expect(await sending.value == nil)
-        // The core still works on it, but takes no other.
+        // The core processes the first attempt and refuses further ones.
         stage.simplex.change { state in
             state.silent = []
             state.refusals["/_send"] =
@@ -315,7 +316,7 @@ struct SendingTests {
         await core.shutDown()
     }
 
-    @Test func notesGoByTheirOwnCommand() async throws {
+    @Test func notesUseTheirOwnCommand() async throws {
         let stage = try Stage()
         let core = try await stage.open()
         _ = try? await core.send(stage.compose("a.txt", id: "one"), to: .notes(1))
@@ -324,7 +325,7 @@ struct SendingTests {
     }
 
     @Test(
-        "an answer that is lost while the core stays away leaves the message undecided, and later it is sent once",
+        "a send during an outage is decided later",
         arguments: [true, false])
     func awayAfterTheBreak(isTaken: Bool) async throws {
         let stage = try Stage()
@@ -346,7 +347,7 @@ struct SendingTests {
         _ = await begun.acquire()
         if !isTaken { stage.transport.disconnect() }
         #expect(await sending.value == .sendingUndecided)
-        // Begun already, and the core is still away.
+        // The message was already handed over, and the core is still absent.
         #expect(await code(of: message, core) == .sendingUndecided)
         stage.after("/_send") {}
         stage.simplex.change { $0.silent = [] }
@@ -355,7 +356,7 @@ struct SendingTests {
         #expect(
             await eventually {
                 last = await code(of: message, core)
-                // The core takes its time to be there again.
+                // The core returns after a delay.
                 return last != .sendingUndecided
             })
         #expect(last == (isTaken ? nil : .sendingUnsure))
@@ -363,8 +364,8 @@ struct SendingTests {
         await core.shutDown()
     }
 
-    @Test("a core that fails to say what became of a message leaves it undecided")
-    func questionWithoutAnAnswer() async throws {
+    @Test("a send without a result stays undecided")
+    func questionWithoutAnswer() async throws {
         let stage = try Stage { $0.breaking = ["/_send"] }
         let core = try await stage.open()
         stage.simplex.change { state in
@@ -379,7 +380,7 @@ struct SendingTests {
         await core.shutDown()
     }
 
-    /// With which error it is not sent; nil: it is.
+    /// The error of the send; nil if it succeeds.
     private func code(of message: ComposedMessage, _ core: OfficialCore) async -> ChatErrorCode? {
         do throws(ChatError) {
             _ = try await core.send(message, to: .direct(1))
@@ -389,7 +390,7 @@ struct SendingTests {
         }
     }
 
-    @Test("two who send one message at a time get the same item, and the core gets it once")
+    @Test("simultaneous sends of a message share one item")
     func twoAtATime() async throws {
         let stage = try Stage()
         let core = try await stage.open(.library)
@@ -412,7 +413,7 @@ struct SendingTests {
             return try await core.send(second, to: .direct(1))
         }
         _ = await isAsked.acquire()
-        // Time enough for it to go wrong.
+        // Enough time for a second command.
         try await Task.sleep(for: .milliseconds(200))
         for _ in 0..<2 { mayEnd.release() }
         let item = try await sending.value

@@ -7,9 +7,9 @@ import Testing
 
 @testable import OfficialCore
 
-/// The services of the official core, each on its own.
+/// Tests of the official core's services, each alone.
 @Suite struct RecentEventsTests {
-    @Test func onlyWhatWasToldSinceOverrulesAPage() async throws {
+    @Test func onlyLaterEventsOverrulePage() async throws {
         let recent = RecentEvents()
         recent.note([ItemID(1)])
         try await Task.sleep(for: .milliseconds(2))
@@ -23,9 +23,9 @@ import Testing
         #expect(recent.contains(ItemID(1), since: asked))
     }
 
-    /// However many there are: none that is as young as a page under way may be is forgotten. An import brings so many
-    /// within a minute; looking through all of them for each would take an hour.
-    @Test func nothingYoungIsForgotten() {
+    /// An import removes many items within a minute. No removal that a current page may contain is forgotten,
+    /// and the cleanup is not quadratic.
+    @Test func recentEventsAreNotForgotten() {
         let recent = RecentEvents()
         let asked = ContinuousClock.now
         for id in Int64(1)...100_000 { recent.note([ItemID(id)]) }
@@ -54,21 +54,21 @@ import Testing
         try OpenFile(path, flags: O_RDONLY).readAll(limit: 1000)
     }
 
-    @Test func theFileIsThereUnderTheNameThatRecipientsSeeAndUnderTheStagedOne() throws {
+    @Test func fileHasVisibleAndStagedName() throws {
         let message = try message([1, 2, 3], id: "one")
         let placed = try staging.place(message, in: StagingFolder.folder(of: message))
         #expect(placed.path.hasSuffix("/a.txt"))
         #expect(placed.arguments == message.source.arguments)
         #expect(try content(placed.path) == [1, 2, 3])
         #expect(try content(message.source.path) == [1, 2, 3])
-        // Once more, also when what was staged is gone.
+        // A second preparation works without the staged file.
         #expect(try staging.place(message, in: StagingFolder.folder(of: message)) == placed)
         unlink(message.source.path)
         #expect(try staging.place(message, in: StagingFolder.folder(of: message)) == placed)
         #expect(try content(placed.path) == [1, 2, 3])
     }
 
-    @Test func anotherAttemptTakesThePlaceOfWhatTheCoreDidNotTake() throws {
+    @Test func nextAttemptReplacesFile() throws {
         let first = try message([1], id: "one")
         let folder = StagingFolder.folder(of: first)
         _ = try staging.place(first, in: folder)
@@ -77,7 +77,7 @@ import Testing
         #expect(try content(staging.place(second, in: folder).path) == [2, 2])
     }
 
-    @Test func everyMessageHasAFolderOfItsOwn() throws {
+    @Test func everyMessageHasOwnFolder() throws {
         let ids = ["one", "two", "../one", "one/", ""]
         let folders = try Set(ids.map { try StagingFolder.folder(of: message([1], id: "x", name: $0)) })
         #expect(folders.count == 1, "the name says nothing")
@@ -91,7 +91,7 @@ import Testing
         #expect(others.allSatisfy { !$0.contains("/") && !$0.contains(".") })
     }
 
-    @Test func aRemovedFolderIsGoneAndAKeptCopyStays() throws {
+    @Test func removalOfFolderKeepsCopies() throws {
         let message = try message([1], id: "one")
         let own = StagingFolder.folder(of: message)
         _ = try staging.place(message, in: own)
@@ -106,7 +106,7 @@ import Testing
 }
 
 @Suite struct CoreConnectionTests {
-    @Test func aCoreThatAnswersNoQuestionsAboutItsDatabaseIsNotAnError() async throws {
+    @Test func refusedDatabaseQueryIsNoError() async throws {
         let transport = ScriptedTransport { _ in
             #"{"type":"chatCmdError","chatError":{"type":"error","errorType":{"type":"commandError"}}}"#
         }
@@ -117,7 +117,7 @@ import Testing
         await transport.close()
     }
 
-    @Test func whoWaitsForALostConnectionIsToldWhenItDoesNotComeBack() async throws {
+    @Test func permanentLossResumesWaiters() async throws {
         let connection = CoreConnection(ScriptedTransport { _ in nil }, HeldCommands())
         #expect(!connection.isConnected)
         do throws(ChatError) {
@@ -132,11 +132,11 @@ import Testing
         #expect(connection.setConnected(false), "it was")
     }
 
-    /// What somebody waits for goes first, but holds up the background for a moment only.
-    @Test func theBackgroundWaitsWhileSomebodyElseDoesAndNotForLong() async throws {
+    /// A foreground command precedes background commands, but delays them for a bounded time only.
+    @Test func backgroundWaitsShortlyForForeground() async throws {
         let transport = ScriptedTransport { _ in nil }
         let connection = CoreConnection(transport, HeldCommands())
-        // Nobody waits.
+        // No foreground command waits.
         await connection.letOthersGoFirst()
         let asking = Task { try? await connection.ask(.user, timeout: .seconds(30)) }
         try await wait(until: "the command is under way") { !transport.commands.isEmpty }

@@ -6,13 +6,13 @@ import Testing
 
 @testable import OfficialCore
 
-/// The first commands to a core, by whose it is and which profiles it has.
-@Suite("A core is set up, and its profile chosen")
+/// The first commands to a core depend on its ownership and profiles.
+@Suite("Setup of a core session")
 struct SessionTests {
     private struct Core: Sendable {
         var active: String? = "alice"
         var users = ["alice", "bob"]
-        /// Answers in the place of others, by commands.
+        /// Answers that replace the usual ones, by command.
         var answers: [String: String] = [:]
 
         static func user(_ name: String) -> String {
@@ -73,7 +73,7 @@ struct SessionTests {
     }
 
     @Test(
-        "one of somebody else is asked who it is and told nothing; a program is told its folders, a library also to start"
+        "the setup depends on the core's ownership"
     )
     func owners() async throws {
         let folders = ["/_files_folder /f", "/_temp_folder /t", "/_files_encrypt on"]
@@ -85,7 +85,7 @@ struct SessionTests {
     }
 
     @Test(
-        "the profile that is wanted: the active one stays, another of ours becomes it, of somebody else's it must be"
+        "only an own core changes its profile"
     )
     func profiles() async throws {
         #expect(
@@ -105,7 +105,7 @@ struct SessionTests {
     }
 
     @Test(
-        "a database without a profile gets one: under the name that was given, else that was asked for, else not"
+        "an empty database gets a named profile"
     )
     func first() async throws {
         let empty = Core(active: nil)
@@ -135,7 +135,7 @@ struct SessionTests {
                 == .invalidCommand)
     }
 
-    @Test("what the core refuses, or says instead, ends it with the reason, and nothing further is asked")
+    @Test("a refused setup ends with its reason")
     func failures() async throws {
         let refusal =
             #"{"type":"chatCmdError","chatError":{"type":"errorDatabase","databaseError":{"type":"errorOpen"}}}"#
@@ -160,7 +160,7 @@ struct SessionTests {
                 == nil)
     }
 
-    @Test("what came before the connection is not lost, and an end without a connection says why")
+    @Test("early events and failures are reported")
     func connection() async throws {
         func first(_ events: [TransportEvent]) async throws(ChatError) -> Int {
             let stream = TransportEvents()
@@ -184,7 +184,7 @@ struct SessionTests {
         }
     }
 
-    @Test("a core that was started anew is set up anew; one of somebody else is left as it is")
+    @Test("only an own core is set up again")
     func again() async throws {
         for (ownership, times) in [(OfficialCoreSettings.Ownership.program, 2), (.attached, 0)] {
             let stage = try Stage()

@@ -5,17 +5,17 @@ import TestSupport
 
 @testable import OfficialCore
 
-/// A profile of the scripted core, opened, with everything in a folder of its own.
+/// An opened profile of the scripted core with its files in its own folder.
 final class Stage: Sendable {
     let folder: TemporaryFolder
     let simplex = ScriptedSimpleX()
     private let present = Lock<ScriptedTransport?>(nil, rank: .collection)
-    /// Commands before which something happens, by their beginnings.
+    /// Closures that run before a command, by the command's prefix.
     private let before = Lock<[String: @Sendable () async -> Void]>([:])
-    /// Commands after which something happens before they are answered.
+    /// Closures that run after a command and before its answer, by the command's prefix.
     private let after = Lock<[String: @Sendable () async -> Void]>([:])
 
-    /// What becomes of the answers to commands, by their beginnings.
+    /// Changes to answers, by the command's prefix.
     private let rewritings = Lock<[String: @Sendable (String) -> String]>([:])
 
     init(_ prepare: (inout ScriptedState) -> Void = { _ in }) throws {
@@ -46,7 +46,7 @@ final class Stage: Sendable {
         }
     }
 
-    /// The next process of the core: the same chats, a new connection.
+    /// Starts the next process: the same chats, a new connection.
     func restart() {
         present.withLock { $0 = nil }
         simplex.restart()
@@ -60,7 +60,7 @@ final class Stage: Sendable {
         after.withLock { $0[beginning] = body }
     }
 
-    /// As a later version of the core would write it.
+    /// Rewrites the answers, for example to the form of a later version.
     func rewriting(_ beginning: String, _ body: @escaping @Sendable (String) -> String) {
         rewritings.withLock { $0[beginning] = body }
     }
@@ -71,14 +71,14 @@ final class Stage: Sendable {
             folder: folder.path + "/kept")
         settings.reconcileInterval = .milliseconds(50)
         settings.searchesForLostSend = [.zero, .milliseconds(20)]
-        // What is answered at all is waited for, however busy the machine is.
+        // Long timeouts, so that no answer is late on a busy machine.
         settings.connectTimeout = .seconds(300)
         settings.lostConnectionTimeout = .seconds(300)
         settings.suspensionTimeout = .seconds(300)
         return settings
     }
 
-    /// With which a core that does not answer is not waited for.
+    /// A short connect timeout for a core that does not answer.
     var impatient: OfficialCoreSettings {
         var settings = settings()
         settings.connectTimeout = .milliseconds(500)
@@ -89,7 +89,7 @@ final class Stage: Sendable {
         try await OfficialCore.open(transport, settings(ownership))
     }
 
-    /// A file handed over for sending, as the outbox does.
+    /// A staged file as the outbox creates it.
     func compose(_ name: String, id: String) throws -> ComposedMessage {
         let path = try folder.write(Array("content".utf8), to: "staged-\(id)")
         return ComposedMessage(
@@ -98,8 +98,8 @@ final class Stage: Sendable {
     }
 }
 
-/// Waits until `condition` holds; whether it came to hold. The limit ends hopeless tests and measures nothing: hundreds
-/// of tests share two cores.
+/// Waits until `condition` holds and returns whether it did. The limit only ends failed tests, because
+/// hundreds of tests share the machine.
 func eventually(_ condition: () async throws -> Bool) async rethrows -> Bool {
     let end = ContinuousClock.now + .seconds(300)
     while ContinuousClock.now < end {

@@ -6,14 +6,14 @@ import Testing
 
 @testable import OfficialCore
 
-/// The file of a message was removed while the core might have it: what it became is asked, and nothing is sent.
-@Suite("What is taken back of the core is the message that it has, or known not to be there")
+/// A draft was removed while the core might have its message. The core is only asked, and no message is sent.
+@Suite("Retraction of sends")
 struct TakenBackTests {
     private func sent(_ stage: Stage) -> Int {
         stage.simplex.change { $0.history.all.filter(\.isSent).count }
     }
 
-    @Test func whatWasSentIsFoundUntilItIsDeleted() async throws {
+    @Test func sentMessageIsFoundUntilDeletion() async throws {
         let stage = try Stage()
         let core = try await stage.open()
         let item = try await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))
@@ -25,7 +25,7 @@ struct TakenBackTests {
         await core.shutDown()
     }
 
-    @Test func whatAnEarlierProcessDidNotNoteIsFound() async throws {
+    @Test func unnotedMessageIsFound() async throws {
         let stage = try Stage()
         let first = try await stage.open(.library)
         let item = try await first.send(stage.compose("a.txt", id: "one"), to: .direct(1))
@@ -38,19 +38,19 @@ struct TakenBackTests {
         await second.shutDown()
     }
 
-    /// The library ended with its process: what it had not taken it does not take any more.
-    @Test func whatTheCoreNeverTookIsNotThereAndNeverWillBe() async throws {
+    /// The library ended with its process, so a command that it did not process is lost.
+    @Test func untakenMessageIsAbsent() async throws {
         let (stage, message) = try await interruptedSend()
         let core = try await stage.open(.library)
         #expect(try await core.item(sentAs: "one", in: .direct(1)) == nil)
         #expect(sent(stage) == 0 && stage.simplex.count("/_send") == 0)
-        // Nothing is kept of the attempt: the same message would be a new one.
+        // The attempt leaves no record: the same message would be new.
         _ = try await core.send(message, to: .direct(1))
         #expect(sent(stage) == 1)
         await core.shutDown()
     }
 
-    @Test func whereItsMessageMayHaveGoneOutWithoutAnItemNobodyKnows() async throws {
+    @Test func messageWithoutItemIsUnknown() async throws {
         let (stage, _) = try await interruptedSend { $0.orphans = 1 }
         let core = try await stage.open(.library)
         await #expect {
@@ -60,7 +60,7 @@ struct TakenBackTests {
         await core.shutDown()
     }
 
-    /// A process that ended when the core had answered nothing yet.
+    /// A process that ended before the core answered.
     private func interruptedSend(
         _ change: @Sendable (inout ScriptedState) -> Void = { _ in }
     ) async throws -> (Stage, ComposedMessage) {

@@ -6,13 +6,13 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Texts are sent through an official core, once")
+@Suite("Sending of texts")
 struct TextSendingTests {
     private func sent(_ stage: Stage) -> [String?] {
         stage.simplex.change { $0.history.all.filter(\.isSent).map(\.text) }
     }
 
-    @Test func aTextIsAMessageWithoutAFile() async throws {
+    @Test func textIsMessageWithoutFile() async throws {
         let stage = try Stage()
         let core = try await stage.open()
         let text = ComposedText(id: "one", text: "two\n\"words\"")
@@ -20,12 +20,12 @@ struct TextSendingTests {
         #expect(sent(stage) == [#"two\n\"words\""#])
         try await core.send(ComposedText(id: "two", text: "more"), to: .direct(1))
         #expect(sent(stage).count == 2)
-        // Only messages with a file are entries.
+        // Only messages with a file are items of the mount.
         #expect(try await core.items(of: .direct(1), before: nil, count: 9).isEmpty)
         await core.shutDown()
     }
 
-    @Test func oneThatWasSentAndCouldNotBeNotedIsNotSentAgain() async throws {
+    @Test func unnotedTextIsNotRepeated() async throws {
         let stage = try Stage()
         let core = try await stage.open()
         try Database(path: core.folder + "/index.sqlite", migrations: Schema.migrations).transaction {
@@ -40,7 +40,7 @@ struct TextSendingTests {
         await core.shutDown()
     }
 
-    @Test func whatTheEndOfTheMountInterruptsMayHaveBeenSent() async throws {
+    @Test func interruptedTextIsUndecided() async throws {
         let stage = try Stage()
         let core = try await stage.open()
         let isHeld = Lock(true)
@@ -78,7 +78,7 @@ struct TextSendingTests {
         await again.shutDown()
     }
 
-    @Test func afterABreakNobodyKnowsAndItIsNotSentAgain() async throws {
+    @Test func brokenTextSendIsNotRepeated() async throws {
         let stage = try Stage { $0.breaking = ["/_send"] }
         let core = try await stage.open()
         for _ in 0..<2 {
@@ -90,7 +90,7 @@ struct TextSendingTests {
             }
         }
         #expect(sent(stage).count == 1)
-        // The user says so, with another request.
+        // The user requests a retry with another request number.
         try await core.send(ComposedText(id: "two", text: "x"), to: .direct(1))
         #expect(sent(stage).count == 2)
         await core.shutDown()

@@ -8,10 +8,10 @@ import Testing
 @testable import OfficialCore
 
 @Suite(
-    "Contacts of the official program are renamed, left and deleted", .serialized,
+    "Contact management at the official program", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct ChatManagementLiveTests {
-    /// Two people, and a file of alice that bob has received.
+    /// Alice and Bob, and a file of Alice that Bob has received.
     private func opened() async throws -> (OfficialRelays, alice: LivePerson, bob: LivePerson) {
         let relays = try await OfficialRelays()
         let (alice, bob) = try await LivePerson.acquaintances(relays)
@@ -34,7 +34,7 @@ struct ChatManagementLiveTests {
         try await relays.stop()
     }
 
-    /// What the core itself says of a chat, without the index.
+    /// The core's own answer about a chat, without the index.
     private func told(_ reference: ChatReference, by person: LivePerson) async throws -> APIChatInfo? {
         guard case .activeUser(let user) = try await person.transport.request(.user),
             case .chats(let chats) = try await person.transport.request(.chats(user: user.id, count: 100))
@@ -46,7 +46,7 @@ struct ChatManagementLiveTests {
         try await person.core.chats().first { $0.reference == reference }?.sendingRefused
     }
 
-    @Test("a name with anything in it is the core's alias, which nobody else sees")
+    @Test("a rename sets the core's local alias")
     func renaming() async throws {
         let (relays, alice, bob) = try await opened()
         let chat = try await alice.chat("bob")
@@ -62,7 +62,7 @@ struct ChatManagementLiveTests {
         try await close(relays, [alice, bob])
     }
 
-    @Test("a contact that is left takes and sends nothing more on both sides, and each keeps the files")
+    @Test("leaving ends the connection and keeps files")
     func leaving() async throws {
         let (relays, alice, bob) = try await opened()
         let (toBob, toAlice) = (
@@ -88,7 +88,7 @@ struct ChatManagementLiveTests {
         try await close(relays, [alice, bob])
     }
 
-    @Test("a deleted contact goes with its files, here and not on the other side")
+    @Test("a deletion removes local files only")
     func deleting() async throws {
         let (relays, alice, bob) = try await opened()
         let (toBob, toAlice) = (
@@ -112,7 +112,7 @@ struct ChatManagementLiveTests {
         try await close(relays, [alice, bob])
     }
 
-    @Test("what is being received and sent ends with the contact")
+    @Test("a deletion ends current transfers")
     func busy() async throws {
         let (relays, alice, bob) = try await opened()
         let (toBob, toAlice) = (

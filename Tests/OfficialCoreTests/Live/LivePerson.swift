@@ -7,7 +7,7 @@ import Testing
 
 @testable import OfficialCore
 
-/// Somebody with the official program, started and used as a mount does it.
+/// A user of the official program, which runs with the options of a mount.
 final class LivePerson: Sendable {
     let name: String
     let transport: ProcessTransport
@@ -26,7 +26,7 @@ final class LivePerson: Sendable {
                 temporaryFolder: settings.temporaryFolder, folder: folder + "/kept"))
     }
 
-    /// A CryptoFile would do; plain bytes show that the core takes both.
+    /// Sends plain bytes; the mount sends a CryptoFile, and the core accepts both.
     func send(_ bytes: [UInt8], _ fileName: String, to chat: ChatReference) async throws -> ChatItem {
         let staged = core.stagingFolder + "/staged-\(bytes.count)-\(Int.random(in: 0..<1 << 40))"
         try OpenFile(staged, flags: O_WRONLY | O_CREAT | O_EXCL).write(bytes, at: 0)
@@ -47,8 +47,8 @@ final class LivePerson: Sendable {
         }
     }
 
-    /// Two profiles that know each other. Over the program's own commands: making contacts is not what
-    /// ChatFS does.
+    /// Two connected profiles. The program's own commands connect the profiles, because connecting is not
+    /// under test.
     static func acquaintances(_ relays: OfficialRelays) async throws -> (LivePerson, LivePerson) {
         let invitation = try await command("/connect", of: "alice", relays)
         let link = try #require(
@@ -58,7 +58,7 @@ final class LivePerson: Sendable {
         return (try await LivePerson("alice", relays), try await LivePerson("bob", relays))
     }
 
-    /// Runs one command of a profile that no other process uses, and makes the profile when it is new.
+    /// Runs one command of a profile that no other process uses. Creates the profile if necessary.
     private static func command(_ text: String, of name: String, _ relays: OfficialRelays) async throws
         -> String
     {

@@ -8,10 +8,10 @@ import Testing
 @testable import OfficialCore
 
 @Suite(
-    "Two people with the official program", .serialized,
+    "Two profiles of the official program", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OfficialCoreLiveTests {
-    @Test("every size and name arrives, is received for good, and goes with its message")
+    @Test("every size and name is received and deleted")
     func matrix() async throws {
         let relays = try await OfficialRelays()
         let (alice, bob) = try await LivePerson.acquaintances(relays)
@@ -29,7 +29,8 @@ struct OfficialCoreLiveTests {
                 try await wait(until: "\(name) is described") {
                     try await receiver.received(name, in: into)?.status == .rcvInvitation(described: true)
                 }
-                // A look that found the message before its event takes it for described a moment too early.
+                // A comparison that finds the message before its event counts the file as described slightly
+                // too early.
                 let claim = try await wait(for: "the description of \(name)") {
                     try await receiver.core.claimFile(offer.id, approvedRelays: false)
                 }
@@ -41,7 +42,7 @@ struct OfficialCoreLiveTests {
                 #expect(location.arguments != nil, "encrypted at rest")
                 let onDisk = try OpenFile(location.path, flags: O_RDONLY).status().st_size
                 #expect(onDisk == size + 16)
-                // The sent copy lives as long as its message, in a folder of its own.
+                // The sent copy exists as long as its message, in its own folder.
                 let sent = try #require(try await sender.core.location(of: item.file?.id ?? FileID(0)))
                 try await wait(until: "\(name) is sent") {
                     try await sender.core.item(item.id, in: out).file?.status == .sndComplete
@@ -55,7 +56,7 @@ struct OfficialCoreLiveTests {
         try await relays.stop()
     }
 
-    @Test("a core that ends in the middle of receiving goes on when it is back")
+    @Test("a reception continues after a restart")
     func restart() async throws {
         let relays = try await OfficialRelays()
         let (alice, bob) = try await LivePerson.acquaintances(relays)

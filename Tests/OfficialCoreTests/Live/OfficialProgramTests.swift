@@ -9,7 +9,7 @@ import Testing
 @testable import OfficialCore
 
 @Suite(
-    "The official program", .serialized,
+    "Official program", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OfficialProgramTests {
     static func settings(_ relays: OfficialRelays, _ name: String) throws -> CoreProgramSettings {
@@ -26,7 +26,7 @@ struct OfficialProgramTests {
         return settings
     }
 
-    @Test("it is started with a new profile, answers, is guarded, comes back, and is stopped")
+    @Test("a program starts, restarts and stops")
     func life() async throws {
         let relays = try await OfficialRelays()
         let settings = try Self.settings(relays, "alice")
@@ -51,7 +51,7 @@ struct OfficialProgramTests {
         #expect(try await transport.groups(of: user.id).isEmpty)
         #expect(try await transport.request(.network) != .other("networkConfig"))
 
-        // A note with a CryptoFile that was staged in a folder below the core's files.
+        // A note with an encrypted file below the core's files folder.
         let arguments = FileArguments(
             key: [UInt8](repeating: 1, count: 32), nonce: [UInt8](repeating: 2, count: 24))
         _ = try relays.folder.makeFolder("alice/files/outbox")
@@ -77,7 +77,7 @@ struct OfficialProgramTests {
         }
         #expect(page.items.map(\.id) == [note.id])
 
-        // Guarded: nobody else gets the database.
+        // No other process can open the database.
         await #expect {
             _ = try await ProcessTransport.start(settings)
         } throws: {
@@ -86,7 +86,7 @@ struct OfficialProgramTests {
         let child = try #require(settings.database.user())
         #expect(child.name == "simplex-chat")
 
-        // It ends: the transport starts it again.
+        // The program ends, and the transport restarts it.
         kill(child.identifier, SIGKILL)
         var isBack = false
         while !isBack, let event = await events.next() {
@@ -100,7 +100,7 @@ struct OfficialProgramTests {
         try await relays.stop()
     }
 
-    @Test("a running one is attached to; refusals come with their meaning")
+    @Test("a running program can be attached")
     func attached() async throws {
         let relays = try await OfficialRelays()
         let settings = try Self.settings(relays, "bob")
@@ -126,7 +126,7 @@ struct OfficialProgramTests {
         try await relays.stop()
     }
 
-    @Test("an encrypted database and a missing profile are refused with advice")
+    @Test("encrypted databases and missing profiles are refused")
     func refused() async throws {
         let folder = try TemporaryFolder()
         var settings = CoreProgramSettings(

@@ -8,10 +8,10 @@ import Testing
 @testable import OfficialCore
 
 @Suite(
-    "Files of the official program that belong to no chat", .serialized,
+    "Standalone files of the official program", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct StandaloneLiveTests {
-    @Test("what one uploads the other downloads from the link, whether it has one chunk or a redirect")
+    @Test("links of one chunk and redirects work")
     func upload() async throws {
         let relays = try await OfficialRelays()
         let (alice, bob) = try await LivePerson.acquaintances(relays)
@@ -43,7 +43,7 @@ struct StandaloneLiveTests {
         try await relays.stop()
     }
 
-    /// The first event that fits, within a minute.
+    /// The first matching event within a minute.
     private func first<Value: Sendable>(
         of events: AsyncStream<ChatEvent>, _ fits: @escaping @Sendable (ChatEvent) -> Value?
     ) async throws -> Value {

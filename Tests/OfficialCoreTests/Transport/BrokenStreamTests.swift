@@ -6,8 +6,8 @@ import Testing
 
 @testable import OfficialCore
 
-/// The connection ends after every single byte that the core can have written.
-@Suite("A core whose connection breaks anywhere")
+/// The connection ends after each byte that the core can have written.
+@Suite("Broken connections")
 struct BrokenStreamTests {
     private static func server() throws -> ScriptedServer {
         try ScriptedServer.core { command in #"{"type":"\#(command == "/user" ? "chatRunning" : "cmdOk")"}"# }
@@ -24,7 +24,7 @@ struct BrokenStreamTests {
             to: WebSocketTransportTests.endpoint(server), settings: Self.settings(tries: .max))
     }
 
-    /// Bytes of one lane's connection: the answer to the handshake, and to `/version`.
+    /// The bytes of one lane's connection: the answers to the handshake and to `/version`.
     private static let lane: (handshake: Int, all: Int) = {
         let handshake =
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\n"
@@ -36,7 +36,7 @@ struct BrokenStreamTests {
         )
     }()
 
-    @Test("before it has said what it is: it cannot be reached, and a second try finds it")
+    @Test("a break at the handshake permits a retry")
     func connecting() async throws {
         let server = try Self.server()
         defer { server.close() }
@@ -46,7 +46,7 @@ struct BrokenStreamTests {
                 await (try await connect(server)).close()
                 Issue.record("it was connected after \(count) bytes")
             } catch {
-                // Whatever it was, nothing of ours was carried out, and it may be back in a moment.
+                // No command was executed, and the core may return soon.
                 #expect(
                     [.disconnected, .broken].contains(error.code), "\(count): \(error.code) \(error.sentence)"
                 )
@@ -59,15 +59,15 @@ struct BrokenStreamTests {
     }
 
     @Test(
-        "within an answer: it is not known whether the command was carried out, and the next one is answered")
+        "a break within an answer leaves doubt")
     func answering() async throws {
         let server = try Self.server()
         defer { server.close() }
         let transport = try await connect(server)
-        // Told at the beginning.
+        // An event precedes the answer.
         var events = transport.events().makeAsyncIterator()
         #expect(await events.next(isolation: nil) == .connected)
-        // The shortest that it can be: the name of the command grows.
+        // The minimum length; the number in the command's name grows.
         let answer = WebSocketFrames.frame(1, Array(#"{"corrId":"2","resp":{"type":"chatRunning"}}"#.utf8))
         for count in 0..<answer.count {
             server.breakAfter(count)
@@ -87,7 +87,7 @@ struct BrokenStreamTests {
         await transport.close()
     }
 
-    @Test("within an event: half an event is none, and what comes on the next connection is whole")
+    @Test("a partial event is discarded")
     func telling() async throws {
         let server = try Self.server()
         defer { server.close() }
@@ -115,7 +115,7 @@ struct BrokenStreamTests {
         await transport.close()
     }
 
-    @Test("a core that stays away is looked for as often as that is set, and no command waits for it")
+    @Test("reconnects end after the configured tries")
     func away() async throws {
         let server = try Self.server()
         let transport = try await WebSocketTransport.connect(

@@ -4,9 +4,9 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("A library whose databases were closed")
+@Suite("Closed library")
 struct ClosedLibraryTests {
-    /// Takes the place of the SimpleX library. A command after the end is the end of the process, as it may be there.
+    /// Replaces the SimpleX library. As there, a command after the end ends the process.
     private static let library = #"""
         #include <stdlib.h>
         #include <string.h>
@@ -27,14 +27,14 @@ struct ClosedLibraryTests {
         char *chat_close_store(void *core) { (void)core; closed = 1; return strdup(""); }
         """#
 
-    @Test("is given no passphrase any more")
+    @Test("a closed library receives no passphrase")
     func closed() async throws {
         let folder = try TemporaryFolder()
         try folder.write(Array(Self.library.utf8), to: "library.c")
         let made = try await Shell.run(
             "gcc", ["-shared", "-fPIC", "-o", folder.path("library.so"), folder.path("library.c")])
         #expect(made.succeeded, "\(made.errors)")
-        // One process has one library.
+        // A process has only one library.
         await #expect(processExitsWith: .success) { [path = folder.path as String] in
             let transport = try await LibraryTransport.open(
                 library: path + "/library.so", database: DatabaseFiles(prefix: path + "/db"))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("The databases of an official core, seen from outside")
+@Suite("Database files of an official core")
 struct DatabaseFilesTests {
     private let folder: TemporaryFolder
     private let files: DatabaseFiles
@@ -18,7 +18,7 @@ struct DatabaseFilesTests {
     private static let head = Array("SQLite format 3\0".utf8)
 
     @Test(
-        "missing, plain or encrypted, by its first bytes",
+        "the first bytes show the encryption",
         arguments: [
             (nil, DatabaseFiles.Condition.missing), ([], .missing), (head, .plain),
             (head + [1, 2, 3], .plain), (Array(head.dropLast()), .encrypted),
@@ -27,12 +27,12 @@ struct DatabaseFilesTests {
         ] as [([UInt8]?, DatabaseFiles.Condition)])
     func conditions(bytes: [UInt8]?, condition: DatabaseFiles.Condition) throws {
         if let bytes { try folder.write(bytes, to: "db_chat.db") }
-        // The other one says nothing.
+        // The other file does not matter.
         try folder.write(Self.head, to: "db_agent.db")
         #expect(try files.condition() == condition)
     }
 
-    @Test("what is no file there is an error, and no database")
+    @Test("an unusual file is an error")
     func strange() throws {
         _ = try folder.makeFolder("db_chat.db")
         #expect(throws: SystemError.self) { try files.condition() }
@@ -40,14 +40,14 @@ struct DatabaseFilesTests {
     }
 
     @Test(
-        "a prefix is a whole path of one line",
+        "invalid prefixes are refused",
         arguments: ["", "db", "./db", "/a\nb", "/a\u{0}b", "/a\u{7F}"])
     func prefixes(prefix: String) {
         let error = #expect(throws: OfficialCoreError.self) { try DatabaseFiles(prefix: prefix) }
         #expect(error?.code == .invalidCommand)
     }
 
-    @Test("both are closed to others and removed, with the copies that the core made, and nothing else")
+    @Test("both databases become private and are removed")
     func both() throws {
         for name in [
             "db_chat.db", "db_agent.db", "db_chat.db.bak", "db_agent.db.bak", "db_chat.db.txt", "db",
@@ -70,12 +70,12 @@ struct DatabaseFilesTests {
     }
 
     @Test(
-        "a process that has one of them open is named, and refused; this one does not count, nor does one that has another",
+        "another process with the database is named",
         arguments: ["db_chat.db", "db_agent.db", "other"])
     func users(name: String) async throws {
         for name in ["db_chat.db", "db_agent.db", "other"] { try folder.write(Self.head, to: name) }
         let own = try OpenFile(folder.path("db_chat.db"), flags: O_RDONLY)
-        // A process that another test begins has what this one has open until it runs its own program.
+        // Until another test's new process calls exec, that process has this process's files open.
         try await wait(until: "nobody else has them open") { files.user() == nil }
         try await wait(until: "they are unused") { (try? files.checkUnused()) != nil }
         let holder = try await RunningProcess.start(

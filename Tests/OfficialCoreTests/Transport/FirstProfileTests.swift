@@ -6,14 +6,14 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("The first start of the program makes a profile")
+@Suite("First start of the program")
 struct FirstProfileTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// A program that asks for a name as the real one does, writes it down where its database would be, and
-    /// ends instead of listening.
+    /// A program that asks for a display name like the official one, writes the name to its database's path
+    /// and ends.
     private func settings() throws -> CoreProgramSettings {
         let program = try folder.write(
             Array(
@@ -44,7 +44,7 @@ struct FirstProfileTests {
 
     private var named: String? { (try? folder.read("named")).map { String(decoding: $0, as: UTF8.self) } }
 
-    @Test("under the name that was given with the command")
+    @Test("the option names the first profile")
     func given() async throws {
         var settings = try settings()
         settings.newProfile = "Zoë"
@@ -56,7 +56,7 @@ struct FirstProfileTests {
         #expect(named == "Zoë")
     }
 
-    @Test("under the name that was asked for")
+    @Test("the answer names the first profile")
     func asked() async throws {
         var settings = try settings()
         settings.askProfile = { "Ann Lee" }
@@ -64,7 +64,7 @@ struct FirstProfileTests {
         #expect(named == "Ann Lee")
     }
 
-    @Test("and without one it is not started, and says what is missing")
+    @Test("without a name the start fails")
     func nobody() async throws {
         var settings = try settings()
         #expect(await failure(settings)?.sentence.contains("--profile") == true)
@@ -73,7 +73,7 @@ struct FirstProfileTests {
         #expect(named == nil)
     }
 
-    @Test("a name with a line break would be an answer to the next question too")
+    @Test("a name with a line break is refused")
     func lineBreak() async throws {
         var settings = try settings()
         settings.newProfile = "ann\nbob"

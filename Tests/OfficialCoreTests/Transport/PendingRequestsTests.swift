@@ -4,7 +4,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Commands that wait for their answer: each ends exactly once")
+@Suite("Pending requests")
 struct PendingRequestsTests {
     private let pending = PendingRequests(refusal: nil)
     private let names = Lock<[String]>([])
@@ -13,7 +13,7 @@ struct PendingRequestsTests {
         OfficialCoreError(code, "It is so.")
     }
 
-    /// A request that was handed over and waits.
+    /// A request that was sent and waits for its answer.
     private func waiting(_ pending: PendingRequests? = nil) async throws -> Task<APIResponse, any Error> {
         let (pending, names) = (pending ?? self.pending, names)
         let count = names.withLock { $0.count }
@@ -37,7 +37,7 @@ struct PendingRequestsTests {
         }
     }
 
-    /// Why a request that comes now is not sent.
+    /// The reason that a new request is refused with.
     private func refusal() async -> OfficialCoreError.Code? {
         do throws(OfficialCoreError) {
             _ = try await pending.request(timeout: .seconds(600)) { _ throws(OfficialCoreError) in
@@ -49,7 +49,7 @@ struct PendingRequestsTests {
         }
     }
 
-    @Test("each by its own name, in whatever order the answers come; a second answer is nobody's")
+    @Test("answers match requests by name")
     func names() async throws {
         var tasks: [Task<APIResponse, any Error>] = []
         for _ in 0..<5 { tasks.append(try await waiting()) }
@@ -63,7 +63,7 @@ struct PendingRequestsTests {
     }
 
     @Test(
-        "refused before it is sent, it was never under way; opened again, it is",
+        "a closed register refuses before the send",
         arguments: [OfficialCoreError.Code.disconnected, .closed])
     func refused(code: OfficialCoreError.Code) async throws {
         let pending = PendingRequests(refusal: Self.error(code))
@@ -81,7 +81,7 @@ struct PendingRequestsTests {
         #expect(try await task.value == .done)
     }
 
-    @Test("what could not be sent fails with the reason, and nothing of it is left")
+    @Test("an unsent request fails with its reason")
     func unsent() async {
         do throws(OfficialCoreError) {
             _ = try await pending.request(timeout: .seconds(600)) { [names] name throws(OfficialCoreError) in
@@ -95,7 +95,7 @@ struct PendingRequestsTests {
     }
 
     @Test(
-        "the end of the connection leaves a doubt about what was under way, and none about what comes later",
+        "a lost connection leaves doubt about sent requests",
         arguments: [
             (OfficialCoreError.Code.disconnected, OfficialCoreError.Code.broken, true),
             (.closed, .interrupted, true),
@@ -109,11 +109,11 @@ struct PendingRequestsTests {
             #expect(error?.code == ending && error?.leavesDoubt == leavesDoubt)
         }
         #expect(await refusal() == code)
-        // Answers of before come too late.
+        // Late answers are ignored.
         #expect(!pending.finish(name(0), .success(.done)))
     }
 
-    @Test("who comes later may be refused for another reason than who waits")
+    @Test("later requests may get another reason")
     func later() async throws {
         let task = try await waiting()
         pending.fail(Self.error(.disconnected), later: Self.error(.notInstalled))
@@ -121,7 +121,7 @@ struct PendingRequestsTests {
         #expect(await refusal() == .notInstalled)
     }
 
-    @Test("a task that is cancelled, before or while it waits, gives its command up and leaves a doubt")
+    @Test("a cancelled request leaves doubt")
     func cancelled() async throws {
         let task = try await waiting()
         task.cancel()
@@ -138,7 +138,7 @@ struct PendingRequestsTests {
         #expect(Self.error(.cancelled).leavesDoubt && Self.error(.timeout).leavesDoubt)
     }
 
-    @Test("no answer in time is the end of it: the answer that comes then is nobody's")
+    @Test("an answer after the timeout is ignored")
     func timeout() async throws {
         let error = await #expect(throws: OfficialCoreError.self) {
             _ = try await pending.request(timeout: .zero) { [names] name throws(OfficialCoreError) in
@@ -149,7 +149,7 @@ struct PendingRequestsTests {
         #expect(!pending.finish(name(0), .success(.done)))
     }
 
-    @Test("answers, cancelling and the end at once: each ends, once, and nobody waits for ever")
+    @Test("simultaneous ends resume each request once")
     func race() async throws {
         for round in 0..<60 {
             let pending = PendingRequests(refusal: nil)
@@ -180,7 +180,7 @@ struct PendingRequestsTests {
         return words
     }
 
-    @Test("what was told before anybody listened is kept for the first who does, in its order")
+    @Test("the first listener gets earlier events")
     func early() async {
         let events = TransportEvents()
         for word in ["a", "b"] { events.tell(.disconnected(word)) }
@@ -192,7 +192,7 @@ struct PendingRequestsTests {
     }
 
     @Test(
-        "a second listener takes over from the first, whose stream ends; after the end every stream is over")
+        "a second listener ends the first stream")
     func listeners() async {
         let events = TransportEvents()
         let first = events.stream()
@@ -203,7 +203,7 @@ struct PendingRequestsTests {
         events.finish()
         #expect(await Self.words(second) == ["b"])
         #expect(await Self.words(events.stream()).isEmpty)
-        // Of what nobody had listened to, the rest is still there.
+        // Events that no listener consumed remain for the next listener.
         let silent = TransportEvents()
         silent.tell(.disconnected("x"))
         silent.finish()

@@ -2,10 +2,9 @@ import Base
 
 @testable import OfficialCore
 
-/// An official core that says what its script says: in this process, but through the same frames, decoding
-/// and rules as the real ones.
+/// A scripted core in this process that uses the same frames, decoding and rules as the other transports.
 final class ScriptedTransport: OfficialTransport {
-    /// Answers a command text with the JSON of `resp`, or nil to leave it without an answer.
+    /// Returns the JSON of `resp` for a command text, or nil for no answer.
     typealias Script = @Sendable (_ text: String) async -> String?
 
     private struct State {
@@ -28,7 +27,7 @@ final class ScriptedTransport: OfficialTransport {
 
     func connection(of lane: TransportLane) -> UInt64 { state.withLock { $0.connection } }
 
-    /// Command texts so far, in order.
+    /// The command texts so far, in order.
     var commands: [String] { state.withLock { $0.commands } }
 
     func request(
@@ -57,7 +56,7 @@ final class ScriptedTransport: OfficialTransport {
         }
     }
 
-    /// Tells an event: the JSON of `resp`.
+    /// Emits an event with the JSON of `resp`.
     func tell(_ json: String) { tell(frame: Array(#"{"resp":\#(json)}"#.utf8)) }
 
     func tell(frame bytes: [UInt8]) {

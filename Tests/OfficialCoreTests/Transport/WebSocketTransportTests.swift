@@ -9,7 +9,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("A core behind its WebSocket API")
+@Suite("WebSocket transport")
 struct WebSocketTransportTests {
     static var quick: WebSocketTransportSettings {
         var settings = WebSocketTransportSettings()
@@ -25,7 +25,7 @@ struct WebSocketTransportTests {
     static let updated =
         #"{"resp":{"type":"contactUpdated","toContact":{"contactId":4,"localDisplayName":"bob"}}}"#
 
-    @Test("commands are answered by name, not by order")
+    @Test("answers match commands by name")
     func answers() async throws {
         let held = Lock<String?>(nil)
         let server = try ScriptedServer { command, name in
@@ -60,7 +60,7 @@ struct WebSocketTransportTests {
         await transport.close()
     }
 
-    @Test("the history has a connection of its own, and events of both are heard")
+    @Test("the history lane has its own connection")
     func lanes() async throws {
         let gate = Gate()
         let server = try ScriptedServer.core { command in
@@ -73,7 +73,7 @@ struct WebSocketTransportTests {
         let page = APICommand.chatPage(APIChatReference(.direct(4)), .last(100))
         async let slow = transport.request(page, lane: .background, timeout: .seconds(20))
         try await wait(until: "the slow command runs") { server.commands.contains("/_get chat @4 count=100") }
-        // Answered while the other is held.
+        // This request is answered while the other one is held.
         #expect(try await transport.request(.encryptFiles(true)) == .done)
         gate.open()
         _ = try await slow
@@ -91,7 +91,7 @@ struct WebSocketTransportTests {
         await transport.close()
     }
 
-    @Test("a broken connection fails what is under way at once, and is made again")
+    @Test("a broken connection fails requests and reconnects")
     func reconnects() async throws {
         let server = try ScriptedServer { command, name in
             command == "/version"
@@ -110,7 +110,7 @@ struct WebSocketTransportTests {
         } throws: {
             ($0 as? OfficialCoreError)?.leavesDoubt == true
         }
-        // Both connections broke, each tells so once, and each tells when it is back.
+        // Each of the two connections reports its loss and its return once.
         var seen: [Bool] = []
         while seen.filter({ $0 }).count < 2, let event = await events.next() {
             if case .connected = event { seen.append(true) } else { seen.append(false) }
@@ -121,7 +121,7 @@ struct WebSocketTransportTests {
         await #expect(throws: OfficialCoreError.self) { _ = try await transport.request(.user) }
     }
 
-    @Test("an answer that comes too late is still told when it made a message")
+    @Test("a late answer still reports its message")
     func lateAnswer() async throws {
         let gate = Gate()
         let server = try ScriptedServer { command, name in
@@ -147,7 +147,7 @@ struct WebSocketTransportTests {
         await transport.close()
     }
 
-    @Test("fragments, pings and long messages are put together; nonsense ends the connection")
+    @Test("invalid frames end the connection")
     func frames() async throws {
         let server = try ScriptedServer.core { _ in #"{"type":"cmdOk"}"# }
         defer { server.close() }
@@ -169,7 +169,8 @@ struct WebSocketTransportTests {
             return
         }
         #expect(name.utf8.count == 3 << 20)
-        // Masked, unknown opcode, continuation of nothing: the connection breaks and comes back.
+        // A masked frame, an unknown opcode and an unexpected continuation each break the connection, which
+        // returns.
         for bytes in [[0x81, 0x81, 0, 0, 0, 0, 0x20], [0x83, 0], [0x80, 0]] as [[UInt8]] {
             server.tellRaw(bytes)
             guard case .disconnected = await events.next(), case .connected = await events.next() else {
@@ -181,7 +182,7 @@ struct WebSocketTransportTests {
         await transport.close()
     }
 
-    @Test("what listens there must be a SimpleX core")
+    @Test("only a SimpleX core is accepted")
     func wrongServer() async throws {
         let stranger = try ScriptedServer { _, name in [#"{"corrId":"\#(name)","resp":{"type":"cmdOk"}}"#] }
         defer { stranger.close() }
@@ -198,7 +199,7 @@ struct WebSocketTransportTests {
         }
     }
 
-    @Test("only a core on this machine is attached to unless one is told otherwise")
+    @Test("remote cores need permission")
     func addresses() throws {
         let here = OfficialCoreAddress.webSocket(Endpoint(host: "127.0.0.1", port: 5225))
         #expect(try OfficialCoreAddress("ws://127.0.0.1:5225") == here)
@@ -216,7 +217,7 @@ struct WebSocketTransportTests {
     }
 }
 
-/// Holds a thread of a script until the test lets it go, or for a minute.
+/// Blocks a script's thread until `open`, at most for a minute.
 private final class Gate: Sendable {
     private let isOpen = Lock(false)
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Commands at the borders of what they take")
+@Suite("Command limits")
 struct CommandLimitTests {
     private func isTaken(_ command: APICommand) -> Bool {
         do throws(OfficialCoreError) {
@@ -16,7 +16,7 @@ struct CommandLimitTests {
         }
     }
 
-    @Test("a path has at most 4096 bytes", arguments: [4095, 4096, 4097])
+    @Test("paths have at most 4096 bytes", arguments: [4095, 4096, 4097])
     func paths(count: Int) {
         let path = "/" + String(repeating: "ä", count: (count - 1) / 2) + (count % 2 == 0 ? "x" : "")
         #expect(path.utf8.count == count)
@@ -28,7 +28,7 @@ struct CommandLimitTests {
         ] { #expect(isTaken(command) == (count <= 4096)) }
     }
 
-    @Test("a name of a first profile has 1 to 255 bytes", arguments: [0, 1, 254, 255, 256])
+    @Test("first profile names have 1…255 bytes", arguments: [0, 1, 254, 255, 256])
     func names(count: Int) {
         #expect(
             isTaken(.createUser(displayName: String(repeating: "n", count: count)))
@@ -36,7 +36,7 @@ struct CommandLimitTests {
     }
 
     @Test(
-        "a link has at most a MiB, and is one word of visible ASCII",
+        "a link has at most 1 MiB",
         arguments: [(1 << 20) - 1, 1 << 20, (1 << 20) + 1])
     func links(count: Int) {
         let link = String(repeating: "l", count: count)
@@ -49,7 +49,7 @@ struct CommandLimitTests {
         }
     }
 
-    @Test("both forms of a link go into the command, and each is checked")
+    @Test("both link forms are checked")
     func connecting() throws {
         func link(_ full: String, _ short: String?) -> APILink? {
             let part = short.map { #","connShortLink":"\#($0)""# } ?? ""
@@ -66,7 +66,7 @@ struct CommandLimitTests {
     }
 
     @Test(
-        "a key has 32 bytes and a nonce 24",
+        "a key has 32 bytes, a nonce 24",
         arguments: [
             (32, 24, true), (31, 24, false), (33, 24, false), (32, 23, false), (32, 25, false), (0, 0, false),
         ])
@@ -79,7 +79,7 @@ struct CommandLimitTests {
         #expect(self.isTaken(.createNotes(1, [message])) == isTaken)
     }
 
-    @Test("no message, no name of a file and no length escapes its place in the command")
+    @Test("content cannot escape its argument")
     func content() throws {
         let kinds: [(MessageContent.Kind, String)] = [
             (.text, #"{"type":"text","text":"\"},{\n\u0000"}"#),
@@ -105,7 +105,7 @@ struct CommandLimitTests {
                 source: .init(path: path, arguments: nil), content: MessageContent(kind: .file))
             #expect(!isTaken(.send(APIChatReference(.direct(1)), [message])), "\(path)")
         }
-        // A space at the end is no end of the line here.
+        // A space at the end does not end the line.
         let message = APIComposedMessage(
             source: .init(path: "/a b ", arguments: nil), content: MessageContent(kind: .file))
         #expect(
@@ -113,7 +113,7 @@ struct CommandLimitTests {
                 #"/_create *7 json [{"fileSource":{"filePath":"/a b "}"#))
     }
 
-    @Test("a new name for a chat is one line; a list of messages is never empty")
+    @Test("aliases have one line, lists are not empty")
     func lists() {
         #expect(isTaken(.setAlias(.direct(1), "bob")) && !isTaken(.setAlias(.direct(1), "b\nob")))
         for items in [[ItemID](), [ItemID(1)]] {
@@ -123,7 +123,7 @@ struct CommandLimitTests {
     }
 
     @Test(
-        "what the core answers only while it is not suspended",
+        "commands report whether they need the network",
         arguments: [
             (.send(APIChatReference(.direct(1)), []), true),
             (.deleteItems(APIChatReference(.direct(1)), [], .internal), true),
@@ -150,7 +150,7 @@ struct CommandLimitTests {
     func network(command: APICommand, needsNetwork: Bool) { #expect(command.needsNetwork == needsNetwork) }
 
     @Test(
-        "life, archive, people: the text to the space",
+        "lifecycle, archive and contact commands are exact",
         arguments: [
             (.suspend(.milliseconds(1500)), "/_app suspend 1500000"), (.activate, "/_app activate"),
             (.user, "/user"), (.users, "/users"),

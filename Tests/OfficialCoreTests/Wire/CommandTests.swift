@@ -4,7 +4,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Commands are made of checked values only")
+@Suite("Commands")
 struct CommandTests {
     static let secret = FileSourceLocation(
         path: "/srv/out/b \"c\".pdf",
@@ -12,7 +12,7 @@ struct CommandTests {
             key: [UInt8](repeating: 1, count: 32), nonce: [UInt8](repeating: 2, count: 24)))
 
     @Test(
-        "the text that the core expects, to the space",
+        "command texts are exact",
         arguments: [
             (
                 .markRead(APIChatReference(.group(3), scope: .support(member: 9)), [ItemID(7), ItemID(8)]),
@@ -60,7 +60,7 @@ struct CommandTests {
         ])
     func texts(_ command: APICommand, _ text: String) throws { #expect(try command.text() == text) }
 
-    @Test("a message with its key")
+    @Test("a message includes its file key")
     func message() throws {
         let content = MessageContent(kind: .image(preview: "data:image/jpg;base64,AA"), text: "line\nbreak")
         let command = APICommand.send(
@@ -71,7 +71,7 @@ struct CommandTests {
         )
     }
 
-    @Test("a path with a line break never reaches the core")
+    @Test("a path with a line break is refused")
     func lineBreaks() {
         for path in [
             "/tmp/a\nb", "/tmp/a\u{0}b", "/tmp/a\r", "/tmp/a\r\nb", "relative", "", "/tmp/a ", "/\u{7F}",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Every error of the official core has a meaning and a sentence")
+@Suite("Errors of the official core")
 struct ErrorTests {
     static func error(_ json: String) throws -> APIError {
         let frame = try #require(APIFrame(Array(#"{"error":\#(json)}"#.utf8)))
@@ -87,7 +87,7 @@ struct ErrorTests {
         (#"{"type":"errorOfTheFuture"}"#, .internalError), ("{}", .internalError),
     ]
 
-    @Test("what the core reports has its consequence", arguments: codes.indices)
+    @Test("each reported error has its code", arguments: codes.indices)
     func code(_ index: Int) throws {
         let (json, code) = Self.codes[index]
         let error = try Self.error(json).chatError
@@ -96,7 +96,7 @@ struct ErrorTests {
         #expect(error.sentence.utf8.allSatisfy { $0 >= 0x20 })
     }
 
-    @Test("no row of the table stands in the shadow of one before it")
+    @Test("every row of the table is reachable")
     func shadows() throws {
         for meaning in APIError.meanings {
             let first = try #require(APIError.meanings.first { $0.fits(meaning.names) })
@@ -105,7 +105,7 @@ struct ErrorTests {
     }
 
     @Test(
-        "states of a file: expired, blocked, lost, and what comes as text alone",
+        "file errors have their kind",
         arguments: [
             (#"{"type":"auth"}"#, FileProblem.Kind.expired), (#"{"type":"noFile"}"#, .neverUploaded),
             (#"{"type":"blocked","server":"s","blockInfo":{"reason":{"type":"content"}}}"#, .blocked),
@@ -122,7 +122,7 @@ struct ErrorTests {
         #expect(problem.kind == kind)
     }
 
-    @Test("the sentence names the relays, and cannot smuggle anything to the terminal")
+    @Test("relay names are escaped in sentences")
     func relays() throws {
         let json = Self.plain(
             "fileNotApproved", #","unknownServers":["xftp://abc@relay.example:443","evil\u001b[2J\n"]"#)
@@ -133,7 +133,7 @@ struct ErrorTests {
     }
 
     @Test(
-        "opening a database is reported in words",
+        "database errors have their code",
         arguments: [
             (#"{"type":"ok"}"#, OfficialCoreError.Code?.none),
             (#"{"type":"errorNotADatabase","dbFile":"x"}"#, .database),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Events of the core as they are decoded, with what may be missing in them")
+@Suite("Event decoding")
 struct EventDecodingTests {
     private static let pair =
         #"{"chatInfo":{"type":"direct","contact":{"contactId":4,"localDisplayName":"bob"}},"#
@@ -24,7 +24,7 @@ struct EventDecodingTests {
     private static let withItem = #""chatItem":"# + pair
     private static let withMaybeItem = #""chatItem_":"# + pair
 
-    @Test("steps of receiving need their item; with a file that has one they are told by it")
+    @Test("receiving events need an item or file")
     func receiving() throws {
         let item = try Self.item()
         let events: [(String, (APIItem) -> APIEvent.Kind)] = [
@@ -41,7 +41,7 @@ struct EventDecodingTests {
         }
     }
 
-    @Test("what may be of a file without a chat names the file, by its transfer before its item")
+    @Test("standalone events name the transfer's file")
     func standalone() throws {
         let item = try Self.item()
         for (number, members) in [
@@ -71,7 +71,7 @@ struct EventDecodingTests {
                 == .rcvStandaloneFileComplete(FileID(5), path: ""))
     }
 
-    @Test("the same of sending")
+    @Test("sending events need an item or file")
     func sending() throws {
         let item = try Self.item()
         for (type, kind) in [
@@ -119,7 +119,7 @@ struct EventDecodingTests {
         }
     }
 
-    @Test("a description is what its item and its text make it; without either there is none")
+    @Test("a description needs item and text")
     func descriptions() throws {
         let text = #""rcvFileDescr":{"fileDescrText":"chunk","fileDescrComplete":true}"#
         guard
@@ -143,7 +143,7 @@ struct EventDecodingTests {
         }
     }
 
-    @Test("a list leaves out what it does not understand, and keeps the order of the rest")
+    @Test("lists omit unknown entries")
     func lists() throws {
         let strange = [
             #"{"chatInfo":{"type":"contactRequest"},"chatItem":{}}"#, "7", "null",
@@ -169,7 +169,7 @@ struct EventDecodingTests {
         #expect(try Self.kind("chatError") == .other("chatError"))
     }
 
-    @Test("a deletion is told with its reason: time, moderator, sender, nobody")
+    @Test("deletions have their reason")
     func deletions() throws {
         func reasons(_ stubs: [String?], timed: String) throws -> [DeletionReason] {
             let deletions = stubs.map { stub in
@@ -198,7 +198,7 @@ struct EventDecodingTests {
         #expect(try reasons(stubs, timed: #""timed":true"#) == Array(repeating: .disappeared, count: 6))
     }
 
-    @Test("whose event it is: of a user, or of none")
+    @Test("an event names its user")
     func users() throws {
         let event = { (json: String) in APIFrame(Array(#"{"resp":\#(json)}"#.utf8))?.event }
         #expect(event(#"{"type":"newChatItems","user":{"userId":2}}"#)?.userID == 2)
@@ -207,7 +207,7 @@ struct EventDecodingTests {
         #expect(event(#"{"type":"chatCmdError"}"#)?.kind == .errors([APIError(path: [])]))
     }
 
-    @Test("an item without a number, of a chat that is none, or without anything known is none")
+    @Test("incomplete items are ignored")
     func items() throws {
         func item(_ old: String, _ new: String) -> APIItem? {
             JSONValue.parse(Array(Self.pair.replacing(old, with: new).utf8)).flatMap(APIItem.init(pair:))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import OfficialCore
 
-/// The same numbers in every run (SplitMix64).
+/// A generator with the same numbers in every run (SplitMix64).
 struct FixedRandom: RandomNumberGenerator {
     private var state: UInt64
 
@@ -19,9 +19,9 @@ struct FixedRandom: RandomNumberGenerator {
     }
 }
 
-@Suite("Frames that nobody should send")
+@Suite("Fuzzed frames")
 struct FuzzTests {
-    /// Decodes in every way there is; what comes out does not matter, that it ends does.
+    /// Decodes with every decoder. The results do not matter, only that decoding ends.
     static func decode(_ bytes: [UInt8]) {
         guard let frame = APIFrame(bytes) else { return }
         _ = try? frame.answer()
@@ -31,7 +31,7 @@ struct FuzzTests {
         if case .failure(let error) = frame.content { _ = (error.chatError, error.fileProblem) }
     }
 
-    @Test("bytes changed, dropped, doubled, cut")
+    @Test("changed bytes decode or fail")
     func bytes() throws {
         var random = FixedRandom(seed: 1)
         let frames = try Transcript.received()
@@ -52,7 +52,7 @@ struct FuzzTests {
         }
     }
 
-    @Test("values of other kinds and sizes in the places of good ones")
+    @Test("replaced values decode or fail")
     func values() throws {
         var random = FixedRandom(seed: 2)
         let strange = [
@@ -77,7 +77,7 @@ struct FuzzTests {
         }
     }
 
-    @Test("texts made for a parser to choke on are refused, and quickly")
+    @Test("hostile texts fail quickly")
     func hostile() {
         let deep = [UInt8](repeating: UInt8(ascii: "["), count: 8 << 20)
         #expect(APIFrame(deep) == nil)

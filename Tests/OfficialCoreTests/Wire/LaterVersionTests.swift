@@ -5,9 +5,9 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("What 7.0 writes otherwise than 6.4 means the same")
+@Suite("Differences of version 7.0")
 struct LaterVersionTests {
-    @Test("a size beyond every limit cannot be received")
+    @Test("an excessive size is not receivable")
     func largestSize() {
         func file(_ size: String, _ status: String) -> APIFile? {
             JSONValue.parse(
@@ -21,7 +21,7 @@ struct LaterVersionTests {
             #expect(file?.size == 5 << 30 && file?.status == .rcvError(.tooLargeToReceive))
         }
         #expect(file("5368709120", "rcvInvitation")?.status == .rcvInvitation(described: false))
-        // One of the user's own notes, which is here.
+        // One of the user's own notes, whose file exists.
         #expect(file("9000000000", "sndStored")?.size == 9_000_000_000)
     }
 
@@ -45,7 +45,7 @@ struct LaterVersionTests {
     private struct NotAnItem: Error {}
 
     @Test(
-        "the protocol of a file, in either spelling",
+        "both spellings name the file protocol",
         arguments: [
             ("xftp", .xftp), ("XFTP", .xftp), ("smp", .smp), ("SMP", .smp), ("local", .local),
             ("LOCAL", .local),
@@ -56,7 +56,7 @@ struct LaterVersionTests {
     }
 
     @Test(
-        "where a standalone file goes: nested in 6.4, flat in 7.0",
+        "nested and flat paths decode",
         arguments: [
             #"{"type":"accepted","fileInfo":{"filePath":"/srv/x","connId":null}}"#,
             #"{"type":"accepted","filePath":"/srv/x"}"#,
@@ -70,7 +70,7 @@ struct LaterVersionTests {
         #expect(done == .rcvStandaloneFileComplete(FileID(9), path: "/srv/x"))
     }
 
-    @Test("a message of a channel is received, from the channel itself")
+    @Test("a channel is the sender of its messages")
     func channels() throws {
         let item = try Self.item(#"{"type":"channelRcv"}"#)
         #expect(item.direction == .received && item.sender == "news")
@@ -79,7 +79,7 @@ struct LaterVersionTests {
         #expect(try Self.item(#"{"type":"groupSnd"}"#).direction == .sent)
     }
 
-    @Test("roles of channels: relays only read, authors send")
+    @Test("channel roles decide about sending")
     func roles() throws {
         for (role, maySend) in [("relay", false), ("author", true), ("aRoleOfLater", true)] {
             let kind = try VersionTests.event(
@@ -95,7 +95,7 @@ struct LaterVersionTests {
         }
     }
 
-    @Test("a part of a group, with the member as object or number; a scope of later versions is none")
+    @Test("support scopes decode, later scopes are ignored")
     func scopes() {
         let scope = { (json: String) in JSONValue.parse(Array(json.utf8)).flatMap(APIGroupScope.init) }
         #expect(scope(#"{"type":"memberSupport","groupMemberId_":9}"#) == .support(member: 9))
@@ -111,7 +111,7 @@ struct LaterVersionTests {
         }
     }
 
-    @Test("events that are new are passed over, with and without a contact in them")
+    @Test("unknown events are ignored")
     func news() throws {
         for type in ["subscriptionStatus", "hostConnected", "groupRelayUpdated", "chatTagsUpdated"] {
             #expect(try VersionTests.event(#"{"type":"\#(type)","user":{"userId":1}}"#) == .other(type))
@@ -125,7 +125,7 @@ struct LaterVersionTests {
         #expect(chat.reference.chat == .direct(4))
     }
 
-    @Test("rows of the database in either spelling")
+    @Test("both spellings of database rows decode")
     func rows() throws {
         for type in ["sQLResult", "sqlResult"] {
             let answer = try VersionTests.answer(#"{"result":{"type":"\#(type)","rows":["a|b","1|2"]}}"#)
@@ -133,7 +133,7 @@ struct LaterVersionTests {
         }
     }
 
-    @Test("a state of a file that 6.4 does not have ends nothing and reads nothing")
+    @Test("an unknown file state changes nothing")
     func states() throws {
         let status = try #require(Self.file(#""fileStatus":{"type":"rcvPausedByUser"}"#)?.status)
         #expect(!status.isReadable)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("Answers of the core as they are decoded, with what may be missing in them")
+@Suite("Response decoding")
 struct ResponseDecodingTests {
     private static let contact =
         #"{"contactId":4,"localDisplayName":"bob","activeConn":{"connStatus":"ready"}}"#
@@ -26,7 +26,7 @@ struct ResponseDecodingTests {
     }
 
     @Test(
-        "an answer without what it should bring is none that is known",
+        "an incomplete answer is unknown",
         arguments: [
             "activeUser", "usersList", "versionInfo", "apiChat", "contactAliasUpdated", "groupAliasUpdated",
             "leftMemberUser",
@@ -45,7 +45,7 @@ struct ResponseDecodingTests {
                 == .other(type))
     }
 
-    @Test("lists without their list are empty; what is not understood in them is left out")
+    @Test("lists omit unknown entries")
     func lists() throws {
         for (type, empty) in [
             ("apiChats", APIResponse.chats([])), ("chatItems", .items([])), ("contactsList", .contacts([])),
@@ -69,7 +69,7 @@ struct ResponseDecodingTests {
         #expect(try Self.answer("sQLResult", #","rows":["a",null,"b"]"#) == .rows(["a", "b"]))
     }
 
-    @Test("simple answers, each by its name")
+    @Test("simple answers decode by name")
     func simple() throws {
         #expect(try Self.answer("cmdOk") == .done && Self.answer("chatStarted") == .chatStarted)
         #expect(try Self.answer("chatRunning") == .chatRunning && Self.answer("chatStopped") == .chatStopped)
@@ -86,7 +86,7 @@ struct ResponseDecodingTests {
             try Self.answer("sentInvitation", #","connection":{"pccConnId":8}"#) == .connecting(.begun(8)))
     }
 
-    @Test("chats that changed, are deleted, being joined or met again")
+    @Test("answers about chats decode")
     func chats() throws {
         let contact = try Self.chat(Self.contact) { APIChatInfo(contact: $0) }
         let group = try Self.chat(Self.group) { APIChatInfo(group: $0) }
@@ -104,14 +104,14 @@ struct ResponseDecodingTests {
         #expect(
             try Self.answer("contactAlreadyExists", #","contact":\#(Self.contact)"#)
                 == .connecting(.known(contact)))
-        // Of a group and its member the group counts.
+        // In an answer about group and member, the group matters.
         #expect(
             try Self.answer(
                 "startedConnectionToGroup", #","contact":\#(Self.contact),"groupInfo":\#(Self.group)"#)
                 == .connecting(.known(group)))
     }
 
-    @Test("files that were accepted, cancelled or begun, with and without an item")
+    @Test("answers about files decode")
     func files() throws {
         let item = try Self.item()
         #expect(try Self.answer("rcvFileAccepted", #","chatItem":\#(Self.pair)"#) == .rcvFileAccepted(item))
@@ -142,7 +142,7 @@ struct ResponseDecodingTests {
                 && download.path == nil)
     }
 
-    @Test("only relays that are switched on, of operators that are, and not deleted ones are configured")
+    @Test("only enabled relays are configured")
     func relays() throws {
         func server(_ name: String, _ more: String) -> String { #"{"server":"\#(name)"\#(more)}"# }
         let own = [
@@ -158,7 +158,7 @@ struct ResponseDecodingTests {
     }
 
     @Test(
-        "whether the core hides the address: a proxy, but not one for onion addresses alone",
+        "only a general proxy hides the address",
         arguments: [
             ("{}", false), (#"{"socksProxy":"127.0.0.1:9050"}"#, true),
             (#"{"socksProxy":"x","socksMode":"always"}"#, true),
@@ -175,7 +175,7 @@ struct ResponseDecodingTests {
         #expect(settings.hidesAddress == hides)
     }
 
-    @Test("what became of a link: usable, one's own, used, with whom")
+    @Test("connection plans decode")
     func plans() throws {
         func plan(_ kind: String, _ inner: String) throws -> APIConnectionPlan.Outcome? {
             let json = #","connLink":{"connFullLink":"f"},"connectionPlan":{"type":"x","\#(kind)":\#(inner)}"#
@@ -199,7 +199,7 @@ struct ResponseDecodingTests {
     }
 
     @Test(
-        "an address: its link in either spelling, what it does with requests, and whether it has more settings"
+        "addresses decode in both spellings"
     )
     func addresses() throws {
         func address(_ json: String) throws -> APIAddress? {
@@ -225,7 +225,7 @@ struct ResponseDecodingTests {
         #expect(try address("{}") == nil)
     }
 
-    @Test("a security code says how both directions are protected, where the core says it")
+    @Test("a security code reports both directions")
     func security() throws {
         func protection(_ connection: String) throws -> ContactProtection? {
             guard
@@ -248,7 +248,7 @@ struct ResponseDecodingTests {
                 == .postQuantum)
     }
 
-    @Test("what could not be taken into an archive is told by file and reason, of bounded length")
+    @Test("archive problems have bounded texts")
     func archives() throws {
         let errors =
             #"[{"type":"fileError","file":"a.db","fileError":"busy"},{"type":"import","importError":"bad"},{"type":"x"},{},{"fileError":"\#(String(repeating: "e", count: 600))"}]"#

@@ -4,12 +4,12 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("What users read of the core's errors")
+@Suite("Sentences for core errors")
 struct SentenceTests {
     private static func error(_ json: String) throws -> APIError { try ErrorTests.error(json) }
 
     @Test(
-        "every sentence of the table is one: a capital in front, a full stop at its end, nothing that does not print"
+        "every table entry is a printable sentence"
     )
     func table() {
         for meaning in APIError.meanings {
@@ -19,13 +19,13 @@ struct SentenceTests {
             #expect(meaning.sentence.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F } && !meaning.names.isEmpty)
             #expect(APIError(path: meaning.names).chatError.sentence == meaning.sentence)
             #expect(APIError(path: meaning.names).chatError.code == meaning.code)
-            // The same deeper in others, and with something in between.
+            // The same name nested in other errors, with others in between.
             let deep = ["errorOfLater"] + meaning.names.flatMap { [$0, "x"] }
             #expect(APIError(path: deep).chatError.sentence == meaning.sentence, "\(meaning.names)")
         }
     }
 
-    @Test("names count in their order: the more exact one stands before the less exact")
+    @Test("exact names precede general names")
     func order() throws {
         #expect(APIError(path: ["XFTP", "AUTH"]).chatError.code == .file(.expired))
         #expect(APIError(path: ["AUTH", "XFTP"]).chatError.code == .internalError)
@@ -38,7 +38,7 @@ struct SentenceTests {
         #expect(try Self.error(ErrorTests.store("chatItemNotFoundByFileId")).chatError.code == .noSuchFile)
     }
 
-    @Test("an error that nobody knows is told by its innermost name, if that is a word")
+    @Test("an unknown error shows its innermost name")
     func unknown() throws {
         func sentence(_ path: [String]) -> String { APIError(path: path).chatError.sentence }
         #expect(sentence([]) == "The SimpleX core refused: no reason was given.")
@@ -53,7 +53,7 @@ struct SentenceTests {
     }
 
     @Test(
-        "relays are named up to four, and nothing that they are called moves the terminal",
+        "four relay names are shown, escaped",
         arguments: [0, 1, 4, 5])
     func relays(count: Int) throws {
         let names = (0..<count).map { "xftp://a@r\($0).example\u{1B}\u{202E} " }
@@ -68,7 +68,7 @@ struct SentenceTests {
                 && !long.contains(String(repeating: "r", count: 201)))
     }
 
-    @Test("why a relay blocks a file is said where it is told, in either spelling")
+    @Test("a blocked file shows its reason")
     func blocked() throws {
         for (info, said) in [
             (#","blockInfo":{"reason":"spam"}"#, ": spam."),
@@ -83,7 +83,7 @@ struct SentenceTests {
     }
 
     @Test(
-        "text alone is told apart by the words in it",
+        "words in the text decide the kind",
         arguments: [
             ("FILE NOT_APPROVED", FileProblem.Kind.notApproved), ("XFTP DIGEST", .damaged),
             ("CRYPTO", .damaged), ("QUOTA", .relayFull),
@@ -96,12 +96,12 @@ struct SentenceTests {
         #expect(try Self.error(#"{"type":"other","message":\#(message)}"#).fileProblem.kind == kind)
         #expect(APIError(path: ["fileSend"], message: text).fileProblem.kind == kind)
         #expect(APIError(path: ["other", text]).fileProblem.kind == kind)
-        // What is known exactly is not guessed.
+        // Exact knowledge is not replaced by a guess.
         #expect(APIError(path: ["XFTP", "AUTH"], message: text).fileProblem.kind == .expired)
         #expect(APIError(path: ["fileSize"], message: text).fileProblem.kind == .tooLarge)
     }
 
-    @Test("errors nest as deep as they do, and no deeper is looked")
+    @Test("nested errors are searched to a limit")
     func depth() throws {
         func nested(_ count: Int) -> String {
             (0..<count).reversed().reduce(#"{"type":"AUTH"}"#) { #"{"type":"t\#($1)","agentError":\#($0)}"# }
@@ -109,7 +109,7 @@ struct SentenceTests {
         #expect(try Self.error(nested(3)).path == ["t0", "t1", "t2", "AUTH"])
         #expect(try Self.error(nested(7)).path.last == "AUTH")
         #expect(try Self.error(nested(8)).path == (0..<8).map { "t\($0)" })
-        // Of several inner errors the first in the order of search counts.
+        // Among several inner errors the first in search order matters.
         #expect(
             try Self.error(#"{"type":"a","smpErr":{"type":"c"},"xftpErr":{"type":"b"}}"#).path == ["a", "b"])
         #expect(
@@ -118,7 +118,7 @@ struct SentenceTests {
     }
 
     @Test(
-        "what this process met itself, for the layers above",
+        "own errors map to chat errors",
         arguments: [
             (OfficialCoreError.Code.notUnderstood, ChatErrorCode.internalError, false),
             (.cancelled, .internalError, true),

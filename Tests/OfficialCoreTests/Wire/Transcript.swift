@@ -4,11 +4,11 @@ import Posix
 
 @testable import OfficialCore
 
-/// Frames between a driver and the official program 6.4.5.1, as they were recorded.
+/// Recorded frames between a test driver and the official program 6.4.5.1.
 struct Transcript: Sendable {
     struct Entry: Sendable {
         var client: String
-        /// From the core; otherwise a command of the driver.
+        /// Whether the core sent the frame; otherwise the driver did.
         var isReceived: Bool
         var frame: [UInt8]
     }
@@ -36,7 +36,7 @@ struct Transcript: Sendable {
 
     static func all() throws -> [Entry] { try names.flatMap { try Transcript($0).entries } }
 
-    /// Everything that the core sent.
+    /// Every frame that the core sent.
     static func received() throws -> [[UInt8]] { try all().filter(\.isReceived).map(\.frame) }
 }
 

@@ -4,9 +4,9 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("What the official program said is understood, every frame")
+@Suite("Recorded frames")
 struct TranscriptTests {
-    @Test("every frame of every recording decodes, and none that ChatFS needs is passed over")
+    @Test("every recorded frame decodes")
     func everyFrame() throws {
         let ignored: Set = [
             "contactSubSummary", "userContactSubSummary", "terminalEvent", "hostConnected", "invitation",
@@ -29,7 +29,7 @@ struct TranscriptTests {
         #expect(count == 278)
     }
 
-    @Test("no item loses its file, its sender or its time")
+    @Test("items keep file, sender and time")
     func items() throws {
         var files = 0
         for frame in try Transcript.received().compactMap(APIFrame.init) {
@@ -65,7 +65,7 @@ struct TranscriptTests {
         }
     }
 
-    @Test("the first file: description, key and states as they were recorded")
+    @Test("the first file has its recorded states")
     func encryptedFile() throws {
         let frames = try Transcript("03-files-encrypt-on").entries.filter(\.isReceived)
         let kinds = frames.compactMap { APIFrame($0.frame)?.event.kind }
@@ -85,7 +85,7 @@ struct TranscriptTests {
         #expect(arguments.allSatisfy { $0.key.count == 32 && $0.nonce.count == 24 })
     }
 
-    @Test("cancelled, deleted and standalone files are told as what they are")
+    @Test("cancelled, deleted and standalone files decode")
     func outcomes() throws {
         let frames = try Transcript("04-errors-cancel-etc").entries.filter(\.isReceived)
         var outcomes: Set<String> = []
@@ -129,7 +129,7 @@ struct TranscriptTests {
         #expect(refusals.contains(["errorStore", "userNotFoundByFileId"]))
     }
 
-    @Test("commands are written as the driver of the recording wrote them")
+    @Test("commands equal the recorded commands")
     func commands() throws {
         let recorded = Set(
             try Transcript.all().filter { !$0.isReceived }.compactMap {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import OfficialCore
 
-@Suite("6.4 and 7.0, socket and library say the same in different ways")
+@Suite("Versions 6.4 and 7.0, socket and library")
 struct VersionTests {
     static func answer(_ json: String) throws -> APIResponse {
         try #require(APIFrame(Array(json.utf8))).answer()
@@ -15,7 +15,7 @@ struct VersionTests {
         try #require(APIFrame(Array(#"{"resp":\#(json)}"#.utf8))).event.kind
     }
 
-    @Test("the envelope of either way")
+    @Test("both envelopes decode")
     func envelopes() throws {
         #expect(try Self.answer(#"{"corrId":"1","resp":{"type":"cmdOk"}}"#) == .done)
         #expect(try Self.answer(#"{"result":{"type":"cmdOk","user_":null}}"#) == .done)
@@ -33,7 +33,7 @@ struct VersionTests {
     }
 
     @Test(
-        "groups: plain, as pairs, as objects",
+        "groups decode in three forms",
         arguments: [
             #"[{"groupId":3,"groupProfile":{"displayName":"g"}}]"#,
             #"[[{"groupId":3,"groupProfile":{"displayName":"g"}},{"currentMembers":2}]]"#,
@@ -51,7 +51,7 @@ struct VersionTests {
     }
 
     @Test(
-        "whether a contact can be sent to",
+        "a contact's state decides about sending",
         arguments: [
             (#""activeConn":{"connStatus":"ready"},"contactStatus":"active""#, true),
             (#""activeConn":{"connStatus":{"type":"ready"}},"contactStatus":"active""#, true),
@@ -70,7 +70,7 @@ struct VersionTests {
     }
 
     @Test(
-        "whether a group takes files from this member",
+        "role and preference permit files",
         arguments: [
             ("member", "connected", #"{"enable":"on"}"#, true),
             ("member", "complete", #"{"enable":"off"}"#, false),
@@ -91,7 +91,7 @@ struct VersionTests {
         #expect((chat.sendingRefused == nil) == mayFile)
     }
 
-    @Test("an item of a group's support scope, with the spellings of 7.0")
+    @Test("a support scope item of 7.0 decodes")
     func item() throws {
         let kind = try Self.event(
             #"""
@@ -115,7 +115,7 @@ struct VersionTests {
         #expect(item.chatItem(own: "me", filesFolder: "/f") == nil)
     }
 
-    @Test("a path that climbs out of the files folder is no file")
+    @Test("a path outside the files folder is refused")
     func paths() {
         let source = { (path: String) in
             JSONValue.parse(Array(#"{"filePath":"\#(path)"}"#.utf8)).flatMap(APIFileSource.init)
@@ -124,13 +124,13 @@ struct VersionTests {
         #expect(source("outbox/u/a")?.location(filesFolder: "/f").path == "/f/outbox/u/a")
         #expect(source("/abs/x")?.location(filesFolder: "/f").path == "/abs/x")
         for path in ["../x", "a/../../x", "", #"a\u0000b"#] { #expect(source(path) == nil) }
-        // A sign of a number joins the slash behind it, an accent the one before it.
+        // U+0600 joins the following slash, U+0301 the preceding slash.
         #expect(source("a\u{600}/../../x") == nil)
         #expect(source("/\u{301}x")?.location(filesFolder: "/f").path == "/\u{301}x")
     }
 
     @Test(
-        "versions that are too old are known as such",
+        "old versions are unsupported",
         arguments: [
             ("6.4.5.1", true), ("7.0.2", true), ("6.3.9", false), ("5.8", false), ("10.0", true),
             ("?", false),
