@@ -62,8 +62,8 @@ final class Disappearing: Sendable {
                 while try blankTexts() > 0 {}
                 let next = try store.read { tables in
                     try [
-                        tables.items.nextToDisappear(),
-                        tables.messageLog.nextToDisappear(of: store.profile.id),
+                        tables.items.nextExpiry(),
+                        tables.messageLog.nextExpiry(of: store.profile.id),
                     ].compactMap { $0 }.min()
                 }
                 try setTimer(next)
@@ -90,7 +90,7 @@ final class Disappearing: Sendable {
     }
 
     /// Starts `look` and returns at once.
-    func lookSoon() { Task { [weak self] in await self?.look() } }
+    func scheduleLook() { Task { [weak self] in await self?.look() } }
 
     func stop() {
         state.withLock { state in
@@ -106,7 +106,7 @@ final class Disappearing: Sendable {
         }
         if let known { return known.set(time) }
         guard let time, !state.withLock({ $0.isOver }) else { return }
-        let made = try WallTimer { [weak self] in self?.lookSoon() }
+        let made = try WallTimer { [weak self] in self?.scheduleLook() }
         let isFirst = state.withLock { state in
             guard !state.isOver, state.timer == nil else { return false }
             state.timer = made

@@ -82,7 +82,7 @@ public final class EmbeddedCore: ChatCore {
                 timeout: lockTimeout),
             arrivals: arrivals, progress: { scheduler.progress })
         let damaged = DamagedCopies(store)
-        try damaged.takeInEarlierKeys()
+        try damaged.importEarlierKeys()
         let approvals = RelayApprovals(store, trust)
         self.approvals = approvals
         trust.begin { [weak approvals] in approvals?.look() }
@@ -98,14 +98,14 @@ public final class EmbeddedCore: ChatCore {
         removals = Removals(store, downloads, deletions, damaged)
         let disappearing = Disappearing(store, removals)
         self.disappearing = disappearing
-        store.onDisappearing { [weak disappearing] in disappearing?.lookSoon() }
+        store.onDisappearing { [weak disappearing] in disappearing?.scheduleLook() }
         inbox = Inbox(store, inlineFiles, receiver, downloads, claims, deletions)
         people = People(
             store, key: directory.key, network: network, isolation: isolation, policy: policy, retry: retry,
             make: agent)
         if !relays.isEmpty { try directory.store.change { try $0.relays.add(relays, to: profile.id) } }
         try store.read { _ = try approvals.follow($0) }
-        try inbox.takeInAtStart()
+        try inbox.processAtStart()
     }
 
     // MARK: - Opening and closing
@@ -160,7 +160,7 @@ public final class EmbeddedCore: ChatCore {
             signalled: { [weak inbox, weak store, weak disappearing] in
                 // Another process may have ended one of the profile's chats.
                 store?.noteOutgoing()
-                disappearing?.lookSoon()
+                disappearing?.scheduleLook()
                 return inbox?.takeIn() ?? true
             },
             quiet: { [weak inlineFiles] in inlineFiles?.emptyJournal() })
@@ -174,7 +174,7 @@ public final class EmbeddedCore: ChatCore {
             do throws(ChatError) {
                 let unfinished = try await blocking.run { [self] in
                     // Include files whose description is missing or arrived while the profile was closed.
-                    try receiver.beginWanted(ofStatus: [.rcvInvitation, .rcvAccepted, .rcvAborted])
+                    try receiver.beginRequested(ofStatus: [.rcvInvitation, .rcvAccepted, .rcvAborted])
                     return try store.read { try $0.files.unfinished() }
                 }
                 for transfer in unfinished {

@@ -41,7 +41,7 @@ final class Removals: Sendable {
                     }
                     try cancelSent(file, change)
                     if StoredFileStatus.uploading.contains(found.status) {
-                        try change.beginTime(of: file)
+                        try change.startExpiry(of: file)
                     } else {
                         try change.noteAnnounced(file)
                     }
@@ -71,7 +71,7 @@ final class Removals: Sendable {
         where try change.tables.uploads.withdraw(copy.file) {
             try change.post(.cancelled(copy.item), to: copy.side)
         }
-        try change.tellContact(ofFile: file) { .fileCancelled($0) }
+        try change.notifyContact(ofFile: file) { .fileCancelled($0) }
         try change.tell({ .chatItemUpdated($0) }, of: file)
     }
 
@@ -170,7 +170,7 @@ final class Removals: Sendable {
             throw ChatError(
                 .invalidCommand, "Only messages of the last 24 hours can be deleted for everyone.")
         }
-        try change.tellContact(ofFile: item.file) { .deletion($0, author: nil) }
+        try change.notifyContact(ofFile: item.file) { .deletion($0, author: nil) }
         try writeDeletion(of: id, .sent, to: ChatSide(profile: store.profile.id, chat: chat), change)
         for copy in try change.tables.items.copies(of: item.file) {
             try writeDeletion(of: copy.item, .received, to: copy.side, change)

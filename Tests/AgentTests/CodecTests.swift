@@ -23,7 +23,7 @@ import Testing
         let queue = try queue()
         return [
             .hello, .body(bytes("{}")), .receipts([.init(number: 2, hash: SHA256.hash([1]))]),
-            .roomAgain(queue.location),
+            .queueContinue(queue.location),
             .newQueues([
                 .init(queue: OfferedQueue(address: queue), replaces: queue.location),
                 .init(queue: OfferedQueue(address: queue), replaces: nil),

@@ -108,11 +108,11 @@ struct LanesTests {
         lanes.hurry(1)
         try await wait(until: "it was tried again") { workshop.begun.count == 2 }
         try await rests()
-        lanes.hurryAll()
+        lanes.endRetryDelays()
         try await wait(until: "it was tried once more") { workshop.begun.count == 3 }
         try await rests()
         // Idle after success; nothing to hurry.
-        lanes.hurryAll()
+        lanes.endRetryDelays()
         #expect(workshop.begun.count == 3)
     }
 
@@ -124,7 +124,7 @@ struct LanesTests {
         try await rests()
         #expect(workshop.begun == [1] && lanes.rests(until: .now + .seconds(7200)))
         // No failure occurred.
-        lanes.hurryAll()
+        lanes.endRetryDelays()
         #expect(lanes.rests(until: .now))
         lanes.wake(1)
         try await wait(until: "it has looked again") { workshop.begun.count == 3 }

@@ -17,7 +17,7 @@ extension ConnectionMachine {
         switch body {
         case .quota:
             guard state.phase == .connected, let address = state.receiving[place].address else { return }
-            send(.roomAgain(address.location), isUrgent: false)
+            send(.queueContinue(address.location), isUrgent: false)
         case .message(let received, _, let body):
             guard let message = try? QueueMessage(decoding: body),
                 let (envelope, senderKey) = open(message, at: place)
@@ -89,7 +89,7 @@ extension ConnectionMachine {
         }
         state.ratchet = ratchet
         confirmedByMessage()
-        stillThere()
+        clearRefusals()
         emit(.remember(hash: SHA256.hash(message)))
         state.synchronisation.succeed()
         repeatUnfetchedKeys(now: now)
@@ -115,7 +115,7 @@ extension ConnectionMachine {
     private mutating func receive(_ content: MessageContent, now: ElapsedTime, lastBefore: Int64) {
         switch content {
         case .receipts(let receipts): for receipt in receipts { emit(.delivered(receipt)) }
-        case .roomAgain: emit(.tryAgain)
+        case .queueContinue: emit(.tryAgain)
         case .newQueues(let queues): receiveNewQueues(queues, now: now)
         case .queueKeys(let keys): receiveQueueKeys(keys)
         case .useQueues(let queues): receiveUseQueues(queues)

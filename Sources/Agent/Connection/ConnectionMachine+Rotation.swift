@@ -15,7 +15,7 @@ import SMP
 extension ConnectionMachine {
     /// Starts a rotation to `server`; nil keeps the current server.
     mutating func rotate(to server: ServerAddress?) throws {
-        let present = try state.standingQueue()
+        let present = try state.activeQueue()
         guard !state.receiving.contains(where: { $0.isReplacement }) else { return }
         changing { machine in
             machine.state.receiving.append(
@@ -27,7 +27,7 @@ extension ConnectionMachine {
 
     /// Starts a rotation to the first of `servers` that is not the current one.
     mutating func move(toOneOf servers: [ServerAddress]) throws {
-        let present = try state.standingQueue().server
+        let present = try state.activeQueue().server
         guard state.present?.isGone == false else { throw AgentError.ended }
         let other = servers.first { $0.fingerprint != present.fingerprint }
         guard let other else { throw AgentError.noOtherServer }

@@ -132,7 +132,7 @@ extension ConnectionMachine {
     }
 
     /// Clears refusals: a server has accepted a message for the peer's queue, or the peer has written.
-    mutating func stillThere() {
+    mutating func clearRefusals() {
         let none = Refusals()
         guard state.sending.contains(where: { $0.isGone || $0.refusals != none }) else { return }
         changing { machine in

@@ -60,7 +60,7 @@ struct ConnectionState: Sendable {
     var present: SendingQueue? { sending.first { $0.use != .next } }
 
     /// Returns the active receiving queue, or throws unless the connection is established.
-    func standingQueue() throws -> ReceivingQueue {
+    func activeQueue() throws -> ReceivingQueue {
         guard phase == .connected else {
             throw AgentError.notPossible("Only an established connection can be moved to another server.")
         }

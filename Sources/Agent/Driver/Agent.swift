@@ -272,7 +272,7 @@ extension Agent {
         let tools = tools
         return try await change { tables in
             // Bounds the number of connections from requesters that never answer.
-            try tables.endUnanswered()
+            try tables.failUnansweredHandshakes()
             guard let stored = try tables.links.request(request) else { throw AgentError.noSuchRequest }
             var key = JoiningKey(seed: tools.random.bytes(32))
             if let accepted = stored.accepted {
@@ -398,7 +398,7 @@ extension Agent {
     public func resynchronise(_ connection: ConnectionID) async throws(AgentError) {
         try await change { tables in
             let now = tables.now
-            let areSent = try !tables.outgoing.isAnythingForNewKeys(of: connection)
+            let areSent = try !tables.outgoing.hasKeyMessages(of: connection)
             try tables.step(connection) { try $0.synchronise(now: now, areSent: areSent) }
         }
     }

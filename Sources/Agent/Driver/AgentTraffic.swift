@@ -33,7 +33,7 @@ final class AgentTraffic: Sendable {
         let subscriptions = Subscriptions(work: work, servers: servers, times: times, follow: follow)
         let receiver = Receiver(
             work: work, servers: servers, times: times, log: log, follow: follow,
-            askAgain: { follower.askAgain($0) })
+            subscribeAgain: { follower.subscribeAgain($0) })
         let sender = OutgoingWorker(
             work: work, servers: servers, times: times, peer: settings.peer, follow: follow)
         let keeper = QueueWorker(work: work, servers: servers, times: times, log: log, follow: follow)
@@ -79,7 +79,7 @@ final class AgentTraffic: Sendable {
             let queue = Subscriptions.Queue(server: server, recipientID: recipientID)
             parts.receiver.append(messageID: messageID, body: body, to: queue)
             parts.incoming.wake(queue)
-            await parts.receiver.waitForRoom()
+            await parts.receiver.waitForSpace()
         case .ended(let server, let recipientID), .deleted(let server, let recipientID):
             _ = await parts.subscriptions.takenOver(
                 Subscriptions.Queue(server: server, recipientID: recipientID))
@@ -116,8 +116,8 @@ final class AgentTraffic: Sendable {
 
     /// Retries failed work at once.
     func hurry() {
-        parts.outgoing.hurryAll()
-        parts.queues.hurryAll()
+        parts.outgoing.endRetryDelays()
+        parts.queues.endRetryDelays()
     }
 
     /// Starts the work that a transaction left.
@@ -132,7 +132,7 @@ final class AgentTraffic: Sendable {
         for server in outcome.servers { parts.subscribing.wake(server) }
     }
 
-    fileprivate func askAgain(_ queue: Subscriptions.Queue) {
+    fileprivate func subscribeAgain(_ queue: Subscriptions.Queue) {
         parts.subscriptions.forget(queue)
         parts.subscribing.wake(queue.server)
     }
@@ -147,5 +147,7 @@ private final class Follower: Sendable {
     let traffic = Lock<Weak?>(nil)
 
     func follow(_ outcome: StepOutcome) { traffic.withLock { $0 }?.traffic?.follow(outcome) }
-    func askAgain(_ queue: Subscriptions.Queue) { traffic.withLock { $0 }?.traffic?.askAgain(queue) }
+    func subscribeAgain(_ queue: Subscriptions.Queue) {
+        traffic.withLock { $0 }?.traffic?.subscribeAgain(queue)
+    }
 }

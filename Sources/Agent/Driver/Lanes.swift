@@ -70,7 +70,7 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
     func hurry(_ key: Key) { wake(key, hurries: true) }
 
     /// Ends all retry delays.
-    func hurryAll() {
+    func endRetryDelays() {
         let waiting = state.withLock { state in
             state.lanes.filter { $0.value.sleeper != nil && !$0.value.isIdle }.map(\.key)
         }

@@ -130,7 +130,7 @@ struct OutgoingWorker: Sendable {
     /// Gives up all messages that have waited longer than `limit`; messages behind `item` waited for the same
     /// server. Keeps new keys and their proof: the peer would wait for them forever.
     /// - Returns: true if `item` itself was given up.
-    private static func giveUpOverdue(
+    private static func failOverdue(
         _ item: StoredOutgoing, _ limit: Duration, _ reason: FailureReason, of id: ConnectionID,
         _ tables: inout AgentTables
     ) throws -> Bool {
@@ -179,7 +179,9 @@ struct OutgoingWorker: Sendable {
             let wasRefused = queue.refusals.count > 0
             let isStored: Void? = await change("store sent message") { tables in
                 try Self.sent(item, of: id, &tables)
-                if wasRefused, try tables.connections.exists(id) { try tables.step(id) { $0.stillThere() } }
+                if wasRefused, try tables.connections.exists(id) {
+                    try tables.step(id) { $0.clearRefusals() }
+                }
             }
             return isStored == nil ? .retry(times.store) : .more
         case .gone: return await refused(queue, of: id)
@@ -230,14 +232,14 @@ struct OutgoingWorker: Sendable {
             switch outcome {
             case .done, .gone: return true
             case .refused where item.isForNewKeys:
-                return try Self.giveUpOverdue(item, times.giveUp, .refused, of: id, &tables)
+                return try Self.failOverdue(item, times.giveUp, .refused, of: id, &tables)
             case .refused: try Self.giveUp(item, .refused, of: id, &tables)
             case .full:
                 if try tables.outgoing.setFull(item.number, now: now), item.isBody {
                     try tables.tell(.delayed(message: item.number, .queueFull), of: id)
                 }
-                return try Self.giveUpOverdue(item, times.giveUpFull, .queueFull, of: id, &tables)
-            case .failed: return try Self.giveUpOverdue(item, times.giveUp, .expired, of: id, &tables)
+                return try Self.failOverdue(item, times.giveUpFull, .queueFull, of: id, &tables)
+            case .failed: return try Self.failOverdue(item, times.giveUp, .expired, of: id, &tables)
             }
             return true
         }

@@ -35,19 +35,19 @@ final class Receiver: Sendable {
     private let log: Log
     private let follow: @Sendable (StepOutcome) -> Void
     /// Called after a message was not acknowledged; subscribes again to get it.
-    private let askAgain: @Sendable (Subscriptions.Queue) -> Void
+    private let subscribeAgain: @Sendable (Subscriptions.Queue) -> Void
 
     init(
         work: StoreWork, servers: any QueueServers, times: AgentTimes, log: Log,
         follow: @escaping @Sendable (StepOutcome) -> Void,
-        askAgain: @escaping @Sendable (Subscriptions.Queue) -> Void
+        subscribeAgain: @escaping @Sendable (Subscriptions.Queue) -> Void
     ) {
         self.work = work
         self.servers = servers
         self.times = times
         self.log = log
         self.follow = follow
-        self.askAgain = askAgain
+        self.subscribeAgain = subscribeAgain
     }
 
     /// Queues a delivered message. The caller wakes the queue's lane.
@@ -68,7 +68,7 @@ final class Receiver: Sendable {
     }
 
     /// Suspends while the buffer is full. Supports one waiting caller.
-    func waitForRoom() async {
+    func waitForSpace() async {
         await withCheckedContinuation { continuation in
             let hasRoom = state.withLock { state in
                 if state.bodies < Self.bodies || state.isStopped { return true }
@@ -101,7 +101,7 @@ final class Receiver: Sendable {
             }
         }
         guard let stored else { return .retry(times.store) }
-        freeFirst(of: queue)
+        freeFirstBody(of: queue)
         follow(stored.1)
         // The queue was deleted just now.
         let isAcknowledged = if let own = stored.0 { await acknowledge(message, own) } else { true }
@@ -114,12 +114,12 @@ final class Receiver: Sendable {
             }
             return waiting.hasRefused
         }
-        if !isAcknowledged || hasRefused { askAgain(queue) }
+        if !isAcknowledged || hasRefused { subscribeAgain(queue) }
         return .more
     }
 
     /// Frees the body of a queue's stored first message, which now waits only for its `ACK`.
-    private func freeFirst(of queue: Subscriptions.Queue) {
+    private func freeFirstBody(of queue: Subscriptions.Queue) {
         let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard let first = state.queues[queue]?.messages.first else { return nil }
             state.queues[queue]?.messages[0] = Delivered(messageID: first.messageID, body: [])

@@ -16,7 +16,7 @@ enum MessageContent: Hashable, Sendable {
     case hello
     case body([UInt8])
     case receipts([Receipt])
-    case roomAgain(QueueLocation)
+    case queueContinue(QueueLocation)
     case newQueues([NewQueue])
     case queueKeys([QueueKeys])
     case useQueues([QueueUse])
@@ -62,7 +62,7 @@ enum MessageContent: Hashable, Sendable {
                     bytes.append(large: [])
                 }
             }
-        case .roomAgain(let queue): return Self.message("QC") { $0.append(queue) }
+        case .queueContinue(let queue): return Self.message("QC") { $0.append(queue) }
         case .newQueues(let queues):
             return Self.message("QA") { bytes in
                 bytes.append(list: queues) { bytes, new in
@@ -147,7 +147,7 @@ extension ByteReader {
 
     fileprivate mutating func queueMessage() -> MessageContent? {
         switch byte() {
-        case UInt8(ascii: "C"): queueLocation().map { .roomAgain($0) }
+        case UInt8(ascii: "C"): queueLocation().map { .queueContinue($0) }
         case UInt8(ascii: "A"): MessageContent.limited(list { $0.newQueue() }).map { .newQueues($0) }
         case UInt8(ascii: "K"): MessageContent.limited(list { $0.queueKeys() }).map { .queueKeys($0) }
         case UInt8(ascii: "U"): MessageContent.limited(list { $0.queueUse() }).map { .useQueues($0) }

@@ -87,7 +87,7 @@ struct AgentTables {
         for effect in machine.effects { try perform(effect, of: id) }
         if machine.state.phase == .connected, before.phase != .connected { try stands(id) }
         if machine.state.receiving != before.receiving {
-            try lookAfterQueues(of: id)
+            try updateQueues(of: id)
         }
         // A changed state may allow sending, or finish a deletion.
         let mayGoOn =
@@ -99,7 +99,7 @@ struct AgentTables {
     }
 
     private func stands(_ id: ConnectionID) throws {
-        try outgoing.beginWaiting(id, now: now)
+        try outgoing.startWaitingTime(id, now: now)
         if let hash = try connections.linkHash(of: id) { try links.removeOpened(hash) }
     }
 
@@ -124,7 +124,7 @@ struct AgentTables {
         _ state: ConnectionState, linkHash: [UInt8]? = nil, reason: String? = nil
     ) throws -> ConnectionID {
         let id = try connections.insert(state, linkHash: linkHash, reason: reason)
-        try lookAfterQueues(of: id)
+        try updateQueues(of: id)
         outcome.outgoing.insert(id)
         return id
     }
@@ -132,7 +132,7 @@ struct AgentTables {
     /// Collects all unfinished work.
     mutating func goOn() throws {
         outcome.hasEvents = true
-        try endUnanswered()
+        try failUnansweredHandshakes()
         for id in try connections.agreeing() {
             do {
                 try followLostKeys(of: id)
@@ -146,7 +146,7 @@ struct AgentTables {
     }
 
     /// Fails handshakes whose confirmation has expired on its server without a reply.
-    mutating func endUnanswered() throws {
+    mutating func failUnansweredHandshakes() throws {
         for id in try connections.unanswered(since: now.advanced(by: .zero - AgentStore.receivedAge)) {
             do {
                 try step(id) { $0.fail(.noAnswer) }
@@ -158,12 +158,12 @@ struct AgentTables {
 
     /// Restarts a key agreement whose keys have expired.
     mutating func followLostKeys(of id: ConnectionID) throws {
-        guard try !outgoing.isAnythingForNewKeys(of: id) else { return }
+        guard try !outgoing.hasKeyMessages(of: id) else { return }
         let now = now
         try step(id) { try $0.followLostKeys(now: now) }
     }
 
-    private mutating func lookAfterQueues(of id: ConnectionID) throws {
+    private mutating func updateQueues(of id: ConnectionID) throws {
         let receiving = try queues.receiving(of: id)
         outcome.servers.formUnion(receiving.map(\.server))
         outcome.queues.formUnion(

@@ -57,7 +57,7 @@ struct OutgoingTable {
     }
 
     /// Starts the waiting time of earlier messages when the connection is established.
-    func beginWaiting(_ id: ConnectionID, now: ElapsedTime) throws {
+    func startWaitingTime(_ id: ConnectionID, now: ElapsedTime) throws {
         try connection.execute(
             "UPDATE outgoing SET waits_since = ? WHERE connection = ? AND waits_since IS NULL", now, id.number
         )
@@ -207,7 +207,7 @@ struct OutgoingTable {
     }
 
     /// Whether new keys or their proof wait to be sent.
-    func isAnythingForNewKeys(of id: ConnectionID) throws -> Bool {
+    func hasKeyMessages(of id: ConnectionID) throws -> Bool {
         try connection.exists(
             "SELECT 1 FROM outgoing WHERE connection = ? AND (kind = ? OR kind = ? AND is_urgent = 1)",
             id.number,

@@ -38,7 +38,7 @@ struct MessageIntake<Records: ConversationRecords> {
         if isHidden { return [] }
         switch file?.way {
         case .described(let part): return try description(key, part)
-        case .sentInline where file?.transfer != nil: return try transferBegins(key)
+        case .sentInline where file?.transfer != nil: return try acceptTransfer(key)
         case nil, .sentInline, .offeredInline, .unsupported: return []
         }
     }
@@ -127,7 +127,7 @@ struct MessageIntake<Records: ConversationRecords> {
 
     /// Accepts an unrequested transfer, since it cannot be requested later. The oldest unfinished one gives
     /// way, which bounds the disk space.
-    private func transferBegins(_ key: MessageKey) throws(Records.Failure) -> [ConversationEffect] {
+    private func acceptTransfer(_ key: MessageKey) throws(Records.Failure) -> [ConversationEffect] {
         let unfinished = try records.unaskedTransfers(by: author)
         let excess = max(0, unfinished.count + 1 - ProtocolLimits.unfinishedTransfers)
         return unfinished.prefix(excess).map { .transferFailed($0, .overtaken) } + [.transferBegan(key)]

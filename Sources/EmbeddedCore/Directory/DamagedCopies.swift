@@ -72,7 +72,7 @@ struct DamagedCopies: Sendable {
 
     /// Moves keys of earlier releases, kept in cleartext as `NUMBER.json`, into the database. Overwrites the
     /// cleartext as far as the disk allows.
-    func takeInEarlierKeys() throws {
+    func importEarlierKeys() throws {
         guard let folder = try folder() else { return }
         for name in try PrivateFolder.names(in: folder) {
             guard name.hasSuffix(".json"), let number = Int64(name.dropLast(5)) else { continue }

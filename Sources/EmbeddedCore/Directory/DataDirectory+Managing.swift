@@ -7,7 +7,7 @@ extension DataDirectory {
     /// - Throws: `.invalidCommand` for a malformed name, `.nameTaken`.
     public func renameProfile(_ profile: Profile, to name: String) throws(ChatError) {
         let name = try DisplayName.checked(name, of: "profile")
-        try changeForOthers { tables in
+        try changeAndSignal { tables in
             if let known = try tables.profiles.profile(named: name), known.id != profile.id {
                 throw ChatError(.nameTaken, "There is already a profile \(name).")
             }
@@ -24,7 +24,7 @@ extension DataDirectory {
     ///   chat, `.noSuchChat`.
     public func rename(_ chat: ChatReference, of profile: Profile, to name: String) throws(ChatError) {
         let name = try DisplayName.checked(name, of: "chat")
-        try changeForOthers { tables in
+        try changeAndSignal { tables in
             let id = try Self.id(of: chat, of: profile, tables)
             let isTaken = try tables.chats.all(of: profile.id).contains {
                 $0.isNamedByUser && $0.displayName == name && $0.reference != chat
@@ -38,7 +38,7 @@ extension DataDirectory {
     /// Ends a chat. It sends and receives no more, but keeps its contents.
     /// - Throws: `.noSuchChat`, `.invalidCommand` for the notes and for an ended chat.
     public func leave(_ chat: ChatReference, of profile: Profile) throws(ChatError) {
-        try changeForOthers { tables in
+        try changeAndSignal { tables in
             let id = try Self.id(of: chat, of: profile, tables)
             guard try tables.chats.isOpen(id) else {
                 throw ChatError(.invalidCommand, "This chat has ended already.")
@@ -66,7 +66,7 @@ extension DataDirectory {
             throw ChatError(
                 .invalidCommand, "Messages stay for a second at least, and for ten years at most.")
         }
-        try changeForOthers { tables in
+        try changeAndSignal { tables in
             let name = try tables.profiles.name(of: profile.id) ?? profile.displayName
             let id = try tables.chats.id(of: chat, of: profile.id)
             try tables.announce(

@@ -11,7 +11,7 @@ extension DataDirectory {
     /// - Throws: `.storage`, naming the parts and the remedy.
     public static func requireParts(_ path: String, hasKey: Bool = false) throws(ChatError) {
         // Opening the directory reports an unreadable one.
-        var missing = (try? DirectoryParts(of: path).missingFundamentals()) ?? []
+        var missing = (try? DirectoryParts(of: path).missingRequiredParts()) ?? []
         if hasKey { missing.removeAll { $0 == keysFile } }
         if !missing.isEmpty { throw DirectoryPart.refusal(lacking: missing) }
     }
@@ -22,7 +22,7 @@ extension DataDirectory {
         try wrapping {
             let parts = DirectoryParts(of: path)
             func lacking() throws -> [String] {
-                try store.read { try $0.parts.all() }.filter { !parts.holdsSomething($0) }
+                try store.read { try $0.parts.all() }.filter { !parts.hasNonEmptyFile($0) }
             }
             let first = try lacking()
             // A profile deleted meanwhile leaves the list before its files go.
@@ -31,7 +31,7 @@ extension DataDirectory {
     }
 
     /// - Throws: `.storage`, naming the missing databases and the remedy.
-    func requireNotedParts() throws(ChatError) {
+    func requireRecordedParts() throws(ChatError) {
         let missing = try missingParts()
         if !missing.isEmpty { throw DirectoryPart.refusal(lacking: missing) }
     }

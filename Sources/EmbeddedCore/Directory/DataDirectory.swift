@@ -127,7 +127,7 @@ public final class DataDirectory: Sendable {
             throw ChatError(wrapping: error)
         }
         markMade()
-        if !mayLackParts { try requireNotedParts() }
+        if !mayLackParts { try requireRecordedParts() }
         // After a full disk, the next open lists them.
         try? noteParts()
     }
@@ -318,7 +318,7 @@ public final class DataDirectory: Sendable {
     /// Makes two profiles each other's contacts.
     /// - Throws: `.noSuchProfile`, `.nameTaken` if they already are, `.invalidCommand` for a single profile.
     public func connect(_ first: String, _ second: String) throws(ChatError) {
-        try changeForOthers { tables in
+        try changeAndSignal { tables in
             let (one, other) = (try profile(first, tables), try profile(second, tables))
             guard one.id != other.id else {
                 throw ChatError(
@@ -343,7 +343,7 @@ public final class DataDirectory: Sendable {
         guard members.count >= 2, Set(members).count == members.count else {
             throw ChatError(.invalidCommand, "A group needs at least two members, each named once.")
         }
-        try changeForOthers { tables in
+        try changeAndSignal { tables in
             let now = clock.now()
             let group = try tables.chats.insertGroup(name, at: now)
             for (position, member) in members.enumerated() {
@@ -366,7 +366,7 @@ public final class DataDirectory: Sendable {
     // MARK: - Changes
 
     /// Makes a change and signals it to the processes of other profiles.
-    func changeForOthers(_ body: (DirectoryTables) throws -> Void) throws(ChatError) {
+    func changeAndSignal(_ body: (DirectoryTables) throws -> Void) throws(ChatError) {
         try wrapping { try store.change(body) }
         signal.notify()
     }

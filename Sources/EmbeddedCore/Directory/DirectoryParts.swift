@@ -25,18 +25,18 @@ struct DirectoryParts {
                 places += OfficialFolder.databases.map { "\(folder.name)/profile-\(profile)/\($0)" }
             }
         }
-        return places.filter(holdsSomething)
+        return places.filter(hasNonEmptyFile)
     }
 
     /// Returns whether a non-empty file is at `place`.
-    func holdsSomething(_ place: String) -> Bool {
+    func hasNonEmptyFile(_ place: String) -> Bool {
         var status = stat()
         return stat("\(directory)/\(place)", &status) == 0 && status.st_size > 0
     }
 
     /// Returns the missing parts without which the directory must not be changed. An empty folder, or one
     /// whose creation was interrupted, lacks none.
-    func missingFundamentals() throws(SystemError) -> [String] {
+    func missingRequiredParts() throws(SystemError) -> [String] {
         let names = Set(try PrivateFolder.names(at: directory))
         let isSomething = [DataDirectory.databaseFile, DataDirectory.keysFile].contains(where: names.contains)
         guard !names.contains(Self.encryptionMark), isSomething || names.contains(PrivateFolder.marker) else {
@@ -48,7 +48,7 @@ struct DirectoryParts {
             guard names.contains(DataDirectory.madeMark) || names.contains("profiles") else { return [] }
             missing.append(PrivateFolder.marker)
         }
-        let hasFirst = holdsSomething(DataDirectory.databaseFile)
+        let hasFirst = hasNonEmptyFile(DataDirectory.databaseFile)
         let others = hasFirst && names.contains(DataDirectory.keysFile) ? [] : try databases()
         if !names.contains(DataDirectory.keysFile),
             ([DataDirectory.databaseFile] + others).contains(where: isSealed) || !hasFirst && wasMadeEncrypted

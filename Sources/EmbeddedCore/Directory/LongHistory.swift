@@ -47,7 +47,7 @@ package struct LongHistory: Sendable {
     /// Commits several files in one transaction.
     package func deliver(_ names: [String], in chat: ChatReference) throws(ChatError) {
         let now = directory.clock.now()
-        try directory.changeForOthers { tables in
+        try directory.changeAndSignal { tables in
             let side = ChatSide(profile: reader.id, chat: try tables.chats.id(of: chat, of: reader.id))
             for name in names {
                 let item = try insert(name, sentAt: now, to: side, tables)
@@ -59,7 +59,7 @@ package struct LongHistory: Sendable {
 
     /// Deletes a group's `count` newest messages as if their sender did, for everyone.
     package func withdraw(_ count: Int, in chat: ChatReference) throws(ChatError) {
-        try directory.changeForOthers { tables in
+        try directory.changeAndSignal { tables in
             let side = ChatSide(profile: reader.id, chat: try tables.chats.id(of: chat, of: reader.id))
             let items = tables.tables(
                 of: sender.id, ItemTable.FileContext(filesPath: "", progress: [:])

@@ -57,7 +57,7 @@ struct ArrivedMessages {
         case .ended(let end):
             try change.tables.chats.end(side.chat, StoredChatEnding(end))
             try change.endConnections(of: side)
-            try change.giveUpInline(in: side)
+            try change.failInlineTransfers(in: side)
             try change.post(.chatUpdated, to: side)
         case .seen(let key): try messages.noteSeen(key, in: side.chat)
         case .groupProfileChanged(let profile):
@@ -135,7 +135,7 @@ struct ArrivedMessages {
         guard let item else { return }
         try change.post(.newItem(item), to: side)
         if let file = message.message.file, file.way == .offeredInline, file.transfer != nil {
-            try change.receiveByItself(item, from: message.key.author, in: side.chat)
+            try change.receiveAutomatically(item, from: message.key.author, in: side.chat)
         }
     }
 

@@ -24,13 +24,13 @@ struct ArrivedRequests {
         guard let address = try table.address(), address.connection == id,
             let request = Self.request(in: information)
         else {
-            return try turnAway(asked)
+            return try refuseRequest(asked)
         }
         let message = Array(ChatMessage(.contactRequest(request), id: nil).json.utf8)
         if let id = request.requestID?.bytes, let known = try table.waiting(sameAs: id) {
             try table.replace(known.number, by: asked, message: message, at: time)
             change.tell(.requestsChanged)
-            return try turnAway(known.asked)
+            return try refuseRequest(known.asked)
         }
         if address.acceptance == .automatically, try isFewAccepted() {
             return try add(asked, request, message, .accepted)
@@ -38,7 +38,7 @@ struct ArrivedRequests {
         guard try table.waitingCount() < Self.maxWaiting else {
             // Only debug, or strangers could fill the log.
             log.debug("contact request rejected: waiting=\(Self.maxWaiting)")
-            return try turnAway(asked)
+            return try refuseRequest(asked)
         }
         try add(asked, request, message, .waiting)
     }
@@ -69,12 +69,12 @@ struct ArrivedRequests {
             asked, sameAs: request.requestID?.bytes, message: message, at: time, state,
             acceptedAt: state == .accepted ? change.elapsed : nil)
         change.tell(.requestsChanged)
-        change.haveAgentWork()
+        change.scheduleAgentWork()
     }
 
-    private func turnAway(_ asked: ContactRequestID) throws {
+    private func refuseRequest(_ asked: ContactRequestID) throws {
         try table.reject(asked)
-        change.haveAgentWork()
+        change.scheduleAgentWork()
     }
 
     private func isFewAccepted() throws -> Bool {

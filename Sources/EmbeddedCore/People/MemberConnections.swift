@@ -58,11 +58,11 @@ final class MemberConnections: Sendable {
 
     /// Works until `close` or cancellation.
     func make(over agent: any ConnectionAgent) async {
-        await makeAll(over: agent)
-        for await _ in signals { await makeAll(over: agent) }
+        await processAll(over: agent)
+        for await _ in signals { await processAll(over: agent) }
     }
 
-    private func makeAll(over agent: any ConnectionAgent) async {
+    private func processAll(over agent: any ConnectionAgent) async {
         var problem: (any Error)?
         do {
             let rows = try await blocking.run { [store] in
@@ -83,7 +83,7 @@ final class MemberConnections: Sendable {
         } catch {
             problem = error
         }
-        noteRound(problem)
+        noteResult(problem)
     }
 
     /// Makes a row's next step. Returns false if no server creates links now.
@@ -99,7 +99,7 @@ final class MemberConnections: Sendable {
         return true
     }
 
-    private func noteRound(_ problem: (any Error)?) {
+    private func noteResult(_ problem: (any Error)?) {
         guard let problem else { return state.withLock { $0.failures[.other] = nil } }
         log.warning("member connections not made, retrying: error=\(sentence(of: problem))")
         state.withLock { _ = lookAgain(.other, &$0) }

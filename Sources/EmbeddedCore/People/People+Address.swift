@@ -115,7 +115,7 @@ extension People {
                 }
                 try change.tables.requests.setState(.rejected, of: number)
                 change.tell(.requestsChanged)
-                change.haveAgentWork()
+                change.scheduleAgentWork()
             }
         }
     }

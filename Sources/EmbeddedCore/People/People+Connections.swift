@@ -6,7 +6,7 @@ import Glibc
 /// All connections of the agent for listing and deletion.
 extension People {
     func connections(after number: Int64, count: Int) async throws(ChatError) -> [ListedConnection] {
-        guard try await isAnythingThere() else { return [] }
+        guard try await hasAnyConnection() else { return [] }
         do {
             let all = try await agent().overview(after: ConnectionID(number), count: count)
             return try await blocking.run { [store] in
@@ -42,10 +42,10 @@ extension People {
     }
 
     /// Avoids opening the agent of a profile without connections.
-    private func isAnythingThere() async throws(ChatError) -> Bool {
+    private func hasAnyConnection() async throws(ChatError) -> Bool {
         try await blocking.run { [store] in
             try access(store.folders.path + "/agent.sqlite", F_OK) == 0
-                || store.read { try $0.people.areThereAny() }
+                || store.read { try $0.people.hasConnections() }
         }
     }
 }

@@ -70,7 +70,7 @@ final class People: Sendable {
     func resume() {
         Task { [weak self, retry] in
             var number = 1
-            while await self?.hasNotResumed() == true {
+            while await self?.resumeNeedsRetry() == true {
                 number += 1
                 guard let delay = retry.delay(beforeTry: number) else { return }
                 try? await Task.sleep(for: delay)
@@ -79,10 +79,10 @@ final class People: Sendable {
     }
 
     /// Opens the agent if there are contacts or work. Returns whether to retry.
-    private func hasNotResumed() async -> Bool {
+    private func resumeNeedsRetry() async -> Bool {
         do {
             let isNeeded = try await blocking.run { [store] in
-                try store.read { try $0.people.areThereAny() || $0.network.isAnythingWaiting() }
+                try store.read { try $0.people.hasConnections() || $0.network.hasPendingDecisions() }
             }
             if isNeeded { _ = try await agent() }
             noteReachable()
@@ -141,7 +141,7 @@ final class People: Sendable {
 
     /// - Parameter time: limit for sending waiting messages. The next start sends the rest.
     func shutDown(finishingWithin time: Duration) async {
-        if time > .zero { await openForWhatIsLeft() }
+        if time > .zero { await openForUnsentMessages() }
         let state = self.state.withLock { state in
             state.isClosed = true
             return state
@@ -159,7 +159,7 @@ final class People: Sendable {
     }
 
     /// Opens the agent before shutdown if a short command left messages to send.
-    private func openForWhatIsLeft() async {
+    private func openForUnsentMessages() async {
         if let opening = state.withLock({ $0.opening }) {
             // A failure was logged on opening.
             _ = try? await opening.value
@@ -167,7 +167,7 @@ final class People: Sendable {
         }
         do {
             let isAnythingLeft = try await blocking.run { [store] in
-                try store.read { try $0.network.isAnythingWaiting() }
+                try store.read { try $0.network.hasPendingDecisions() }
             }
             if isAnythingLeft { _ = try await agent() }
         } catch {
@@ -190,7 +190,7 @@ final class People: Sendable {
     /// Receives waiting messages once after opening, so that a short command sees the same state as a mount.
     func receiveWaiting() async throws(ChatError) {
         guard !state.withLock({ $0.hasReceivedWaiting }) else { return }
-        guard try await blocking.run({ [store] in try store.read { try $0.people.areThereAny() } }) else {
+        guard try await blocking.run({ [store] in try store.read { try $0.people.hasConnections() } }) else {
             return
         }
         do throws(ChatError) {

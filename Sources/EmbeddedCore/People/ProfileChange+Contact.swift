@@ -15,7 +15,7 @@ extension ProfileChange {
         }
     }
 
-    func tellContact(ofFile file: FileID, _ event: (SharedMessageID) -> MessageEvent) throws {
+    func notifyContact(ofFile file: FileID, _ event: (SharedMessageID) -> MessageEvent) throws {
         guard let sent = try recipient(of: file) else { return }
         try say(event(sent.id), in: sent.chat, of: nil)
     }

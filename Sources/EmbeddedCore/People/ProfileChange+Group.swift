@@ -42,20 +42,20 @@ extension ProfileChange {
     /// Schedules a connection with a member. The agent makes it after the commit.
     func begin(_ connection: MemberConnection, in chat: Int64) throws {
         try tables.memberConnections.begin(connection, in: chat, at: elapsed)
-        haveAgentWork()
+        scheduleAgentWork()
     }
 
     /// Ends a useless connection with a member or the host.
     func endConnection(with member: MemberID, in side: ChatSide) throws {
         guard let group = try tables.groups.group(ofChat: side.chat) else { return }
-        try giveUpInline(in: side, by: .member(member))
+        try failInlineTransfers(in: side, by: .member(member))
         if member == group.host, let id = try tables.people.connection(ofChat: side.chat) {
             try tables.memberConnections.end(id, with: member, in: side.chat, at: elapsed)
         } else if let row = try tables.memberConnections.row(with: member, in: side.chat) {
             try tables.memberConnections.end(row)
         }
         try noteRefusal(of: group, side)
-        haveAgentWork()
+        scheduleAgentWork()
     }
 
     /// Ends all connections of an ended chat.
@@ -65,7 +65,7 @@ extension ProfileChange {
         if let id = try tables.people.connection(ofChat: side.chat) {
             try tables.memberConnections.end(id, with: group.host, in: side.chat, at: elapsed)
         }
-        haveAgentWork()
+        scheduleAgentWork()
     }
 
     /// Stores a link made for a member and sends it through the member's introducer.
@@ -109,7 +109,7 @@ extension ProfileChange {
         row.number = id
         try tables.memberConnections.keep(row)
         try tables.memberConnections.release(row.state.member, in: row.chat, over: id)
-        haveAgentWork()
+        scheduleAgentWork()
         if try tables.people.person(id)?.isConnected == true { try memberConnected(row) }
         return .stored
     }

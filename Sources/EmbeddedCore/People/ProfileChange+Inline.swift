@@ -10,7 +10,7 @@ extension ProfileChange {
 
     /// Requests an offered inline file if it is received automatically. The request acts as a receipt, so
     /// nothing is sent where receipts are off.
-    func receiveByItself(_ item: ItemID, from author: Author, in chat: Int64) throws {
+    func receiveAutomatically(_ item: ItemID, from author: Author, in chat: Int64) throws {
         guard try tables.directory.profiles.sendsReceipts(profile), let item = try tables.items.item(item),
             let file = item.file, arrivals.receives(item),
             try tables.inlineTransfers.count(by: author, in: chat) < Self.maxAskedByItself,
@@ -18,12 +18,12 @@ extension ProfileChange {
                 .allows(file.size, free: nil, at: elapsed)
         else { return }
         // A file that cannot be requested now stays an offer.
-        if try receiveInline(file.id) == nil { _ = try spendUnasked(file.size, of: author, in: chat) }
+        if try receiveInline(file.id) == nil { _ = try chargeBudget(file.size, of: author, in: chat) }
     }
 
     /// Charges an author's daily budget for automatic files.
     /// - Returns: false if the budget is exhausted; nothing is charged then.
-    private func spendUnasked(_ size: UInt64, of author: Author, in chat: Int64) throws -> Bool {
+    private func chargeBudget(_ size: UInt64, of author: Author, in chat: Int64) throws -> Bool {
         var budget = try tables.network.unasked.budget(of: author, in: chat, at: elapsed)
         guard budget.allows(size, free: nil, at: elapsed) else { return false }
         budget.spend(size, at: elapsed)
@@ -45,7 +45,7 @@ extension ProfileChange {
             try tables.inlineTransfers.begin(file, isAsked: true)
         }
         try tables.downloads.request(file, .rcvAccepted, isApproved: false)
-        try tellInline({ .rcvFileAccepted($0) }, of: file)
+        try reportInline({ .rcvFileAccepted($0) }, of: file)
         return nil
     }
 
@@ -70,7 +70,7 @@ extension ProfileChange {
     }
 
     /// Resets a file after its request failed, unless chunks have arrived. The user can request it again.
-    func askedInVain(for file: FileID, _ reason: String) throws {
+    func noteFailedRequest(for file: FileID, _ reason: String) throws {
         guard try tables.inlineTransfers.transfer(of: file)?.received == 0 else { return }
         try tables.inlineTransfers.end(file)
         let problem = FileProblem(.unreachable, "Its sender could not be asked for it: \(reason)")
@@ -83,7 +83,7 @@ extension ProfileChange {
     /// Starts an unrequested transfer. Beyond the author's budget, its chunks are dropped.
     func beginInline(_ file: FileID, of item: ItemID, by author: Author, in side: ChatSide) throws {
         let size = try tables.items.item(item)?.file?.size ?? 0
-        guard try spendUnasked(size, of: author, in: side.chat) else {
+        guard try chargeBudget(size, of: author, in: side.chat) else {
             guard try setStatus(.rcvError, of: file, from: StoredFileStatus.offered, problem: .tooManyUnasked)
             else { return }
             return try post(.failed(item), to: side)
@@ -96,15 +96,15 @@ extension ProfileChange {
     func keepInline(_ bytes: [UInt8], as transfer: InlineTransfer, of file: FileID) throws {
         try tables.inlineTransfers.keep(bytes, as: transfer, of: file)
         if try setStatus(.rcvTransfer, of: file, from: [.rcvAccepted]) {
-            try tellInline({ .rcvFileStart($0) }, of: file)
+            try reportInline({ .rcvFileStart($0) }, of: file)
         }
         if try tables.files.status(of: file) == .rcvTransfer {
             let (received, total) = (transfer.bytes, transfer.size)
-            try tellInline(
+            try reportInline(
                 { .rcvFileProgressXFTP(FileProgress(of: file, in: $0, done: received, total: total)) },
                 of: file)
         }
-        if transfer.isComplete { haveContentTakenIn() }
+        if transfer.isComplete { scheduleInlineContent() }
     }
 
     /// Fails a transfer for good.
@@ -119,7 +119,7 @@ extension ProfileChange {
 
     /// Fails transfers whose sender has left.
     /// - Parameter author: the sender; nil for all of the chat.
-    func giveUpInline(in side: ChatSide, by author: Author? = nil) throws {
+    func failInlineTransfers(in side: ChatSide, by author: Author? = nil) throws {
         for item in try tables.inlineTransfers.giveUp(in: side.chat, by: author, .senderGone) {
             try post(.failed(item), to: side)
         }
@@ -127,7 +127,7 @@ extension ProfileChange {
 
     /// Reports an inline event, unless the inbox will still announce the message with the file's current
     /// state.
-    private func tellInline(_ event: (ChatItem) -> ChatEvent, of file: FileID) throws {
+    private func reportInline(_ event: (ChatItem) -> ChatEvent, of file: FileID) throws {
         if try !tables.inbox.announces(file) { try tell(event, of: file) }
     }
 }

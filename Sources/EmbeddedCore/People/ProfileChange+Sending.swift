@@ -22,10 +22,10 @@ extension ProfileChange {
             if announces, let item { try tables.uploads.awaitAnnouncement(of: item) }
             return true
         }
-        return try sayInGroup(message, in: chat, of: item, announces: announces)
+        return try sendInGroup(message, in: chat, of: item, announces: announces)
     }
 
-    private func sayInGroup(
+    private func sendInGroup(
         _ message: ChatMessage, in chat: Int64, of item: ItemID?, announces: Bool
     ) throws -> Bool {
         let host = try tables.people.connection(ofChat: chat)
@@ -126,7 +126,7 @@ extension ProfileChange {
         // A message about a received file only requests it.
         case .delivered where item.direction == .received: break
         case .failed(let sentence) where item.direction == .received:
-            try askedInVain(for: file.id, sentence)
+            try noteFailedRequest(for: file.id, sentence)
         case .delivered:
             if try tables.items.setDelivered(id) { try tell({ .chatItemUpdated($0) }, of: file.id) }
         case .failed(let sentence):
@@ -145,7 +145,7 @@ extension ProfileChange {
     /// Stops an upload that was not announced and deletes its chunks.
     private func endUpload(of file: FileID, _ item: ChatItem) throws {
         try addRemains(ofUpload: file)
-        try beginTime(of: file)
+        try startExpiry(of: file)
         try post(
             .unsent(item.id),
             to: ChatSide(profile: profile, chat: tables.chats.id(of: item.chat, of: profile)))

@@ -112,7 +112,7 @@ final class FileClaims: Sendable {
     }
 
     /// Removes damaged copies whose file is deleted or has a good copy. Blocks.
-    func removeNeedlessDamagedCopies() throws {
+    func removeObsoleteDamagedCopies() throws {
         for file in try damaged.files where try !store.read({ try $0.downloads.lacksGoodCopy(file) }) {
             damaged.remove(of: file)
         }

@@ -148,7 +148,7 @@ final class FileReceiver: Sendable {
     ///
     /// - Parameter description: nil if the file was not wanted at the lookup. A later request has already
     ///   started it.
-    func beginWhenWanted(
+    func beginIfRequested(
         _ item: ChatItem, _ file: ChatFile, _ description: ReceivedDescription?, _ change: ProfileChange
     ) throws -> Bool {
         guard let description, try isWanted(item, file, change.tables) else { return false }
@@ -174,13 +174,13 @@ final class FileReceiver: Sendable {
 
     /// Starts to receive wanted files in these states, and returns them. Blocks.
     @discardableResult
-    func beginWanted(ofStatus statuses: [StoredFileStatus]) throws -> [FileID] {
+    func beginRequested(ofStatus statuses: [StoredFileStatus]) throws -> [FileID] {
         let offers = try store.read { try $0.downloads.items(ofDescribed: statuses) }
         let descriptions = try descriptionsToBegin(of: offers)
         return try store.commit { change in
             try offers.compactMap { offer -> FileID? in
                 guard let item = try change.tables.items.item(offer), let file = item.file,
-                    try beginWhenWanted(item, file, descriptions[file.id], change)
+                    try beginIfRequested(item, file, descriptions[file.id], change)
                 else { return nil }
                 return file.id
             }
@@ -190,7 +190,7 @@ final class FileReceiver: Sendable {
     /// Receives waiting files after relays were approved or the policy changed.
     func relaysWereApproved() async {
         do throws(ChatError) {
-            let begun = try await blocking.run { [self] in try beginWanted(ofStatus: [.rcvAborted]) }
+            let begun = try await blocking.run { [self] in try beginRequested(ofStatus: [.rcvAborted]) }
             for file in begun { downloads.start(file) }
         } catch {
             log.warning("files of approved relays not started: error=\(error.sentence)")

@@ -28,8 +28,8 @@ final class Inbox: Sendable {
 
     /// Processes entries at start without events, because listeners read the lists afterwards. Removes files
     /// without rows.
-    func takeInAtStart() throws {
-        try inlineFiles.takeInAll(telling: false)
+    func processAtStart() throws {
+        try inlineFiles.storeAll(telling: false)
         let continued = try store.commit { change in
             try change.tables.inbox.removeAll(for: store.profile.id)
             return try change.tables.downloads.downloading()
@@ -42,17 +42,17 @@ final class Inbox: Sendable {
         }
         try store.folders.removeIncoming(except: continued)
         try store.folders.sweepStaging(now: SystemWallClock().now())
-        try claims.removeNeedlessDamagedCopies()
+        try claims.removeObsoleteDamagedCopies()
     }
 
     /// Processes new entries on the change signal's thread. Returns false on a failure such as a full disk or
     /// a locked database.
     func takeIn() -> Bool {
         do {
-            try inlineFiles.takeInAll(telling: true)
-            while try takeInEntries() == Self.batch {}
+            try inlineFiles.storeAll(telling: true)
+            while try processEntries() == Self.batch {}
             // Senders may have deleted messages with damaged copies.
-            try claims.removeNeedlessDamagedCopies()
+            try claims.removeObsoleteDamagedCopies()
             return true
         } catch {
             log.warning(
@@ -62,7 +62,7 @@ final class Inbox: Sendable {
     }
 
     /// Processes the oldest entries and returns their number.
-    private func takeInEntries() throws -> Int {
+    private func processEntries() throws -> Int {
         // Read first: most signals are for other profiles and should not cost a write.
         let waiting = try store.read { try $0.inbox.waiting(for: store.profile.id, limit: Self.batch) }
         guard !waiting.isEmpty else { return 0 }
@@ -114,7 +114,7 @@ final class Inbox: Sendable {
         case .described(let id):
             guard let item = try change.tables.items.item(id), let file = item.file else { return nil }
             change.tell(.rcvFileDescrReady(item))
-            if try receiver.beginWhenWanted(item, file, descriptions[file.id], change) {
+            if try receiver.beginIfRequested(item, file, descriptions[file.id], change) {
                 return .startDownload(file.id)
             }
         case .cancelled(let id):

@@ -17,12 +17,12 @@ final class InlineFiles: Sendable {
 
     /// Stores all arrived files.
     /// - Parameter telling: whether listeners exist that need events.
-    func takeInAll(telling: Bool) throws {
+    func storeAll(telling: Bool) throws {
         let files = try store.read { try $0.inlineContents.files() }
         for start in stride(from: 0, to: files.count, by: Self.batch) {
             let group = files[start..<min(start + Self.batch, files.count)]
             // Retry one by one after a common failure, so that each reports its own.
-            let left = (try? takeInTogether(group, telling: telling)) ?? Array(group)
+            let left = (try? storeTogether(group, telling: telling)) ?? Array(group)
             for file in left {
                 do {
                     try takeIn(file, telling: telling)
@@ -55,7 +55,7 @@ final class InlineFiles: Sendable {
 
     /// Stores several files with one fsync and one transaction, all or none. Returns files that must be
     /// stored separately.
-    private func takeInTogether(_ files: ArraySlice<FileID>, telling: Bool) throws -> [FileID] {
+    private func storeTogether(_ files: ArraySlice<FileID>, telling: Bool) throws -> [FileID] {
         guard files.count > 2 else { return Array(files) }
         var written: [(file: FileID, name: String, arguments: FileArguments)] = []
         do {

@@ -181,7 +181,7 @@ struct ItemTable {
         """
 
     /// Starts a sent message's time on all local sides. Returns false if it never expires.
-    func beginTime(of item: ItemID, at time: Timestamp) throws -> Bool {
+    func startExpiry(of item: ItemID, at time: Timestamp) throws -> Bool {
         try connection.execute(
             """
             UPDATE item SET disappears = ? + disappears - created
@@ -204,7 +204,7 @@ struct ItemTable {
     }
 
     /// Returns the next expiry; nil if no item expires.
-    func nextToDisappear() throws -> Timestamp? {
+    func nextExpiry() throws -> Timestamp? {
         try connection.first(
             """
             SELECT min(i.disappears) AS next FROM item i

@@ -110,7 +110,7 @@ struct MessageLogTable {
     }
 
     /// Returns the next expiry; nil if no text expires.
-    func nextToDisappear(of profile: Int64) throws -> Timestamp? {
+    func nextExpiry(of profile: Int64) throws -> Timestamp? {
         try connection.first(
             """
             SELECT min(m.disappears) AS next FROM message_line m JOIN chat c ON c.id = m.chat

@@ -34,7 +34,7 @@ struct NetworkTables {
     }
 
     /// Whether decisions wait to be passed to the agent.
-    func isAnythingWaiting() throws -> Bool {
+    func hasPendingDecisions() throws -> Bool {
         try outgoing.first() != nil || !requests.all(.rejected).isEmpty
     }
 

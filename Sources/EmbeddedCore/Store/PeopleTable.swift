@@ -135,7 +135,7 @@ struct PeopleTable {
     }
 
     /// Whether the profile needs an agent.
-    func areThereAny() throws -> Bool {
+    func hasConnections() throws -> Bool {
         try connection.exists("SELECT 1 FROM connection WHERE profile = ?", profile)
     }
 

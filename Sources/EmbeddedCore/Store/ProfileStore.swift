@@ -65,7 +65,7 @@ final class ProfileStore: Sendable {
                     tables.tables(of: profile.id, context), of: profile.id, arrivals, at: clock.now())
                 change = begun
                 let result = try body(begun)
-                try begun.tellGrownLogs()
+                try begun.reportGrownLogs()
                 return result
             }
             guard let change else { return (result, []) }
@@ -155,7 +155,7 @@ final class ProfileChange {
     }
 
     /// Makes this process store inline content from rows.
-    func haveContentTakenIn() { concernsOthers = true }
+    func scheduleInlineContent() { concernsOthers = true }
 
     // MARK: - Chat logs
 
@@ -178,13 +178,13 @@ final class ProfileChange {
 
     /// Call when the file's announcement was sent or has failed.
     func noteAnnounced(_ file: FileID) throws {
-        if try tables.uploads.noteAnnounced(file) { try beginTime(of: file) }
+        if try tables.uploads.noteAnnounced(file) { try startExpiry(of: file) }
     }
 
     /// Starts the time of a file's message, once the file was sent or given up.
-    func beginTime(of file: FileID) throws {
+    func startExpiry(of file: FileID) throws {
         guard let item = try tables.items.item(of: file)?.id,
-            try tables.items.beginTime(of: item, at: time)
+            try tables.items.startExpiry(of: item, at: time)
         else { return }
         (hasDisappearing, concernsOthers) = (true, true)
     }
@@ -198,7 +198,7 @@ final class ProfileChange {
         if !grownLogs.contains(chat) { grownLogs.append(chat) }
     }
 
-    fileprivate func tellGrownLogs() throws {
+    fileprivate func reportGrownLogs() throws {
         for id in grownLogs {
             guard let chat = try tables.chats.chat(id, of: profile),
                 let log = try tables.messageLog.log(of: id)
@@ -214,7 +214,7 @@ final class ProfileChange {
     }
 
     /// Makes the agent process the tables after the commit.
-    func haveAgentWork() { hasOutgoing = true }
+    func scheduleAgentWork() { hasOutgoing = true }
 
     /// Makes the holders of these sides reload them.
     func announce(_ sides: [ChatSide]) throws {

@@ -161,7 +161,7 @@ final class Uploads: Sendable {
             if let description = result.recipientDescriptions.first {
                 try change.describe(file, description)
             }
-            if try change.tables.uploads.isAnnounced(file) { try change.beginTime(of: file) }
+            if try change.tables.uploads.isAnnounced(file) { try change.startExpiry(of: file) }
             try change.tell({ .sndFileCompleteXFTP($0) }, of: file)
             return true
         }
@@ -177,7 +177,7 @@ final class Uploads: Sendable {
             else { return }
             if isFinal {
                 try change.addRemains(ofUpload: file)
-                try change.beginTime(of: file)
+                try change.startExpiry(of: file)
             }
             guard let item = try change.tables.items.item(of: file) else {
                 return change.tell(

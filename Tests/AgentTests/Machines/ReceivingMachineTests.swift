@@ -131,7 +131,7 @@ import Testing
         let location = try #require(pair.inviter.state.receiving[0].address).location
         let full = Transmission(kind: .message, location: location, body: .quota(received: 5))
         try pair.inviter.take(full)
-        #expect(pair.inviter.waiting == [.message(.roomAgain(location))])
+        #expect(pair.inviter.waiting == [.message(.queueContinue(location))])
         let told = try pair.fromInviter()
         #expect(try pair.joiner.take(told[0]).contains(.tryAgain))
 

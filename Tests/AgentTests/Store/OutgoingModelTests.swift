@@ -105,7 +105,7 @@ private struct OutgoingHistory {
         case 83..<87: try settle(in: id)
         case 87..<89: try lose(in: id)
         case 89..<92: try fill(id)
-        case 92..<94: try beginWaiting(id)
+        case 92..<94: try startWaitingTime(id)
         case 94..<96: try introduce(id)
         case 96..<97: try removeAll(of: id)
         default: try name(in: id)
@@ -220,9 +220,9 @@ private struct OutgoingHistory {
         items[place].fullSince = head.fullSince ?? now
     }
 
-    private mutating func beginWaiting(_ id: ConnectionID) throws {
+    private mutating func startWaitingTime(_ id: ConnectionID) throws {
         let time = now
-        try change { try $0.beginWaiting(id, now: time) }
+        try change { try $0.startWaitingTime(id, now: time) }
         for place in items.indices where items[place].connection == id && items[place].waitsSince == nil {
             items[place].waitsSince = now
         }

@@ -67,14 +67,14 @@ import Testing
         let id = try insert(.connected)
         let location = QueueLocation(server: try Known.server(1), senderID: [1])
         for _ in 0..<20 {
-            _ = try store.change { try $0.step(id) { $0.send(.roomAgain(location), isUrgent: false) } }
+            _ = try store.change { try $0.step(id) { $0.send(.queueContinue(location), isUrgent: false) } }
         }
         func waiting() throws -> [StoredOutgoing] {
             try store.read {
                 try $0.outgoing.waiting(since: ElapsedTime(nanoseconds: .max), of: id)
             }
         }
-        #expect(try waiting().map(\.content) == [MessageContent.roomAgain(location).encoded])
+        #expect(try waiting().map(\.content) == [MessageContent.queueContinue(location).encoded])
         // Application messages are not deduplicated.
         for _ in 0..<2 { _ = try send(.message, isBody: true, to: id) }
         #expect(try waiting().count == 3)

@@ -143,13 +143,13 @@ struct FileTableTests {
             #expect(next.id == message.id && next.item == message.item && next.notifies == message.notifies)
             #expect(next.ends == (place == 4) && next.delivery == message.delivery)
             #expect(next.announces == (place == 1))
-            #expect(try stage.change { try $0.network.isAnythingWaiting() })
+            #expect(try stage.change { try $0.network.hasPendingDecisions() })
             try stage.change { try $0.outgoing.remove(next.number) }
         }
         #expect(try stage.change { try $0.outgoing.first() } == nil)
-        #expect(try stage.change { try $0.network.isAnythingWaiting() } == false)
+        #expect(try stage.change { try $0.network.hasPendingDecisions() } == false)
         try stage.change { try $0.requests.reject(ContactRequestID(4)) }
-        #expect(try stage.change { try $0.network.isAnythingWaiting() }, "a request is to be forgotten")
+        #expect(try stage.change { try $0.network.hasPendingDecisions() }, "a request is to be forgotten")
         #expect(try stage.change(of: stage.bob) { try $0.outgoing.first() }?.body == farewell.body)
     }
 }

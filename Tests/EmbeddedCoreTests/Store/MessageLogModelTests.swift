@@ -136,7 +136,7 @@ struct MessageLogModelTests {
                 try tables.chats.insertContact("yan", of: stage.bob, at: StoreStage.now)
             )
         }
-        #expect(try stage.change { try $0.messageLog.nextToDisappear(of: stage.alice) } == nil)
+        #expect(try stage.change { try $0.messageLog.nextExpiry(of: stage.alice) } == nil)
         var ends: [(id: SharedMessageID, end: Timestamp)] = []
         for number in 0..<30 {
             var line = MessageLine(
@@ -154,7 +154,7 @@ struct MessageLogModelTests {
         ends.sort { $0.end < $1.end }
         while let next = ends.first {
             try stage.change { tables in
-                #expect(try tables.messageLog.nextToDisappear(of: stage.alice) == next.end)
+                #expect(try tables.messageLog.nextExpiry(of: stage.alice) == next.end)
                 let before = next.end.advanced(by: .nanoseconds(-1))
                 #expect(try tables.messageLog.disappeared(of: stage.alice, at: before, count: 9).isEmpty)
                 let due = try tables.messageLog.disappeared(of: stage.alice, at: next.end, count: 1)
@@ -165,8 +165,8 @@ struct MessageLogModelTests {
                 ends.remove(at: place)
             }
         }
-        #expect(try stage.change { try $0.messageLog.nextToDisappear(of: stage.alice) } == nil)
-        #expect(try stage.change { try $0.messageLog.nextToDisappear(of: stage.bob) } != nil)
+        #expect(try stage.change { try $0.messageLog.nextExpiry(of: stage.alice) } == nil)
+        #expect(try stage.change { try $0.messageLog.nextExpiry(of: stage.bob) } != nil)
         let late = StoreStage.now.advanced(by: .seconds(5000))
         let left = try stage.change {
             try $0.messageLog.disappeared(of: stage.bob, at: late, count: 10)

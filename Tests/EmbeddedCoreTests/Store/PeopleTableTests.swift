@@ -37,14 +37,14 @@ struct PeopleTableTests {
     @Test("unused link has no person")
     func unknown() throws {
         #expect(try person(1) == nil)
-        #expect(try stage.change { try $0.people.areThereAny() } == false)
+        #expect(try stage.change { try $0.people.hasConnections() } == false)
         for _ in 0..<2 { try stage.change { try $0.people.insert(ConnectionID(1)) } }
         let found = try #require(try person(1))
         #expect(found.connection == ConnectionID(1) && found.chat == nil && found.conversation == nil)
         #expect(!found.isConnected && !found.isEnded)
         #expect(try stage.count("connection") == 1)
-        #expect(try stage.change { try $0.people.areThereAny() })
-        #expect(try stage.change(of: stage.bob) { try $0.people.areThereAny() } == false)
+        #expect(try stage.change { try $0.people.hasConnections() })
+        #expect(try stage.change(of: stage.bob) { try $0.people.hasConnections() } == false)
         #expect(try person(1, of: stage.bob) == nil, "numbers are those of one profile's agent")
     }
 
@@ -305,6 +305,6 @@ struct PeopleModelTests {
         }
         let open = models.filter { !$0.value.isEnded }.keys.sorted()
         #expect(try tables.people.open().map(\.number) == open, "\(place)")
-        #expect(try tables.people.areThereAny() == !models.isEmpty, "\(place)")
+        #expect(try tables.people.hasConnections() == !models.isEmpty, "\(place)")
     }
 }

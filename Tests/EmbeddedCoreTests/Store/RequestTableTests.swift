@@ -167,13 +167,13 @@ struct RequestTableTests {
 
     @Test("rejection waits for the agent")
     func rejection() throws {
-        #expect(try !stage.change { try $0.network.isAnythingWaiting() })
+        #expect(try !stage.change { try $0.network.hasPendingDecisions() })
         try stage.change { try $0.requests.reject(ContactRequestID(6)) }
         let row = try #require(try all(.rejected).first)
         #expect(row.message.isEmpty && row.asked.number == 6)
-        #expect(try stage.change { try $0.network.isAnythingWaiting() })
-        #expect(try !stage.change(of: stage.bob) { try $0.network.isAnythingWaiting() })
+        #expect(try stage.change { try $0.network.hasPendingDecisions() })
+        #expect(try !stage.change(of: stage.bob) { try $0.network.hasPendingDecisions() })
         try stage.change { try $0.requests.remove(row.number) }
-        #expect(try !stage.change { try $0.network.isAnythingWaiting() })
+        #expect(try !stage.change { try $0.network.hasPendingDecisions() })
     }
 }
