@@ -31,7 +31,7 @@ final class Removals: Sendable {
                     throw ChatError.noSuchFile
                 }
                 if found.isStandalone {
-                    try change.addRemains(ofUpload: file)
+                    try change.scheduleChunkDeletion(ofUpload: file)
                     try change.tables.files.remove(file)
                 } else if !found.status.isSent {
                     try cancelReceived(file, change)
@@ -66,7 +66,7 @@ final class Removals: Sendable {
             try change.setStatus(
                 .sndCancelled, of: file, from: StoredFileStatus.uploading + [.sndError, .sndComplete])
         else { throw ChatError(.invalidCommand, "The file transfer is cancelled already.") }
-        try change.addRemains(ofUpload: file)
+        try change.scheduleChunkDeletion(ofUpload: file)
         for copy in try change.tables.items.copies(of: file)
         where try change.tables.uploads.withdraw(copy.file) {
             try change.post(.cancelled(copy.item), to: copy.side)
@@ -149,7 +149,7 @@ final class Removals: Sendable {
         // Expired files are deleted from relays too.
         let takesBack = mode == .broadcast || reason == .disappeared
         if found.direction == .sent, takesBack || found.status != .sndComplete {
-            try change.addRemains(ofUpload: found.file)
+            try change.scheduleChunkDeletion(ofUpload: found.file)
         }
         change.abandon(found.storedName)
         if reason == .disappeared, let text = try change.tables.messageLog.text(of: item) {

@@ -144,10 +144,10 @@ final class MemoryRelay: FileTransfers {
         }
     }
 
-    func deleteChunks(of remains: UploadRemains) async throws(TransferFailure) {
+    func deleteChunks(of uploaded: UploadedChunks) async throws(TransferFailure) {
         let file =
-            remains.senderDescription.map { Self.file(in: $0) }
-            ?? remains.state.flatMap { state -> UInt64? in
+            uploaded.senderDescription.map { Self.file(in: $0) }
+            ?? uploaded.state.flatMap { state -> UInt64? in
                 var reader = ByteReader(state)
                 return reader.integer(UInt64.self)
             }

@@ -413,7 +413,7 @@ struct StoreHistory {
     private mutating func changeDeletions() throws {
         guard let item = pick(model.items) else { return }
         let (now, context) = (now(), context)
-        let remains = UploadRemains(
+        let uploaded = UploadedChunks(
             senderDescription: Bool.random(using: &random) ? freshName() : nil,
             state: Bool.random(using: &random) ? [1, 2] : nil,
             linkDescription: Bool.random(using: &random) ? freshName() : nil)
@@ -425,15 +425,15 @@ struct StoreHistory {
                 model.deletions[item.file] = nil
                 return
             }
-            try deletions.add(remains, of: item.file, at: now)
+            try deletions.add(uploaded, of: item.file, at: now)
             var known =
                 model.deletions[item.file]?.deletion
                 ?? .init(
-                    remains: UploadRemains(senderDescription: nil, state: nil, linkDescription: nil),
+                    uploaded: UploadedChunks(senderDescription: nil, state: nil, linkDescription: nil),
                     created: now)
-            known.remains.senderDescription = remains.senderDescription ?? known.remains.senderDescription
-            known.remains.state = remains.state ?? known.remains.state
-            known.remains.linkDescription = remains.linkDescription ?? known.remains.linkDescription
+            known.uploaded.senderDescription = uploaded.senderDescription ?? known.uploaded.senderDescription
+            known.uploaded.state = uploaded.state ?? known.uploaded.state
+            known.uploaded.linkDescription = uploaded.linkDescription ?? known.uploaded.linkDescription
             model.deletions[item.file] = (item.profile, known)
         }
     }
@@ -496,9 +496,9 @@ struct StoreHistory {
         for (file, expected) in deletions {
             let found = try own.chunkDeletions.deletion(of: file)
             #expect(found?.created == expected.deletion.created)
-            #expect(found?.remains.senderDescription == expected.deletion.remains.senderDescription)
-            #expect(found?.remains.state == expected.deletion.remains.state)
-            #expect(found?.remains.linkDescription == expected.deletion.remains.linkDescription)
+            #expect(found?.uploaded.senderDescription == expected.deletion.uploaded.senderDescription)
+            #expect(found?.uploaded.state == expected.deletion.uploaded.state)
+            #expect(found?.uploaded.linkDescription == expected.deletion.uploaded.linkDescription)
         }
     }
 

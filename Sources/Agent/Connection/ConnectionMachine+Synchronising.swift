@@ -40,7 +40,7 @@ extension ConnectionMachine {
     mutating func followLostKeys(now: ElapsedTime) throws {
         guard state.phase == .connected, state.present?.isGone == false,
             [.started, .agreed].contains(state.synchronisation.phase),
-            state.agreements.isPast(now: now, by: Synchronisation.keysAge)
+            state.agreements.isPast(now: now, by: RatchetSync.keysAge)
         else { return }
         if state.synchronisation.phase == .agreed, state.ratchet?.canSend == true {
             // The peer may lack only this message. A repetition is harmless.

@@ -9,7 +9,7 @@ import SMP
 ///
 /// The machine is large because an event can affect the whole connection: phase, queues, ratchet and
 /// rotation. Each extension handles the events of one subject and has no state. The rules of the parts are in
-/// their types (`ConnectionState`, `ReceivingQueue`, `SendingQueue`, `Synchronisation`, `MessageSequence`).
+/// their types (`ConnectionState`, `ReceivingQueue`, `SendingQueue`, `RatchetSync`, `MessageSequence`).
 struct ConnectionMachine {
     var state: ConnectionState
     private(set) var effects: [Effect] = []

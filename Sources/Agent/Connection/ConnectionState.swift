@@ -15,7 +15,7 @@ struct ConnectionState: Sendable {
     var joinersParameters: AgreementParameters?
     var ratchet: Ratchet?
     var sequence = MessageSequence()
-    var synchronisation = Synchronisation()
+    var synchronisation = RatchetSync()
     /// Rate limit of the peer's queue rotations.
     var moves = RateLimit.moves
     /// Rate limit of key agreements that this side starts by itself.

@@ -90,7 +90,7 @@ public struct ConnectionCondition: Hashable, Sendable {
     }
 
     public var phase: Phase
-    public var synchronisation: SynchronisationPhase
+    public var synchronisation: RatchetSyncPhase
     /// Whether this side's receiving queue is being moved.
     public var isRotating: Bool
     /// Whether sending is impossible because the peer deleted its queue.
@@ -101,7 +101,7 @@ public struct ConnectionCondition: Hashable, Sendable {
     public var isTakenOver: Bool
 
     public init(
-        phase: Phase, synchronisation: SynchronisationPhase = .synchronised, isRotating: Bool = false,
+        phase: Phase, synchronisation: RatchetSyncPhase = .synchronised, isRotating: Bool = false,
         isGone: Bool = false, isRefused: Bool = false, isTakenOver: Bool = false
     ) {
         self.phase = phase
@@ -114,7 +114,7 @@ public struct ConnectionCondition: Hashable, Sendable {
 }
 
 /// State of the ratchet keys on both sides.
-public enum SynchronisationPhase: String, Hashable, Sendable, CaseIterable {
+public enum RatchetSyncPhase: String, Hashable, Sendable, CaseIterable {
     case synchronised
     /// A message could not be decrypted; new keys may be needed.
     case allowed

@@ -41,7 +41,7 @@ struct ConnectionTable {
     func agreeing() throws -> [ConnectionID] {
         try connection.query(
             "SELECT id FROM connection WHERE phase = ? AND synchronisation IN (?, ?) ORDER BY id",
-            ConnectionCondition.Phase.connected, SynchronisationPhase.started, SynchronisationPhase.agreed
+            ConnectionCondition.Phase.connected, RatchetSyncPhase.started, RatchetSyncPhase.agreed
         ) { ConnectionID($0.integer("id")) }
     }
 
@@ -113,10 +113,10 @@ struct ConnectionTable {
             state.sequence = MessageSequence(
                 lastSent: row.integer("last_sent"), lastSentHash: row.bytes("last_sent_hash"),
                 lastReceived: row.integer("last_received"), lastReceivedHash: row.bytes("last_received_hash"))
-            let phase: SynchronisationPhase = try row.value("synchronisation")
+            let phase: RatchetSyncPhase = try row.value("synchronisation")
             // Older releases also stored 0 for `awaited`.
-            let ready = Synchronisation.Ready(rawValue: row.integer("answers_ready")) ?? .ignored
-            state.synchronisation = Synchronisation(
+            let ready = RatchetSync.Ready(rawValue: row.integer("answers_ready")) ?? .ignored
+            state.synchronisation = RatchetSync(
                 phase: phase,
                 keys: try row.bytesOrNil("synchronisation_keys").map { try AgreementKeys(stored: $0) },
                 ready: phase == .agreed && ready == .ignored ? .awaited : ready,

@@ -180,7 +180,7 @@ extension ConnectionCondition {
     fileprivate init?(stored text: String) {
         let words = text.split(separator: " ")
         guard (5...6).contains(words.count), let phase = Phase(rawValue: String(words[0])),
-            let synchronisation = SynchronisationPhase(rawValue: String(words[1])),
+            let synchronisation = RatchetSyncPhase(rawValue: String(words[1])),
             let isRotating = Bool(String(words[2])), let isGone = Bool(String(words[3])),
             let isTakenOver = Bool(String(words[4])),
             let isRefused = words.count == 5 ? false : Bool(String(words[5]))

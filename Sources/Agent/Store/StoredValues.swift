@@ -5,7 +5,7 @@ import SMP
 import Store
 
 extension ConnectionCondition.Phase: SQLBindable {}
-extension SynchronisationPhase: SQLBindable {}
+extension RatchetSyncPhase: SQLBindable {}
 extension ReceivingQueue.Status: SQLBindable {}
 extension SendingQueue.Use: SQLBindable {}
 extension Outgoing.Kind: SQLBindable {}

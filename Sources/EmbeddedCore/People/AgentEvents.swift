@@ -165,7 +165,7 @@ final class AgentEvents: Sendable {
     /// Records a key agreement, during which messages wait. Afterwards logs the change in the chat, because
     /// anyone who can write to the queue can cause it.
     private func note(
-        _ phase: SynchronisationPhase, of connection: ConnectionID, _ change: ProfileChange
+        _ phase: RatchetSyncPhase, of connection: ConnectionID, _ change: ProfileChange
     ) throws {
         let keys: StoredKeys? =
             switch phase {
@@ -191,7 +191,7 @@ final class AgentEvents: Sendable {
     /// Revokes a verification if the keys have changed.
     /// - Parameter code: current security code; nil if unknown.
     private func noteKeys(
-        _ code: String?, _ phase: SynchronisationPhase, of connection: ConnectionID, _ change: ProfileChange
+        _ code: String?, _ phase: RatchetSyncPhase, of connection: ConnectionID, _ change: ProfileChange
     ) throws {
         guard code != nil || phase == .agreed,
             let chat = try change.tables.people.person(connection)?.chat

@@ -14,7 +14,7 @@ extension ProfileChange {
         guard try tables.directory.profiles.sendsReceipts(profile), let item = try tables.items.item(item),
             let file = item.file, arrivals.receives(item),
             try tables.inlineTransfers.count(by: author, in: chat) < Self.maxAskedByItself,
-            try tables.network.unasked.budget(of: author, in: chat, at: elapsed)
+            try tables.network.budgets.budget(of: author, in: chat, at: elapsed)
                 .allows(file.size, free: nil, at: elapsed)
         else { return }
         // A file that cannot be requested now stays an offer.
@@ -24,10 +24,10 @@ extension ProfileChange {
     /// Charges an author's daily budget for automatic files.
     /// - Returns: false if the budget is exhausted; nothing is charged then.
     private func chargeBudget(_ size: UInt64, of author: Author, in chat: Int64) throws -> Bool {
-        var budget = try tables.network.unasked.budget(of: author, in: chat, at: elapsed)
+        var budget = try tables.network.budgets.budget(of: author, in: chat, at: elapsed)
         guard budget.allows(size, free: nil, at: elapsed) else { return false }
         budget.spend(size, at: elapsed)
-        try tables.network.unasked.keep(budget, of: author, in: chat)
+        try tables.network.budgets.keep(budget, of: author, in: chat)
         return true
     }
 

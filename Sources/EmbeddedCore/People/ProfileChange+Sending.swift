@@ -144,7 +144,7 @@ extension ProfileChange {
     }
     /// Stops an upload that was not announced and deletes its chunks.
     private func endUpload(of file: FileID, _ item: ChatItem) throws {
-        try addRemains(ofUpload: file)
+        try scheduleChunkDeletion(ofUpload: file)
         try startExpiry(of: file)
         try post(
             .unsent(item.id),

@@ -114,18 +114,19 @@ final class FileReceiver: Sendable {
         let now = tables.directory.elapsed
         let sent = try tables.sharedMessages.received(item.id)
         let budget = try sent.map {
-            try tables.network.unasked.budget(of: $0.key.author, in: $0.chat, at: now)
+            try tables.network.budgets.budget(of: $0.key.author, in: $0.chat, at: now)
         }
-        return (budget ?? UnaskedBudget(since: now)).allows(file.size, free: store.folders.freeBytes, at: now)
+        return (budget ?? ReceptionBudget(since: now)).allows(
+            file.size, free: store.folders.freeBytes, at: now)
     }
 
     /// Charges the author's budget. Local profiles have no budget.
     private func spend(_ file: ChatFile, of item: ItemID, _ tables: ProfileTables) throws {
         guard let (key, chat) = try tables.sharedMessages.received(item) else { return }
         let now = tables.directory.elapsed
-        var budget = try tables.network.unasked.budget(of: key.author, in: chat, at: now)
+        var budget = try tables.network.budgets.budget(of: key.author, in: chat, at: now)
         budget.spend(file.size, at: now)
-        try tables.network.unasked.keep(budget, of: key.author, in: chat)
+        try tables.network.budgets.keep(budget, of: key.author, in: chat)
     }
 
     /// Returns descriptions of those files that would be received now. Blocks; not inside a transaction.

@@ -13,12 +13,12 @@ struct ChunkDeletionTable {
     }
 
     struct Deletion: Sendable {
-        var remains: UploadRemains
+        var uploaded: UploadedChunks
         var created: Timestamp
     }
 
     /// Adds to a pending deletion of the file.
-    func add(_ remains: UploadRemains, of file: FileID, at time: Timestamp) throws {
+    func add(_ uploaded: UploadedChunks, of file: FileID, at time: Timestamp) throws {
         try connection.execute(
             """
             INSERT INTO chunk_deletion (file, profile, sender_description, upload_state, link_description, created)
@@ -27,7 +27,7 @@ struct ChunkDeletionTable {
                 sender_description = coalesce(excluded.sender_description, sender_description),
                 upload_state = coalesce(excluded.upload_state, upload_state),
                 link_description = coalesce(excluded.link_description, link_description)
-            """, file.rawValue, profile, remains.senderDescription, remains.state, remains.linkDescription,
+            """, file.rawValue, profile, uploaded.senderDescription, uploaded.state, uploaded.linkDescription,
             time)
     }
 
@@ -43,7 +43,7 @@ struct ChunkDeletionTable {
             SELECT sender_description, upload_state, created, link_description FROM chunk_deletion
             WHERE file = ?
             """, file.rawValue
-        ) { Deletion(remains: UploadRemains($0), created: $0.timestamp("created")) }
+        ) { Deletion(uploaded: UploadedChunks($0), created: $0.timestamp("created")) }
     }
 
     func remove(_ file: FileID) throws {

@@ -3,7 +3,7 @@ import ChatCore
 import Store
 
 /// The row of a received file.
-struct Offer {
+struct ReceivedFileRow {
     var status: StoredFileStatus
     /// Whether its description has arrived.
     var isDescribed: Bool
@@ -11,7 +11,7 @@ struct Offer {
     var problem: FileProblem
     /// Plaintext bytes.
     var size: UInt64
-    var wish: ReceivingWish
+    var wish: AutomaticReception
     /// Whether the user approved its relays for this file.
     var isApproved: Bool
     var created: Timestamp
@@ -28,7 +28,7 @@ struct Offer {
 }
 
 /// Whether to receive a file automatically.
-enum ReceivingWish: Int64 {
+enum AutomaticReception: Int64 {
     /// Not automatically: the user cancelled it or deleted its copy.
     case declined = -1
     /// If its type and size permit.
@@ -50,13 +50,13 @@ struct DownloadTable {
     // MARK: - Offers
 
     /// - Throws: `ChatError.noSuchFile`, also for a sent or standalone file.
-    func existingOffer(_ file: FileID) throws -> Offer {
+    func existingOffer(_ file: FileID) throws -> ReceivedFileRow {
         guard let offer = try offer(file) else { throw ChatError.noSuchFile }
         return offer
     }
 
     /// Returns nil also for a sent or standalone file.
-    func offer(_ file: FileID) throws -> Offer? {
+    func offer(_ file: FileID) throws -> ReceivedFileRow? {
         let offer = try connection.first(
             """
             SELECT status, transport, description IS NOT NULL AS is_described, problem, problem_sentence, size, to_receive,
@@ -64,11 +64,11 @@ struct DownloadTable {
             FROM file WHERE id = ? AND profile = ? AND item IS NOT NULL
             """, file.rawValue, profile
         ) { row in
-            Offer(
+            ReceivedFileRow(
                 status: try row.value("status"), isDescribed: row.bool("is_described"),
                 transport: try row.value("transport", as: ChatFile.Transport.self),
                 problem: try row.problem(), size: row.unsigned("size"),
-                wish: ReceivingWish(rawValue: row.integer("to_receive")) ?? .none,
+                wish: AutomaticReception(rawValue: row.integer("to_receive")) ?? .none,
                 isApproved: row.bool("approved"), created: row.timestamp("created"))
         }
         return offer.flatMap { $0.status.isSent ? nil : $0 }
@@ -91,7 +91,7 @@ struct DownloadTable {
             WHERE f.profile = ? AND f.status IN (\(StoredFileStatus.list(statuses)))
             AND f.description IS NOT NULL
             AND (f.to_receive = ? OR f.to_receive = ? AND i.kind IN ('image', 'video', 'voice'))
-            """, profile, ReceivingWish.requested.rawValue, ReceivingWish.none.rawValue
+            """, profile, AutomaticReception.requested.rawValue, AutomaticReception.none.rawValue
         ) { ItemID($0.integer("id")) }
     }
 
@@ -99,21 +99,22 @@ struct DownloadTable {
     func request(_ file: FileID, _ status: StoredFileStatus, isApproved: Bool) throws {
         try connection.execute(
             "UPDATE file SET status = ?, to_receive = ?, approved = ? WHERE id = ?",
-            status, ReceivingWish.requested.rawValue, isApproved, file.rawValue)
+            status, AutomaticReception.requested.rawValue, isApproved, file.rawValue)
     }
 
     /// Records that the user declined the file. The next download uses a new key.
     func decline(_ file: FileID) throws {
         try connection.execute(
             "UPDATE file SET to_receive = ?, approved = 0, key = NULL, nonce = NULL WHERE id = ?",
-            ReceivingWish.declined.rawValue, file.rawValue)
+            AutomaticReception.declined.rawValue, file.rawValue)
     }
 
     /// Clears the decline of a file that was received after all, so that a lost copy is received again.
     func forgetDecline(of file: FileID) throws {
         try connection.execute(
-            "UPDATE file SET to_receive = ? WHERE id = ? AND to_receive = ?", ReceivingWish.none.rawValue,
-            file.rawValue, ReceivingWish.declined.rawValue)
+            "UPDATE file SET to_receive = ? WHERE id = ? AND to_receive = ?",
+            AutomaticReception.none.rawValue,
+            file.rawValue, AutomaticReception.declined.rawValue)
     }
 
     // MARK: - Downloads by the core

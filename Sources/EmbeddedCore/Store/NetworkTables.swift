@@ -14,7 +14,7 @@ struct NetworkTables {
     let retention: RetentionTable
     let inlineTransfers: InlineTransferTable
     let refusedServers: RefusedServerTable
-    let unasked: UnaskedTable
+    let budgets: ReceptionBudgetTable
 
     init(_ connection: Connection, of profile: Int64) {
         people = PeopleTable(connection, of: profile)
@@ -25,7 +25,7 @@ struct NetworkTables {
         retention = RetentionTable(connection, of: profile)
         inlineTransfers = InlineTransferTable(connection, of: profile)
         refusedServers = RefusedServerTable(connection, of: profile)
-        unasked = UnaskedTable(connection)
+        budgets = ReceptionBudgetTable(connection)
     }
 
     /// Whether the chat is on the network, even a group without connections.

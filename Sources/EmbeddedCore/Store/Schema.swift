@@ -368,7 +368,7 @@ enum Schema {
         """
 
     /// `recipients`: number of descriptions of an upload. `recipient`: index of this file's description, from
-    /// 0. `plain_path` and `link`: standalone transfers. `to_receive`: raw value of `ReceivingWish`.
+    /// 0. `plain_path` and `link`: standalone transfers. `to_receive`: raw value of `AutomaticReception`.
     private static let transfers = """
         ALTER TABLE profile ADD COLUMN relay_policy TEXT NOT NULL DEFAULT 'ask';
         ALTER TABLE file ADD COLUMN recipients INTEGER;

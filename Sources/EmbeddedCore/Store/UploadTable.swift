@@ -99,14 +99,14 @@ struct UploadTable {
             """, StoredFileStatus.rcvCancelled, copy.rawValue) > 0
     }
 
-    /// Returns the remains of an upload on relays.
-    func remains(of file: FileID) throws -> UploadRemains? {
+    /// Returns the chunks of an upload on relays.
+    func uploadedChunks(of file: FileID) throws -> UploadedChunks? {
         try connection.first(
             "SELECT sender_description, upload_state, link_description FROM file WHERE id = ?", file.rawValue,
-            row: UploadRemains.init)
+            row: UploadedChunks.init)
     }
 
-    func forgetRemains(of file: FileID) throws {
+    func forgetUploadedChunks(of file: FileID) throws {
         try connection.execute(
             """
             UPDATE file SET sender_description = NULL, upload_state = NULL, link_description = NULL
@@ -180,7 +180,7 @@ struct UploadTable {
     }
 }
 
-extension UploadRemains {
+extension UploadedChunks {
     /// From the columns `sender_description`, `upload_state` and `link_description`.
     init(_ row: borrowing Row) {
         self.init(

@@ -15,8 +15,8 @@ final class ChunkDeletions: Sendable {
     }
 
     /// Records chunks to delete. Call `start` after the commit.
-    func add(_ remains: UploadRemains, of file: FileID, _ change: ProfileChange) throws {
-        try change.tables.chunkDeletions.add(remains, of: file, at: change.time)
+    func add(_ uploaded: UploadedChunks, of file: FileID, _ change: ProfileChange) throws {
+        try change.tables.chunkDeletions.add(uploaded, of: file, at: change.time)
     }
 
     /// Starts all pending deletions. Waits for uploads that are still ending. Returns at once.
@@ -47,7 +47,7 @@ final class ChunkDeletions: Sendable {
         }
         guard let deletion = found ?? nil else { return false }
         do throws(TransferFailure) {
-            try await transfers.deleteChunks(of: deletion.remains)
+            try await transfers.deleteChunks(of: deletion.uploaded)
         } catch {
             if Task.isCancelled { return false }
             let isOver = store.clock.now() > deletion.created.advanced(by: FilePolicy.relayRetention)
@@ -63,11 +63,11 @@ final class ChunkDeletions: Sendable {
 
 extension ProfileChange {
     /// Records an upload's chunks for deletion. Call `ChunkDeletions.start` after the commit.
-    func addRemains(ofUpload file: FileID) throws {
-        guard let remains = try tables.uploads.remains(of: file),
-            remains.senderDescription != nil || remains.state != nil
+    func scheduleChunkDeletion(ofUpload file: FileID) throws {
+        guard let uploaded = try tables.uploads.uploadedChunks(of: file),
+            uploaded.senderDescription != nil || uploaded.state != nil
         else { return }
-        try tables.chunkDeletions.add(remains, of: file, at: time)
-        try tables.uploads.forgetRemains(of: file)
+        try tables.chunkDeletions.add(uploaded, of: file, at: time)
+        try tables.uploads.forgetUploadedChunks(of: file)
     }
 }

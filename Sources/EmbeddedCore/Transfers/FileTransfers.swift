@@ -27,11 +27,11 @@ protocol FileTransfers: Sendable {
         _ order: DownloadOrder, progress: @escaping @Sendable (UInt64, UInt64) -> Void
     ) async throws(TransferFailure)
 
-    /// Removes the remains of an ended download to a plain file.
+    /// Removes the partial data of an ended download to a plain file.
     func discard(_ order: DownloadOrder) async
 
     /// Deletes the chunks of a finished or unfinished upload from relays. Missing chunks are no error.
-    func deleteChunks(of remains: UploadRemains) async throws(TransferFailure)
+    func deleteChunks(of uploaded: UploadedChunks) async throws(TransferFailure)
 }
 
 extension FileTransfers {
@@ -96,7 +96,7 @@ struct DownloadOrder: Sendable {
 }
 
 /// An upload's chunks on relays, by its sender description or the state of an unfinished upload.
-struct UploadRemains: Sendable {
+struct UploadedChunks: Sendable {
     var senderDescription: String?
     var state: [UInt8]?
     /// Sender description of the link's own upload.

@@ -134,7 +134,7 @@ final class Uploads: Sendable {
     private func keep(_ state: [UInt8], of file: FileID) throws {
         try store.commit { change in
             if try !change.tables.uploads.keepState(state, of: file) {
-                try deletions.add(UploadRemains(senderDescription: nil, state: state), of: file, change)
+                try deletions.add(UploadedChunks(senderDescription: nil, state: state), of: file, change)
             }
         }
     }
@@ -144,10 +144,10 @@ final class Uploads: Sendable {
     private func complete(_ file: FileID, _ result: UploadResult, link: UploadedLink?) throws -> Bool {
         try store.commit { change in
             guard try change.setStatus(.sndComplete, of: file, from: StoredFileStatus.uploading) else {
-                let remains = UploadRemains(
+                let uploaded = UploadedChunks(
                     senderDescription: result.senderDescription, state: nil,
                     linkDescription: link?.senderDescription)
-                try deletions.add(remains, of: file, change)
+                try deletions.add(uploaded, of: file, change)
                 return false
             }
             try change.tables.uploads.complete(
@@ -176,7 +176,7 @@ final class Uploads: Sendable {
                     problem: problem)
             else { return }
             if isFinal {
-                try change.addRemains(ofUpload: file)
+                try change.scheduleChunkDeletion(ofUpload: file)
                 try change.startExpiry(of: file)
             }
             guard let item = try change.tables.items.item(of: file) else {

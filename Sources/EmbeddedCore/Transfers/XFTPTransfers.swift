@@ -80,12 +80,12 @@ final class XFTPTransfers: FileTransfers {
         }
     }
 
-    func deleteChunks(of remains: UploadRemains) async throws(TransferFailure) {
+    func deleteChunks(of uploaded: UploadedChunks) async throws(TransferFailure) {
         try await Self.mapped {
-            for description in [remains.senderDescription, remains.linkDescription].compactMap(\.self) {
+            for description in [uploaded.senderDescription, uploaded.linkDescription].compactMap(\.self) {
                 try await FileDeletion.run(try await FileDescription.parse(description), client: self.client)
             }
-            if let state = remains.state {
+            if let state = uploaded.state {
                 try await FileUpload.delete(try UploadStateText.decode(state), client: self.client)
             }
         }

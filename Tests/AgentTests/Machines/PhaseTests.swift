@@ -18,7 +18,7 @@ import Testing
 
     /// An established connection's queues, keys and ratchet in another phase.
     private static func machine(
-        in phase: Phase, synchronisation: SynchronisationPhase = .synchronised, isGone: Bool = false,
+        in phase: Phase, synchronisation: RatchetSyncPhase = .synchronised, isGone: Bool = false,
         use: SendingQueue.Use = .present
     ) throws -> ConnectionMachine {
         let pair = try MachinePair.connected()
@@ -28,7 +28,7 @@ import Testing
         state.sending = old.sending
         state.sending[0].isGone = isGone
         state.sending[0].use = use
-        state.synchronisation = Synchronisation(phase: synchronisation)
+        state.synchronisation = RatchetSync(phase: synchronisation)
         return ConnectionMachine(state, tools: pair.joiner.machine.tools)
     }
 
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func deletionDoesNotWaitForUndeliverableMessages() throws {
-        for synchronisation in SynchronisationPhase.allCases {
+        for synchronisation in RatchetSyncPhase.allCases {
             var machine = try Self.machine(in: .connected, synchronisation: synchronisation)
             machine.delete(afterSending: true)
             #expect(
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test func onlyProofIsSentBeforeKeysAreProven() throws {
-        for synchronisation in SynchronisationPhase.allCases {
+        for synchronisation in RatchetSyncPhase.allCases {
             let machine = try Self.machine(in: .connected, synchronisation: synchronisation)
             let ready = [false, true].map { machine.isReady(.message, isUrgent: $0) }
             switch synchronisation {

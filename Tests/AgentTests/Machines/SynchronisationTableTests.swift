@@ -5,14 +5,14 @@ import Testing
 
 @testable import Agent
 
-/// Every transition of `Synchronisation`, and no others.
+/// Every transition of `RatchetSync`, and no others.
 @Suite struct SynchronisationTableTests {
     enum Event: CaseIterable {
         case oneUnreadable, allUnreadable, start, agree, succeed
     }
 
     /// The next phase for each event, by phase. Omitted events change nothing.
-    private static let table: [SynchronisationPhase: [Event: SynchronisationPhase]] = [
+    private static let table: [RatchetSyncPhase: [Event: RatchetSyncPhase]] = [
         .synchronised: [
             .oneUnreadable: .allowed, .allUnreadable: .required, .start: .started, .agree: .agreed,
         ],
@@ -28,15 +28,15 @@ import Testing
 
     private static let own = AgreementKeys.generate(random: SeededBytes(8))
 
-    private static func synchronisation(in phase: SynchronisationPhase) -> Synchronisation {
-        Synchronisation(
+    private static func synchronisation(in phase: RatchetSyncPhase) -> RatchetSync {
+        RatchetSync(
             phase: phase,
             keys: phase == .started || phase == .agreed ? AgreementKeys.generate(random: SeededBytes(9)) : nil
         )
     }
 
-    @Test(arguments: SynchronisationPhase.allCases, Event.allCases)
-    func eventsFollowTransitionTable(before: SynchronisationPhase, event: Event) {
+    @Test(arguments: RatchetSyncPhase.allCases, Event.allCases)
+    func eventsFollowTransitionTable(before: RatchetSyncPhase, event: Event) {
         var synchronisation = Self.synchronisation(in: before)
         switch event {
         case .oneUnreadable: synchronisation.fail(isLost: false)
@@ -50,14 +50,14 @@ import Testing
     }
 
     @Test func applicationMessagesWaitUntilKeysAreProven() {
-        let allowing = SynchronisationPhase.allCases.filter {
+        let allowing = RatchetSyncPhase.allCases.filter {
             Self.synchronisation(in: $0).allowsSending
         }
         #expect(allowing == [.synchronised, .allowed])
     }
 
     @Test func readyMessageCountsOnce() {
-        var synchronisation = Synchronisation()
+        var synchronisation = RatchetSync()
         var taken = [synchronisation.takeReady()]
         for answersReady in [true, false] {
             synchronisation.agree(
@@ -71,7 +71,7 @@ import Testing
 
     @Test func last64PeerKeysAreRemembered() {
         let peers = (1...66).map { Self.parameters($0) }
-        var synchronisation = Synchronisation()
+        var synchronisation = RatchetSync()
         for (count, peer) in peers.enumerated() {
             #expect(!synchronisation.hasUsed(peer))
             synchronisation.agree(Self.own, with: peer, answersReady: false)

@@ -186,7 +186,7 @@ import Testing
         _ = try pair.fromInviter()
         #expect(pair.inviter.condition.synchronisation == .agreed)
         #expect(pair.joiner.condition.synchronisation == .agreed)
-        let later = Self.now.advanced(by: Synchronisation.keysAge)
+        let later = Self.now.advanced(by: RatchetSync.keysAge)
         let early = later.advanced(by: .seconds(-1))
         #expect(try pair.inviter.step { try $0.followLostKeys(now: early) }.isEmpty)
         #expect(try pair.joiner.step { try $0.followLostKeys(now: early) }.isEmpty)
@@ -270,7 +270,7 @@ import Testing
         let other = try MachinePair.connected(seed: 700)
         func lose(at seconds: Int64) throws -> Int {
             pair.inviter.change { $0.state.ratchet = other.inviter.state.ratchet }
-            pair.inviter.change { $0.state.synchronisation = Synchronisation() }
+            pair.inviter.change { $0.state.synchronisation = RatchetSync() }
             pair.inviter.now = ElapsedTime(seconds: 1_000_000 + seconds)
             pair.joiner.write("\(seconds)")
             pair.inviter.forgetWhatWaits()

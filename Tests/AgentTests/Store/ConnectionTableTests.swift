@@ -70,7 +70,7 @@ import Testing
         state.sequence = MessageSequence(
             lastSent: 11, lastSentHash: random.bytes(32), lastReceived: 22, lastReceivedHash: random.bytes(32)
         )
-        state.synchronisation = Synchronisation(
+        state.synchronisation = RatchetSync(
             phase: .started, keys: .generate(random: random), ready: .answered,
             usedKeys: [random.bytes(32), random.bytes(32)])
         _ = state.moves.take(now: ElapsedTime(seconds: 100))
@@ -126,7 +126,7 @@ import Testing
         after.offeredKeys = nil
         after.joinersParameters = nil
         after.ratchet = nil
-        after.synchronisation = Synchronisation()
+        after.synchronisation = RatchetSync()
         after.receiving.remove(at: 0)
         after.receiving[0].status = .deleting
         after.receiving[0].link = nil

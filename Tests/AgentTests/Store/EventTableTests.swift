@@ -45,7 +45,7 @@ import Testing
             ]
         }
         for phase in phases {
-            for synchronisation in SynchronisationPhase.allCases {
+            for synchronisation in RatchetSyncPhase.allCases {
                 contents.append(
                     .conditionChanged(
                         ConnectionCondition(phase: phase, synchronisation: synchronisation)))

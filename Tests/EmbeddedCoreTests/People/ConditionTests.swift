@@ -16,7 +16,7 @@ struct ConditionTests {
         try await wait(until: "it is taken") { agent.isTaken(number) }
     }
 
-    private func tell(_ phase: SynchronisationPhase, _ number: Int64) async throws {
+    private func tell(_ phase: RatchetSyncPhase, _ number: Int64) async throws {
         let condition = ConnectionCondition(phase: .connected, synchronisation: phase)
         try await tell(.conditionChanged(condition), number)
     }
@@ -70,7 +70,7 @@ struct ConditionTests {
         }
         // An unreadable message was followed by a readable one: the keys are unchanged.
         for (phase, isWaiting) in [(.allowed, false), (.required, true), (.synchronised, false)]
-            as [(SynchronisationPhase, Bool)]
+            as [(RatchetSyncPhase, Bool)]
         {
             try await tell(phase, agent.next)
             #expect(try await waiting() == (isWaiting ? ["bob"] : []))

@@ -28,7 +28,7 @@ import Testing
 
     @Test func picturesBeyondDailyBudgetAreOffers() async throws {
         let stage = try await ToldStage()
-        let (limit, more) = (UnaskedBudget.maxFiles, 3)
+        let (limit, more) = (ReceptionBudget.maxFiles, 3)
         for number in 0..<limit + more {
             try await stage.offer("\(number).jpg", size: 10, stage.world.relay.put(pattern(10)))
         }
@@ -41,10 +41,10 @@ import Testing
             try await counts(stage.items) == [limit, more]
         }
         // Setting the wall clock does not renew the budget.
-        stage.world.clock.jump(by: UnaskedBudget.period)
+        stage.world.clock.jump(by: ReceptionBudget.period)
         let late = try await stage.offer("late.jpg", size: 10, stage.world.relay.put(pattern(10)))
         #expect(try await stage.status(of: late) == .rcvInvitation(described: true))
-        stage.world.clock.jump(by: .zero - UnaskedBudget.period)
+        stage.world.clock.jump(by: .zero - ReceptionBudget.period)
         try await stage.core.deleteItems(
             stage.items.filter { $0.file?.id == late }.map(\.id), in: stage.core.chat(named: "bob"),
             mode: .internal)
@@ -54,7 +54,7 @@ import Testing
         try await wait(until: "it is here") { try await stage.status(of: last.id) == .rcvComplete }
         await stage.core.shutDown()
 
-        stage.world.clock.advance(by: UnaskedBudget.period)
+        stage.world.clock.advance(by: ReceptionBudget.period)
         let later = try await stage.world.open("alice", over: ToldAgent(isEarly: false) { _ in nil }.making)
         try await wait(until: "the rest are here too") {
             let items = try await later.items(of: later.chat(named: "bob"), before: nil, count: 1000)
@@ -67,8 +67,8 @@ import Testing
         let stage = try await ToldStage()
         let (author, chat) = (Author.contact, stage.chat)
         try stage.core.store.commit { change in
-            let spent = UnaskedBudget(since: change.elapsed, files: UnaskedBudget.maxFiles - 1)
-            try change.tables.network.unasked.keep(spent, of: author, in: chat)
+            let spent = ReceptionBudget(since: change.elapsed, files: ReceptionBudget.maxFiles - 1)
+            try change.tables.network.budgets.keep(spent, of: author, in: chat)
         }
         func send(_ name: String) async throws -> FileStatus? {
             let id = SharedMessageID(from: SystemRandomSource())
@@ -109,20 +109,20 @@ import Testing
     }
 }
 
-@Suite struct UnaskedBudgetTests {
+@Suite struct ReceptionBudgetTests {
     private static let now = ElapsedTime(seconds: 1_800_000)
 
     @Test func bytesOfADayAreBounded() {
-        var budget = UnaskedBudget(since: Self.now)
+        var budget = ReceptionBudget(since: Self.now)
         var count: UInt64 = 0
         let later = Self.now.advanced(by: .seconds(3600))
         while budget.allows(FilePolicy.autoReceiveVideo, free: nil, at: later), count < 1000 {
             budget.spend(FilePolicy.autoReceiveVideo, at: later)
             count += 1
         }
-        #expect(count == UnaskedBudget.maxBytes / FilePolicy.autoReceiveVideo)
+        #expect(count == ReceptionBudget.maxBytes / FilePolicy.autoReceiveVideo)
         #expect(budget.allows(1, free: nil, at: later) && !budget.allows(.max, free: nil, at: later))
-        let next = Self.now.advanced(by: UnaskedBudget.period)
+        let next = Self.now.advanced(by: ReceptionBudget.period)
         #expect(budget.allows(FilePolicy.autoReceiveVideo, free: nil, at: next))
     }
 
@@ -132,7 +132,7 @@ import Testing
             (UInt64.max, true), (nil, true),
         ] as [(UInt64?, Bool)])
     func unaskedFilesLeaveSpaceOnTheDisk(free: UInt64?, isAllowed: Bool) {
-        #expect(UnaskedBudget(since: Self.now).allows(10, free: free, at: Self.now) == isAllowed)
+        #expect(ReceptionBudget(since: Self.now).allows(10, free: free, at: Self.now) == isAllowed)
     }
 }
 

@@ -225,31 +225,31 @@ struct RemainsTableTests {
         }
     }
 
-    @Test("later remains are merged")
+    @Test("later deletions are merged")
     func deletions() throws {
         let file = FileID(7)
-        func remains() throws -> ChunkDeletionTable.Deletion {
+        func stored() throws -> ChunkDeletionTable.Deletion {
             try #require(try stage.change { try $0.chunkDeletions.deletion(of: file) })
         }
         func add(_ sender: String?, _ state: [UInt8]?, _ link: String?, at seconds: Int64 = 0) throws {
             let time = StoreStage.now.advanced(by: .seconds(seconds))
             try stage.change {
                 try $0.chunkDeletions.add(
-                    UploadRemains(senderDescription: sender, state: state, linkDescription: link), of: file,
+                    UploadedChunks(senderDescription: sender, state: state, linkDescription: link), of: file,
                     at: time)
             }
         }
         try add(nil, [1], nil)
-        #expect(try remains().remains.state == [1] && remains().remains.senderDescription == nil)
+        #expect(try stored().uploaded.state == [1] && stored().uploaded.senderDescription == nil)
         try add("sender", nil, nil, at: 50)
         try add(nil, nil, "link", at: 60)
-        var found = try remains()
-        #expect(found.remains.senderDescription == "sender" && found.remains.linkDescription == "link")
-        #expect(found.remains.state == [1] && found.created == StoreStage.now, "as old as its beginning")
+        var found = try stored()
+        #expect(found.uploaded.senderDescription == "sender" && found.uploaded.linkDescription == "link")
+        #expect(found.uploaded.state == [1] && found.created == StoreStage.now, "as old as its beginning")
         try add("another", [2], "third", at: 70)
-        found = try remains()
-        #expect(found.remains.senderDescription == "another" && found.remains.state == [2])
-        #expect(found.remains.linkDescription == "third")
+        found = try stored()
+        #expect(found.uploaded.senderDescription == "another" && found.uploaded.state == [2])
+        #expect(found.uploaded.linkDescription == "third")
         #expect(try stage.change { try $0.chunkDeletions.files() } == [file])
         #expect(try stage.change(of: stage.bob) { try $0.chunkDeletions.files() } == [])
         try stage.change { try $0.chunkDeletions.remove(file) }

@@ -44,8 +44,8 @@ struct LeftBehindTests {
                 try tables.sharedMessages.keep(
                     MessageRecord(time: StoreStage.now, hasFile: false), of: MessageKey(message, by: .own),
                     in: chat, item: nil)
-                try tables.network.unasked.keep(
-                    UnaskedBudget(since: StoreStage.elapsed, files: 1, bytes: 1), of: .contact, in: chat)
+                try tables.network.budgets.keep(
+                    ReceptionBudget(since: StoreStage.elapsed, files: 1, bytes: 1), of: .contact, in: chat)
                 let part = DescriptionPart(text: "a secret", number: 1, isLast: false)
                 try tables.sharedMessages.keep(
                     PartialDescription(length: 8, count: 1, isComplete: false, first: part.text), after: part,
@@ -75,7 +75,7 @@ struct LeftBehindTests {
                 at: StoreStage.now)
             try tables.inbox.post(.chatUpdated, to: ChatSide(profile: profile, chat: contact))
             try tables.chunkDeletions.add(
-                UploadRemains(senderDescription: "d", state: nil, linkDescription: nil), of: FileID(number),
+                UploadedChunks(senderDescription: "d", state: nil, linkDescription: nil), of: FileID(number),
                 at: StoreStage.now)
             try tables.directory.damagedCopies.keep(
                 FileArguments(key: [1], nonce: [2]), of: FileID(number), in: profile)

@@ -68,7 +68,7 @@ struct UploadTableTests {
             let isKept = try stage.change { try $0.uploads.keepState([5], of: file) }
             #expect(isKept == (status == .sndTransfer), "\(status)")
             #expect(
-                try stage.change { try $0.uploads.remains(of: file) }?.state == (isKept ? [5] : nil))
+                try stage.change { try $0.uploads.uploadedChunks(of: file) }?.state == (isKept ? [5] : nil))
         }
     }
 
@@ -77,15 +77,15 @@ struct UploadTableTests {
         let file = try stage.file(.sndTransfer, ["upload_state": "x'05'"]).file
         let link = UploadedLink(text: "simplex:/file", senderDescription: "of the link")
         try stage.change { try $0.uploads.complete(file, senderDescription: "sender", link: link) }
-        let remains = try #require(try stage.change { try $0.uploads.remains(of: file) })
-        #expect(remains.senderDescription == "sender" && remains.state == nil)
-        #expect(remains.linkDescription == "of the link")
+        let uploaded = try #require(try stage.change { try $0.uploads.uploadedChunks(of: file) })
+        #expect(uploaded.senderDescription == "sender" && uploaded.state == nil)
+        #expect(uploaded.linkDescription == "of the link")
         #expect(try stage.count("file", "link = 'simplex:/file'") == 1)
-        try stage.change { try $0.uploads.forgetRemains(of: file) }
-        let nothing = try #require(try stage.change { try $0.uploads.remains(of: file) })
+        try stage.change { try $0.uploads.forgetUploadedChunks(of: file) }
+        let nothing = try #require(try stage.change { try $0.uploads.uploadedChunks(of: file) })
         #expect(nothing.senderDescription == nil && nothing.state == nil && nothing.linkDescription == nil)
         #expect(try stage.count("file", "link = 'simplex:/file'") == 1, "the link leads to what is there")
-        #expect(try stage.change { try $0.uploads.remains(of: FileID(999)) } == nil)
+        #expect(try stage.change { try $0.uploads.uploadedChunks(of: FileID(999)) } == nil)
     }
 
     @Test("withdrawal spares received and failed files")

@@ -3,7 +3,7 @@ import ChatCore
 
 /// Daily limit on automatically received files per author. Without it, a sender could cause large downloads
 /// with a few bytes, even of the same file.
-struct UnaskedBudget: Hashable {
+struct ReceptionBudget: Hashable {
     /// Limits per `period`, author and chat.
     static let maxFiles = 100
     static let maxBytes: UInt64 = 64 << 20
@@ -39,7 +39,7 @@ struct UnaskedBudget: Hashable {
 
     /// Starts a new period if the last one is over. After a power cut the database's clock may lag by
     /// minutes.
-    private func present(at now: ElapsedTime) -> UnaskedBudget {
-        now >= since && now < since.advanced(by: Self.period) ? self : UnaskedBudget(since: now)
+    private func present(at now: ElapsedTime) -> ReceptionBudget {
+        now >= since && now < since.advanced(by: Self.period) ? self : ReceptionBudget(since: now)
     }
 }

@@ -1,5 +1,5 @@
 extension Schema {
-    /// `UnaskedBudget` of each author in a chat.
+    /// `ReceptionBudget` of each author in a chat.
     static let unasked = """
         CREATE TABLE unasked_budget (
             chat INTEGER NOT NULL,

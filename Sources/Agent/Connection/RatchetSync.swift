@@ -7,8 +7,8 @@ import Ratchet
 ///     required     → synchronised, started, agreed
 ///     started      → agreed
 ///     agreed       → synchronised, agreed (the peer starts again)
-struct Synchronisation: Sendable {
-    private(set) var phase: SynchronisationPhase
+struct RatchetSync: Sendable {
+    private(set) var phase: RatchetSyncPhase
     /// This side's new keys, until a message proves them.
     private(set) var keys: AgreementKeys?
     /// The expected effect of the peer's next `E` message.
@@ -30,7 +30,7 @@ struct Synchronisation: Sendable {
     static let keysAge = Duration.seconds(21 * 86_400)
 
     init(
-        phase: SynchronisationPhase = .synchronised, keys: AgreementKeys? = nil, ready: Ready = .ignored,
+        phase: RatchetSyncPhase = .synchronised, keys: AgreementKeys? = nil, ready: Ready = .ignored,
         usedKeys: [[UInt8]] = []
     ) {
         self.phase = phase
