@@ -3,33 +3,32 @@ import Glibc
 import Namespace
 import Posix
 
-/// What is opened, and how.
+/// A request to open an item's file.
 struct ItemOpening: Sendable {
-    /// Those of open(2).
+    /// Flags of open(2).
     var flags: Int32
     var name: EntryName
     var folder: NodeID
-    /// In bytes.
+    /// File size in bytes.
     var size: UInt64
 }
 
-/// Asks who opens a file that is not here, decides by the policy, and keeps count. Any thread.
+/// Applies `CallerPolicy` to programs that open files not on this machine, and counts their openings. Thread-safe.
 final class CallerCheck: Sendable {
-    /// Finds out what a thread is part of. May block for a while; nil: that cannot be seen.
+    /// Identifies the program of a thread. May block for a while. Returns nil if the program cannot be identified.
     typealias Identify = @Sendable (_ thread: pid_t) -> Caller?
-    /// The same of how its program treats files, and whether it shows this folder.
+    /// Returns how the thread's program treats files, and whether it displays the folder. May block.
     typealias Look = @Sendable (_ thread: pid_t, _ folder: NodeID) -> ProgramTraits?
 
     private struct State {
         var counts: [CallerKind: CallerCount] = [:]
-        /// Programs that the log has told of.
+        /// Programs already reported in the log.
         var told: Set<String> = []
-        /// What is known of executables by their paths alone: matching the table takes longer than all else that opening
-        /// a file takes.
+        /// Results for executables whose path alone decides. Matching the table would dominate the cost of an open.
         var visibilities: [String: Visibility] = [:]
     }
 
-    /// Whether somebody wants to see what a program opens.
+    /// Whether an executable opens files for a user to see.
     private enum Visibility {
         case seen, unseen
         case dependsOnArguments
@@ -47,17 +46,17 @@ final class CallerCheck: Sendable {
     private let identify: Identify
     private let look: Look
     private let typeNames: TypeNames
-    /// Who cannot be identified by then is served.
+    /// Identification time limit. An unidentified program gets full access.
     private let timeout: Duration
     private let user: UserConnection?
     private let state = Lock(State())
-    /// Of their own: a command line that cannot be read holds up no work of others.
+    /// A pool of its own, so that a stuck read of a command line delays no other work.
     private static let threads = ThreadPool(name: "callers", threads: 2)
     private let log = Log("filesystem")
 
-    /// So many different programs are told of in the log.
+    /// Maximum number of programs reported in the log.
     private static let maxTold = 64
-    /// More executables than open files at one time on any machine.
+    /// More than the number of executables that have files open at one time on any machine.
     private static let maxVisibilities = 256
 
     init(
@@ -75,8 +74,10 @@ final class CallerCheck: Sendable {
 
     static func systemCaller(_ thread: pid_t) -> Caller? { Caller(of: thread) }
 
-    /// What may be fetched for an opening by `thread` of a file that is not here.
-    /// - Parameter opening: nil: nothing is known of it but its program.
+    /// Decides how much an opening by `thread` may fetch of a file that is not on this machine.
+    /// - Parameters:
+    ///   - thread: 0 if unknown; then access is full.
+    ///   - opening: nil if only the program is known.
     func access(of thread: pid_t, _ opening: ItemOpening? = nil) async -> CallerPolicy.Access {
         guard thread > 0 else { return .full }
         guard let caller = await caller(thread) else { return await access(of: thread, finding: opening) }
@@ -93,14 +94,14 @@ final class CallerCheck: Sendable {
             user?.notify(
                 .refused(RefusalNotice(request: .fetch(kind), code: EACCES, name: caller.printableName)))
             log.notice(
-                "\(caller.printableName) (\(kind.noun)) is refused files that are not here; 'chatfs mount --allow' "
-                    + "lets a program fetch them")
+                "fetch refused: program=\(caller.printableName) kind=\(kind.rawValue) "
+                    + "remedy='chatfs mount --allow'")
         }
         return verdict.access
     }
 
-    /// The same of a program of no known kind: a window that lists a folder fetches nothing to find out types. Of that
-    /// neither the user nor the log is told: nobody misses anything.
+    /// Decides for a program of no known kind. A window that lists a folder fetches nothing to detect types. Neither
+    /// the user nor the log is notified, because no data is missed.
     private func access(
         of thread: pid_t, finding opening: ItemOpening?
     ) async -> CallerPolicy.Access {
@@ -122,8 +123,7 @@ final class CallerCheck: Sendable {
         }
     }
 
-    /// Calls `isSeen`, at once or soon, unless a program opens a file which is here without anybody wanting to see it:
-    /// one that reads everything, or a window that finds out the type.
+    /// Calls `isSeen`, now or later, unless a background program or type detection opened the local file.
     func whenSeen(by thread: pid_t, _ opening: ItemOpening, _ isSeen: @escaping @Sendable () -> Void) {
         if opening.flags & TypeDetection.noAccessTime != 0 { return }
         guard let executable = RunningProgram.executable(of: thread) else { return isSeen() }
@@ -165,11 +165,11 @@ final class CallerCheck: Sendable {
     }
 }
 
-/// Openings of files that were not here, by programs of one kind.
+/// Openings of files that were not on this machine, by programs of one kind.
 public struct CallerCount: Codable, Hashable, Sendable {
-    /// They may read what they like.
+    /// Openings with full access.
     public var served: UInt64 = 0
-    /// They got the first chunk at most.
+    /// Openings limited to the first chunk.
     public var limited: UInt64 = 0
     public var refused: UInt64 = 0
 
@@ -187,7 +187,7 @@ public struct CallerCount: Codable, Hashable, Sendable {
 }
 
 extension CallerKind {
-    /// As a sentence calls one of them.
+    /// The singular noun for use in sentences.
     public var noun: String {
         switch self {
         case .thumbnailer: "thumbnailer"

@@ -1,23 +1,23 @@
-/// What programs are for that open files without anybody wanting to see them.
+/// The purpose of a program that opens files without a user's request.
 public enum CallerKind: String, CaseIterable, Codable, Sendable {
     case thumbnailer, indexer, scanner, backup
-    /// Looks at the beginning of a file to say what it is.
+    /// Reads the beginning of a file to detect its type.
     case sniffer
-    /// Refused by a rule of the user.
+    /// Refused by a user's rule.
     case named
 }
 
 extension CallerKind {
-    /// The programs that are known without rules of the user. Names are those of executables and scripts as
-    /// distributions have them; what copies files on behalf of somebody (cp, rsync, tar, file managers) is not here.
+    /// Programs known without user rules. The names are those of executables and scripts in distributions. Copy tools
+    /// (cp, rsync, tar, file managers) are not listed.
     static let table: [(kind: CallerKind, programs: [String])] = [
         (
             .thumbnailer,
             [
                 "tumblerd", "*-thumbnailer", "ffmpegthumbnailer", "gnome-thumbnail-*",
-                // The worker of KDE that makes previews is the program that copies files, too.
+                // KDE's preview worker shares its executable with the copy worker.
                 "kioslave*:thumbnail.so", "kioworker*:thumbnail.so", "kiod*:thumbnail.so",
-                // What GNOME starts in a sandbox finds its file under this name.
+                // GNOME's sandboxed thumbnailers open the file under this name.
                 "*:gnome-desktop-file-to-thumbnail*",
             ]
         ),

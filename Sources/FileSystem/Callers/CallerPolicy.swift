@@ -1,34 +1,35 @@
 import Posix
 
-/// Decides what a program may have fetched. A value without input and output; what is here is for everybody.
+/// Decides how much a program may fetch. A pure value. Local bytes are always readable.
 public struct CallerPolicy: Sendable {
-    /// What is fetched for an opening of a file that is not here.
+    /// How much an opening may fetch of a file that is not on this machine.
     public enum Access: Hashable, Sendable {
-        /// What is read.
+        /// Every byte that is read.
         case full
-        /// The same, for somebody who would rather have no answer than a late one.
+        /// Like `full`, with a short deadline: the program prefers an error to a late reply.
         case impatient
-        /// The first chunk at most, and nothing ahead.
+        /// At most the first chunk, without prefetch.
         case beginning
-        /// Nothing: it is not opened.
+        /// Nothing; open(2) fails.
         case none
-        /// What is read, but by a first read at the beginning of at most so many bytes, which finds out the type.
+        /// Every byte that is read, unless the first read is at offset 0 and at most `limit` bytes long. Such a read
+        /// detects the type and fetches nothing.
         case afterFirstRead(limit: Int)
-        /// Nothing: it finds out the type. What is here of the beginning is read all the same.
+        /// Nothing, because the opening detects the type. Local bytes of the beginning are readable.
         case typeOnly
     }
 
     public struct Verdict: Hashable, Sendable {
         public var access: Access
-        /// nil: no program that opens files without anybody wanting to see them.
+        /// nil if the program is no background program.
         public var kind: CallerKind?
-        /// A rule of the user lets it fetch.
+        /// A user's rule allows fetching.
         public var isAllowed = false
     }
 
     private struct Rule: Sendable {
         var pattern: ProgramPattern
-        /// What it is refused as; nil: it is allowed.
+        /// The kind that refused programs are counted as; nil if the rule allows the program.
         var refusedAs: CallerKind?
     }
 
@@ -36,8 +37,8 @@ public struct CallerPolicy: Sendable {
     private let rules: [Rule]
 
     /// - Parameters:
-    ///   - refused: fetch nothing; of rules that fit the same program the longer one decides.
-    ///   - allowed: may fetch, whatever they are.
+    ///   - refused: Patterns of programs that fetch nothing. The longest matching rule wins.
+    ///   - allowed: Patterns of programs that may fetch, whatever their kind.
     public init(
         previews: PreviewMode = .message, refused: [ProgramPattern] = [], allowed: [ProgramPattern] = []
     ) {
@@ -61,12 +62,12 @@ public struct CallerPolicy: Sendable {
         }
     }
 
-    /// Which of the known programs it is.
+    /// Returns the kind of a known background program, or nil for any other program.
     public static func kind(of caller: Caller) -> CallerKind? {
         known.first { $0.patterns.contains { $0.fits(caller) } }?.kind
     }
 
-    /// Whether the same executable is one thing or another by its command line.
+    /// Returns true if the command line decides the executable's kind.
     public static func dependsOnArguments(_ executable: String) -> Bool {
         let caller = Caller(executable: executable)
         return withArguments.contains { $0.fitsProgram(caller) }

@@ -1,29 +1,31 @@
-/// What the reads of one opening show of its purpose, where open(2) did not. A value without input and output.
+/// Infers the purpose of an opening from its reads if the open flags did not tell. A pure value.
 ///
-/// * unread → detecting: the first read is at the beginning and short;
-/// * unread → reading: any other first read (further on, longer, or as mmap(2) has it made);
-/// * detecting → detecting: the same read again, as the kernel repeats one that failed;
-/// * detecting → reading: any other.
+/// * unread → detecting: the first read starts at offset 0 and is short
+/// * unread → reading: any other first read (at a later offset, longer, or by mmap(2))
+/// * detecting → detecting: the same read again, because the kernel repeats a failed read
+/// * detecting → reading: any other read
 struct FirstRead: Sendable {
     enum Purpose: Hashable, Sendable { case unread, detecting, reading }
 
     enum Action: Hashable, Sendable {
-        /// It reads for the first time.
+        /// The first read that wants the bytes.
         case begin
         case serve
-        /// It gets what is here, and nothing is fetched.
+        /// Reply with local bytes and fetch nothing.
         case onlyWhatIsHere
     }
 
     private(set) var purpose: Purpose
-    /// Longest first read, in bytes, that only finds out the type. 0: there is none.
+    /// Maximum length in bytes of a first read that only detects the type; 0 disables detection.
     private let limit: Int
 
-    /// The length of the first read has to be that which the program asked for: the kernel asks for single pages where
-    /// it has some that could not be read.
+    /// True if the read length must be the program's own. The kernel requests single pages after a failed read of
+    /// several.
     var dependsOnLength: Bool { limit > 0 }
 
-    /// - Parameter isDetection: it is known that it finds out the type, unless it reads on.
+    /// - Parameters:
+    ///   - limit: Maximum length in bytes of a detecting first read; 0 disables detection.
+    ///   - isDetection: True if the opening is known to detect the type until a later read shows otherwise.
     init(limit: Int, isDetection: Bool = false) {
         self.limit = limit
         purpose = isDetection ? .detecting : .unread

@@ -1,14 +1,14 @@
-/// Where file managers get their pictures of files from that are not here (`--previews`).
+/// The source of file managers' thumbnails for files that are not on this machine (`--previews`).
 public enum PreviewMode: String, CaseIterable, Sendable {
-    /// From the message: its preview is offered to the desktop's thumbnail cache, and thumbnailers fetch nothing.
+    /// The message's preview. It is offered to the desktop's thumbnail cache; thumbnailers fetch nothing.
     case message
-    /// From the file: thumbnailers may fetch it.
+    /// The file itself. Thumbnailers may fetch it.
     case fetch
-    /// From nowhere: nothing is offered, and thumbnailers fetch nothing.
+    /// None. No preview is offered, and thumbnailers fetch nothing.
     case none
 
-    /// Whether a preview that came with a message is offered to the desktop.
+    /// True if message previews are offered to the desktop.
     public var offersThoseOfMessages: Bool { self == .message }
-    /// Whether a program that makes previews may have a file fetched.
+    /// True if thumbnailers may fetch files.
     public var mayFetch: Bool { self == .fetch }
 }

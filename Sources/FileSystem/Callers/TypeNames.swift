@@ -2,17 +2,17 @@ import ChatCore
 import Glibc
 import Posix
 
-/// Tells which file names settle the type of a file for the programs of a desktop. A window that lists a folder opens
-/// the files of all others and reads how they begin.
+/// Tells which file names determine a file's type for desktop programs. A window that lists a folder opens files with
+/// other names and reads their beginnings.
 ///
-/// The patterns are those of shared-mime-info (`mime/globs2` in the data folders), which GIO and Qt use. A value
-/// without input and output; any thread.
+/// The patterns come from shared-mime-info (`mime/globs2` in the data directories), which GIO and Qt use. A pure value;
+/// thread-safe.
 public struct TypeNames: Sendable {
-    /// The end of a name in lower case, as `.tar.gz`, and whether all patterns that have it name one type.
+    /// Name suffixes in lower case, such as `.tar.gz`.
     private var endings: [ArraySlice<UInt8>: Ending] = [:]
-    /// Whole names.
+    /// Complete names in lower case.
     private var names: [ArraySlice<UInt8>: Ending] = [:]
-    /// Beginnings, as of `readme*`, which compete with the ending.
+    /// Prefixes, such as `readme` of `readme*`. They compete with suffixes.
     private var beginnings: [[UInt8]] = []
 
     private struct Ending {
@@ -22,12 +22,12 @@ public struct TypeNames: Sendable {
         mutating func add(_ other: ArraySlice<UInt8>) { if other != type { isSingle = false } }
     }
 
-    /// No pattern is longer, but for a few that no name has.
+    /// Maximum suffix length in bytes. The few longer patterns match no practical name.
     private static let longestEnding = 32
-    /// Of the database of a user with many programs; a longer file is read so far.
+    /// Maximum bytes read of a `globs2` file, far above a large installation's size.
     private static let maxBytes = 4 << 20
 
-    /// - Parameter globs: the text of a `globs2` file: lines of weight, type and pattern.
+    /// - Parameter globs: Text of a `globs2` file, in lines of weight, type and pattern.
     public init(globs: [UInt8] = []) {
         for line in globs.split(separator: UInt8(ascii: "\n")) where line.first != UInt8(ascii: "#") {
             let fields = line.split(separator: UInt8(ascii: ":"), maxSplits: 3)
@@ -35,7 +35,7 @@ public struct TypeNames: Sendable {
         }
     }
 
-    /// Those that are installed on this machine and by this user. Reads files.
+    /// Loads the patterns of this machine and user. Reads files.
     public static func ofDesktop() -> TypeNames {
         let home = environment("XDG_DATA_HOME") ?? environment("HOME").map { $0 + "/.local/share" }
         return ofDesktop(
@@ -43,8 +43,8 @@ public struct TypeNames: Sendable {
     }
 
     /// - Parameters:
-    ///   - dataFolders: paths with colons between them.
-    ///   - home: that of the user; nil: there is none.
+    ///   - dataFolders: Paths separated by colons.
+    ///   - home: The user's data directory; nil if there is none.
     static func ofDesktop(dataFolders: String, home: String?) -> TypeNames {
         let folders = (home.map { [$0] } ?? []) + dataFolders.split(separator: ":").map(String.init)
         var globs: [UInt8] = []
@@ -61,15 +61,15 @@ public struct TypeNames: Sendable {
         getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Without a desktop nobody asks, but for programs that bring their own.
+    /// True without a desktop. Then only programs with patterns of their own detect types.
     private var isEmpty: Bool { endings.isEmpty && names.isEmpty }
 
-    /// Whether a file of this name has its type from that alone.
+    /// Returns true if the name alone determines the file's type.
     public func settles(_ name: some Sequence<UInt8>) -> Bool {
         let name = Self.lowercased(name)
         if isEmpty { return MediaType(fileName: String(decoding: name, as: UTF8.self)) != .unknown }
         if let whole = names[name[...]] { return whole.isSingle }
-        // Their text is read for a name and an icon to show, whatever type they have.
+        // Desktops read launchers for a name and an icon, whatever their type.
         if Self.launchers.contains(where: { name.suffix($0.count).elementsEqual($0) }) { return false }
         if beginnings.contains(where: { name.starts(with: $0) }) { return false }
         for start in max(0, name.count - Self.longestEnding)..<name.count {

@@ -4,7 +4,7 @@ import Glibc
 import Namespace
 import Posix
 
-/// chmod, chown, truncate, utimensat. Has no state of its own. Any thread.
+/// Implements chmod, chown, truncate and utimensat. Stateless; thread-safe.
 final class AttributeWriter: Sendable {
     private let names: Namespace
     private let nodes: NodeLookup
@@ -25,10 +25,10 @@ final class AttributeWriter: Sendable {
         self.clock = clock
     }
 
-    /// Answers with the attributes that the node has then.
+    /// Applies a change and replies with the new attributes.
     /// - Parameters:
-    ///   - handle: what a length is set through; nil where the node is named.
-    ///   - thread: who asks, 0 when the kernel does not say.
+    ///   - handle: The open file of ftruncate(2) or fchmod(2); nil for a change by path.
+    ///   - thread: The calling thread; 0 if unknown.
     func change(
         _ id: NodeID, _ change: AttributeChange, through handle: FileHandle?, by thread: pid_t
     ) -> Answer<Attributes> {
@@ -44,7 +44,7 @@ final class AttributeWriter: Sendable {
             guard let file = nodes.draft(draft, at: id) else { return .refused(.gone) }
             return self.change(file, of: node, change, through: handle, by: thread)
         case .item(let item) where item.direction == .sent:
-            // A mode is one that a tool carries over from the file it has copied: accepted, not kept.
+            // Copy tools carry over the source's mode: accepted, not stored.
             if change.size != nil { return .refused(.notPermitted) }
             guard let time = change.modified else { return .done(reader.attributes(of: node)) }
             return .blocking { [self] in
@@ -52,8 +52,8 @@ final class AttributeWriter: Sendable {
                 return attributesNow(of: node)
             }
         case .chat, .pastedFolder:
-            // `rsync -a` and `tar` give a folder its time and mode when its files are copied: it keeps
-            // its own, and they are content.
+            // `rsync -a` and `tar` set a folder's time and mode after copying its files. Success without effect
+            // satisfies them.
             return change.size == nil ? .done(reader.attributes(of: node)) : .refused(.notPermitted)
         case .root, .control, .status, .transfers, .recovered, .marker, .item, .thumbnails, .thumbnail,
             .messages, .messageLog:
@@ -66,9 +66,9 @@ final class AttributeWriter: Sendable {
         _ draft: any DraftFile, of node: Node, _ change: AttributeChange, through handle: FileHandle?,
         by thread: pid_t
     ) -> Answer<Attributes> {
-        // What lies there because its chat is gone may be a draft still.
+        // Recovered entries may be in state `draft`, but are read-only.
         let isEditable = draft.state.isEditable && node.folder != .recovered
-        // The bits themselves are not kept: a draft is 0600, whatever its copy came from.
+        // Mode bits are not stored: a draft is always 0600.
         if change.onlyMakesWritable && !isEditable { return .refused(.notPermitted) }
         if change.size != nil && !isEditable { return .refused(.notPermitted) }
         guard change.size != nil || change.modified != nil else {
@@ -102,6 +102,6 @@ final class AttributeWriter: Sendable {
 extension AttributeChange {
     fileprivate var makesWritable: Bool { permissions.map { $0 & 0o222 != 0 } ?? false }
 
-    /// `chmod u+w` of what is not writable any more.
+    /// True for `chmod u+w` on a read-only entry.
     fileprivate var onlyMakesWritable: Bool { permissions.map { $0 & 0o777 == 0o600 } ?? false }
 }

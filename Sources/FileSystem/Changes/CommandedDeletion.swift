@@ -3,8 +3,7 @@ import Namespace
 import Outbox
 import Posix
 
-/// Deletes items that a command names: the core deletes them, then their entries go without the kernel's doing. Has no
-/// state of its own. Any thread.
+/// Deletes items on a command's request: first in the core, then their entries. Stateless; thread-safe.
 struct CommandedDeletion: Sendable {
     let names: Namespace
     let core: any ChatCore
@@ -12,9 +11,9 @@ struct CommandedDeletion: Sendable {
     let outbox: any DraftStore
     let tree: TreeUpdater
 
-    /// Returns when their entries are gone.
-    /// - Parameter items: of one chat.
-    /// - Throws: `ChatError` of the core; what outbox or index answer.
+    /// Deletes the items and returns after their entries are removed.
+    /// - Parameter items: Items of one chat.
+    /// - Throws: `ChatError` of the core, or the error of the outbox or the index.
     func delete(_ items: [ChatItem], mode: DeletionMode) async throws {
         if items.contains(where: { $0.direction == .sent }) {
             try await ThreadPool.shared.run { [outbox] () throws(OutboxError) in try outbox.synchronise() }

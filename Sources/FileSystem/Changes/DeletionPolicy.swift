@@ -2,23 +2,23 @@ import Base
 import ChatCore
 import Glibc
 
-/// What removing a received or sent entry does (`--delete`).
+/// The effect of removing a received or sent entry (`--delete`).
 public enum DeletionPolicy: String, CaseIterable, Sendable {
-    /// EPERM.
+    /// unlink(2) fails with EPERM.
     case refused = "never"
-    /// The message is deleted for this user only.
+    /// Delete the message for this user only.
     case own = "self"
-    /// The message is deleted for everyone: own messages of the last 24 hours.
+    /// Delete the message for everyone: own messages of the last 24 hours.
     case everyone
 }
 
-/// Holds back a runaway `rm -r`: messages that are gone for everyone do not come back.
+/// Limits deletions for everyone, which cannot be undone, against a runaway `rm -r`.
 struct DeletionBudget {
     static let maxDeletions = 20
     static let period = Duration.seconds(60)
     private var recent: [ContinuousClock.Instant] = []
 
-    /// Counts one deletion, or says that there were too many in the last minute.
+    /// Counts one deletion. Returns false if the limit of the last minute is reached.
     mutating func take(at now: ContinuousClock.Instant = .now) -> Bool {
         recent.removeAll { $0.duration(to: now) >= Self.period }
         guard recent.count < Self.maxDeletions else { return false }
@@ -27,7 +27,7 @@ struct DeletionBudget {
     }
 }
 
-/// Says how items may be deleted. Any thread, from memory.
+/// Decides how items may be deleted. Answers from memory; thread-safe.
 final class DeletionRule: Sendable {
     private let policy: DeletionPolicy
     private let clock: any WallClock
@@ -38,9 +38,9 @@ final class DeletionRule: Sendable {
         self.clock = clock
     }
 
-    /// How an item may be deleted, or why not. One that may be deleted for everyone counts as deleted.
+    /// Returns the mode of deletion or the refusal. A permitted deletion for everyone counts against the budget.
     func mode(of item: ChatItem) -> Result<DeletionMode, FileSystemError> {
-        // Nobody else has it as a message: a link is withdrawn, or only forgotten.
+        // Links have no message at other members.
         if item.chat == .links { return .success(.internal) }
         switch policy {
         case .refused:

@@ -5,8 +5,8 @@ import Namespace
 import Outbox
 import Posix
 
-/// What their writers do to drafts beyond writing: names, and their end. Each is done in the outbox first, then in
-/// the index of names. Has no state of its own. Any thread.
+/// Renames, removes and retries drafts: each change goes first to the outbox, then to the index of names. Stateless;
+/// thread-safe.
 final class DraftChanges: Sendable {
     private let names: Namespace
     private let outbox: any DraftStore
@@ -30,13 +30,13 @@ final class DraftChanges: Sendable {
         self.notices = notices
     }
 
-    /// Why no file can get this name.
+    /// Returns the error for an invalid file name, or nil.
     static func refusal(of name: EntryName) -> FileSystemError? {
         if name.bytes.count > EntryName.maxLength { return FileSystemError(ENAMETOOLONG) }
         return name.isValidUTF8 ? nil : FileSystemError(EILSEQ)
     }
 
-    /// Makes a draft and has `body` do the rest; it goes again when that fails. Blocks.
+    /// Creates a draft and runs `body`. Removes the draft if `body` fails. Blocks.
     func make<Value>(
         _ name: EntryName, in folder: NodeID, of chat: ChatReference,
         _ body: (Node, any DraftFile) throws -> Value
@@ -49,20 +49,20 @@ final class DraftChanges: Sendable {
             return try body(node, draft)
         } catch {
             draft.closed(.ofItsMaker)
-            // It is empty: the next mount drops what is left of it.
+            // The draft is empty. The next mount drops any remains.
             try? outbox.remove(draft.id)
             drafts.remove(draft)
             throw error
         }
     }
 
-    /// The draft of this name that may still be changed.
+    /// Returns the editable draft of this name, or nil.
     func draft(_ name: EntryName, in folder: NodeID) -> (any DraftFile)? {
         names.child(name, of: folder).flatMap(nodes.editableDraft)
     }
 
-    /// Gives a draft its final name (or any other) in its folder. Everything else is refused: with
-    /// EXDEV programs would copy, and a copy is a message.
+    /// Renames a draft within its folder. Refuses any other rename with EPERM, because EXDEV would make programs copy,
+    /// and a copy is sent as a message.
     func rename(
         _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32,
         by thread: pid_t
@@ -71,7 +71,7 @@ final class DraftChanges: Sendable {
         guard folder == newFolder, let draft = nodes.editableDraft(node) else {
             return .refused(.notPermitted)
         }
-        // renameat2(2): 1 is RENAME_NOREPLACE; exchanging two names makes no sense here.
+        // renameat2(2): 1 is RENAME_NOREPLACE. RENAME_EXCHANGE is not supported.
         guard flags & ~1 == 0 else { return .refused(FileSystemError(EINVAL)) }
         if let error = Self.refusal(of: newName) { return .refused(error) }
         if name == newName { return .done(()) }
@@ -99,22 +99,22 @@ final class DraftChanges: Sendable {
                 notices.requested(.appeared(before))
             }
         } catch {
-            // What was replaced is gone, but no file is under a name that the index does not know.
+            // The replaced draft is gone. Restore the name in the outbox, so that outbox and index agree.
             do {
                 try outbox.rename(draft.id, to: name.bytes)
             } catch {
-                log.error("a draft has another name for the core than here: \(sentenceWithCauses(of: error))")
+                log.error("draft name not restored in the outbox: error=\(sentenceWithCauses(of: error))")
             }
             throw error
         }
     }
 
-    /// Nothing of it is sent, and its name is free. Blocks.
+    /// Removes a draft, which is never sent, and frees its name. Blocks.
     /// - Parameters:
-    ///   - evenAtTheCore: also while the core is taking it, which is asked to forget it afterwards.
-    ///   - isRequested: the kernel asked for it, and knows.
+    ///   - evenAtTheCore: If true, also removes a draft that the core is accepting, and cancels it there afterwards.
+    ///   - isRequested: True if a kernel request removes it, so that the kernel needs no notice.
     func remove(_ draft: any DraftFile, evenAtTheCore: Bool, isRequested: Bool = true) throws {
-        // Once it was, and the index could not be written.
+        // True if an earlier removal failed to write the index.
         if draft.state != .removed { try outbox.remove(draft.id, evenAtTheCore: evenAtTheCore) }
         if let change = try names.remove(draft: draft.entryID) {
             if isRequested { notices.requested(change) } else { notices.happened([change]) }
@@ -122,10 +122,10 @@ final class DraftChanges: Sendable {
         drafts.remove(draft)
     }
 
-    /// Has a folder that was copied into a chat sent as it is.
+    /// Sends a pasted folder as it is.
     func retry(folder: NodeID) -> Answer<Void> { folders.retry(folder) }
 
-    /// Sends once more what was refused, is unsure, or may be unfinished, and what was recovered.
+    /// Retries a draft that was refused, is unsure, may be unfinished or was recovered.
     func retry(_ draft: any DraftFile) -> Answer<Void> {
         .blocking { [self] in
             if draft.state == .recovered {
@@ -136,8 +136,8 @@ final class DraftChanges: Sendable {
         }
     }
 
-    /// It goes back into the folder of its chat first, under its name or one like it: what is sent has the entry's name.
-    /// The next mount undoes that of what the outbox does not send.
+    /// Moves a recovered draft back into its chat's folder, under its name or a similar one, and sends it. The next
+    /// mount reverts the move of a draft that the outbox does not send.
     private func send(recovered draft: any DraftFile) throws {
         guard let folder = names.node(of: draft.chat)?.id, let before = names.node(of: draft.entryID),
             before.folder == .recovered

@@ -5,8 +5,8 @@ import Namespace
 import Outbox
 import Posix
 
-/// unlink(2): removes a draft, takes a queued or sending file back, or deletes an item where the mount was told to.
-/// Has no state of its own. Any thread.
+/// Implements unlink(2): removes a draft, withdraws a queued or sending file, or deletes an item if the mount's policy
+/// permits. Stateless; thread-safe.
 final class EntryRemover: Sendable {
     private let names: Namespace
     private let nodes: NodeLookup
@@ -36,7 +36,7 @@ final class EntryRemover: Sendable {
         self.rule = rule
     }
 
-    /// - Parameter thread: who removes, 0 when the kernel does not say.
+    /// - Parameter thread: The calling thread; 0 if unknown.
     func remove(_ name: EntryName, in folder: NodeID, by thread: pid_t = 0) -> Answer<Void> {
         guard let node = names.child(name, of: folder) else { return .refused(.notFound) }
         switch node.content {
@@ -58,15 +58,15 @@ final class EntryRemover: Sendable {
         }
     }
 
-    /// A program has copied the file out, and removes it for that. An error now would say that the copy failed; the
-    /// message stays, so its file is there again at once.
+    /// Reports success for the removal that ends a move out of the mount. An error would suggest that the copy failed.
+    /// The message stays, so its file reappears at once.
     private func movedOut(_ node: Node, _ error: FileSystemError) -> Answer<Void> {
         user.refused(.moveOut, error, node.name, in: node.folder)
         notices.reappeared(node)
         return .done(())
     }
 
-    /// Of a draft that stays here nothing is sent, and its entry goes, without a request of the kernel.
+    /// Removes a refused or failed draft and its entry on a command's request.
     func discard(_ id: NodeID) -> Answer<Void> {
         guard let node = nodes.node(id), let draft = nodes.editableDraft(node), draft.snapshot.problem != nil
         else {
@@ -77,8 +77,8 @@ final class EntryRemover: Sendable {
         }
     }
 
-    /// A file that the core is taking can be taken back for good only when it is known as what it became. The core
-    /// is local and answers in moments; one that hangs is waited for five seconds.
+    /// Removes a draft that the core may be accepting. Such a draft can be withdrawn only after it became an item. The
+    /// core is local and replies in milliseconds; the method waits at most five seconds for it.
     private func remove(
         _ draft: any DraftFile, at id: NodeID, _ name: EntryName, in folder: NodeID
     ) async -> Result<Void, FileSystemError> {
@@ -94,14 +94,14 @@ final class EntryRemover: Sendable {
                     }
                     return .success(())
                 } catch {
-                    // The core began to take it at that very moment.
+                    // The core began to accept the draft after the check.
                     guard !isLate, draft.isAtTheCore else { return .failure(FileSystemError(error)) }
                 }
             }
             do {
                 try await Task.sleep(for: .milliseconds(5))
             } catch {
-                // Who asked waits no longer.
+                // The kernel interrupted the request.
                 return .failure(FileSystemError(EINTR))
             }
         }
@@ -123,7 +123,7 @@ final class EntryRemover: Sendable {
         do throws(ChatError) {
             try await core.deleteItems([item.id], in: item.chat, mode: mode)
         } catch {
-            // Else somebody was faster.
+            // Any other error is final; a missing item was deleted concurrently.
             guard error.code == .noSuchItem else { throw error }
         }
         if let file = item.file { contents.remove(file.id, atOnce: false) }
@@ -133,6 +133,6 @@ final class EntryRemover: Sendable {
 }
 
 extension DraftFile {
-    /// Being handed over, or handed over and not known as an item yet.
+    /// True while the outbox hands the draft to the core, and until its item is known.
     fileprivate var isAtTheCore: Bool { [.sending, .sent].contains(state) }
 }

@@ -3,8 +3,9 @@ import Glibc
 import Namespace
 import Posix
 
-/// Which threads read files of messages lately. A program that removes a file just after it has read it moves it out of
-/// the mount: rename(2) cannot do that, so it copies the file and removes the original. Any thread; never waits.
+/// Remembers which threads recently read files of messages. A removal by the same process just after its last read is a
+/// move out of the mount: rename(2) fails with EXDEV across file systems, so the program copies the file and unlinks
+/// the original. Thread-safe; never waits.
 final class LastReaders: Sendable {
     fileprivate struct Reading {
         var thread: pid_t
@@ -12,7 +13,7 @@ final class LastReaders: Sendable {
         var closed: ContinuousClock.Instant?
     }
 
-    // In a struct: see `Lock`.
+    // A struct, as `Lock` requires.
     private struct State {
         var readings: [NodeID: Reading] = [:]
     }
@@ -21,14 +22,14 @@ final class LastReaders: Sendable {
     private let now: @Sendable () -> ContinuousClock.Instant
     private let process: @Sendable (pid_t) -> pid_t?
 
-    /// A program that moves removes the original this soon after its last read. The kernel reports a close late.
+    /// Maximum delay between a mover's last read and its unlink. The kernel reports a close late.
     static let moment = Duration.seconds(2)
-    /// O_NOATIME, which Glibc's module leaves out.
+    /// O_NOATIME, which the Glibc module does not export.
     private static let leavesAccessTime: Int32 = 0o1000000
-    /// Files that are remembered.
+    /// Maximum number of remembered files.
     static let limit = 256
 
-    /// - Parameter process: the process of a thread; nil where that cannot be seen.
+    /// - Parameter process: Returns the process of a thread, or nil if it is unknown.
     init(
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
         process: @escaping @Sendable (pid_t) -> pid_t? = { ThreadStatus(of: $0)?.process }
@@ -37,7 +38,7 @@ final class LastReaders: Sendable {
         self.process = process
     }
 
-    /// A thread opened a file to read it. File managers that look at a beginning only (`O_NOATIME`) do not count.
+    /// Records an opening for reading. Type detection by file managers (`O_NOATIME`) does not count.
     func opened(_ node: NodeID, flags: Int32, by thread: pid_t) {
         guard thread > 0, flags & Self.leavesAccessTime == 0 else { return }
         let now = now()
@@ -61,8 +62,7 @@ final class LastReaders: Sendable {
         }
     }
 
-    /// Whether the process of a thread that removes a file read it up to this moment. Looks into `/proc` where the
-    /// threads differ.
+    /// Returns true if the process of the removing thread read the file up to now. Reads `/proc` if the threads differ.
     func isReader(_ thread: pid_t, of node: NodeID) -> Bool {
         let now = now()
         guard thread > 0, let reading = state.withLock({ $0.readings[node] }), !reading.isOver(at: now) else {

@@ -1,9 +1,8 @@
 import Glibc
 import Namespace
 
-/// Names that programs make, change and remove: finds out whose they are (of a chat, of a folder that is being copied
-/// into one, of nobody who may), has the folder loaded first, and tells the user of what was refused. Has no state of
-/// its own. Any thread.
+/// Creates, renames and removes names. Routes each request to the chat or the pasted folder that owns the name, loads
+/// the folder first, and notifies the user of refusals. Stateless; thread-safe.
 final class NameChanges: Sendable {
     private let loader: FolderLoader
     private let opener: FileOpener
@@ -49,7 +48,7 @@ final class NameChanges: Sendable {
             }
             let answer = drafts.rename(
                 name, in: folder, to: newName, in: newFolder, flags: flags, by: thread)
-            // A move to another chat says nothing about the file: it is finished, and stays where it is.
+            // A refused move to another chat leaves the file finished and in place.
             guard folder == newFolder else { return answer }
             return answer.afterRefusal { [self] error in
                 noteRefusedRename(error, of: name, in: folder, by: thread)
@@ -58,8 +57,8 @@ final class NameChanges: Sendable {
         return answer.whenRefused { [user] in user.refused(.rename, $0, name, in: folder) }
     }
 
-    /// What its program wrote under another name stays here then. Others try again by another way by themselves, or
-    /// under another name.
+    /// Tells the outbox of a refused rename: the content then stays under the name that it was written to. After other
+    /// errors programs retry, or use another name.
     private func noteRefusedRename(
         _ error: FileSystemError, of name: EntryName, in folder: NodeID, by thread: pid_t
     ) {
@@ -83,7 +82,7 @@ final class NameChanges: Sendable {
             }
         }
         return answer.whenRefused { [user] error in
-            // File managers try these by themselves, and then offer to delete.
+            // File managers try to create these and then offer deletion.
             if !name.description.hasPrefix(".Trash") {
                 user.refused(.makeFolder, error, name, in: folder)
             }
@@ -95,6 +94,6 @@ final class NameChanges: Sendable {
         return pasted.removeFolder(name, in: folder)
     }
 
-    /// What is in these is made of what is elsewhere.
+    /// True for generated folders.
     private func isReadOnly(_ folder: NodeID) -> Bool { folder == .messages || ThumbnailNodes.holds(folder) }
 }

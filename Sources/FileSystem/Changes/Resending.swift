@@ -4,9 +4,8 @@ import Namespace
 import Outbox
 import Posix
 
-/// `chatfs retry` of a message that the core has and whose upload it gave up. No core takes up such an upload
-/// again: the official one has no command for it, and has forgotten some of them altogether. Has no state of its
-/// own.
+/// Implements `chatfs retry` for a message whose upload the core gave up. No core resumes such an upload: the official
+/// core has no command for it, and loses some uploads altogether. Stateless.
 final class Resending: Sendable {
     private let names: Namespace
     private let outbox: any DraftStore
@@ -26,9 +25,8 @@ final class Resending: Sendable {
         self.tree = tree
     }
 
-    /// The file goes out with a new message, and the old one goes, for the others too: they could never read
-    /// it. The entry keeps its name, number and time. After a break it may be asked for again: what was sent
-    /// is not sent twice.
+    /// Sends the file in a new message and deletes the old one for all members, who could never read it. The entry
+    /// keeps its name, inode number and time. Idempotent: a repeated call after a crash does not send twice.
     func sendAgain(_ item: ChatItem) async throws {
         guard let file = item.file, case .sndError = file.status else { throw FileSystemError.notPermitted }
         let location =
@@ -40,11 +38,11 @@ final class Resending: Sendable {
         try await tree.change { [names] in try names.item(item, became: sent) }
         contents.remove(file.id, atOnce: false)
         await withdraw(item)
-        // It may have moved on before its entry was known.
+        // The item may have changed before its entry was known.
         try await tree.show([(try? await core.item(sent.id, in: sent.chat)) ?? sent])
     }
 
-    /// With all of its caption, of which an entry may have the beginning.
+    /// Returns the item with its complete caption; an entry may hold only its beginning.
     private func whole(_ item: ChatItem) async throws(ChatError) -> ChatItem {
         guard item.mayBeShortened else { return item }
         var whole = item
@@ -52,7 +50,7 @@ final class Resending: Sendable {
         return whole
     }
 
-    /// Older than a day, or where that is not allowed, it is deleted for this user alone.
+    /// Deletes the message for everyone, or only for this user if it is older than a day or that is not permitted.
     private func withdraw(_ item: ChatItem) async {
         do throws(ChatError) {
             try await core.deleteItems([item.id], in: item.chat, mode: .broadcast)
@@ -60,8 +58,7 @@ final class Resending: Sendable {
             do throws(ChatError) {
                 try await core.deleteItems([item.id], in: item.chat, mode: .internal)
             } catch {
-                log.error(
-                    "a message was sent again, and the one before it could not be deleted: \(error.sentence)")
+                log.error("old message not deleted after a resend: error=\(error.sentence)")
             }
         }
     }

@@ -1,17 +1,17 @@
 import Base
 import Namespace
 
-/// The files of `.chatfs`: `status.json` and `transfers`, which are made when they are opened. Knows what each was
-/// when it was last made, and whether the core can be reached. Any thread.
+/// Generates the files of `.chatfs`, `status.json` and `transfers`, when they are opened. Stores each file's last size
+/// and time, and the core's reachability. Thread-safe.
 final class ControlFiles: Sendable {
     private struct State {
         var last: [NodeID: (size: UInt64, time: Timestamp)] = [:]
-        /// Why the core cannot be reached at present.
+        /// The reason that the core is unreachable; nil if it is reachable.
         var coreProblem: String?
         var additions: [Addition] = []
     }
 
-    /// A struct around it, as `Lock` wants.
+    /// A struct, as `Lock` requires.
     private struct Addition {
         var add: @Sendable (inout MountStatus) async -> Void
     }
@@ -19,7 +19,7 @@ final class ControlFiles: Sendable {
     private let state = Lock(State())
     private let report: StatusReport
     private let clock: any WallClock
-    /// When the mount began.
+    /// Time of the mount.
     let beginning: Timestamp
 
     init(_ report: StatusReport, clock: any WallClock, beginning: Timestamp) {
@@ -28,7 +28,7 @@ final class ControlFiles: Sendable {
         self.beginning = beginning
     }
 
-    /// - Parameter problem: why it cannot be reached, a sentence; nil when it can.
+    /// - Parameter problem: A sentence that tells why the core is unreachable; nil if it is reachable.
     func coreReachabilityChanged(problem: String?) { state.withLock { $0.coreProblem = problem } }
 
     func completeStatus(with add: @escaping @Sendable (inout MountStatus) async -> Void) {
@@ -42,14 +42,14 @@ final class ControlFiles: Sendable {
         return status
     }
 
-    /// What a control file was when it was last made, for `stat`: making it takes longer the more is on its
-    /// way, and who reads it gets all of it, whatever its size was before. Before the first time it is not
-    /// empty: of an empty file some programs read nothing.
+    /// Returns the size and time for `stat`. Both are of the last generation, because generating takes long during many
+    /// transfers and a reader gets the whole file whatever its size. The size before the first generation is 4096,
+    /// because some programs do not read empty files.
     func last(_ file: NodeID) -> (size: UInt64, time: Timestamp) {
         state.withLock { $0.last[file] } ?? (4096, beginning)
     }
 
-    /// The bytes of a control file, made now.
+    /// Generates the bytes of a control file.
     func produce(_ node: Node) async -> [UInt8] {
         let bytes = await bytes(of: node.content)
         let time = clock.now()

@@ -1,26 +1,26 @@
 import Base
 import FoundationEssentials
 
-/// What `.chatfs/status.json` holds; `chatfs status` reads it.
+/// The content of `.chatfs/status.json`, which `chatfs status` reads.
 public struct MountStatus: Codable, Sendable {
-    /// One file that is on its way, waits, or could not go.
+    /// A file that is transferring, waiting or failed.
     public struct Transfer: Codable, Sendable {
-        /// Folder and name below the mountpoint.
+        /// Path below the mountpoint.
         public var path: String
         public var state: String
-        /// Per cent.
+        /// Percentage.
         public var progress: Int
         public var size: UInt64
         public var error: String?
     }
 
-    /// What relays drop, and what rules do about it (`chatfs keep`).
+    /// Files that relays are about to drop, and the progress of keep rules (`chatfs keep`).
     public struct Keeping: Codable, Sendable {
-        /// Files that relays drop within twelve hours, and that are neither here nor coming.
+        /// Files that relays drop within twelve hours and that are neither local nor downloading.
         public var expiring: Int
-        /// Files that rules want and that are not here yet.
+        /// Files that match a rule and are not yet local.
         public var waiting: Int
-        /// How many of these wait for what: `metered`, `disk`, `approval`, `upload`, `failure`.
+        /// Number of waiting files by obstacle: `metered`, `disk`, `approval`, `upload`, `failure`.
         public var obstacles: [String: Int]
 
         public init(expiring: Int, waiting: Int, obstacles: [String: Int]) {
@@ -32,12 +32,12 @@ public struct MountStatus: Codable, Sendable {
 
     /// The last 'chatfs verify' of the profile.
     public struct Verification: Codable, Hashable, Sendable {
-        /// When it ended, seconds since 1970.
+        /// End time in seconds since 1970.
         public var time: Int64
-        /// Files that were read to their ends, and their bytes.
+        /// Files read to their ends, and their size in bytes.
         public var files: Int
         public var bytes: UInt64
-        /// Findings about which nothing was done yet.
+        /// Findings that are not repaired yet.
         public var problems: Int
 
         public init(time: Int64, files: Int, bytes: UInt64, problems: Int) {
@@ -48,17 +48,17 @@ public struct MountStatus: Codable, Sendable {
         }
     }
 
-    /// A chat out of which nothing comes at present.
+    /// A chat that receives nothing at present.
     public struct SilentChat: Codable, Sendable {
-        /// Its folder.
+        /// Name of its folder.
         public var chat: String
-        /// Why, and what helps.
+        /// The reason and the remedy.
         public var problem: String
     }
 
-    /// What waits for the network, or for somebody's answer.
+    /// Work that waits for the network or for an answer.
     public struct Waiting: Codable, Sendable {
-        /// A messaging server that cannot be reached.
+        /// An unreachable messaging server.
         public struct Server: Codable, Sendable {
             public var server: String
             /// Seconds since 1970.
@@ -70,11 +70,11 @@ public struct MountStatus: Codable, Sendable {
             }
         }
 
-        /// Messages of a chat that no server has taken yet.
+        /// Messages of a chat that no server has accepted yet.
         public struct Messages: Codable, Sendable {
-            /// Its folder.
+            /// Name of its folder.
             public var chat: String
-            /// Such as `@7`.
+            /// Chat reference, such as `@7`.
             public var reference: String
             public var count: Int
 
@@ -85,11 +85,11 @@ public struct MountStatus: Codable, Sendable {
 
         public var servers: [Server] = []
         public var messages: [Messages] = []
-        /// Addresses of messaging servers inside the own network that others named, and that are not contacted.
+        /// Addresses of messaging servers in the local network that others named and that are not contacted.
         public var refused: [String]?
-        /// Own invitations that nobody has used yet.
+        /// Own invitations that are still unused.
         public var invitations = 0
-        /// Requests and group invitations of others without an answer.
+        /// Unanswered contact requests and group invitations.
         public var requests = 0
 
         public init() {}
@@ -99,10 +99,10 @@ public struct MountStatus: Codable, Sendable {
         }
     }
 
-    /// The disk of the data directory has no room left.
+    /// The disk of the data directory is full.
     public struct FullDisk: Codable, Sendable {
         public var folder: String
-        /// Bytes.
+        /// Free bytes.
         public var free: UInt64
 
         public init(folder: String, free: UInt64) { (self.folder, self.free) = (folder, free) }
@@ -110,54 +110,53 @@ public struct MountStatus: Codable, Sendable {
 
     public var profile: String
     public var mountpoint: String
-    /// Folder with the control socket.
+    /// Directory of the control socket.
     public var controlFolder: String
-    /// The socket for programs (`docs/control.md`).
+    /// Path of the program socket (`docs/control.md`).
     public var programSocket: String?
     public var pid: Int32
     /// Seconds since 1970.
     public var mountedAt: Int64
     public var chats: Int
     public var entries: Int
-    /// How many of them have their attributes in memory.
+    /// Number of entries whose attributes are in memory.
     public var entriesInMemory: Int?
-    /// Decrypted bytes in the cache.
+    /// Size of decrypted bytes in the cache.
     public var cachedBytes: UInt64
-    /// How often the kernel asked the mount for something since it was made, by whatever operation; those for
-    /// this file are among them. What the kernel answers itself is not.
+    /// Number of kernel requests since the mount, of any operation, including reads of this file. Replies from the
+    /// kernel's caches do not count.
     public var requests: UInt64
-    /// Why the core cannot be reached at present, a sentence; nil when it can.
+    /// A sentence that tells why the core is unreachable; nil if it is reachable.
     public var coreProblem: String?
-    /// nil where something may come from all.
+    /// nil if every chat can receive.
     public var silentChats: [SilentChat]?
-    /// Contacts whose security code changed since the user has verified it; nil where there are none.
+    /// Contacts whose security code changed since the user verified it; nil if there are none.
     public var changedKeys: [SilentChat]?
     public var transfers: [Transfer]
     public var kernel: KernelSide?
-    /// Openings of files that were not here, by the kinds of programs that open files without anybody wanting to see
-    /// them (`CallerKind`).
+    /// Openings of files that were not local, by the kind of background program (`CallerKind`).
     public var callers: [String: CallerCount]?
     public var keeping: Keeping?
-    /// nil where the profile was never verified.
+    /// nil if the profile was never verified.
     public var verified: Verification?
-    /// Whether nothing is transferred at present: `user` or `sleep`; nil when it is.
+    /// Reason that transfers are suspended: `user` or `sleep`; nil if they run.
     public var suspended: String?
-    /// nil where nothing waits.
+    /// nil if nothing waits.
     public var waiting: Waiting?
-    /// nil where there is room.
+    /// nil if there is room.
     public var fullDisk: FullDisk?
 
-    /// JSON in UTF-8, to be read by people too.
+    /// Indented JSON in UTF-8.
     var encoded: [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
-        // Only numbers and strings: encoding them cannot fail.
+        // Numbers and strings: encoding cannot fail.
         return Array(
             PrintableJSON.escaping(String(decoding: (try? encoder.encode(self)) ?? Data(), as: UTF8.self))
                 .utf8)
     }
 
-    /// What `bytes`, read from the file, say; nil when they are of another version.
+    /// Returns nil if the bytes are of another version.
     public static func decoded(_ bytes: [UInt8]) -> MountStatus? {
         try? JSONDecoder().decode(MountStatus.self, from: Data(bytes))
     }

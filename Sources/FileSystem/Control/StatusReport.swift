@@ -4,8 +4,8 @@ import Glibc
 import Namespace
 import Posix
 
-/// Gathers what `status.json` and `transfers` tell: from the core what is on its way, however much it holds beside
-/// that. Has no state of its own.
+/// Collects the content of `status.json` and `transfers`. The core lists unsettled items, so the cost does not grow
+/// with the history. Stateless.
 final class StatusReport: Sendable {
     private let names: Namespace
     private let contents: any ContentStore
@@ -37,12 +37,12 @@ final class StatusReport: Sendable {
         self.beginning = beginning
     }
 
-    /// Without `.chatfs` and the folder of links.
+    /// Excludes `.chatfs` and the folder of links.
     private var chatCount: Int {
         names.folderCount(of: .root) - 1 - (names.node(of: ChatReference.links) == nil ? 0 : 1)
     }
 
-    /// The state of the mount at this moment. What the core does not say is left out, and said in the log.
+    /// Returns the mount's current state. Logs and omits data that the core fails to report.
     func status(coreProblem: String?) async -> MountStatus {
         let side = kernel.side
         let drafts = names.nodes { if case .draft = $0.content { true } else { false } } + nodes.pasted.roots
@@ -65,13 +65,13 @@ final class StatusReport: Sendable {
             let known = Set(present.map(\.id))
             items += try await core.unsettledItems().filter { !known.contains($0.id) }
         } catch {
-            log.warning("the core does not say what is on its way: \(error.sentence)")
+            log.warning("unsettled items not listed: error=\(error.sentence)")
         }
         status.transfers = drafts.compactMap(transfer) + (await transfers(of: items))
         return status
     }
 
-    /// Chats with something that the user should know of; nil where there are none.
+    /// Returns the chats for which `problem` returns a sentence; nil if there are none.
     private func chats(with problem: (Chat) -> String?) -> [MountStatus.SilentChat]? {
         let found = names.nodes { node in
             if case .chat(let chat) = node.content { problem(chat) != nil } else { false }
@@ -86,11 +86,11 @@ final class StatusReport: Sendable {
         var transfers: [MountStatus.Transfer] = []
         for (chat, items) in Dictionary(grouping: items.filter(entries.isTransfer), by: \.chat) {
             do {
-                // One that nobody has looked at has no name yet.
+                // An item of a chat that was never loaded has no name.
                 if items.contains(where: { names.node(of: $0.id) == nil }) { try await load(chat) }
                 transfers += items.compactMap { names.node(of: $0.id).flatMap(transfer) }
             } catch {
-                log.warning("a chat is not in the status: \(Base.sentence(of: error))")
+                log.warning("chat omitted from status: error=\(Base.sentence(of: error))")
             }
         }
         return transfers.sorted { $0.path < $1.path }
@@ -104,7 +104,7 @@ final class StatusReport: Sendable {
         try result.get()
     }
 
-    /// What is on its way, waits, or could not go or come.
+    /// Returns nil unless the entry is transferring, waiting or failed.
     private func transfer(_ node: Node) -> MountStatus.Transfer? {
         guard let report = entries.report(on: node), report.isTransfer else { return nil }
         return MountStatus.Transfer(

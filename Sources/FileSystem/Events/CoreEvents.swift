@@ -4,8 +4,7 @@ import Hydration
 import Namespace
 import Posix
 
-/// What each event of the core does to the tree. An event that fails half way can be taken again as a whole. Has no
-/// state of its own.
+/// Applies core events to the tree. An event that fails part-way can be applied again as a whole. Stateless.
 final class CoreEvents: Sendable {
     private let names: Namespace
     private let contents: any ContentStore
@@ -56,12 +55,12 @@ final class CoreEvents: Sendable {
             notices.coreChanged(problem: nil)
             outbox.retryPostponed()
         default:
-            // Standalone files are no entries.
+            // Standalone files have no entries.
             break
         }
     }
 
-    /// A file was sent past the mount, by who asked its process to: of that the core does not tell.
+    /// Shows a file that the control process sent without the mount. The core reports no event for it.
     func wasSent(_ item: ChatItem) async throws {
         try await tree.show([item])
         try await tree.showCurrent(item)
@@ -69,7 +68,7 @@ final class CoreEvents: Sendable {
 
     private func update(_ item: ChatItem) async throws {
         try await loader.settle(item.chat)
-        // A sent file that has no name yet is about to be told by the outbox, which has its name.
+        // The outbox, which has the name, is about to report this sent file.
         if item.direction == .sent,
             try await ThreadPool.shared.run({ [names] in try names.id(of: item.id) }) == nil
         {
@@ -84,7 +83,7 @@ final class CoreEvents: Sendable {
         for chat in Set(deleted.map(\.chat)) { try await loader.settle(chat) }
         let items = deleted.map(\.item)
         let contents = await ThreadPool.shared.run { self.contentsOfItems(items) }
-        // Also when the index cannot be written.
+        // Runs even if the index write fails.
         defer { for content in contents { forget(content, reason) } }
         try await tree.change { [names] in try names.remove(items) }
     }
@@ -94,8 +93,8 @@ final class CoreEvents: Sendable {
         var node: NodeID?
     }
 
-    /// The files of items that are gone in the core. One that is not in memory has a content here all the same when
-    /// something of it is open, retained or in the cache. Blocks.
+    /// Returns the files of items deleted in the core. An item that is not in memory has a content if its file is open,
+    /// retained or cached. Blocks.
     private func contentsOfItems(_ items: [ItemID]) -> [ItemContent] {
         let present = Dictionary(
             contents.present().compactMap { item in item.file.map { (item.id, $0.id) } },
@@ -104,12 +103,12 @@ final class CoreEvents: Sendable {
             if let node = names.node(of: id), case .item(let item) = node.content, let file = item.file {
                 return ItemContent(file: file.id, node: node.id)
             }
-            // Where the index cannot be read, the event is taken again.
+            // If the index cannot be read, the event is retried.
             return present[id].map { ItemContent(file: $0, node: (try? names.id(of: id)) ?? nil) }
         }
     }
 
-    /// Drafts that were to go into a chat that is deleted go with it.
+    /// Removes a deleted chat with its drafts.
     private func remove(_ chat: ChatReference) async throws {
         guard let folder = names.node(of: chat)?.id else { return }
         await ThreadPool.shared.run { [outbox, log] in
@@ -117,8 +116,8 @@ final class CoreEvents: Sendable {
                 do {
                     try outbox.remove(draft.id)
                 } catch {
-                    // On its way: the core refuses it, or has deleted its message.
-                    log.notice("a draft of a deleted chat stays: \(sentenceWithCauses(of: error))")
+                    // The core refuses the draft or has deleted its message.
+                    log.notice("draft of a deleted chat not removed: error=\(sentenceWithCauses(of: error))")
                 }
             }
         }
@@ -126,16 +125,16 @@ final class CoreEvents: Sendable {
         try await tree.change { [names] in try names.remove(folder: folder) }
     }
 
-    /// Who has a deleted file open goes on with the bytes that are here, and the kernel's pages of it go with
-    /// the last of them. Nobody keeps anything of what disappeared or was moderated.
+    /// Drops a deleted file's content. Open handles continue with local bytes, and the kernel's pages go with the last
+    /// handle. Content that expired or was moderated is dropped at once.
     private func forget(_ content: ItemContent, _ reason: DeletionReason) {
         contents.remove(content.file, atOnce: reason != .deleted)
-        // The name is gone by now, so nobody else finds the node for the hydrator's own notice of it.
+        // The name is gone, so `ContentNotices` could not find the node.
         if reason != .deleted, let node = content.node { notices.contentChanged(node) }
     }
 }
 
-/// Has told what became of the bytes of entries. Changes no name. Has no state of its own.
+/// Reports hydration changes to `TreeNotices`. Stateless; never changes a name.
 struct ContentNotices: Sendable {
     private let names: Namespace
     private let contents: any ContentStore
@@ -159,11 +158,11 @@ struct ContentNotices: Sendable {
         }
     }
 
-    /// The kernel may know it though it is not in memory.
+    /// The kernel may hold a reference although the entry is not in memory.
     private func node(of file: FileID) async -> NodeID? {
         if let node = names.node(of: file) { return node.id }
         guard let item = contents.present().first(where: { $0.file?.id == file }) else { return nil }
-        // Where the index cannot be read, the kernel keeps what it has for its usual time.
+        // If the index cannot be read, the kernel keeps its attributes until they expire.
         return try? await ThreadPool.shared.run { [names] in try names.id(of: item.id) }
     }
 }

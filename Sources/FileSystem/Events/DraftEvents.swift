@@ -4,8 +4,8 @@ import Namespace
 import Outbox
 import Posix
 
-/// What each change of a draft that its user did not make does to the tree. One that fails half way can be taken
-/// again as a whole. Has no state of its own.
+/// Applies draft changes that the user did not make to the tree. A change that fails part-way can be applied again as a
+/// whole. Stateless.
 final class DraftEvents: Sendable {
     private let names: Namespace
     private let contents: any ContentStore
@@ -45,7 +45,7 @@ final class DraftEvents: Sendable {
         }
     }
 
-    /// In two steps: whatever keeps the second from being made, the first is done.
+    /// Moves a draft to the recovered folder in two steps. The first step holds even if the second fails.
     private func recover(_ draft: any DraftFile) async throws {
         folders.remove(draft.entryID)
         if let before = names.node(of: draft.entryID), before.folder != .recovered {
@@ -66,16 +66,16 @@ final class DraftEvents: Sendable {
         let node = names.node(of: draft.entryID)
         contents.update(item)
         let snapshot = draft.snapshot
-        // Only metadata is ever removed from what was written.
+        // Cleaning only removes metadata, so a size difference shows it.
         let isCleaned = item.file.map { $0.size != snapshot.size } ?? false
-        // Its chat was not there when the mount began, and is again.
+        // The chat was missing when the mount began, and returned.
         if node?.folder == .recovered { try await takeNameAway(from: draft) }
         try await tree.change { [names] in
             try names.draft(
                 draft.entryID, became: item, named: snapshot.fileName, modified: snapshot.modified,
                 isCleaned: isCleaned)
         }
-        // The kernel has the bytes that were written.
+        // The kernel holds the pages as written.
         if isCleaned, let node { notices.contentChanged(node.id) }
         await ThreadPool.shared.run { self.acknowledge(draft) }
         drafts.remove(draft)
@@ -87,7 +87,7 @@ final class DraftEvents: Sendable {
         do {
             try outbox.acknowledge(draft.id)
         } catch {
-            log.warning("a sent file is told of again by the next mount: \(sentenceWithCauses(of: error))")
+            log.warning("sent draft not acknowledged: error=\(sentenceWithCauses(of: error))")
         }
     }
 }
@@ -101,6 +101,6 @@ extension DraftChange {
 }
 
 extension DraftSnapshot {
-    /// The name of the file; of a part of a folder the last of its path.
+    /// The file's name; for a part of a pasted folder, the last component of its path.
     var fileName: EntryName { EntryName(PartPath(name)?.fileName ?? name) }
 }

@@ -5,20 +5,19 @@ import Namespace
 import Outbox
 import Posix
 
-/// Something that happened without anybody touching the mount, and that changes the tree.
+/// A change of the tree that no request through this mount made.
 enum TreeEvent: Sendable {
     case core(ChatEvent)
     case draft(DraftChange)
-    /// A file was sent past the mount.
+    /// The control process sent a file without the mount.
     case sent(ChatItem)
 }
 
-/// Takes in what happens without anybody touching the mount: messages come and go, transfers move, drafts become
-/// messages. One event after the other; those of a chat in their order. What cannot be taken in at present (the
-/// index is busy, its disk is full, the core does not say what a chat holds) is tried again until it can, and holds
-/// up its own chat only.
+/// Applies events to the tree: new and deleted messages, transfer progress, drafts that became messages. Events are
+/// applied one at a time, in order within a chat. A temporary failure (busy index, full disk, unreachable core) is
+/// retried with backoff and delays only its own chat.
 public final class EventPump: Sendable {
-    /// Events of one chat change the same names; those of the core itself concern none.
+    /// Order is kept within a lane. Events of a chat change the same names; core events change none.
     private enum Lane: Hashable {
         case chat(ChatReference)
         case core
@@ -41,7 +40,7 @@ public final class EventPump: Sendable {
 
     private let queue = Lock(EventQueue<Lane, TreeEvent>(retrying: retryPolicy))
     private let tasks = Lock(Tasks())
-    /// One element says that there may be something to do.
+    /// One element wakes the worker.
     private let wakes: AsyncStream<Void>
     private let wake: AsyncStream<Void>.Continuation
 
@@ -61,9 +60,9 @@ public final class EventPump: Sendable {
         (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
-    // MARK: - Beginning and end
+    // MARK: - Lifecycle
 
-    /// Collects events from now on. Before anybody looks at what there is, so that nothing falls between.
+    /// Collects events from now on. Called before the first tree is read, so that no event is lost.
     func open() {
         let (events, changes, notices) = (core.events(), outbox.draftChanges(), contentNotices.changes())
         tasks.withLock { tasks in
@@ -75,13 +74,13 @@ public final class EventPump: Sendable {
         }
     }
 
-    /// Takes in what was collected, and what comes.
+    /// Starts to apply collected and new events.
     func start() {
         tasks.withLock { $0.worker = Task { await self.run() } }
     }
 
-    /// Takes in what has come and stops; what cannot be taken in now, the next mount finds. The outbox must have
-    /// been shut down: what it handed over last then still gets its name in the index.
+    /// Applies the collected events once and stops. The next mount finds events that could not be applied. The outbox
+    /// must be shut down first, so that its last items get their names in the index.
     public func finish() async {
         let tasks = tasks.withLock { $0 }
         await tasks.outbox?.value
@@ -104,7 +103,7 @@ public final class EventPump: Sendable {
         wake.yield()
     }
 
-    // MARK: - One event after the other
+    // MARK: - Worker
 
     private func run() async {
         for await _ in wakes {
@@ -118,7 +117,7 @@ public final class EventPump: Sendable {
 
     private func wake(at time: ContinuousClock.Instant) {
         let alarm = Task {
-            // Cancelled: another alarm takes its place.
+            // Cancelled when another alarm replaces this one.
             guard (try? await Task.sleep(until: time, clock: .continuous)) != nil else { return }
             wake.yield()
         }
@@ -129,7 +128,7 @@ public final class EventPump: Sendable {
         earlier?.cancel()
     }
 
-    /// - Parameter isLast: nothing is tried again.
+    /// - Parameter isLast: If true, a failed event is not retried.
     private func take(_ event: TreeEvent, isLast: Bool) async {
         do {
             switch event {
@@ -140,18 +139,18 @@ public final class EventPump: Sendable {
             queue.withLock { $0.succeeded() }
         } catch  where isLast || error.neverPasses {
             queue.withLock { $0.succeeded() }
-            // The next mount finds it; until then the entry shows what it showed.
-            log.error("a change could not be shown: \(Base.sentence(of: error))")
+            // The next mount applies it; until then the entry keeps its old state.
+            log.error("event not applied: error=\(Base.sentence(of: error))")
         } catch {
             let failures = queue.withLock { $0.failed(at: .now) }
             guard failures == 1 else { return }
-            log.warning("a change cannot be shown yet and is tried again: \(Base.sentence(of: error))")
+            log.warning("event not applied yet, retrying: error=\(Base.sentence(of: error))")
         }
     }
 }
 
 extension Error {
-    /// The same event would meet it again, whenever it is tried.
+    /// True if a retry of the event cannot succeed.
     fileprivate var neverPasses: Bool {
         switch self {
         case let error as NamespaceError: [.nameTaken, .noSuchNode, .damaged].contains(error.code)
@@ -162,7 +161,7 @@ extension Error {
 }
 
 extension ChatEvent {
-    /// The same by chats; nil for what concerns the core itself.
+    /// The event split by chat; the chat is nil for events of the core itself.
     fileprivate var parts: [(chat: ChatReference?, event: ChatEvent)] {
         switch self {
         case .newChatItems(let items):
@@ -182,7 +181,7 @@ extension ChatEvent {
         }
     }
 
-    /// The item of which an event tells that its message or its file is another now.
+    /// The item whose message or file changed; nil for other events.
     public var changedItem: ChatItem? {
         switch self {
         case .chatItemUpdated(let item), .rcvFileDescrReady(let item), .rcvFileAccepted(let item),

@@ -1,21 +1,21 @@
 import Base
 
-/// Which event is taken in next: a machine without input or output.
+/// Selects the next event to apply. A pure machine.
 ///
-/// Events stand in lanes. Those of one lane are given in the order in which they came, and none is given before
-/// the one ahead of it was taken in; one that could not be is given again after a delay, and holds up no other
-/// lane. One event is in hand at a time: each `next` is followed by `succeeded` or `failed`.
+/// Events wait in lanes. Each lane delivers in order of arrival. A failed event blocks its lane for a delay and is then
+/// delivered again; other lanes continue. One event is in hand at a time: `succeeded` or `failed` must follow each
+/// `next`.
 struct EventQueue<Lane: Hashable, Event> {
     typealias Instant = ContinuousClock.Instant
 
-    /// A lane whose first event could not be taken in.
+    /// A lane whose first event failed.
     private struct Postponed {
         var events: [Event]
         var failures: Int
         var until: Instant
     }
 
-    /// Of lanes that are not postponed. What lies before `first` was given.
+    /// Events of lanes that are not postponed. Those before `first` were delivered.
     private var waiting: [(lane: Lane, event: Event)] = []
     private var first = 0
     private var postponed: [Lane: Postponed] = [:]
@@ -32,7 +32,7 @@ struct EventQueue<Lane: Hashable, Event> {
         }
     }
 
-    /// Nil when there is none, or none whose delay is over.
+    /// Returns nil if every lane is empty or delayed.
     mutating func next(at now: Instant) -> Event? {
         precondition(inHand == nil, "an event is in hand")
         let due = postponed.filter { $0.value.until <= now }.min { $0.value.until < $1.value.until }
@@ -46,14 +46,14 @@ struct EventQueue<Lane: Hashable, Event> {
         return inHand?.event
     }
 
-    /// The event in hand was taken in, or is given up.
+    /// Removes the event in hand after success, or gives it up.
     mutating func succeeded() {
         guard let (lane, _) = takeFromHand(), postponed[lane] != nil else { return }
         postponed[lane]?.failures = 0
         if postponed[lane]?.events.isEmpty == true { postponed[lane] = nil }
     }
 
-    /// The event in hand is to be given again, later. Answers how often in a row this has happened in its lane.
+    /// Postpones the event in hand. Returns the number of consecutive failures in its lane.
     mutating func failed(at now: Instant) -> Int {
         guard let (lane, event) = takeFromHand() else { return 0 }
         var late = postponed[lane] ?? Postponed(events: behind(lane), failures: 0, until: now)
@@ -64,10 +64,10 @@ struct EventQueue<Lane: Hashable, Event> {
         return late.failures
     }
 
-    /// When the next delay is over; nil when nothing is postponed.
+    /// End of the earliest delay; nil if no lane is postponed.
     var nextTry: Instant? { postponed.values.map(\.until).min() }
 
-    /// No delay is waited for any more.
+    /// Ends all delays.
     mutating func endDelays(at now: Instant) {
         for lane in postponed.keys { postponed[lane]?.until = now }
     }
@@ -78,7 +78,7 @@ struct EventQueue<Lane: Hashable, Event> {
         return inHand
     }
 
-    /// Takes what waits of a lane out of those that wait.
+    /// Removes and returns the waiting events of a lane.
     private mutating func behind(_ lane: Lane) -> [Event] {
         compact()
         defer { waiting.removeAll { $0.lane == lane } }

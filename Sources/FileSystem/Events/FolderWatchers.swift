@@ -1,16 +1,16 @@
 import Base
 import Namespace
 
-/// Tells those who watch folders what changed in them without the kernel's doing, where somebody may be watching.
-/// Decides which changes of an entry are worth it: those of its state, not of how far it is. Any thread.
+/// Reports changes not made through the kernel to programs that watch folders. Reports an entry's state changes, not
+/// its progress. Thread-safe.
 final class FolderWatchers: Sendable {
-    // In a struct: see `Lock`.
+    // A struct, as `Lock` requires.
     private struct State {
         var send: (@Sendable (WatcherNotice) -> Void)?
-        /// Of entries on their way: the state that was told last.
+        /// Last reported state of transferring entries.
         var told: [NodeID: EntryState] = [:]
         var folders = ListedFolders()
-        /// Tells what is held when its time comes.
+        /// True while a task waits to report held notices.
         var isTelling = false
     }
 
@@ -25,7 +25,7 @@ final class FolderWatchers: Sendable {
 
     func tell(through send: (@Sendable (WatcherNotice) -> Void)?) { state.withLock { $0.send = send } }
 
-    /// A part of a folder is being listed, or a window finds out the types of its files.
+    /// Records a listing of the folder, or type detection of its files by a window.
     func listed(_ folder: NodeID) { state.withLock { $0.folders.listed(folder, now: .now) } }
 
     func appeared(_ node: Node) {
@@ -40,18 +40,18 @@ final class FolderWatchers: Sendable {
 
     func renamed(_ node: Node, from name: EntryName) { send(.renamed(node, from: name)) }
 
-    /// Something about a node may be another now. Folders have no state.
+    /// Reports a node that may have changed. Folders have no state.
     func changed(_ node: Node) {
         if remember(node) { send(.changed(node)) }
     }
 
-    /// Whether there is a state and it is another one than the last, as far as that is kept.
+    /// Stores the node's state. Returns true if there is a state and it differs from the last stored one.
     @discardableResult
     private func remember(_ node: Node) -> Bool {
         guard let report = entries.report(on: node) else { return false }
         return state.withLock { state in
             let before = state.told[node.id]
-            // What has come to rest changes seldom.
+            // States at rest seldom change and are not stored.
             state.told[node.id] = report.isTransfer ? report.state : nil
             return before != report.state
         }

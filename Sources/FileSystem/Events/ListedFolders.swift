@@ -1,11 +1,11 @@
 import Namespace
 
-/// Holds notices of folders that are being listed until that has come to rest. GTK 3 adds a file to its dialog for each
-/// event of inotify(7), and once more when its listing reaches it (`gtkfilesystemmodel.c`): told meanwhile, a file is
-/// there twice. A value without input and output.
+/// Delays notices of folders until their listing settles. GTK 3 adds a file to its dialog for each inotify(7) event,
+/// and again when its listing reaches the file (`gtkfilesystemmodel.c`). A notice during the listing would show the
+/// file twice. A pure value.
 ///
-/// A folder counts as listed for `pause` after the last request of its listing. Its notices are held in order, and the
-/// first for `limit` at most, so that a folder that is listed again and again is told of all the same.
+/// A folder counts as listed for `pause` after the last request of its listing. Its notices are held in order, each for
+/// at most `limit`, so that a folder that is listed continually gets its notices too.
 struct ListedFolders: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -14,13 +14,13 @@ struct ListedFolders: Sendable {
         var notices: [WatcherNotice] = []
     }
 
-    /// Folders of which somebody asked for entries lately, and when.
+    /// Time of the last listing request, by folder.
     private var listed: [NodeID: Instant] = [:]
     private var held: [NodeID: Held] = [:]
 
     static let pause = Duration.milliseconds(500)
     static let limit = Duration.seconds(2)
-    /// So many are looked through for what is long past.
+    /// Number of entries from which expired ones are swept.
     private static let sweepSize = 64
 
     mutating func listed(_ folder: NodeID, now: Instant) {
@@ -28,7 +28,7 @@ struct ListedFolders: Sendable {
         listed[folder] = now
     }
 
-    /// False where it is to be told now.
+    /// Holds the notice. Returns false if it is due now.
     mutating func hold(_ notice: WatcherNotice, now: Instant) -> Bool {
         let folder = notice.folder
         if held[folder] == nil {
@@ -39,7 +39,7 @@ struct ListedFolders: Sendable {
         return true
     }
 
-    /// What is to be told now, those of one folder in order.
+    /// Removes and returns the due notices, in order within a folder.
     mutating func takeDue(now: Instant) -> [WatcherNotice] {
         var due: [WatcherNotice] = []
         for (folder, one) in held where end(of: folder, one) <= now {
@@ -49,7 +49,7 @@ struct ListedFolders: Sendable {
         return due
     }
 
-    /// When the next one is due; nil where none is held.
+    /// Earliest due time; nil if no notice is held.
     var nextDue: Instant? { held.map { end(of: $0.key, $0.value) }.min() }
 
     private func end(of folder: NodeID, _ held: Held) -> Instant {

@@ -1,8 +1,8 @@
 import Namespace
 
-/// Tells what changed in the tree to all whom it concerns: the kernel, which keeps names, attributes and pages; who
-/// watches a folder, whom the kernel tells only of what it was asked for itself; and programs that listen. Which of
-/// them is told of what is decided here alone. Any thread; nothing waits for who is told.
+/// Reports tree changes to the kernel (names, attributes and pages), to folder watchers, which the kernel notifies only
+/// of its own requests, and to programs. This type alone decides the receivers of each change. Thread-safe; never waits
+/// for a receiver.
 final class TreeNotices: Sendable {
     private let kernel: KernelConnection
     private let watchers: FolderWatchers
@@ -14,22 +14,22 @@ final class TreeNotices: Sendable {
         self.programs = programs
     }
 
-    /// A request of the kernel made it: the kernel knows, and tells who watches.
+    /// Reports a change that a kernel request made. The kernel already notifies watchers.
     func requested(_ change: NamespaceChange) { programs.tell(change) }
 
-    /// A command made it as a request of the kernel would, which programs were told of.
+    /// Reports a change that a command made in the same way as a kernel request. Programs were already notified.
     func commanded(_ change: NamespaceChange) {
         if case .vanished(_, let name, let folder) = change { kernel.notify(.entry(name, in: folder)) }
         tellWatchers(of: [change])
     }
 
-    /// A request of the kernel removed a name that stays: those who watch were told that it is gone.
+    /// Reports that a name removed by a kernel request stays. Watchers had seen it vanish.
     func reappeared(_ node: Node) {
         kernel.notify(.entry(node.name, in: node.folder))
         watchers.appeared(node)
     }
 
-    /// It happened without the kernel's doing.
+    /// Reports changes that no kernel request made.
     func happened(_ changes: [NamespaceChange]) {
         for change in changes {
             programs.tell(change)
@@ -51,15 +51,15 @@ final class TreeNotices: Sendable {
         }
     }
 
-    /// Attributes of a node, or where it stands, are others, and its name is not.
-    /// - Parameter node: nil where it is not in memory: then nobody watches it.
+    /// Reports changed attributes or a changed position of a node with the same name.
+    /// - Parameter node: nil if the node is not in memory; then no program watches it.
     func changed(_ id: NodeID, _ node: Node?) {
         kernel.notify(.attributes(id))
         programs.tell(.changed(id))
         if let node { watchers.changed(node) }
     }
 
-    /// What the kernel has of the bytes is not right any more.
+    /// Invalidates the kernel's pages of a node.
     func contentChanged(_ id: NodeID) { kernel.notify(.content(id)) }
 
     func coreChanged(problem: String?) { programs.tell(.core(problem: problem)) }
@@ -73,7 +73,7 @@ final class TreeNotices: Sendable {
             case .appeared(let node): watchers.appeared(node)
             case .changed(let node): watchers.changed(node)
             case .vanished(let id, let name, let folder):
-                // Gone, and there again at once under another name.
+                // Vanished and appeared again in the same folder: a rename.
                 if case .appeared(let node) = changes.first, node.id == id, node.folder == folder {
                     changes = changes.dropFirst()
                     watchers.renamed(node, from: name)

@@ -3,8 +3,7 @@ import ChatCore
 import Namespace
 import Posix
 
-/// Changes the tree without the kernel's doing: in the index, on show, and then told (`TreeNotices`). Has no state of its
-/// own.
+/// Changes the tree without a kernel request: in the index, in memory, and then through `TreeNotices`. Stateless.
 final class TreeUpdater: Sendable {
     private let names: Namespace
     private let core: any ChatCore
@@ -27,7 +26,7 @@ final class TreeUpdater: Sendable {
         self.clock = clock
     }
 
-    /// Makes one change of the index on a thread that may wait for the disk.
+    /// Runs one change of the index on a blocking thread.
     @discardableResult
     func change(
         _ body: @escaping @Sendable () throws -> [NamespaceChange]
@@ -38,8 +37,8 @@ final class TreeUpdater: Sendable {
         return changes
     }
 
-    /// Shows items that came or changed.
-    /// - Parameter areNew: they have just come, also where whoever loaded their chat was faster with them.
+    /// Shows new or changed items.
+    /// - Parameter areNew: True if the items just arrived, even if a concurrent loading already showed them.
     func show(_ items: [ChatItem], areNew: Bool = false) async throws {
         for chat in Set(items.map(\.chat)) { try await loader.settle(chat) }
         for item in items { contents.update(item) }
@@ -52,15 +51,15 @@ final class TreeUpdater: Sendable {
         for folder in Set(items.compactMap { names.node(of: $0.id)?.folder }) { memory.use(folder) }
     }
 
-    /// Shows how far a file is, where it is shown and on its way.
+    /// Shows the progress of a file that is in memory and transferring.
     func advance(_ progress: FileProgress) async throws {
         try await loader.settle(progress.chat)
         contents.advance(progress)
         try await change { [names] in try names.advance(progress) }
     }
 
-    /// Shows what became of an item that nobody knew until now: what happened to it meanwhile was not for anybody.
-    /// Where the core does not say, its next event of it does.
+    /// Shows the current state of an item that was unknown until now; its earlier events had no entry. If the core
+    /// fails to report the item, its next event corrects the entry.
     func showCurrent(_ item: ChatItem) async throws {
         if let current = try? await core.item(item.id, in: item.chat) { try await show([current]) }
     }

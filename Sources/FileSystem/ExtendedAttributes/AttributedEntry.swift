@@ -3,10 +3,10 @@ import Glibc
 import Namespace
 import Outbox
 
-/// An entry as extended attributes look at it and change it.
+/// An entry as seen and changed through extended attributes.
 struct AttributedEntry: Sendable {
     let node: Node
-    /// Display name of the profile that is mounted.
+    /// Display name of the mounted profile.
     let profileName: String
     private let nodes: NodeLookup
     private let entries: EntryReporter
@@ -25,12 +25,12 @@ struct AttributedEntry: Sendable {
         self.resending = resending
     }
 
-    // MARK: - Looking; each answers nil where the entry is no such thing
+    // MARK: - Reading; nil if the entry is of another kind
 
     /// State, progress and problem of a file.
     var report: EntryReport? { entries.report(on: node) }
 
-    /// Whether its file is kept on this machine (`chatfs pin`).
+    /// True if the file is kept on this machine (`chatfs pin`).
     var isPinned: Bool { entries.isPinned(node) }
 
     var item: ChatItem? { if case .item(let item) = node.content { item } else { nil } }
@@ -43,7 +43,7 @@ struct AttributedEntry: Sendable {
         if case .draft(let id) = node.content { nodes.draft(id, at: node.id) } else { nil }
     }
 
-    /// Whether this profile made it: a draft or a sent item.
+    /// True for drafts and sent items.
     var isOwn: Bool {
         switch node.content {
         case .draft, .pastedFolder: true
@@ -56,7 +56,7 @@ struct AttributedEntry: Sendable {
 
     // MARK: - Changing
 
-    /// Of drafts only.
+    /// Sets the caption of a draft. Other entries are refused.
     func setCaption(_ bytes: [UInt8]) -> Answer<Void> {
         guard case .draft = node.content else { return .refused(.notPermitted) }
         guard let file = draftFile else { return .refused(.gone) }
@@ -67,12 +67,12 @@ struct AttributedEntry: Sendable {
         return .blocking { try file.setCaption(text) }
     }
 
-    /// Sends once more what was refused, is unsure or failed on its way, or what may be unfinished.
+    /// Retries a file that was refused, is unsure, failed or may be unfinished.
     func sendOnceMore() -> Answer<Void> {
         switch node.content {
         case .pastedFolder: return drafts.retry(folder: node.id)
         case .draft:
-            // A part goes with its folder, as it is.
+            // A part is sent with its folder, as it is.
             if PastedTree.holds(node.id) { return drafts.retry(folder: node.id) }
             guard let file = draftFile else { return .refused(.gone) }
             return drafts.retry(file)

@@ -2,16 +2,16 @@ import Base
 import ChatCore
 import Glibc
 
-/// One extended attribute: its name, what it says of an entry, and what setting it does.
+/// An extended attribute: its name, its value for an entry, and the effect of setting it.
 ///
-/// `all` is the list. Another attribute is one more element there and one row in `docs/semantics.md`; a test compares
-/// the two. A value comes from memory: it is asked for on a thread that answers requests.
+/// `all` lists the attributes. A new attribute needs an element there and a row in `docs/semantics.md`; a test compares
+/// the two. A value must come from memory, because it is read on a request thread.
 struct ExtendedAttribute: Sendable {
     let name: String
-    /// Nil where an entry has no such attribute.
+    /// Returns nil if the entry has no such attribute.
     let value: @Sendable (AttributedEntry) -> String?
-    /// For drafts and sent items only: any other entry is refused before (EPERM). Nil: what is set is accepted and
-    /// dropped, so that copying tools do not complain.
+    /// Called for drafts and sent items only; other entries are refused with EPERM before. If nil, values are accepted
+    /// and dropped, so that copy tools do not fail.
     let set: (@Sendable (AttributedEntry, [UInt8]) -> Answer<Void>)?
 
     init(
@@ -24,17 +24,17 @@ struct ExtendedAttribute: Sendable {
     }
 
     static let all: [ExtendedAttribute] = [
-        // Where it stands.
+        // State.
         .init("user.chatfs.state") { $0.report?.state.rawValue },
         .init("user.chatfs.progress") { $0.report.map { "\($0.progress)" } },
         .init("user.chatfs.error") { entry in
             entry.chat.flatMap { $0.sendingRefused ?? $0.verification.warning } ?? entry.report?.problem
         },
-        // What the message says.
+        // Message.
         .init("user.chatfs.transport") { $0.item?.file?.transport.rawValue },
         .init("user.chatfs.sender") { entry in
             if entry.draft != nil { return entry.profileName }
-            // Of a link nobody knows.
+            // Links have no sender.
             return entry.item.flatMap { $0.sender.isEmpty ? nil : $0.sender }
         },
         .init("user.chatfs.direction") { entry in
@@ -56,9 +56,9 @@ struct ExtendedAttribute: Sendable {
         .init("user.chatfs.scope") { $0.item?.isForModerators == true ? "support" : nil },
         .init("user.chatfs.deleted") { $0.item?.isDeletedBySender == true ? "by-sender" : nil },
         .init("user.chatfs.metadata") { $0.node.isCleaned ? "removed" : nil },
-        // What is asked for by setting it.
+        // Commands.
         .init("user.chatfs.retry", set: { entry, _ in entry.sendOnceMore() }, value: { _ in nil }),
-        // What programs of the desktop ask for.
+        // Desktop.
         .init("user.mime_type") {
             $0.node.isFolder ? nil : MediaType(fileName: $0.node.name.description).name
         },

@@ -2,9 +2,9 @@ import ChatCore
 import Glibc
 import Namespace
 
-/// getxattr(2), setxattr(2), removexattr(2): the rules that hold for all attributes; each of them stands in
-/// `ExtendedAttribute.all`. They are read by name and never listed: what `cp -a` cannot see it cannot carry to another
-/// chat or disk. Has no state of its own. Any thread.
+/// Implements getxattr(2), setxattr(2) and removexattr(2): the rules common to all attributes, which
+/// `ExtendedAttribute.all` defines. Attributes are readable by name and never listed, so that `cp -a` does not carry
+/// them to another chat or disk. Stateless; thread-safe.
 final class ExtendedAttributes: Sendable {
     private let nodes: NodeLookup
     private let entries: EntryReporter
@@ -25,7 +25,7 @@ final class ExtendedAttributes: Sendable {
 
     func value(of name: String, at id: NodeID) -> Result<[UInt8], FileSystemError> {
         guard let node = nodes.node(id) else { return .failure(.gone) }
-        // Asked before every single write (file capabilities): no such thing here, said quickly.
+        // The kernel requests file capabilities before every write: answer early.
         if name == "security.capability" { return .failure(.noAttribute) }
         guard name.hasPrefix("user.") else { return .failure(.notSupported) }
         guard let value = ExtendedAttribute.named(name)?.value(entry(node)) else {
@@ -38,7 +38,7 @@ final class ExtendedAttributes: Sendable {
     private static let creates: Int32 = 1
     private static let replaces: Int32 = 2
 
-    /// `flags` are those of setxattr(2): only what is there can be replaced, and only what is not can be created.
+    /// Sets an attribute. `flags` are those of setxattr(2).
     func set(_ name: String, to value: [UInt8], at id: NodeID, flags: Int32) -> Answer<Void> {
         guard let node = nodes.node(id) else { return .refused(.gone) }
         guard name.hasPrefix("user.") else { return .refused(.notSupported) }
@@ -50,7 +50,7 @@ final class ExtendedAttributes: Sendable {
         return attribute?.set?(entry, value) ?? .done(())
     }
 
-    /// Nothing that can be removed is ever there.
+    /// Returns the error for a removal: no attribute is removable.
     func remove(_ name: String, at id: NodeID) -> FileSystemError {
         guard let node = nodes.node(id) else { return .gone }
         guard name.hasPrefix("user.") else { return .notSupported }
@@ -58,7 +58,7 @@ final class ExtendedAttributes: Sendable {
         return .notPermitted
     }
 
-    /// Those that an entry has.
+    /// Returns the attributes that the entry has.
     func all(of node: Node) -> [String: String] {
         let entry = entry(node)
         return ExtendedAttribute.all.reduce(into: [:]) { $0[$1.name] = $1.value(entry) }

@@ -3,8 +3,7 @@ import Namespace
 import Outbox
 import Posix
 
-/// What is there when a mount begins: the chats, and the drafts of earlier mounts in theirs. Has no state of its
-/// own.
+/// Builds the tree of a new mount: the chats and the drafts of earlier mounts. Stateless.
 struct FirstTree: Sendable {
     private let names: Namespace
     private let core: any ChatCore
@@ -25,7 +24,7 @@ struct FirstTree: Sendable {
         self.loader = loader
     }
 
-    /// The chats that are shown.
+    /// Shows the chats and drafts, and returns the chats.
     func show() async throws -> [Chat] {
         let chats = try await core.chats()
         let waiting = outbox.draftFiles()
@@ -37,22 +36,22 @@ struct FirstTree: Sendable {
             try names.removeUnseen()
             return blocked
         }
-        // Before the outbox goes on sending them: what became of a draft keeps its name.
+        // Must precede the outbox's resumed sending: a sent draft keeps its name.
         for chat in Set(waiting.map(\.chat)) { try await loader.load(chat) }
         if !blocked.isEmpty {
             try await ThreadPool.shared.run { () throws(any Error) in
-                // Deleted files have given up theirs.
+                // Loading freed the names of deleted files.
                 for draft in try show(blocked) { try showBeside(draft) }
             }
         }
         return chats
     }
 
-    /// Shows drafts of an earlier mount, each under the name that its writer gave it last.
+    /// Shows drafts of an earlier mount under their last names.
     ///
-    /// The outbox counts: it and the index of names are written one after the other, and each of them may have lost
-    /// its end, so a name can be in use by a draft that has another one by now.
-    /// - Returns: those whose names are in use by what keeps them.
+    /// The outbox is authoritative. The outbox and the index are written one after the other and each may have lost its
+    /// last writes, so a name can belong to a draft that was renamed since.
+    /// - Returns: Drafts whose names are still in use.
     private func show(_ drafts: [any DraftFile]) throws -> [any DraftFile] {
         var left = drafts
         while true {
@@ -62,7 +61,7 @@ struct FirstTree: Sendable {
         }
     }
 
-    /// False: its name is in use.
+    /// Returns false if the name is in use.
     private func show(_ draft: any DraftFile) throws -> Bool {
         let id = draft.entryID
         let name = draft.snapshot.fileName
@@ -78,19 +77,19 @@ struct FirstTree: Sendable {
                 return false
             }
         } else if draft.state != .sent {
-            // Its chat was deleted while nothing was mounted: nobody gets it, and its user may have nothing else of it.
+            // The chat was deleted while unmounted; the draft may be the user's only copy.
             try names.show(recovered: id, named: name)
         }
         return true
     }
 
-    /// Shows a draft whose name something else keeps: a mount is never refused for that.
+    /// Shows a draft whose name is in use under a similar name. A name conflict never prevents a mount.
     private func showBeside(_ draft: any DraftFile) throws {
-        // Under the name that it had before.
+        // The draft still has its earlier name.
         if names.node(of: draft.entryID) != nil { return }
         if draft.state == .sent {
-            // Its name was noted as the item's, but the process ended before the outbox was told. It tells of the
-            // item again, and is told then.
+            // The process ended after the index recorded the item's name and before the outbox was told. The outbox
+            // reports the item again.
             drafts.remove(draft)
         } else if let folder = names.node(of: draft.chat)?.id {
             try names.show(draft: draft.entryID, namedLike: draft.snapshot.fileName, in: folder)

@@ -4,19 +4,19 @@ import Glibc
 import Namespace
 import Posix
 
-/// Brings the files of chats from the core into memory when somebody looks.
+/// Loads the files of chats from the core into memory on demand.
 ///
-/// A mount begins with the names of its chats alone, and `ItemMemory` lets go of what nobody uses. Until a chat is
-/// loaded, whoever asks for a name in it that is not known, for a listing, or for a node by its number waits for that,
-/// some milliseconds for a thousand files; nobody waits for another chat. So that hardly anybody waits, the chats with
-/// the newest messages are loaded when the mount begins, as many as fit. Any thread.
+/// A mount begins with the names of its chats, and `ItemMemory` evicts unused entries. Lookups of unknown names,
+/// listings and lookups by inode number wait until their chat is loaded, some milliseconds for a thousand files. No
+/// request waits for another chat. The chats with the newest messages are loaded ahead when the mount begins, as many
+/// as fit. Thread-safe.
 final class FolderLoader: Sendable {
     private struct State {
-        /// Chats that are being loaded. False from one that had more files than it was to have.
+        /// Running loads. A task returns false if the chat has more files than its limit.
         var underWay: [ChatReference: Task<Bool, any Error>] = [:]
-        /// Chats whose newest files have their names.
+        /// Chats whose newest files have names in the index.
         var current: Set<ChatReference> = []
-        /// Loads what nobody has asked for yet.
+        /// The task that loads chats ahead of requests.
         var ahead: Task<Void, Never>?
     }
 
@@ -24,7 +24,7 @@ final class FolderLoader: Sendable {
     private let core: any ChatCore
     private let kernel: KernelConnection
     private let memory: ItemMemory
-    /// Longest wait for the files of one chat.
+    /// Maximum wait for one chat's files.
     private let deadline: Duration
     private let state = Lock(State())
 
@@ -41,16 +41,16 @@ final class FolderLoader: Sendable {
         self.deadline = deadline
     }
 
-    // MARK: - Who looks
+    // MARK: - Access
 
-    /// What `body` answers about names in a folder, once all of them are in memory. ETIMEDOUT when this takes as long
-    /// as a read may take; the loading goes on.
+    /// Runs `body` once all names of the folder are in memory. Answers ETIMEDOUT if loading exceeds the deadline; the
+    /// loading continues.
     func whenLoaded<Value: Sendable>(
         _ folder: NodeID, _ body: @escaping @Sendable () -> Answer<Value>
     ) -> Answer<Value> {
         if let period = names.periodOfCompleteness(folder) {
             let answer = body()
-            // Let go meanwhile: what was not found may be there.
+            // The folder was evicted meanwhile, so the missing name may exist.
             guard answer.isRefused(with: ENOENT), names.periodOfCompleteness(folder) != period else {
                 return answer
             }
@@ -62,7 +62,7 @@ final class FolderLoader: Sendable {
         }
     }
 
-    /// What `body` answers about a node, which is loaded with its folder when its number is not in memory.
+    /// Runs `body` for a node, after loading its folder if its inode number is not in memory.
     func whenKnown<Value: Sendable>(
         _ id: NodeID, _ body: @escaping @Sendable () -> Answer<Value>
     ) -> Answer<Value> {
@@ -80,7 +80,7 @@ final class FolderLoader: Sendable {
         }
     }
 
-    /// All that a folder holds, as far as `list` gives it from memory.
+    /// Loads all that `list` needs of a folder.
     func prepare(_ folder: NodeID) -> Answer<Void> {
         whenLoaded(folder) { [memory] in
             memory.use(folder)
@@ -101,14 +101,14 @@ final class FolderLoader: Sendable {
 
     // MARK: - One chat
 
-    /// Returns when the files of a chat are in memory. At once for one that has no folder.
+    /// Returns once the chat's files are in memory; at once if the chat has no folder.
     func load(_ chat: ChatReference) async throws {
         while let folder = names.node(of: chat)?.id, !names.isComplete(folder) {
             if try await loading(chat).value { return }
         }
     }
 
-    /// Begun by the first who asks, ended for nobody who gives up.
+    /// Returns the running load or starts one. A caller that gives up does not cancel it.
     private func loading(_ chat: ChatReference) -> Task<Bool, any Error> {
         loading(chat) { folder in
             guard try await self.show(chat, in: folder, limit: nil) else { return false }
@@ -134,9 +134,10 @@ final class FolderLoader: Sendable {
         }
     }
 
-    /// - Parameter limit: nothing is shown, and false returned, where there are more files.
+    /// Shows a chat's files.
+    /// - Parameter limit: Maximum number of files. Shows nothing and returns false if there are more.
     private func show(_ chat: ChatReference, in folder: NodeID, limit: Int?) async throws -> Bool {
-        // The index is read while the core is.
+        // The index and the core are read concurrently.
         async let reading = ThreadPool.shared.run { [names] in
             try names.knownNames(of: chat, limit: limit ?? .max - 1)
         }
@@ -148,7 +149,7 @@ final class FolderLoader: Sendable {
         return true
     }
 
-    /// Oldest first; nil where there are more than `limit`.
+    /// Returns items, oldest first, or nil if there are more than `limit`.
     private func items(of chat: ChatReference, limit: Int?) async throws -> [ChatItem]? {
         var items: [ChatItem] = []
         while true {
@@ -162,18 +163,17 @@ final class FolderLoader: Sendable {
 
     // MARK: - Ahead
 
-    /// Loads chats that nobody has asked for, those with the newest messages first, until there are about `limit` items
-    /// in memory. Chats are loaded one at a time, and a chat whose files do not all fit is skipped. Wasted reads are
-    /// bounded too. To be called once.
+    /// Loads chats ahead of requests, newest messages first, until about `limit` items are in memory. Loads one chat at
+    /// a time and skips chats that do not fit. Bounds wasted reads too. Called once.
     func loadAhead(_ chats: [Chat], limit: Int) {
         let newestFirst = chats.sorted { $0.updatedAt > $1.updatedAt }.map(\.reference)
         let task = Task {
-            // Items that may be read in vain.
+            // Items that may be read without effect.
             var readable = 2 * limit
             for chat in newestFirst {
                 let capacity = limit - names.itemCount
                 guard capacity > limit / 16, capacity <= readable, !Task.isCancelled else { return }
-                // Why one could not be loaded is told to who looks into it.
+                // A failure is reported by the next lookup in the chat.
                 let isLoaded = await loading(chat) { folder in
                     guard try await self.show(chat, in: folder, limit: capacity) else { return false }
                     self.memory.keep(folder)
@@ -187,12 +187,12 @@ final class FolderLoader: Sendable {
 
     // MARK: - Events
 
-    /// Returns when an event of a chat may change the tree: a loading that is under way may have looked at the core
-    /// before it, so that comes first. Nothing is loaded for an event, but once in a mount what came while nothing was
-    /// mounted gets its names, so that the earlier of two files of one name has the name.
+    /// Returns once an event of the chat may change the tree. Waits for a running load, which may have read the core
+    /// before the event. Loads nothing else, except that the first call of a mount names the items that arrived while
+    /// unmounted. The older of two equally named files thus gets the name.
     func settle(_ chat: ChatReference) async throws {
         let (task, isCurrent) = state.withLock { ($0.underWay[chat], $0.current.contains(chat)) }
-        // Whoever looks is told why it failed.
+        // A failure is reported by the next lookup in the chat.
         if let task { _ = await task.result }
         guard !isCurrent, let folder = names.node(of: chat)?.id, !names.isComplete(folder) else { return }
         let items = try await unnamedItems(of: chat)
@@ -200,7 +200,7 @@ final class FolderLoader: Sendable {
         state.withLock { _ = $0.current.insert(chat) }
     }
 
-    /// The newest items of a chat, down to the first that has a name. Oldest first.
+    /// Returns the chat's newest items down to the first that has a name, oldest first.
     private func unnamedItems(of chat: ChatReference) async throws -> [ChatItem] {
         var items: [ChatItem] = []
         var count = Self.smallestPage
@@ -214,7 +214,7 @@ final class FolderLoader: Sendable {
         }
     }
 
-    /// Returns when no chat is being loaded.
+    /// Returns once no chat is loading.
     func finish() async {
         let ahead = state.withLock { $0.ahead }
         ahead?.cancel()

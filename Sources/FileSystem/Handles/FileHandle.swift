@@ -3,7 +3,7 @@ import Namespace
 import Outbox
 import Posix
 
-/// One open file. The kernel keeps it between open and release.
+/// An open file. The kernel holds it between open and release.
 public final class FileHandle: Sendable {
     let node: Node
     let source: any OpenSource
@@ -15,31 +15,31 @@ public final class FileHandle: Sendable {
 
     public var id: NodeID { node.id }
 
-    /// The bytes of all of it as they are, checked, in a file of the cache; nil while there is none.
+    /// A cache file with all bytes, verified; nil until the file is complete.
     public var wholePlainFile: OpenFile? { source.wholePlainFile }
 
-    /// Nothing can be written through this opening, so there is nothing to do when a descriptor is closed.
+    /// True if the opening is read-only, so that FLUSH has no effect.
     public var needsNoFlush: Bool { !source.isForWriting }
 
-    /// Pages of earlier openings may stay in the kernel's cache.
+    /// True if the kernel may keep pages of earlier openings.
     public var keepsPages: Bool { source.keepsPages }
 
-    /// The size in `stat` is not the truth by the time it is read.
+    /// True if the size in `stat` may be wrong by the time of the read.
     public var bypassesPages: Bool { source.bypassesPages }
 }
 
-/// What one opening reads from and writes to. A conformance for each kind of file: `ItemSource`, `DraftSource`,
-/// `ProducedSource`. What is not written in one is as below: nothing to be written, nothing to be done.
+/// The source and destination of one opening's bytes: `ItemSource`, `DraftSource`, `ProducedSource`, … The defaults
+/// below are those of a read-only source.
 protocol OpenSource: Sendable {
     var wholePlainFile: OpenFile? { get }
     var keepsPages: Bool { get }
     var bypassesPages: Bool { get }
     var isForWriting: Bool { get }
-    /// Whether somebody may be in the middle of writing.
+    /// True if a program may be in the middle of writing.
     var isUnfinished: Bool { get }
-    /// The draft that is open.
+    /// The open draft.
     var draft: (any DraftFile)? { get }
-    /// Which of its openings this is.
+    /// The draft's opening.
     var draftOpening: DraftOpening? { get }
 
     func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> ReadAnswer
@@ -49,7 +49,7 @@ protocol OpenSource: Sendable {
     ) -> Result<Int, FileSystemError>
     func flush(by thread: pid_t)
     func synchronise() -> Answer<Void>
-    /// Once, at the end.
+    /// Called once, after all other calls.
     func close()
 }
 

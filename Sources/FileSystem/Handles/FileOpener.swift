@@ -4,7 +4,7 @@ import Glibc
 import Namespace
 import Outbox
 
-/// open(2) and creat(2): from a node or a name to an open file. Has no state of its own. Any thread.
+/// Implements open(2) and creat(2). Stateless; thread-safe.
 final class FileOpener: Sendable {
     private let names: Namespace
     private let nodes: NodeLookup
@@ -21,10 +21,10 @@ final class FileOpener: Sendable {
     private let user: UserConnection
     private let deadline: Duration
 
-    /// Longest wait of a program that makes previews, or looks at beginnings: it has many files to look at.
+    /// Deadline for thumbnailers and type detection, which read many files.
     private static let shortDeadline = Duration.seconds(5)
 
-    /// - Parameter deadline: longest wait for a byte without any progress.
+    /// - Parameter deadline: Maximum wait of a read without progress.
     init(
         names: Namespace, nodes: NodeLookup, attributes: AttributeReader, handles: HandleTable,
         drafts: DraftChanges, pasted: PastedChanges, control: ControlFiles, contents: any ContentStore,
@@ -49,7 +49,7 @@ final class FileOpener: Sendable {
 
     // MARK: - Opening
 
-    /// - Parameter thread: who opens, 0 when the kernel does not say.
+    /// - Parameter thread: The calling thread; 0 if unknown.
     func open(_ id: NodeID, flags: Int32, by thread: pid_t) -> Answer<FileHandle> {
         guard let node = nodes.nodeToOpen(id) else { return .refused(.gone) }
         let writes = flags & O_ACCMODE != O_RDONLY || flags & O_TRUNC != 0
@@ -106,20 +106,20 @@ final class FileOpener: Sendable {
         handles.add(node, ItemSource(item, in: contents, deadline: deadline))
     }
 
-    /// Whether nothing has to be fetched for a reader.
+    /// Returns true if reads need no fetch.
     private func isHere(_ item: ChatItem) -> Bool {
         guard let file = item.file, !file.status.isReadable else { return true }
         return contents.condition(of: file.id).stage == .complete
     }
 
-    /// Opens what is not here, for whom it may be fetched.
+    /// Opens a file that is not on this machine, as far as `CallerCheck` permits.
     private func fetch(
         _ node: Node, _ item: ChatItem, _ opening: ItemOpening, for thread: pid_t
     ) async -> Result<FileHandle, FileSystemError> {
         let source: any OpenSource
         switch await callers.access(of: thread, opening) {
         case .full:
-            // Some programs open a file and never read it.
+            // Some programs open files without reading.
             source = undecided(item, FirstRead(limit: 0))
         case .afterFirstRead(let limit):
             source = undecided(item, FirstRead(limit: limit))
@@ -153,7 +153,7 @@ final class FileOpener: Sendable {
         do {
             opening = try file.opened(for: writes ? .writing : .reading)
         } catch {
-            // Sent since it was looked up: its bytes are the item's now.
+            // Sent since the lookup: the item now holds the bytes.
             guard !writes, let (node, item) = nodes.item(at: node.id) else { throw error }
             return read(node, item)
         }
@@ -168,8 +168,8 @@ final class FileOpener: Sendable {
 
     // MARK: - Creating
 
-    /// A new file: a draft that is sent after its last close. Opened for writing (`flags` as of
-    /// open(2)). A name that has appeared meanwhile is opened instead, unless O_EXCL is set. The folder is loaded.
+    /// Creates a draft, opened for writing; it is sent after its last close. Opens a name that has appeared meanwhile,
+    /// unless `flags` (of open(2)) contain O_EXCL. The folder must be loaded.
     func create(
         _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t
     ) -> Answer<(Attributes, FileHandle)> {
@@ -195,7 +195,7 @@ final class FileOpener: Sendable {
         }
     }
 
-    /// The same in a folder that is being copied into a chat.
+    /// Creates a file in a pasted folder.
     private func createPart(
         _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t
     ) -> Answer<(Attributes, FileHandle)> {
@@ -214,7 +214,7 @@ final class FileOpener: Sendable {
         return (kept, handles.add(node, DraftSource(draft, .ofItsMaker)))
     }
 
-    /// Makes a file; where another program is faster by a moment, opens what that has made. Blocks.
+    /// Creates a file, or opens it if another program created it first. Blocks.
     private func makeOrOpen(
         _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t,
         _ make: () throws -> (Attributes, FileHandle)
@@ -230,8 +230,7 @@ final class FileOpener: Sendable {
         }
     }
 
-    /// A draft that has its name in the outbox and is about to have it here: it takes a change of the index, which is
-    /// waited for a second at most.
+    /// Waits at most one second for a draft that has its name in the outbox but not yet in the index.
     private func appearing(_ name: EntryName, in folder: NodeID) -> (Node, any DraftFile)? {
         for _ in 0..<200 {
             if let node = names.child(name, of: folder) ?? nodes.pasted.child(name, of: folder) {
@@ -243,8 +242,9 @@ final class FileOpener: Sendable {
         return nil
     }
 
-    /// A name that has appeared since the kernel looked: another program makes the same file at this moment. As long as
-    /// that writes, it is not emptied: for who asks, it was when it was made, before its first byte.
+    /// Opens a name that appeared after the kernel's lookup, because another program creates the same file
+    /// concurrently. O_TRUNC is dropped while that program writes, as if the file had been created before its first
+    /// byte.
     private func openMade(
         _ node: Node, flags: Int32, by thread: pid_t
     ) -> Answer<(Attributes, FileHandle)> {
@@ -258,8 +258,9 @@ final class FileOpener: Sendable {
         return open(node.id, flags: flags, by: thread).map { [self] in withAttributes($0) }
     }
 
-    /// KDE replaces a file by writing `NAME.part` and renaming that, and takes no notice when the second fails: it says
-    /// that all is done, and nothing is sent. So it is told at the first step.
+    /// Returns true for a `NAME.part` whose rename would be refused. KDE replaces a file by writing `NAME.part` and
+    /// renaming it, and ignores a failed rename: it would report success for a file that is not sent. The creation is
+    /// refused instead.
     private func willNotBeRenamed(_ name: EntryName, in folder: NodeID) -> Bool {
         let suffix = Array(".part".utf8)
         guard name.bytes.count > suffix.count, name.bytes.suffix(suffix.count).elementsEqual(suffix),
@@ -268,7 +269,7 @@ final class FileOpener: Sendable {
         return nodes.editableDraft(final) == nil
     }
 
-    /// As the node is now; it may have been emptied.
+    /// Returns the current attributes; the open may have truncated the node.
     private func withAttributes(_ handle: FileHandle) -> Result<(Attributes, FileHandle), FileSystemError> {
         if let node = nodes.node(handle.id), let kept = attributes.attributesToKeep(of: node) {
             return .success((kept, handle))

@@ -1,19 +1,19 @@
 import Base
 import Namespace
 
-/// The open files, by node: what is deleted can still be looked at through them. Any thread, from memory, but for
-/// what closing a file does.
+/// The open files by node. Deleted files stay readable through their handles. Answers from memory, except that closing
+/// may block; thread-safe.
 final class HandleTable: Sendable {
     private let open = Lock<[NodeID: [ObjectIdentifier: FileHandle]]>([:])
 
-    /// One more opening, until `release`.
+    /// Adds an opening. `release` ends it.
     func add(_ node: Node, _ source: any OpenSource) -> FileHandle {
         let handle = FileHandle(node: node, source: source)
         open.withLock { $0[node.id, default: [:]][ObjectIdentifier(handle)] = handle }
         return handle
     }
 
-    /// Closes it, unless that was done already. May wait for the disk when it is the last of a draft.
+    /// Closes a handle once; later calls have no effect. The last close of a draft may wait for the disk.
     func release(_ handle: FileHandle) {
         let wasOpen = open.withLock { open in
             let known = open[handle.id]?.removeValue(forKey: ObjectIdentifier(handle)) != nil
@@ -23,22 +23,22 @@ final class HandleTable: Sendable {
         if wasOpen { handle.source.close() }
     }
 
-    /// Closes those of which `isWanted` says so.
+    /// Closes the handles for which `isWanted` returns true.
     func releaseAll(where isWanted: (FileHandle) -> Bool) {
         let all = open.withLock { $0.values.flatMap { Array($0.values) } }
         for handle in all where isWanted(handle) { release(handle) }
     }
 
-    /// Whether anybody is writing at present.
+    /// True if any handle is open for writing.
     var hasWriters: Bool {
         open.withLock { $0.values.contains { $0.values.contains(where: \.source.isForWriting) } }
     }
 
-    /// Whether somebody has a file of a folder open.
+    /// Returns true if any file of the folder is open.
     func hasOpen(in folder: NodeID) -> Bool {
         open.withLock { $0.values.contains { $0.first?.value.node.folder == folder } }
     }
 
-    /// One of the openings of a node.
+    /// Returns one handle of the node.
     func handle(on id: NodeID) -> FileHandle? { open.withLock { $0[id]?.first?.value } }
 }

@@ -11,7 +11,7 @@ struct ItemSource: OpenSource {
     private let size: UInt64
     private let deadline: Duration
 
-    /// - Parameter deadline: longest wait for a byte without any progress.
+    /// - Parameter deadline: Maximum wait without progress.
     init(_ item: ChatItem, in contents: any ContentStore, deadline: Duration) {
         content = contents.content(of: item)
         size = item.file?.size ?? 0
@@ -25,7 +25,7 @@ struct ItemSource: OpenSource {
         answer(to: offset, of: size, into: buffer, content.read, orLater: waitingRead)
     }
 
-    /// The same of what is here; `refusal` for all else. Nothing is fetched.
+    /// Reads local bytes. Answers `refusal` for all others; fetches nothing.
     func peek(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer, else refusal: FileSystemError
     ) -> ReadAnswer {
@@ -47,14 +47,14 @@ struct ItemSource: OpenSource {
     func close() { content.close() }
 }
 
-/// The bytes of an item that was not here when a program opened it which may have its first chunk at most. Once all
-/// of it is here, that reads on like any other.
+/// The bytes of an item for a program that may fetch the first chunk only. Reads without limit once the item is
+/// complete.
 struct BeginningSource: OpenSource {
     private let content: any OpenContent
     private let size: UInt64
     private let deadline: Duration
 
-    /// Nothing beyond is fetched for this opening.
+    /// The error for reads beyond the first chunk.
     private static let beyond = FileSystemError(EACCES, "This program gets the first chunk at most.")
 
     init(_ item: ChatItem, in contents: any ContentStore, deadline: Duration) {
@@ -91,7 +91,8 @@ struct BeginningSource: OpenSource {
     func close() { content.close() }
 }
 
-/// What is read of an item from an offset on: at once by `look`, as far as the bytes are here, else by `later`.
+/// Answers a read: at once through `look` if the bytes are local, else through `later`. Clips the range to the file's
+/// `size` in bytes.
 private func answer(
     to offset: UInt64, of size: UInt64, into buffer: UnsafeMutableRawBufferPointer,
     _ look: (Range<UInt64>, UnsafeMutableRawBufferPointer) -> ReadResult,
@@ -107,7 +108,7 @@ private func answer(
     }
 }
 
-/// A file that is being sent, through one opening.
+/// One opening of a draft.
 struct DraftSource: OpenSource {
     private let file: any DraftFile
     private let opening: DraftOpening
@@ -152,7 +153,7 @@ struct DraftSource: OpenSource {
     func close() { file.closed(opening) }
 }
 
-/// A thumbnail: the same bytes in every opening.
+/// A thumbnail, the same in every opening.
 struct ThumbnailSource: OpenSource {
     private let bytes: ProducedSource
 
@@ -163,7 +164,7 @@ struct ThumbnailSource: OpenSource {
     }
 }
 
-/// What was made when it was opened: a control file.
+/// A control file generated when it was opened.
 struct ProducedSource: OpenSource {
     private let bytes: [UInt8]
 

@@ -2,8 +2,8 @@ import Base
 import Glibc
 import Posix
 
-/// The bytes of an item that was not here when it was opened. Its first read tells whether somebody wants them
-/// (`FirstRead`): only then the file counts as opened.
+/// The bytes of an item that was not local when opened. The first read tells the program's purpose (`FirstRead`); the
+/// file counts as opened once a read wants the bytes.
 final class UndecidedSource: OpenSource {
     private let source: ItemSource
     private let firstRead: Lock<FirstRead>
@@ -11,7 +11,7 @@ final class UndecidedSource: OpenSource {
 
     private static let refusal = FileSystemError(EACCES, "This program only finds out the type.")
 
-    /// - Parameter begin: called before the first read for which bytes may be fetched, once. Must not wait.
+    /// - Parameter begin: Called once, before the first read that may fetch. Must not wait.
     init(_ source: ItemSource, _ firstRead: FirstRead, begin: @escaping @Sendable () -> Void) {
         self.source = source
         keepsPages = source.keepsPages && !firstRead.dependsOnLength

@@ -2,8 +2,8 @@ import Base
 import Hydration
 import Posix
 
-/// How an operation is answered: at once, or by work that waits (disk, relay, core) and runs in a
-/// task of its own. Whoever runs the work may cancel it; it then answers EINTR.
+/// The answer to an operation: an immediate result, or work that waits (for the disk, a relay or the core) and runs in
+/// its own task. Cancelled work answers EINTR.
 public enum Answer<Value: Sendable>: Sendable {
     case now(Result<Value, FileSystemError>)
     case later(@Sendable () async -> Result<Value, FileSystemError>)
@@ -11,12 +11,12 @@ public enum Answer<Value: Sendable>: Sendable {
     static func done(_ value: Value) -> Self { .now(.success(value)) }
     static func refused(_ error: FileSystemError) -> Self { .now(.failure(error)) }
 
-    /// Work that may wait for the disk, on a thread that may.
+    /// Runs `body` on a thread that may block.
     static func blocking(_ body: @escaping @Sendable () throws -> Value) -> Self {
         waiting { try await ThreadPool.shared.run(body) }
     }
 
-    /// Work that waits for others.
+    /// Runs asynchronous `body`; an error becomes a refusal.
     static func waiting(_ body: @escaping @Sendable () async throws -> Value) -> Self {
         .later {
             do {
@@ -27,7 +27,7 @@ public enum Answer<Value: Sendable>: Sendable {
         }
     }
 
-    /// The same answer, made into another once it is there.
+    /// Transforms the result.
     func map<Other: Sendable>(
         _ transform: @escaping @Sendable (Value) -> Result<Other, FileSystemError>
     ) -> Answer<Other> {
@@ -37,7 +37,7 @@ public enum Answer<Value: Sendable>: Sendable {
         }
     }
 
-    /// The same; a refusal is given only after `body`, which may block.
+    /// Runs `body`, which may block, before a refusal is delivered.
     func afterRefusal(_ body: @escaping @Sendable (FileSystemError) -> Void) -> Self {
         if case .now(.success) = self { return self }
         return .later {
@@ -47,7 +47,7 @@ public enum Answer<Value: Sendable>: Sendable {
         }
     }
 
-    /// Waits for it where it is not there yet.
+    /// Returns the result, waiting if necessary.
     public func result() async -> Result<Value, FileSystemError> {
         switch self {
         case .now(let result): result
@@ -56,11 +56,10 @@ public enum Answer<Value: Sendable>: Sendable {
     }
 }
 
-/// The answer to a read. `later` fills the beginning of the buffer that it is given, at least as long as the
-/// one that was asked for first.
+/// The answer to a read. `later` fills the start of its buffer, which is at least as long as the first one.
 public enum ReadAnswer: Sendable {
     case filled(Int)
-    /// All of the bytes, but not in the buffer.
+    /// All bytes, outside the buffer.
     case ready(any ReadyBytes)
     case failed(FileSystemError)
     case later(@Sendable (ReadBuffer) async -> Result<Int, FileSystemError>)

@@ -1,40 +1,40 @@
 import Base
 import Namespace
 
-/// What `stat` shows of a node. Owner and group are the mounting user's, the device is the mount's.
+/// The attributes of a node for `stat`. Owner and group are the mounting user's; the device is the mount's.
 public struct Attributes: Hashable, Sendable {
     public var id: NodeID
     public var isFolder: Bool
-    /// Permission bits, for example 0o400.
+    /// Permission bits, such as 0o400.
     public var permissions: UInt16
-    /// Bytes of plaintext, known before any of them is here.
+    /// Plaintext bytes, known before any is local.
     public var size: UInt64
-    /// Blocks of 512 bytes that lie on this disk; 1 for a placeholder, because GNU tar takes a file
-    /// without blocks for one big hole and archives zeros.
+    /// Local blocks of 512 bytes. 1 for a placeholder, because GNU tar archives a file without blocks as one hole of
+    /// zeros.
     public var blocks: UInt64
     public var modified: Timestamp
     public var links: UInt32
     public var keeping: Keeping
 
-    /// Of what has gone and whose last attributes nobody has.
+    /// Attributes of a vanished node whose last attributes are unknown.
     public static func ofVanished(_ id: NodeID, isFolder: Bool) -> Attributes {
         Attributes(
             id: id, isFolder: isFolder, permissions: isFolder ? 0o700 : 0o400, size: 0, blocks: 0,
             modified: Timestamp(seconds: 0), links: isFolder ? 2 : 1, keeping: .never)
     }
 
-    /// For how long the kernel may keep them.
+    /// How long the kernel may cache the attributes.
     public enum Keeping: Sendable {
-        /// Until it is told.
+        /// Until a notice.
         case untilNotice
-        /// What changes without the kernel's doing or a notice to it: it asks again after a second.
+        /// One second, for attributes that change without a notice.
         case moment
-        /// What is another with each opening: it asks every time.
+        /// Not at all, for attributes that change with each opening.
         case never
     }
 }
 
-/// Changes that chmod, chown, truncate and utimensat ask for; nil leaves a field alone.
+/// A change by chmod, chown, truncate or utimensat; nil keeps a field.
 public struct AttributeChange: Sendable {
     public enum Time: Sendable {
         case now
@@ -42,7 +42,7 @@ public struct AttributeChange: Sendable {
     }
 
     public var permissions: UInt16?
-    /// Whether owner or group would differ from what they are.
+    /// True if owner or group would change.
     public var changesOwner: Bool
     public var size: UInt64?
     public var modified: Time?

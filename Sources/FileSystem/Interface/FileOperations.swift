@@ -1,42 +1,45 @@
 import Glibc
 import Namespace
 
-/// What `Fuse` asks for: one method for each operation of the kernel that reaches the files. `FileSystem` in the
-/// program, small ones in tests.
+/// The operations that `Fuse` calls, one method for each kernel operation on files. `FileSystem` implements them in the
+/// program; tests use small implementations.
 ///
-/// Any thread, many at once. A method answers on the calling thread, from memory, or says `.later` with the work
-/// that waits. `list` and `statistics` never wait for anything; what asks for names and attributes only for this disk,
-/// while the files of a chat are not in memory. Errors are those of `docs/semantics.md`.
+/// Thread-safe. A method answers on the calling thread from memory, or returns `.later` with the work that waits.
+/// `list` and `statistics` never wait. Lookups and attributes wait only for this machine's disk, while the files of a
+/// chat are not in memory. `docs/semantics.md` lists the errors.
 public protocol FileOperations: Sendable {
-    // MARK: - Looking
+    // MARK: - Lookup
 
-    /// The kernel knows what is found from then on, until `forget`.
+    /// Finds a name. The kernel holds a reference to the node until `forget`.
     func lookup(_ name: EntryName, in folder: NodeID) -> Answer<Attributes>
-    /// The kernel forgets a node that it was told of `count` times, or the answer did not reach it.
+    /// Drops `count` references of the kernel to the node, also after a reply that did not reach the kernel.
     func forget(_ id: NodeID, _ count: UInt64)
     func attributes(_ id: NodeID) -> Answer<Attributes>
-    /// access(2), `mask` as there.
+    /// Implements access(2), with its `mask`.
     func access(_ id: NodeID, mask: Int32) -> Answer<Void>
     func statistics() -> Result<statvfs, FileSystemError>
 
     // MARK: - Listing
 
-    /// Answers when `list` knows everything in a folder.
+    /// Loads all that `list` needs of the folder.
     func prepare(_ folder: NodeID) -> Answer<Void>
-    /// Up to `count` entries after the one with number `last`, as they are at this moment. Nil when they were let go
+    /// Returns up to `count` current entries after the entry with number `last`. Returns nil if the folder was evicted
     /// since `prepare`.
     func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node]?
-    /// What the kernel is told of a node that it keeps from then on, until `forget`. Nil when the node is gone.
+    /// Returns the attributes of a node to which the kernel holds a reference from now on, until `forget`. Returns nil
+    /// if the node is gone.
     func attributesToKeep(of node: Node) -> Attributes?
     func parent(of id: NodeID) -> NodeID
 
     // MARK: - Open files
 
-    /// `flags` are those of open(2), without O_CREAT and O_EXCL. One `release` for each.
-    /// - Parameter thread: who opens, 0 when the kernel does not say.
+    /// Opens a file. One `release` must follow each success.
+    /// - Parameters:
+    ///   - flags: Flags of open(2), without O_CREAT and O_EXCL.
+    ///   - thread: The calling thread; 0 if unknown.
     func open(_ id: NodeID, flags: Int32, by thread: pid_t) -> Answer<FileHandle>
-    /// A new file, opened for writing. A name that has appeared meanwhile is opened instead, unless `flags` hold
-    /// O_EXCL. The kernel knows it as after `lookup`.
+    /// Creates a file, opened for writing. Opens a name that has appeared meanwhile, unless `flags` contain O_EXCL. The
+    /// kernel holds a reference, as after `lookup`.
     func create(
         _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t
     ) -> Answer<(Attributes, FileHandle)>
@@ -44,64 +47,67 @@ public protocol FileOperations: Sendable {
     func read(
         _ handle: FileHandle, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) -> ReadAnswer
-    /// A read is about to be answered with an error. What `thread`, which waits for that, writes meanwhile may lack
-    /// what it could not read. Blocks for a moment.
+    /// Called before a read is answered with an error. Drafts that `thread` writes at present may lack the unread
+    /// bytes. Blocks briefly.
     func readFailed(_ handle: FileHandle, _ error: FileSystemError, by thread: pid_t)
-    /// After a read was answered on this thread: what comes next may be made.
+    /// Called on the same thread after a read was answered; may prefetch.
     func readWasAnswered(_ handle: FileHandle)
-    /// On the calling thread: the bytes are the kernel's and the disk is local.
-    /// - Parameter thread: who writes, 0 when the kernel does not say.
+    /// Writes on the calling thread, because the bytes are in the kernel's buffer and the disk is local.
+    /// - Parameter thread: The calling thread; 0 if unknown.
     func write(
         _ handle: FileHandle, _ bytes: UnsafeRawBufferPointer, at offset: UInt64, by thread: pid_t
     ) -> Result<Int, FileSystemError>
-    /// A descriptor of this opening is being closed by `thread`. As `write`, on the calling thread.
+    /// Called when `thread` closes a descriptor of this opening. Runs on the calling thread, like `write`.
     func flush(_ handle: FileHandle, by thread: pid_t)
-    /// fsync(2): what was written survives a power cut.
+    /// Implements fsync(2): returns after written bytes are durable.
     func synchronise(_ handle: FileHandle) -> Answer<Void>
-    /// The same of a folder: so do the names that were given and taken in it.
+    /// Implements fsync(2) of a folder: returns after its name changes are durable.
     func synchronise(folder: NodeID) -> Answer<Void>
-    /// The last reference of the kernel is gone.
+    /// Called when the kernel drops its last reference to the handle.
     func release(_ handle: FileHandle)
 
     // MARK: - Changing
 
-    /// chmod, chown, truncate, utimensat.
+    /// Implements chmod, chown, truncate and utimensat.
     /// - Parameters:
-    ///   - handle: of ftruncate(2).
-    ///   - thread: who asks, 0 when the kernel does not say.
+    ///   - handle: The open file of ftruncate(2); nil for a change by path.
+    ///   - thread: The calling thread; 0 if unknown.
     func change(
         _ id: NodeID, _ change: AttributeChange, through handle: FileHandle?, by thread: pid_t
     ) -> Answer<Attributes>
-    /// `flags` are those of renameat2(2).
-    /// - Parameter thread: who asks, 0 when the kernel does not say.
+    /// - Parameters:
+    ///   - flags: Flags of renameat2(2).
+    ///   - thread: The calling thread; 0 if unknown.
     func rename(
         _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32,
         by thread: pid_t
     ) -> Answer<Void>
-    /// - Parameter thread: who asks, 0 when the kernel does not say.
+    /// - Parameter thread: The calling thread; 0 if unknown.
     func unlink(_ name: EntryName, in folder: NodeID, by thread: pid_t) -> Answer<Void>
-    /// Folders are chats, but for those that are sent as archives. The kernel knows it as after `lookup`.
+    /// Creates a pasted folder, which is sent as an archive; other folders are chats. The kernel holds a reference, as
+    /// after `lookup`.
     func makeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Attributes>
     func removeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Void>
 
     // MARK: - Extended attributes
 
     func extendedAttribute(_ name: String, of id: NodeID) -> Answer<[UInt8]>
-    /// `flags` are those of setxattr(2).
+    /// - Parameter flags: Flags of setxattr(2).
     func setExtendedAttribute(_ name: String, _ value: [UInt8], of id: NodeID, flags: Int32) -> Answer<Void>
     /// Always refused.
     func removeExtendedAttribute(_ name: String, of id: NodeID) -> Answer<Void>
 
     // MARK: - The kernel
 
-    /// Where notices go to drop what the kernel keeps. Called from any thread; must not wait.
+    /// Sets the receiver of cache invalidations. It is called from any thread and must not wait.
     func tellKernel(through send: (@Sendable (KernelNotice) -> Void)?)
-    /// Where it is told what changed in folders that somebody may be watching. Called from any thread; must not wait.
+    /// Sets the receiver of changes in folders that programs may be watching. It is called from any thread and must not
+    /// wait.
     func tellWatchers(through send: (@Sendable (WatcherNotice) -> Void)?)
-    /// What is shown under a name at this moment, from memory; nil also for what was let go of.
+    /// Returns the node shown under a name, from memory; nil if there is none or it was evicted.
     func shown(_ name: EntryName, in folder: NodeID) -> Node?
-    /// Names from the root to a folder; nil when it is gone.
+    /// Returns the names from the root to a folder; nil if it is gone.
     func path(of folder: NodeID) -> [EntryName]?
-    /// Where to ask what the kernel does for this mount. Called from any thread; must not wait.
+    /// Sets the source of the kernel's counters. It is called from any thread and must not wait.
     func askKernelSide(through ask: @escaping @Sendable () -> KernelSide)
 }

@@ -7,10 +7,10 @@ import Outbox
 import Posix
 import Thumbnails
 
-/// The files of one profile, as the kernel and the commands ask for them. Knows no C and no FUSE: `Fuse` translates.
+/// The files of one profile, as the kernel and commands see them. Free of C and FUSE types: `Fuse` translates.
 ///
-/// Decides nothing and has no state: it puts the parts together that do, and hands each question to the one that
-/// answers it (`docs/architecture.md`, "Within FileSystem").
+/// Stateless: builds the parts and forwards each request to the part that answers it (`docs/architecture.md`, "Within
+/// FileSystem").
 public final class FileSystem: FileOperations {
     private let names: Namespace
     private let outbox: any DraftStore
@@ -35,7 +35,7 @@ public final class FileSystem: FileOperations {
     private let extended: ExtendedAttributes
     private let announcer: TreeAnnouncer
     private let notices: TreeNotices
-    /// Describes chats and entries to programs that ask the daemon instead of the kernel.
+    /// Describes chats and entries to programs that query the daemon instead of the kernel.
     public let lister: EntryLister
     private let firstTree: FirstTree
     private let itemsLoadedAhead: Int
@@ -55,9 +55,9 @@ public final class FileSystem: FileOperations {
         itemsLoadedAhead = settings.itemsLoadedAhead
         let (beginning, deadline, table) = (clock.now(), settings.readDeadline, DraftTable())
         let tree = PastedTree(clock: clock)
-        // A folder that is being copied in keeps its name, whatever arrives.
+        // A pasted folder keeps its name whatever items arrive.
         outbox.look { name, chat in
-            // What cannot be looked up is not there.
+            // A name that cannot be looked up counts as free.
             (try? names.isInUse(EntryName(name), in: chat)) ?? false
         }
         names.leave(NameReservation { name, folder in tree.child(name, of: folder) != nil })
@@ -139,12 +139,12 @@ public final class FileSystem: FileOperations {
     }
 }
 
-// MARK: - Beginning and end
+// MARK: - Lifecycle
 
 extension FileSystem {
-    /// Shows the chats, and drafts of earlier mounts in theirs, and follows core, outbox and contents from then on. To
-    /// be called once, before anything is mounted.
-    /// - Throws: the errno of what the core or the index of names answers.
+    /// Shows the chats and the drafts of earlier mounts, and follows core, outbox and contents from then on. Called
+    /// once, before the mount.
+    /// - Throws: The errno for the error of the core or the index.
     public func begin() async throws(FileSystemError) -> EventPump {
         pump.open()
         do {
@@ -157,8 +157,8 @@ extension FileSystem {
         return pump
     }
 
-    /// A file was sent past the mount, by who asked its process to. Returns when it is shown, or when that has to
-    /// be tried again later.
+    /// Shows a file that the control process sent without the mount. Returns once it is shown, or once a retry is
+    /// scheduled.
     public func wasSent(_ item: ChatItem) async {
         do {
             try await coreEvents.wasSent(item)
@@ -167,18 +167,17 @@ extension FileSystem {
         }
     }
 
-    /// After the mount has gone: what is left here was mostly closed, but the kernel drops releases that nobody
-    /// had read by then. What was not closed since its last write was not (`umount -f -l`): such a draft is
-    /// incomplete, and recovered by the next mount.
+    /// Releases the remaining handles after the unmount, because the kernel drops unread releases. A draft with writes
+    /// since its last close stays open (`umount -f -l`): it is incomplete, and the next mount recovers it.
     public func releaseAll() { handles.releaseAll { !$0.source.isUnfinished } }
 
-    /// Whether anybody is writing at present.
+    /// True if any file is open for writing.
     public var hasWriters: Bool { handles.hasWriters }
 
-    /// At the very end, when nothing is mounted and the event pump has finished: closes index and journal, so
-    /// that names of what was sent or deleted do not stay behind in their logs. Blocks.
+    /// Closes the index and the journal, so that names of sent or deleted files do not remain in their logs. Called
+    /// last, after the unmount and the end of the event pump. Blocks.
     public func close() {
-        // Nobody can ask for what was removed any more.
+        // Removed files are unreachable now.
         references.forgetEverything()
         handles.releaseAll { $0.source.draft?.state == .removed }
         names.close()
@@ -186,19 +185,19 @@ extension FileSystem {
     }
 }
 
-// MARK: - What commands ask
+// MARK: - Requests of commands
 
 extension FileSystem {
-    /// The item behind a node, nil for folders, control files and drafts.
+    /// Returns the item of a node; nil for folders, control files and drafts.
     public func item(at id: NodeID) async -> ChatItem? {
-        // Where it cannot be loaded, it is not found.
+        // A failed load counts as not found.
         let item = loader.whenKnown(id) { [nodes] () -> Answer<ChatItem?> in
             nodes.node(id) == nil ? .refused(.gone) : .done(nodes.item(at: id)?.item)
         }
         return (try? await item.result().get()) ?? nil
     }
 
-    /// Takes back a draft in a chat, as unlink(2) does. False where the entry is something else.
+    /// Withdraws a draft in a chat, as unlink(2) does. Returns false for any other entry.
     public func takeBack(_ id: NodeID) async throws(FileSystemError) -> Bool {
         guard let node = nodes.node(id), case .draft = node.content, node.folder != .recovered else {
             return false
@@ -208,43 +207,43 @@ extension FileSystem {
         return true
     }
 
-    /// Deletes items of one chat, whatever unlink(2) may do. Returns when their entries are gone.
-    /// - Throws: `ChatError` of the core; what outbox or index answer.
+    /// Deletes items of one chat, whatever the policy for unlink(2). Returns after their entries are removed.
+    /// - Throws: `ChatError` of the core, or the error of the outbox or the index.
     public func delete(_ items: [ChatItem], mode: DeletionMode) async throws {
         try await deletion.delete(items, mode: mode)
     }
 
-    /// Nothing is sent of a draft that stays here, and its entry goes. EPERM for any other.
+    /// Removes a refused or failed draft and its entry. Refuses any other entry with EPERM.
     public func discard(_ id: NodeID) -> Answer<Void> { remover.discard(id) }
 
-    /// What happens in the tree from now on, for a program that listens.
+    /// Subscribes a program to the tree's changes from now on.
     /// - Parameters:
-    ///   - limit: changes that are kept for it; when there are more it is told that it missed some.
-    ///   - whenAvailable: called on any thread when there is something to take after there was nothing. Must not wait.
+    ///   - limit: Maximum number of pending changes; a program that exceeds it is told that it missed some.
+    ///   - whenAvailable: Called on any thread when the first change becomes available. Must not wait.
     public func changes(
         limit: Int = 4096, whenAvailable: @escaping @Sendable () -> Void
     ) -> TreeSubscription {
         announcer.subscribe(limit: limit, whenAvailable: whenAvailable)
     }
 
-    /// What its user may want to be told of from now on. Called on any thread; must not wait.
+    /// Sets the receiver of notices to the user. It is called on any thread and must not wait.
     public func tellUser(through send: (@Sendable (UserNotice) -> Void)?) { user.tell(through: send) }
 
-    /// Tells programs of entries that their relays drop soon, and that are not here.
+    /// Tells programs of entries that are not local and that relays drop soon.
     public func tellExpiring(_ entries: [NodeID]) {
         for entry in entries { notices.expiring(entry) }
     }
 
-    /// Has the status say what others know. Called by any task, whenever it is made.
+    /// Adds a contributor to the status. It is called by any task, for each status.
     public func completeStatus(with add: @escaping @Sendable (inout MountStatus) async -> Void) {
         control.completeStatus(with: add)
     }
 
-    /// The state of the mount at this moment.
+    /// Returns the mount's current state.
     public func status() async -> MountStatus { await control.status() }
 }
 
-// MARK: - What the kernel asks
+// MARK: - Requests of the kernel
 
 extension FileSystem {
     public func lookup(_ name: EntryName, in folder: NodeID) -> Answer<Attributes> {
@@ -271,7 +270,7 @@ extension FileSystem {
         }
     }
 
-    /// By the bits that `stat` shows, for root as well.
+    /// Checks the permission bits of `stat`, for root as well.
     public func access(_ id: NodeID, mask: Int32) -> Answer<Void> {
         loader.whenKnown(id) { [nodes, attributes] in
             guard let node = nodes.node(id) else { return .refused(.gone) }
@@ -280,8 +279,8 @@ extension FileSystem {
         }
     }
 
-    /// The disk that the cache is on, two calls whatever the number of entries. Free is what can be
-    /// copied in: half of the data's disk at most, because what is sent lies there twice for a moment.
+    /// Returns the statistics of the cache's disk with two system calls. The free space is the space for copies: at
+    /// most half of the data disk, because a sent file is stored twice for a moment.
     public func statistics() -> Result<statvfs, FileSystemError> {
         var statistics = statvfs()
         guard fstatvfs(cacheDisk.descriptor, &statistics) == 0 else {
@@ -309,7 +308,7 @@ extension FileSystem {
         if PastedTree.holds(folder) { return nodes.pasted.children(of: folder, after: last, count: count) }
         guard let listed = names.list(folder, after: last, count: count) else { return nil }
         if last == nil { user.listed(folder) }
-        // Their numbers are above all others.
+        // Pasted entries have the highest inode numbers.
         let rest = count - listed.count
         return rest <= 0 ? listed : listed + nodes.pasted.children(of: folder, after: last, count: rest)
     }
@@ -320,7 +319,7 @@ extension FileSystem {
 
     public func open(_ id: NodeID, flags: Int32, by thread: pid_t) -> Answer<FileHandle> {
         let answer = loader.whenKnown(id) { [opener] in opener.open(id, flags: flags, by: thread) }
-        // Who opens for reading and writing mostly goes on reading when that is refused.
+        // A program refused read-write access usually opens again for reading.
         guard flags & O_TRUNC != 0 || flags & O_ACCMODE == O_WRONLY else {
             return answer.map { [readers] handle in
                 if case .item = handle.node.content { readers.opened(id, flags: flags, by: thread) }
@@ -341,9 +340,9 @@ extension FileSystem {
     ) -> ReadAnswer { handle.source.read(at: offset, into: buffer) }
 
     public func readFailed(_ handle: FileHandle, _ error: FileSystemError, by thread: pid_t) {
-        // Who gave up has not met an error.
+        // An interrupted caller met no error.
         if error.code != EINTR { outbox.note(.read, by: thread) }
-        // Others tell what failed. That somebody tries what was refused before nobody else knows.
+        // Other failures are reported elsewhere. An attempt to read a file that was already refused is known only here.
         if error.code == EACCES, error.isFailure, case .item(let item) = handle.node.content {
             user.notify(.unreadable(item))
         }
@@ -365,7 +364,7 @@ extension FileSystem {
 
     public func synchronise(_ handle: FileHandle) -> Answer<Void> { handle.source.synchronise() }
 
-    /// The journal is one for all folders, and its names count (`FirstTree`).
+    /// Synchronises the journal, which all folders share and whose names win (`FirstTree`).
     public func synchronise(folder: NodeID) -> Answer<Void> {
         .blocking { [outbox] () throws(any Error) in try outbox.synchronise() }
     }
@@ -401,8 +400,8 @@ extension FileSystem {
         changes.removeFolder(name, in: folder)
     }
 
-    /// The mount has gone: folders that are complete become archives, which are sent like all that was copied in.
-    /// - Parameter isIdle: it was asked to go, and nothing was open on it.
+    /// Called after the unmount. Archives and sends the pasted folders that are complete.
+    /// - Parameter isIdle: True if the unmount was requested and nothing was open.
     public func finishFolders(isIdle: Bool) async { await pastedFolders.end(isIdle: isIdle) }
 
     public func extendedAttribute(_ name: String, of id: NodeID) -> Answer<[UInt8]> {

@@ -5,11 +5,11 @@ import Namespace
 import Outbox
 import Posix
 
-/// The answer "no": an errno for the program that asked, and where it helps a sentence for the
-/// person (`user.chatfs.error`, the log). `docs/semantics.md` lists which is given when.
+/// A refusal: an errno for the caller and, where it helps, a sentence for the user (`user.chatfs.error`, the log).
+/// `docs/semantics.md` lists the errors by cause.
 public struct FileSystemError: DescribedError, Equatable {
     public let code: Int32
-    /// Whether something failed, here or elsewhere; else the answer lies in what the caller asked for.
+    /// True if something failed, here or elsewhere; false if the request itself was invalid.
     public let isFailure: Bool
     public let cause: (any Error)?
     private let words: String?
@@ -24,13 +24,13 @@ public struct FileSystemError: DescribedError, Equatable {
     }
 
     public var sentence: String { words ?? String(cString: strerror(code)) }
-    /// What it says beyond its errno.
+    /// The sentence beyond the errno's text; nil if there is none.
     var ownSentence: String? { words }
 
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     static let notFound = FileSystemError(ENOENT)
-    /// The node that the kernel asks for is gone: it looks for the name again, and tries once more.
+    /// The node is gone. ESTALE makes the kernel look up the name again and retry.
     static let gone = FileSystemError(ESTALE)
     static let notPermitted = FileSystemError(EPERM)
     static let isFolder = FileSystemError(EISDIR)
@@ -41,7 +41,7 @@ public struct FileSystemError: DescribedError, Equatable {
 }
 
 extension FileSystemError {
-    /// Why a file cannot be read or sent.
+    /// Creates the error for a file that cannot be read or sent.
     public init(_ problem: FileProblem) {
         self.init(Self.code(of: problem.kind), problem.sentence, isFailure: true)
     }
@@ -59,7 +59,7 @@ extension FileSystemError {
         }
     }
 
-    /// What a core, the index or the disk answered.
+    /// Maps an error of the core, the index, the outbox or the system.
     public init(_ error: any Error) {
         switch error {
         case let error as FileSystemError: self = error

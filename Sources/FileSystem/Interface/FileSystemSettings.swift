@@ -3,49 +3,48 @@ import Namespace
 import Posix
 import Thumbnails
 
-/// How a mount is to be, beside what it is made of.
+/// The options of a mount.
 public struct FileSystemSettings: Sendable {
-    /// Longest wait for a byte without any progress, and for the names in a chat, then ETIMEDOUT.
+    /// Maximum wait of a read without progress, and for the names of a chat. ETIMEDOUT follows.
     public var readDeadline: Duration
     public var deletion: DeletionPolicy
-    /// Any open file or folder on the disk that the cache uses, for `statfs`.
+    /// An open file or directory on the cache's disk, for `statfs`.
     public var cacheDisk: OpenFile
     /// Shown in `status.json`.
     public var mountpoint: String
-    /// Folder with the socket on which commands reach this mount, shown there too.
+    /// Directory of the control socket, shown in `status.json`.
     public var controlFolder: String
-    /// The socket for programs, shown there too.
+    /// Path of the program socket, shown in `status.json`.
     public var programSocket: String?
-    /// Which programs may have files fetched.
+    /// Decides which programs may fetch files.
     public var callers = CallerPolicy()
-    /// Finds out which program a thread is part of, nil where that cannot be seen. May block for a while.
+    /// Returns the program of a thread, or nil if it is unknown. May block for a while.
     public var identifyCaller: @Sendable (_ thread: pid_t) -> Caller? = CallerCheck.systemCaller
-    /// The same of how its program treats files, and whether it shows the folder with this number.
+    /// Returns how the thread's program treats files, and whether it displays the folder. May block.
     public var lookAtProgram: @Sendable (_ thread: pid_t, _ folder: NodeID) -> ProgramTraits? = { _, _ in nil
     }
-    /// Which names settle the type of a file for windows that list it.
+    /// File names that determine the type for windows that list them.
     public var typeNames = TypeNames()
-    /// How long that may take: who is not identified by then is served.
+    /// Time limit of `identifyCaller`. An unidentified program gets full access.
     public var callerTimeout = Duration.seconds(1)
-    /// The desktop's thumbnail cache, which forgets what is gone; nil where there is none.
+    /// The desktop's thumbnail cache, from which vanished entries are removed; nil if there is none.
     public var desktop: DesktopThumbnails?
-    /// Makes thumbnails of the previews that messages carry; nil: none are offered.
+    /// Renders thumbnails of message previews; nil to offer none.
     public var thumbnailMaker: (any ThumbnailMaking)?
-    /// Files that have their attributes in memory, beyond those of the chat that was looked at last.
+    /// Maximum number of items in memory, beyond those of the chat used last.
     public var itemsInMemory = ItemMemory.usualLimit
-    /// Files whose attributes are read when the mount begins, before anybody looks: those of the chats with the
-    /// newest messages.
+    /// Maximum number of items loaded when the mount begins, from the chats with the newest messages.
     public var itemsLoadedAhead = ItemMemory.usualLimit
 
-    /// Permission bits of what was sent or received. Nothing is ever written into it, but copies get them, so they are
-    /// those of a new file of the user.
+    /// Permission bits of sent and received files. They are never writable, but copies inherit the bits, so these are
+    /// those of the user's new files.
     public var entryPermissions: UInt16 = 0o644
 
-    /// What becomes of folders that are pasted into chats.
+    /// Effect of pasting a folder into a chat.
     public var folders = FolderPolicy.archive
-    /// Makes archives of them; nil: none can be made.
+    /// Makes archives of pasted folders; nil if none can be made.
     public var folderArchiver: (any FolderArchiving)?
-    /// How long nothing may change in such a folder before its archive is made.
+    /// Time without changes before a pasted folder is archived.
     public var folderQuietTime = Duration.seconds(5)
 
     public init(

@@ -1,19 +1,19 @@
 import Base
 import Namespace
 
-/// What the kernel keeps and must drop.
+/// A part of the kernel's caches to invalidate.
 public enum KernelNotice: Sendable {
     /// Attributes of a node.
     case attributes(NodeID)
     /// Attributes and pages of a node.
     case content(NodeID)
-    /// A name that is there now or is gone, and the listing of its folder.
+    /// A name that appeared or vanished, and its folder's listing.
     case entry(EntryName, in: NodeID)
 }
 
-/// The way to the kernel, while there is one: notices go there, and it is asked what the kernel does. Any thread.
+/// The connection to the kernel while mounted: delivers notices and reads the kernel's counters. Thread-safe.
 final class KernelConnection: Sendable {
-    // In a struct: see `Lock`.
+    // A struct, as `Lock` requires.
     private struct Listener {
         var send: (@Sendable (KernelNotice) -> Void)?
         var ask: (@Sendable () -> KernelSide)?
@@ -26,6 +26,6 @@ final class KernelConnection: Sendable {
 
     func notify(_ notice: KernelNotice) { listener.withLock { $0.send }?(notice) }
 
-    /// Nil before anything is mounted.
+    /// nil before the mount.
     var side: KernelSide? { listener.withLock { $0.ask }?() }
 }

@@ -1,9 +1,9 @@
-/// What the kernel does for this mount and how often it asked: a part of `status.json`.
+/// The kernel's features and request counters of this mount, as in `status.json`.
 public struct KernelSide: Codable, Hashable, Sendable {
-    /// Reads of finished files that do not come to this process at all.
+    /// Reads of complete files that the kernel serves without this process.
     public struct Passthrough: Codable, Hashable, Sendable {
         public var isOn: Bool
-        /// Why it is off.
+        /// The reason if it is off.
         public var reason: String?
 
         public init(isOn: Bool, reason: String?) {
@@ -13,9 +13,9 @@ public struct KernelSide: Codable, Hashable, Sendable {
     }
 
     public var passthrough: Passthrough
-    /// Requests since the mount began, by operation of the FUSE protocol.
+    /// Number of requests since the mount, by FUSE operation.
     public var operations: [String: UInt64]
-    /// Those that failed for another reason than their caller's, by operation and errno.
+    /// Number of failed requests by operation and errno, without those that are the caller's fault.
     public var failures: [String: [String: UInt64]]
 
     public init(
@@ -26,7 +26,7 @@ public struct KernelSide: Codable, Hashable, Sendable {
         self.failures = failures
     }
 
-    /// All of them but those in which the kernel only says what it has forgotten.
+    /// All requests except `forget` and `batch_forget`.
     var requests: UInt64 {
         operations.reduce(0) { $0 + ($1.key.hasSuffix("forget") ? 0 : $1.value) }
     }

@@ -3,49 +3,50 @@ import ChatCore
 import Glibc
 import Namespace
 
-/// What happened at the mount that its user may want to be told of beyond an errno, or need not be told of any more.
+/// An event at the mount that concerns desktop notifications to the user.
 public enum UserNotice: Hashable, Sendable {
     case refused(RefusalNotice)
-    /// Somebody who wants to see it has opened a received file.
+    /// A program opened a received file for the user to see.
     case opened(ItemID)
-    /// A read of a received file was refused, once more or for the first time.
+    /// A read of a received file was refused, for the first time or again.
     case unreadable(ChatItem)
-    /// Somebody who wants to see it has opened the log of a chat.
+    /// A program opened the log of a chat for the user to see.
     case openedLog(ChatReference)
-    /// Somebody has listed the folder of a chat; what the kernel has kept of an earlier listing is not asked for again.
+    /// A program listed the folder of a chat. A listing from the kernel's cache is not reported.
     case listed(ChatReference)
 }
 
-/// A request that was refused because of what was asked for.
+/// A request refused because of its content.
 public struct RefusalNotice: Hashable, Sendable {
     public enum Request: Hashable, Sendable {
-        /// To fetch a file, by a program that fetches nothing.
+        /// Fetch by a program that may fetch nothing.
         case fetch(CallerKind)
-        /// To write a received or sent file anew.
+        /// Overwrite of a received or sent file.
         case overwrite
         case create
         case rename
         case remove
-        /// To remove a file that its program has just copied: the copy is there, and the file stays.
+        /// Removal of a file by the program that just copied it: a move out of the mount. The copy exists, and the file
+        /// stays.
         case moveOut
         case makeFolder
-        /// To write past the largest size.
+        /// Write beyond the maximum size.
         case write
     }
 
     public var request: Request
     public var code: Int32
-    /// Why, where the answer said more than its errno. Without names.
+    /// The reason if there is more than the errno. Contains no names.
     public var sentence: String?
-    /// Of the file or folder; of `fetch` the program.
+    /// Name of the file or folder; for `fetch`, of the program.
     public var name: String
-    /// The folder of a chat, where it was asked for.
+    /// The chat's folder of the request; nil for any other folder.
     public var folder: FolderDescription?
 }
 
-/// Where notices for the user go, while somebody wants them. Any thread; never waits.
+/// Delivers notices to the user's notifications, if they are on. Thread-safe; never waits.
 final class UserConnection: Sendable {
-    // In a struct: see `Lock`.
+    // A struct, as `Lock` requires.
     private struct Listener {
         var send: (@Sendable (UserNotice) -> Void)?
     }
@@ -59,14 +60,14 @@ final class UserConnection: Sendable {
 
     func notify(_ notice: UserNotice) { listener.withLock { $0.send }?(notice) }
 
-    /// Tells of a listing from its beginning.
+    /// Reports that a listing begins.
     func listed(_ folder: NodeID) {
         guard let send = listener.withLock({ $0.send }), case .chat(let chat)? = names.node(folder)?.content
         else { return }
         send(.listed(chat.reference))
     }
 
-    /// Tells of an answer that is a refusal; of one that says that something failed others tell.
+    /// Reports a refusal. Failures are reported elsewhere.
     func refused(
         _ request: RefusalNotice.Request, _ error: FileSystemError, _ name: EntryName, in folder: NodeID
     ) {
@@ -88,7 +89,7 @@ final class UserConnection: Sendable {
 }
 
 extension Answer {
-    /// The same; `tell` is called when it is no.
+    /// Calls `tell` if the answer is an error.
     func whenRefused(_ tell: @escaping @Sendable (FileSystemError) -> Void) -> Self {
         switch self {
         case .now(.success): break

@@ -1,17 +1,17 @@
 import Namespace
 
-/// What changed in a folder without the kernel's doing, for those who watch it (inotify(7)).
+/// A change in a folder not made through the kernel, for programs that watch the folder (inotify(7)).
 public enum WatcherNotice: Sendable {
     case appeared(Node)
     case vanished(NodeID, EntryName, in: NodeID)
-    /// The node as it is now, in the folder that it was in.
+    /// The renamed node, in its previous folder.
     case renamed(Node, from: EntryName)
-    /// Another state, or other attributes.
+    /// A new state, or new attributes.
     case changed(Node)
-    /// More changed than can be told one by one.
+    /// Too many changes to report one by one.
     case lookAgain(NodeID)
 
-    /// The folder that is watched.
+    /// The watched folder.
     public var folder: NodeID {
         switch self {
         case .appeared(let node), .renamed(let node, _), .changed(let node): node.folder

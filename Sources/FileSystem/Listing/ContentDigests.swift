@@ -5,13 +5,13 @@ import Hydration
 import Namespace
 import Posix
 
-/// SHA-256 of files that are here, for programs that compare what they have with what is in a chat. Computed when
-/// somebody asks, once for each file; nothing is ever fetched for it. Has no state of its own. Any thread.
+/// Computes SHA-256 of local files, so that programs can compare their files with those in chats. Each digest is
+/// computed once, on request; nothing is fetched. Stateless; thread-safe.
 final class ContentDigests: Sendable {
     private let names: Namespace
     private let contents: any ContentStore
 
-    /// Longest wait for a piece of a file that is here: its stored copy may have to be verified first.
+    /// Maximum wait for a piece of a local file, whose stored copy may need verification first.
     private static let timeout = Duration.seconds(60)
     private static let pieceLength: UInt64 = 1 << 20
 
@@ -20,8 +20,8 @@ final class ContentDigests: Sendable {
         self.contents = contents
     }
 
-    /// Those that are known, and with `isComputing` those of all nodes whose file is here. What cannot be read is left
-    /// out.
+    /// Returns the known digests, and with `isComputing` those of all nodes whose files are local. Omits unreadable
+    /// files.
     func digests(of nodes: [Node], isComputing: Bool) async throws(FileSystemError) -> [NodeID: [UInt8]] {
         do {
             var known = try await ThreadPool.shared.run { [names] in try names.digests(of: nodes.map(\.id)) }
@@ -43,7 +43,7 @@ final class ContentDigests: Sendable {
         return file.status.isReadable || contents.condition(of: file.id).stage == .complete
     }
 
-    /// Nil when it could not be read after all.
+    /// Returns nil if the file cannot be read.
     private func digest(of item: ChatItem) async -> [UInt8]? {
         let size = item.file?.size ?? 0
         let content = contents.content(of: item)

@@ -2,28 +2,28 @@ import Base
 import ChatCore
 import Namespace
 
-/// An entry of the tree as programs are told of it.
+/// An entry of the tree as reported to programs.
 public struct EntryDescription: Hashable, Sendable {
     public var id: NodeID
-    /// Below the mountpoint: folder and name.
+    /// Path below the mountpoint.
     public var path: String
-    /// Nil for a recovered draft.
+    /// nil for a recovered draft.
     public var chat: ChatReference?
-    /// Bytes.
+    /// Size in bytes.
     public var size: UInt64
     public var modified: Timestamp
-    /// What its extended attributes say (`docs/semantics.md`), by their names.
+    /// Values of the extended attributes (`docs/semantics.md`) by full name.
     public var attributes: [String: String]
-    /// SHA-256 of its bytes, where that was asked for and is known.
+    /// SHA-256 of the content if it was requested and is known.
     public var digest: [UInt8]?
 
     public var name: String { path.lastPathName ?? path }
 
-    /// - Parameter name: behind `user.chatfs.`.
+    /// - Parameter name: Attribute name without the prefix `user.chatfs.`.
     public subscript(name: String) -> String? { attributes["user.chatfs." + name] }
 }
 
-/// A folder of a chat.
+/// The folder of a chat.
 public struct FolderDescription: Hashable, Sendable {
     public var id: NodeID
     public var name: String

@@ -4,8 +4,8 @@ import Glibc
 import Namespace
 import Posix
 
-/// Describes chats and entries to programs that ask the daemon instead of the kernel. What a chat holds is loaded
-/// first, as for a listing; the kernel is told nothing. Has no state of its own. Any thread.
+/// Describes chats and entries to programs that query the daemon instead of the kernel. Loads a chat first, as for a
+/// listing, and takes no kernel references. Stateless; thread-safe.
 public final class EntryLister: Sendable {
     private let names: Namespace
     private let loader: FolderLoader
@@ -24,42 +24,42 @@ public final class EntryLister: Sendable {
         self.extended = extended
     }
 
-    /// All chats, in the order of their folders' names.
+    /// Returns all chats, sorted by folder name.
     public func chats() -> [FolderDescription] {
         (names.list(.root, after: nil, count: .max) ?? []).compactMap(folder).sorted { $0.name < $1.name }
     }
 
-    /// The names of all chats' folders.
+    /// Folder names of all chats.
     public var folderNames: [ChatReference: String] {
         Dictionary(chats().map { ($0.chat.reference, $0.name) }) { first, _ in first }
     }
 
-    /// One of them.
+    /// Returns the chat folder with this number, or nil.
     public func folder(_ id: NodeID) -> FolderDescription? { names.node(id).flatMap(folder) }
 
-    /// That of a chat.
+    /// Returns the folder of a chat, or nil.
     public func folder(of chat: ChatReference) -> FolderDescription? { names.node(of: chat).flatMap(folder) }
 
-    /// The number of an item's entry.
+    /// Returns the inode number of an item's entry.
     public func number(of item: ItemID) async -> NodeID? {
-        // Where the index cannot be read, none is known.
+        // An unreadable index counts as unknown.
         await ThreadPool.shared.run { [names] in (try? names.id(of: item)) ?? nil }
     }
 
-    /// The name of an item's entry; nil where it is not in memory.
+    /// Returns the name of an item's entry; nil if it is not in memory.
     public func knownName(of item: ItemID) -> String? { names.node(of: item)?.name.description }
 
-    /// How the entry of an item is called; nil where it has none, or none yet.
+    /// Returns the name of an item's entry; nil if it has none yet or any more.
     public func name(of item: ItemID) async -> String? {
         if let node = names.node(of: item) { return node.name.description }
-        // Where the index cannot be read, none is known.
+        // An unreadable index counts as unknown.
         return await ThreadPool.shared.run { [names] in ((try? names.name(of: item)) ?? nil)?.description }
     }
 
-    /// The path of an entry below the mountpoint, in memory or not; nil where it has gone.
+    /// Returns the path of an entry below the mountpoint, loading it if necessary; nil if it is gone.
     public func path(of id: NodeID) async -> String? { await entry(id)?.path }
 
-    /// The number of a draft's entry.
+    /// Returns the inode number of a draft's entry.
     public func number(ofDraft id: Int64) -> NodeID? { names.node(of: DraftID(id))?.id }
 
     private func folder(_ node: Node) -> FolderDescription? {
@@ -67,18 +67,18 @@ public final class EntryLister: Sendable {
         return FolderDescription(id: node.id, name: node.name.description, chat: chat)
     }
 
-    /// Up to `count` entries of a folder, in the order of their numbers.
-    /// - Parameter last: the number of the last entry that was given; entries that come and go meanwhile are neither
-    ///   missed nor given twice.
-    ///   - isHashing: with the digests of all whose files are here; else of those that somebody has asked for before.
-    /// - Throws: ETIMEDOUT where the files of a chat do not come in time, EINTR for a cancelled task; the errno
-    ///   of what the core or the index of names answers.
+    /// Returns up to `count` entries of a folder in the order of their numbers.
+    /// - Parameters:
+    ///   - last: Number of the last returned entry. Concurrent changes cause neither gaps nor duplicates.
+    ///   - isHashing: If true, computes the digests of all local files; otherwise returns known digests only.
+    /// - Throws: ETIMEDOUT if the chat's files do not arrive in time, EINTR for a cancelled task, or the errno of the
+    ///   core or the index.
     public func entries(
         of folder: NodeID, after last: NodeID? = nil, count: Int, isHashing: Bool = false
     ) async throws(FileSystemError) -> [EntryDescription] {
         while true {
             try await loader.prepare(folder).result().get()
-            // Let go of meanwhile: once more.
+            // Evicted meanwhile: retry.
             guard let nodes = names.list(folder, after: last, count: count) else { continue }
             return try await descriptions(of: nodes, isHashing)
         }
@@ -95,9 +95,9 @@ public final class EntryLister: Sendable {
         }
     }
 
-    /// The entry at a path below the mountpoint.
-    /// - Parameter isHashing: as for `entries`.
-    /// - Throws: ENOENT, EISDIR for a folder; as `entries`.
+    /// Returns the entry at a path below the mountpoint.
+    /// - Parameter isHashing: As for `entries`.
+    /// - Throws: ENOENT, EISDIR for a folder, and the errors of `entries`.
     public func entry(
         at path: String, isHashing: Bool = false
     ) async throws(FileSystemError) -> EntryDescription {
@@ -119,7 +119,7 @@ public final class EntryLister: Sendable {
         return try await found.result().get()
     }
 
-    /// Nil when there is none of this number any more, and for folders and control files.
+    /// Returns nil if the number is not in use any more, and for folders and control files.
     public func entry(_ id: NodeID) async -> EntryDescription? {
         let node = loader.whenKnown(id) { [names] () -> Answer<Node> in
             names.node(id).map { .done($0) } ?? .refused(.gone)
@@ -128,7 +128,7 @@ public final class EntryLister: Sendable {
         return description(of: node)
     }
 
-    /// The entry of a message. Nil when it has none any more, or its chat cannot be loaded.
+    /// Returns the entry of an item; nil if it has none or its chat cannot be loaded.
     public func entry(of item: ItemID, in chat: ChatReference) async -> EntryDescription? {
         if names.node(of: item) == nil {
             guard let folder = names.node(of: chat)?.id else { return nil }

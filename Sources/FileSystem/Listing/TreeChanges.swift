@@ -1,23 +1,23 @@
 import Base
 import Namespace
 
-/// Something that happened in the tree.
+/// A change in the tree.
 public enum TreeChange: Hashable, Sendable {
-    /// A chat or an entry is there that was not.
+    /// A chat or an entry appeared.
     case appeared(NodeID)
-    /// Its attributes or its state are others.
+    /// Its attributes or state changed.
     case changed(NodeID)
-    /// It is gone from this path below the mountpoint.
+    /// It vanished from this path below the mountpoint.
     case vanished(NodeID, path: String)
-    /// Its relays drop it soon, or just did, and it is not here.
+    /// It is not local, and relays drop it soon or just did.
     case expiring(NodeID)
-    /// The core cannot be reached, with a sentence why, or can again (nil).
+    /// The core became unreachable (with a sentence that tells why) or reachable (nil).
     case core(problem: String?)
-    /// More happened than was kept: look at everything again.
+    /// Changes were lost: read everything again.
     case missed
 }
 
-/// Tells programs that listen what happens in the tree, whoever did it. Any thread; telling never waits.
+/// Reports all tree changes to subscribed programs. Thread-safe; reporting never waits.
 final class TreeAnnouncer: Sendable {
     private let names: Namespace
     private let subscriptions = Lock<[ObjectIdentifier: TreeSubscription]>([:])
@@ -49,7 +49,7 @@ final class TreeAnnouncer: Sendable {
     }
 }
 
-/// What one program has not been told yet: at most `limit` changes, several of one entry as one. Any thread.
+/// The pending changes of one program: at most `limit`, with repeated changes of an entry merged. Thread-safe.
 public final class TreeSubscription: Sendable {
     private let limit: Int
     private let whenAvailable: @Sendable () -> Void
@@ -65,10 +65,10 @@ public final class TreeSubscription: Sendable {
         self.whenCancelled = whenCancelled
     }
 
-    /// What happened since the last call, in order.
+    /// Removes and returns the pending changes in order.
     public func take() -> [TreeChange] { backlog.withLock { $0.take() } }
 
-    /// Nothing is added any more.
+    /// Ends the subscription.
     public func cancel() { whenCancelled(ObjectIdentifier(self)) }
 
     fileprivate func add(_ change: TreeChange) {
@@ -76,14 +76,14 @@ public final class TreeSubscription: Sendable {
     }
 }
 
-/// Changes in the order in which they happened. A value without input and output.
+/// Pending changes in order. A pure value.
 struct ChangeBacklog {
     private var changes: [TreeChange] = []
-    /// Nodes that will be looked at anyway.
+    /// Nodes with a pending change.
     private var announced: Set<NodeID> = []
     private var hasMissed = false
 
-    /// Whether there was nothing before.
+    /// Adds a change. Returns true if the backlog was empty before.
     mutating func add(_ change: TreeChange, limit: Int) -> Bool {
         guard !hasMissed else { return false }
         switch change {

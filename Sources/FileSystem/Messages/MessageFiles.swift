@@ -3,8 +3,8 @@ import ChatCore
 import Namespace
 import Posix
 
-/// `.chatfs/messages`: the log of each chat as a file that has the name of its folder. Of a log only its length is kept
-/// here; who reads gets the bytes from the core. Any thread.
+/// Implements `.chatfs/messages`: the log of each chat as a file named after its folder. Stores only the length of a
+/// log; reads go to the core. Thread-safe.
 final class MessageFiles: Sendable {
     private let names: Namespace
     private let core: any ChatCore
@@ -18,7 +18,7 @@ final class MessageFiles: Sendable {
         self.kernel = kernel
     }
 
-    /// When the mount begins, after its chats are shown.
+    /// Loads the logs' lengths when the mount begins, after the chats are shown.
     func load() async {
         do throws(ChatError) {
             let found = try await core.messageLogs()
@@ -28,18 +28,18 @@ final class MessageFiles: Sendable {
                 }
             }
         } catch {
-            log.warning("the texts of chats are not shown until they grow: \(error.sentence)")
+            log.warning("message logs not listed, each appears when it grows: error=\(error.sentence)")
         }
     }
 
-    // MARK: - Looking
+    // MARK: - Lookup
 
     func child(_ name: EntryName) -> Node? {
         guard let folder = MessageNodes.folder(named: name, in: names) else { return nil }
         return node(folder)
     }
 
-    /// By rising numbers.
+    /// Returns entries in ascending order of number.
     func list(after last: NodeID?, count: Int) -> [Node] {
         let nodes = logs.withLock { Array($0.keys) }.compactMap { chat in
             names.node(of: chat).map { MessageNodes.node(of: chat, $0) }
@@ -48,7 +48,7 @@ final class MessageFiles: Sendable {
         return Array(rest.sorted { $0.id < $1.id }.prefix(count))
     }
 
-    /// Nothing is made for it.
+    /// Returns attributes without reading the log.
     func attributes(of node: Node, _ chat: ChatReference) -> Attributes {
         let log = logs.withLock { $0[chat] } ?? MessageLog(size: 0, modified: Timestamp(seconds: 0))
         return Attributes(
@@ -56,7 +56,7 @@ final class MessageFiles: Sendable {
             modified: log.modified, links: 1, keeping: .untilNotice)
     }
 
-    /// Nil of a chat without messages.
+    /// Returns nil for a chat without messages.
     private func node(_ folder: Node) -> Node? {
         guard case .chat(let chat) = folder.content, logs.withLock({ $0[chat.reference] }) != nil else {
             return nil
@@ -66,13 +66,13 @@ final class MessageFiles: Sendable {
 
     private func node(of chat: ChatReference) -> Node? { names.node(of: chat).flatMap(node) }
 
-    // MARK: - What happens
+    // MARK: - Events
 
-    /// A chat has a line more, or one that has lost its words.
+    /// Records that a log has a new line or a redacted one.
     func grew(_ chat: ChatReference, _ log: MessageLog) {
         let isNew = logs.withLock { logs in
             let before = logs[chat]
-            // Told twice when the mount begins.
+            // Reported twice when the mount begins.
             if let before, (before.size, before.modified) >= (log.size, log.modified) { return false }
             logs[chat] = log
             return before == nil
@@ -81,7 +81,7 @@ final class MessageFiles: Sendable {
         kernel.notify(isNew ? .entry(node.name, in: .messages) : .attributes(node.id))
     }
 
-    /// What `change` does to a chat may give its file another name, or take it away.
+    /// Runs `change`, which may rename or remove the chat's log, and notifies the kernel.
     func follow(_ chat: ChatReference, isRemoved: Bool = false, _ change: () async throws -> Void)
         async throws
     {
@@ -94,7 +94,7 @@ final class MessageFiles: Sendable {
     }
 }
 
-/// The log of a chat, read where it is asked for: it may grow while it is open.
+/// The log of a chat. Reads go to the core, because the log may grow while it is open.
 struct MessageLogSource: OpenSource {
     private let chat: ChatReference
     private let core: any ChatCore

@@ -4,7 +4,7 @@ import Hydration
 import Namespace
 import Outbox
 
-/// What `stat` shows of a node. Has no state of its own. Any thread, from memory.
+/// Computes the attributes of nodes for `stat`. Stateless; answers from memory; thread-safe.
 final class AttributeReader: Sendable {
     private let names: Namespace
     private let nodes: NodeLookup
@@ -39,18 +39,19 @@ final class AttributeReader: Sendable {
         case .status, .transfers: return controlFile(node)
         case .marker: return file(node, size: 0, blocks: 0, modified: control.beginning)
         case .messageLog(let chat): return messages.attributes(of: node, chat)
-        // Its size is for `ThumbnailFiles` to say.
+        // `ThumbnailFiles` knows the size.
         case .thumbnail: return file(node, size: 0, blocks: 1, modified: control.beginning)
         case .item(let item): return entry(node, item)
         case .draft(let id):
             if let draft = nodes.draft(id, at: node.id) { return entry(node, draft.snapshot) }
-            // Sent since somebody found it.
+            // Sent since the lookup.
             if let (node, item) = nodes.item(at: node.id) { return entry(node, item) }
             return file(node, size: 0, blocks: 0, modified: control.beginning)
         }
     }
 
-    /// What the kernel is told of a node that it keeps from then on, until `forget`. Nil when the node is gone.
+    /// Returns the attributes of a node to which the kernel holds a reference from now on, until `forget`. Returns nil
+    /// if the node is gone.
     func attributesToKeep(of node: Node) -> Attributes? {
         guard case .draft(let id) = node.content else {
             if node.isFolder { folders.tell(node.id) } else { memory.tell(node) }
@@ -59,16 +60,16 @@ final class AttributeReader: Sendable {
         if let draft = nodes.draft(id, at: node.id), references.add(node, draft) {
             return attributes(of: node)
         }
-        // Sent since it was found: another entry under the same number.
+        // Sent since the lookup: another entry with the same number.
         return nodes.item(at: node.id).map { (node, item) in
             memory.tell(node)
             return entry(node, item)
         }
     }
 
-    /// The same of a name.
+    /// Returns the attributes of a name, with a reference of the kernel.
     func attributesToKeep(of name: EntryName, in folder: NodeID) -> Attributes? {
-        // Removed or replaced between the two steps: then another look finds what is there now.
+        // A second lookup handles a removal between the two steps.
         for _ in 0..<2 {
             let node =
                 folder == .messages
@@ -98,7 +99,7 @@ final class AttributeReader: Sendable {
 
     private func controlFile(_ node: Node) -> Attributes {
         let (size, time) = control.last(node.id)
-        // As of a file without holes: who finds fewer blocks than bytes asks where the holes are.
+        // No holes: programs look for holes in a file with fewer blocks than bytes.
         var attributes = file(node, size: size, blocks: size / 512 + 1, modified: time)
         attributes.keeping = .never
         return attributes

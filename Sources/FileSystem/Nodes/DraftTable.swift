@@ -1,8 +1,8 @@
 import Base
 import Namespace
 
-/// Drafts by id, so that nothing has to ask the outbox for one. A draft is here from before its node is shown until
-/// after it was removed or has become an item. Any thread, from memory.
+/// The drafts by id, as a cache of the outbox. Contains a draft from before its node is shown until after it is removed
+/// or has become an item. Answers from memory; thread-safe.
 final class DraftTable: Sendable {
     private let drafts = Lock<[DraftID: any DraftFile]>([:])
 
@@ -12,6 +12,6 @@ final class DraftTable: Sendable {
 }
 
 extension DraftFile {
-    /// Its id as the namespace has it.
+    /// The draft's id in the namespace.
     var entryID: DraftID { DraftID(id) }
 }

@@ -4,14 +4,14 @@ import Hydration
 import Namespace
 import Outbox
 
-/// Everything about an entry that its extended attributes and `status.json` tell.
+/// State, progress and problem of an entry, for extended attributes and `status.json`.
 struct EntryReport {
     var state: EntryState
-    /// Per cent; 100 when nothing is left to do.
+    /// Percentage; 100 when done.
     var progress: Int
     var problem: String?
 
-    /// Whether something is on its way, waits, or could not go or come.
+    /// True if the entry is transferring, waiting or failed.
     var isTransfer: Bool {
         switch state {
         case .remote: problem != nil
@@ -21,8 +21,8 @@ struct EntryReport {
     }
 }
 
-/// Tells where the entries stand: what their cores say, and what becomes of their bytes here. Has no state of its
-/// own. Any thread, from memory.
+/// Combines the core's state of an entry with the state of its local bytes. Stateless; answers from memory;
+/// thread-safe.
 final class EntryReporter: Sendable {
     private let nodes: NodeLookup
     private let contents: any ContentStore
@@ -34,7 +34,7 @@ final class EntryReporter: Sendable {
         self.clock = clock
     }
 
-    /// Nil for folders and control files, but for folders that are being copied into chats.
+    /// Returns nil for folders and control files, except pasted folders.
     func report(on node: Node) -> EntryReport? {
         switch node.content {
         case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail,
@@ -73,7 +73,7 @@ final class EntryReporter: Sendable {
             }
         case .receiving where report.state == .remote || report.state == .receiving:
             report.state = .receiving
-            // Where only the core can receive it, nothing is known of it here.
+            // A file that only the core can receive has no local progress.
             report.progress = max(report.progress, condition.progress)
         case .idle where report.state == .remote: report.progress = condition.progress
         case .idle, .receiving, .complete: break
@@ -86,7 +86,7 @@ final class EntryReporter: Sendable {
             }
             if problem.isFinal { report.state = EntryState(problem.kind) }
         }
-        // One that was tried in vain until then, too.
+        // Including files whose last attempt failed.
         let isLost = report.state == .expired || report.state == .remote && report.problem != nil
         if isLost, let expires = file.expires, expires <= clock.now() {
             report.problem =
@@ -97,7 +97,7 @@ final class EntryReporter: Sendable {
 }
 
 extension EntryReport {
-    /// As the core has the file.
+    /// Creates the report from the core's status.
     init(_ file: ChatFile) {
         switch file.status {
         case .sndStored where file.transport == .local: self.init(state: .stored, progress: 100)

@@ -1,7 +1,7 @@
 import ChatCore
 import Outbox
 
-/// Where an entry stands, in the words of `user.chatfs.state` (`docs/semantics.md`, "States").
+/// The state of an entry, with the values of `user.chatfs.state` (`docs/semantics.md`, "States").
 public enum EntryState: String, Sendable, CaseIterable {
     case remote, receiving, stored, hydrated
     case draft, queued, sending, sent, delivered, unsure
@@ -15,7 +15,7 @@ extension EntryState {
         switch state {
         case .draft: self = .draft
         case .queued: self = .queued
-        // Handed over: whether its bytes have left is for the item to say, which takes over at once.
+        // Handed over. The item, which takes over at once, tells whether the upload is complete.
         case .sending, .sent: self = .sending
         case .failed: self = .failed
         case .unsure: self = .unsure

@@ -2,13 +2,13 @@ import Base
 import Namespace
 import Posix
 
-/// Lets go of the items of folders that nobody uses: at once when the kernel has forgotten the last of them, and those
-/// used longest ago when there are too many in memory. What was let go is loaded again when somebody looks, also by
-/// number, so this is never wrong, at worst slow. Folders with drafts or open files stay. Any thread, from memory.
+/// Evicts the items of unused folders: at once when the kernel has forgotten a folder's last item, and in least
+/// recently used order when there are too many in memory. Evicted items are loaded again on demand, also by number, so
+/// eviction affects only latency. Folders with drafts or open files stay. Thread-safe.
 final class ItemMemory: Sendable {
-    /// Items in memory, beyond those of the folder used last: some 10 MiB.
+    /// Maximum number of items in memory beyond those of the folder used last: about 10 MiB.
     static let usualLimit = 16_384
-    /// Bytes of their texts for each item that may be in memory: usual ones have less.
+    /// Bytes of text per permitted item; most items need less.
     static let textBytesPerItem = 256
 
     private let names: Namespace
@@ -23,16 +23,16 @@ final class ItemMemory: Sendable {
         self.limit = limit
     }
 
-    /// Items of a folder came into memory, or somebody looks at all of them.
+    /// Records a use of the folder: its items were loaded or listed.
     func use(_ folder: NodeID) {
         residency.withLock { $0.use(folder) }
         if isFull { ThreadPool.shared.submit { self.makeRoom() } }
     }
 
-    /// Items of a folder came into memory that nobody has asked for yet.
+    /// Records items that were loaded ahead of requests.
     func keep(_ folder: NodeID) { residency.withLock { $0.keep(folder) } }
 
-    /// The kernel is told of a node that it keeps from then on, until `forget`.
+    /// Records a reference of the kernel, held until `forget`.
     func tell(_ node: Node) {
         guard case .item = node.content else { return }
         residency.withLock { $0.tell(node.id, in: node.folder) }
@@ -41,7 +41,7 @@ final class ItemMemory: Sendable {
     func forget(_ id: NodeID, _ count: UInt64) {
         guard let node = names.node(id), case .item = node.content else { return }
         guard residency.withLock({ $0.forget(id, count, in: node.folder) }) else { return }
-        // Waits for a change of the tree that is under way: not on a thread that answers requests.
+        // Waits for a running change of the tree, so it must not run on a request thread.
         ThreadPool.shared.submit { self.letGoUnlessKnown(node.folder) }
     }
 
@@ -51,7 +51,7 @@ final class ItemMemory: Sendable {
         names.itemCount > limit || names.textBytes > limit * Self.textBytesPerItem
     }
 
-    // MARK: - On a thread that may block
+    // MARK: - On a blocking thread
 
     private func letGoUnlessKnown(_ folder: NodeID) {
         guard !residency.withLock({ $0.isKnown(folder) }) else { return }

@@ -3,11 +3,11 @@ import Namespace
 import Outbox
 import Posix
 
-/// Which drafts the kernel knows by number, and how often it was told of each (`nlookup` of FUSE). Until it has
-/// forgotten one it may ask for it, also when its name is gone: another process that found the name a moment
-/// earlier, or `/proc/PID/fd`. The bytes are held for that long.
+/// Counts the kernel's references to drafts (`nlookup` of FUSE). The kernel may request a referenced draft even after
+/// its name is gone: for a process that looked up the name just before, or through `/proc/PID/fd`. The bytes are kept
+/// until then.
 ///
-/// Drafts only: what has become an item is not asked for once it is gone. Any thread, from memory.
+/// Drafts only: a vanished item is not requested any more. Answers from memory; thread-safe.
 final class KernelReferences: Sendable {
     private struct Reference {
         var node: Node
@@ -17,7 +17,7 @@ final class KernelReferences: Sendable {
 
     private let references = Lock<[NodeID: Reference]>([:], rank: .collection)
 
-    /// The kernel is about to be told of a draft. False when that is gone: whoever found it looks again.
+    /// Adds a reference. Returns false if the draft is gone; the caller repeats its lookup.
     func add(_ node: Node, _ draft: any DraftFile) -> Bool {
         references.withLock { references in
             if references[node.id] != nil {
@@ -30,7 +30,7 @@ final class KernelReferences: Sendable {
         }
     }
 
-    /// The kernel has forgotten that it was told so often.
+    /// Drops `count` references.
     func forget(_ id: NodeID, _ count: UInt64) {
         let forgotten = references.withLock { references -> (any DraftFile)? in
             guard let reference = references[id] else { return nil }
@@ -43,17 +43,17 @@ final class KernelReferences: Sendable {
         }
         guard let draft = forgotten else { return }
         if draft.state == .removed {
-            // Its bytes go from the disk: not on a thread that answers requests.
+            // Deletes bytes from the disk, so it must not run on a request thread.
             ThreadPool.shared.submit { draft.letGo() }
         } else {
             draft.letGo()
         }
     }
 
-    /// The draft is one no more, whatever the kernel knows.
+    /// Drops all references: the node is no draft any more.
     func forgetAll(of id: NodeID) { forget(id, .max) }
 
-    /// At the very end. Blocks.
+    /// Drops everything before shutdown. Blocks.
     func forgetEverything() {
         let all = references.withLock { references in
             defer { references = [:] }

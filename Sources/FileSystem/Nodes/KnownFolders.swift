@@ -1,12 +1,12 @@
 import Base
 import Namespace
 
-/// Which folders the kernel knows, and how often it was told of each (`nlookup` of FUSE): nobody watches another one.
-/// Any thread, from memory.
+/// Counts the kernel's references to folders (`nlookup` of FUSE). Programs can watch only referenced folders. Answers
+/// from memory; thread-safe.
 final class KnownFolders: Sendable {
     private let counts = Lock<[NodeID: UInt64]>([:])
 
-    /// The kernel is told of a folder that it keeps from then on, until `forget`.
+    /// Adds a reference, held until `forget`.
     func tell(_ folder: NodeID) { counts.withLock { $0[folder, default: 0] += 1 } }
 
     func forget(_ id: NodeID, _ count: UInt64) {
@@ -16,6 +16,6 @@ final class KnownFolders: Sendable {
         }
     }
 
-    /// The root is known as long as there is a mount.
+    /// Returns true if the kernel references the folder; always for the root.
     func isKnown(_ folder: NodeID) -> Bool { folder == .root || counts.withLock { $0[folder] != nil } }
 }

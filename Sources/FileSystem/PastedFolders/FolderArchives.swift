@@ -5,8 +5,8 @@ import Namespace
 import Outbox
 import Posix
 
-/// The archives of folders: each is a draft that holds nothing else, until it takes the place of the folder. Has no
-/// state of its own. All calls block.
+/// Makes archives of pasted folders. An archive is a hidden draft until it replaces its folder. Stateless. All calls
+/// block.
 final class FolderArchives: Sendable {
     private let names: Namespace
     private let outbox: any DraftStore
@@ -15,7 +15,7 @@ final class FolderArchives: Sendable {
     private let archiver: (any FolderArchiving)?
     private let log = Log("filesystem")
 
-    /// - Parameter archiver: nil where there is none: nothing can be archived then.
+    /// - Parameter archiver: nil if archives cannot be made.
     init(
         names: Namespace, outbox: any DraftStore, tree: PastedTree, drafts: DraftTable,
         archiver: (any FolderArchiving)?
@@ -27,8 +27,9 @@ final class FolderArchives: Sendable {
         self.archiver = archiver
     }
 
-    /// The archive of all that is in a folder now, closed, and what it was made of.
-    /// - Throws: `CancellationError` when `isCurrent` says no; what keeps it from being made. Nothing is left then.
+    /// Archives a folder's current content. Returns the closed archive and the versions of its parts.
+    /// - Throws: `CancellationError` if `isCurrent` returns false, or the error that prevented the archive. Leaves no
+    ///   archive behind.
     func make(
         of folder: Node, in chat: ChatReference, while isCurrent: @escaping @Sendable () -> Bool
     ) throws -> (archive: any DraftFile, parts: [PartVersion]) {
@@ -37,16 +38,16 @@ final class FolderArchives: Sendable {
                 ENOSYS, "Folders cannot be archived: libarchive (package libarchive13) is not installed.")
         }
         let path = PartPath(archiveOf: folder.name.bytes)
-        // One that was begun earlier says that the folder was complete, and so does this one.
+        // An older archive marks the folder as complete, and so does the new one.
         for old in outbox.draftFiles() where old.chat == chat && old.snapshot.name == path.bytes {
             try outbox.remove(old.id)
         }
-        // Before anything is read: what changes from here on is noticed when it is handed over.
+        // Read before the content, so that `handOver` detects later changes.
         let (parts, entries) = (versions(in: folder), entries(of: folder))
         let archive = try outbox.createPart(path, in: chat)
         do {
             tree.note(archives: [archive.id], of: folder.id)
-            // Changed until then, nobody would take that back.
+            // The note would not be withdrawn for a change made before it.
             guard isCurrent() else { throw CancellationError() }
             var position: UInt64 = 0
             try archiver.archive(entries) { bytes in
@@ -60,14 +61,14 @@ final class FolderArchives: Sendable {
         } catch {
             archive.closed(.ofItsMaker)
             discard(archive)
-            // Whoever changed the folder has removed it, perhaps.
+            // The change of the folder may have removed the archive.
             throw isCurrent() ? error : CancellationError()
         }
     }
 
-    /// It takes the place of the folder, under the folder's name with `.zip`, or the next that is free.
-    /// - Returns: its entry.
-    /// - Throws: what keeps it from that; nothing has changed then.
+    /// Replaces the folder by its archive, named after the folder with `.zip`, or with the next free name.
+    /// - Returns: The archive's entry.
+    /// - Throws: The error that prevented it; nothing has changed then.
     func handOver(
         _ archive: any DraftFile, of folder: Node, replacing parts: [PartVersion], evenIncomplete: Bool
     ) throws -> Node {
@@ -88,23 +89,23 @@ final class FolderArchives: Sendable {
         }
     }
 
-    /// Nobody wants it any more.
+    /// Removes an unneeded archive.
     func discard(_ archive: any DraftFile) {
         do {
             try forget(archive.id)
         } catch {
-            // The next mount takes it away.
-            log.notice("an archive that nobody wants stays: \(sentenceWithCauses(of: error))")
+            // The next mount removes it.
+            log.notice("unneeded archive not removed: error=\(sentenceWithCauses(of: error))")
         }
     }
 
-    /// The same, for whom it matters.
-    /// - Throws: `OutboxError`: it stays.
+    /// Removes an archive.
+    /// - Throws: `OutboxError` if the archive stays.
     func forget(_ archive: Int64) throws {
         do throws(OutboxError) {
             try outbox.remove(archive)
         } catch {
-            // Somebody else was faster.
+            // Removed concurrently.
             guard outbox.draftFiles().contains(where: { $0.id == archive }) else { return }
             throw error
         }
@@ -124,7 +125,7 @@ final class FolderArchives: Sendable {
         throw FileSystemError(EEXIST, "There are too many archives of this name in the chat.")
     }
 
-    /// Cut where it would be too long, between characters.
+    /// Shortens a long name at a character boundary.
     static func name(ofArchive folder: EntryName) -> EntryName {
         var stem = folder.bytes.prefix(EntryName.maxLength - 4)
         while stem.count < folder.bytes.count, let last = stem.last, last & 0xC0 == 0x80 { stem.removeLast() }

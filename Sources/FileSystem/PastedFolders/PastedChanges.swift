@@ -5,8 +5,8 @@ import Namespace
 import Outbox
 import Posix
 
-/// What users change in folders that they copy into chats: everything a local folder lets them, since nothing of it
-/// is sent before it rests. Each change is made in the outbox first, then in the tree. Has no state of its own.
+/// Changes in pasted folders. They permit all operations of a local folder, because nothing is sent before the folder
+/// is quiet. Each change goes first to the outbox, then to the tree. Stateless.
 final class PastedChanges: Sendable {
     private let tree: PastedTree
     private let folders: PastedFolders
@@ -27,19 +27,19 @@ final class PastedChanges: Sendable {
         self.policy = policy
     }
 
-    /// Whether a folder, or what it has under a name, belongs here.
+    /// Returns true if the folder or its child of this name is pasted.
     func concerns(_ name: EntryName, in folder: NodeID) -> Bool {
         PastedTree.holds(folder) || tree.child(name, of: folder) != nil
     }
 
-    // MARK: - Making
+    // MARK: - Creating
 
-    /// The folder in which it is made is loaded.
+    /// Creates a folder. The parent must be loaded.
     func makeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Node> {
         if let error = refusalOfFolder(name, in: folder) { return .refused(error) }
         return .blocking { [self] in
             try folders.willChange(folder)
-            // Nothing that arrives may get the name between the look and the making.
+            // No arriving item may take the name between check and creation.
             let node = try names.whileUnchanged { () throws(FileSystemError) in
                 if let error = refusalOfFolder(name, in: folder) { throw error }
                 guard let node = tree.add(.pastedFolder, named: name, in: folder) else { throw .gone }
@@ -58,10 +58,10 @@ final class PastedChanges: Sendable {
         return limit(in: folder, isFolder: true)
     }
 
-    /// A file in one of these folders is about to be written, or cut. Blocks.
+    /// Must precede a write to or a truncation of a part. Blocks.
     func willWrite(_ id: NodeID) throws { try folders.willChange(id) }
 
-    /// One of these files was cut by its name: no release says so.
+    /// Records a truncation by path, which no release reports.
     func wrote(_ id: NodeID) { folders.changed(id) }
 
     private func refusal(of name: EntryName, inChat folder: NodeID) -> FileSystemError? {
@@ -69,7 +69,7 @@ final class PastedChanges: Sendable {
         else {
             return .notPermitted
         }
-        // Programs make such folders beside the files that they show.
+        // Programs create such folders next to the files that they show.
         if name.bytes.first == UInt8(ascii: ".") {
             return FileSystemError(
                 EPERM, "A hidden folder is not sent: give it a name without a dot in front first.")
@@ -96,14 +96,13 @@ final class PastedChanges: Sendable {
         return nil
     }
 
-    /// Makes an empty part, opened for writing once, and has `body` do the rest; it goes again when that fails.
-    /// Blocks.
+    /// Creates an empty part, opened for writing, and runs `body`. Removes the part if `body` fails. Blocks.
     func make<Value>(
         _ name: EntryName, in folder: NodeID, _ body: (Node, any DraftFile) throws -> Value
     ) throws -> Value {
         if let error = limit(in: folder, isFolder: false) { throw error }
         try folders.willChange(folder)
-        // Its folder gets another name before, and is in its path with that, or after, and takes it along.
+        // A rename of the folder comes before and is in the path, or comes after and includes the part.
         let (draft, node) = try names.whileUnchanged { () throws -> (any DraftFile, Node?) in
             let draft = try outbox.createPart(path(of: name, in: folder), in: try chat(of: folder))
             drafts.add(draft)
@@ -117,7 +116,7 @@ final class PastedChanges: Sendable {
         } catch {
             draft.closed(.ofItsMaker)
             if let node = tree.node(of: draft.entryID) { tree.remove(node.id) }
-            // It is empty: the next mount drops what is left of it.
+            // The draft is empty. The next mount drops any remains.
             try? outbox.remove(draft.id)
             drafts.remove(draft)
             throw error
@@ -137,8 +136,8 @@ final class PastedChanges: Sendable {
 
     // MARK: - Renaming
 
-    /// Within one folder that is copied, or that folder itself within its chat; the rest is refused as elsewhere. The
-    /// folders are loaded.
+    /// Renames within one pasted folder, or renames that folder within its chat. Refuses other renames with EPERM. The
+    /// folders must be loaded.
     func rename(
         _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
     ) -> Answer<Void> {
@@ -180,8 +179,7 @@ final class PastedChanges: Sendable {
         _ node: Node, to name: EntryName, in folder: NodeID, replacing target: Node?
     ) throws {
         try folders.willChange(node.id)
-        // Nothing that arrives may get the name between the look and the move, and no part be made with a path from
-        // before it.
+        // No arriving item may take the name, and no part may be created with the old path, between check and move.
         try names.whileUnchanged { () throws in
             if !PastedTree.holds(folder), names.child(name, of: folder) != nil {
                 throw FileSystemError(EEXIST)
@@ -195,7 +193,7 @@ final class PastedChanges: Sendable {
         folders.changed(node.id)
     }
 
-    /// In the outbox: all parts, or none.
+    /// Renames all parts in the outbox, or none.
     private func renameParts(of node: Node, to name: EntryName, in folder: NodeID) throws {
         let depth = tree.path(of: node.id).count
         let above = (PastedTree.holds(folder) ? tree.path(of: folder) : []) + [name]
@@ -204,7 +202,7 @@ final class PastedChanges: Sendable {
             return (draft.rawValue, PartPath((above + path.dropFirst(depth)).map(\.bytes)))
         }
         if node.isFolder { return try outbox.rename(moves) }
-        // A file takes the place of another one.
+        // The file may replace another one.
         for move in moves { try outbox.rename(move.id, to: move.path.bytes) }
     }
 

@@ -1,25 +1,25 @@
 import Namespace
 
-/// What lies in one folder: found by name, and listed by number, in pages. A value; adding the newest, as copying does,
-/// costs the same however many there are.
+/// The entries of a folder, by name and in pages by number. Adding the highest number takes constant time. A pure
+/// value.
 struct PastedChildren {
     private var byName: [EntryName: NodeID] = [:]
-    /// Ascending.
+    /// In ascending order.
     private var numbers: [NodeID] = []
 
     var isEmpty: Bool { numbers.isEmpty }
-    /// By number.
+    /// In ascending order of number.
     var all: [NodeID] { numbers }
 
     subscript(name: EntryName) -> NodeID? { byName[name] }
 
-    /// Numbers from the one after `last` on.
+    /// Returns numbers after `last`.
     func page(after last: NodeID?, count: Int) -> ArraySlice<NodeID> {
         let start = last.map { place(of: $0) { $0 <= $1 } } ?? 0
         return numbers[start...].prefix(count)
     }
 
-    /// Nothing has the name or the number.
+    /// Adds an entry whose name and number are free.
     mutating func insert(_ id: NodeID, named name: EntryName) {
         byName[name] = id
         numbers.insert(id, at: place(of: id) { $0 < $1 })
@@ -30,7 +30,7 @@ struct PastedChildren {
         numbers.remove(at: place(of: id) { $0 < $1 })
     }
 
-    /// How many numbers come before `id`, by `precedes`.
+    /// Returns the number of entries that precede `id`.
     private func place(of id: NodeID, _ precedes: (NodeID, NodeID) -> Bool) -> Int {
         var (low, high) = (0, numbers.count)
         while low < high {

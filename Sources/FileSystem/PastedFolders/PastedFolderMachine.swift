@@ -1,39 +1,39 @@
-/// What becomes of a folder that is being copied into a chat. Pure.
+/// The life cycle of a pasted folder. Pure.
 ///
-/// | phase | event | becomes | action |
+/// | phase | event | next phase | action |
 /// |---|---|---|---|
-/// | any but handed over | changed | collecting, anew | wait |
+/// | any but handed over | changed | collecting, new attempt | wait |
 /// | collecting | quiet, complete | archiving | archive |
-/// | collecting | quiet, being written | collecting, anew | wait |
+/// | collecting | quiet, being written | collecting, new attempt | wait |
 /// | collecting | quiet, empty | collecting | |
 /// | collecting | quiet, incomplete | stopped | tell |
 /// | archiving | archived | handed over | hand over |
 /// | archiving, handed over | failed | stopped | tell |
-/// | archiving, handed over | failed, may pass | collecting, anew | wait long |
-/// | handed over | replaced | collecting, anew | wait long |
-/// | stopped | retry | collecting, what is missing does not matter | wait |
+/// | archiving, handed over | failed temporarily | collecting, new attempt | wait long |
+/// | handed over | replaced | collecting, new attempt | wait long |
+/// | stopped | retry | collecting, missing parts permitted | wait |
 /// | collecting | found, was complete | collecting | wait |
 /// | collecting | found | stopped | tell |
 ///
-/// Whatever carries a number of an earlier attempt changes nothing.
+/// Events with an earlier attempt's number have no effect.
 struct PastedFolderMachine: Hashable, Sendable {
     enum Phase: Hashable, Sendable {
-        /// Files come, or may; so much of the quiet time is over as since the last change.
+        /// Files may still arrive; the quiet time runs since the last change.
         case collecting
         case archiving
-        /// The archive takes the place of the folder.
+        /// The archive is replacing the folder.
         case handedOver
-        /// It is not sent by itself; why, for the user.
+        /// Not sent without a retry. The string tells the user why.
         case stopped(String)
     }
 
     private(set) var phase = Phase.collecting
-    /// Counts attempts: only what belongs to the last one is not stale.
+    /// Number of the current attempt.
     private(set) var attempt = 0
-    /// The user wants what is there.
+    /// True if the user wants the folder sent as it is.
     private(set) var isWantedAsItIs = false
 
-    /// Why it is not sent, for its user; nil while it will be.
+    /// The reason that the folder is not sent, for the user; nil if it will be sent.
     var problem: String? {
         if case .stopped(let problem) = phase { problem } else { nil }
     }
@@ -97,39 +97,39 @@ struct PastedFolderMachine: Hashable, Sendable {
         + "chatfs retry to send it as it is."
 }
 
-/// What happens to a folder that is being copied into a chat.
+/// An event of a pasted folder.
 enum PastedFolderEvent: Hashable, Sendable {
-    /// Something in it was made, written, renamed or removed.
+    /// An entry was created, written, renamed or removed.
     case changed
     case quiet(attempt: Int, PastedFolderContent)
-    /// Its archive is there as a whole.
+    /// The archive is complete.
     case archived(attempt: Int)
-    /// - Parameter mayPass: it is worth another attempt.
+    /// - Parameter mayPass: True if a retry may succeed.
     case failed(attempt: Int, String, mayPass: Bool)
-    /// The archive is in its place. What is still there came in the last moment, and goes with an archive of its own.
+    /// The archive has replaced the folder. Remaining entries arrived too late and get an archive of their own.
     case replaced(attempt: Int)
     case retryRequested
-    /// An earlier mount left it; its quiet time was over then, or not.
+    /// An earlier mount left the folder, complete or not.
     case found(wasComplete: Bool)
 }
 
-/// What is in a folder when nothing has changed for the quiet time.
+/// The content of a folder after the quiet time.
 enum PastedFolderContent: Hashable, Sendable {
     case empty
-    /// Somebody is writing a part.
+    /// A program is writing a part.
     case open
     case complete
-    /// Why.
+    /// The string tells the user why.
     case incomplete(String)
 }
 
-/// What the driver does.
+/// The driver's next step.
 enum PastedFolderAction: Hashable, Sendable {
-    /// Look again after the quiet time, or after a minute, and say `quiet` with this number.
+    /// Send `quiet` with this number after the quiet time, or after a minute if `isLong`.
     case wait(attempt: Int, isLong: Bool)
-    /// Make the archive, then say `archived` or `failed`.
+    /// Make the archive, then send `archived` or `failed`.
     case archive(attempt: Int)
     case handOver
-    /// Its state is another one for users.
+    /// Report a state change to the user.
     case tell
 }

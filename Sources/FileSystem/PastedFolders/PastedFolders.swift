@@ -4,10 +4,10 @@ import Namespace
 import Outbox
 import Posix
 
-/// Folders that are copied into chats, from their first file until each is one archive that is sent: tells their
-/// machines what happens and performs what these say. What users change in them is `PastedChanges`.
+/// Pasted folders, from their first file until each is sent as one archive. Drives their machines. `PastedChanges`
+/// implements the user's changes.
 ///
-/// Any thread; what blocks runs on `ThreadPool.shared`.
+/// Thread-safe; blocking work runs on `ThreadPool.shared`.
 final class PastedFolders: Sendable {
     let tree: PastedTree
     private let names: Namespace
@@ -17,7 +17,7 @@ final class PastedFolders: Sendable {
     private let timers: PastedTimers
     private let log = Log("filesystem")
 
-    /// A full disk has space again, perhaps.
+    /// Retry delay after temporary errors, such as a full disk.
     private static let longWait = Duration.seconds(60)
 
     init(
@@ -33,17 +33,16 @@ final class PastedFolders: Sendable {
         timers.whenOver { [weak self] in self?.look($0, $1) }
     }
 
-    // MARK: - What happens
+    // MARK: - Events
 
-    /// Something in a folder is another than before.
+    /// Records a change of a folder's content.
     func changed(_ id: NodeID) {
         if let root = tree.root(of: id) { apply(.changed, to: root.id) }
     }
 
-    /// Something in a folder is about to become another than it was. From here on no archive that was begun of it says to
-    /// the next mount that the folder is complete. One that is stopped goes on only when `changed` says that it was
-    /// changed. Blocks.
-    /// - Throws: what keeps an archive from being removed; then nothing may be changed.
+    /// Must precede each change of a folder's content. Withdraws the archives that would tell the next mount that the
+    /// folder is complete. A stopped folder continues only after `changed`. Blocks.
+    /// - Throws: The error that prevents the withdrawal of an archive; the change must not be made then.
     func willChange(_ id: NodeID) throws {
         guard let root = tree.root(of: id), let (action, begun) = tree.beginChange(of: root.id) else {
             return
@@ -59,7 +58,7 @@ final class PastedFolders: Sendable {
         }
     }
 
-    /// The user wants what is there of a folder to be sent.
+    /// Sends a stopped folder as it is.
     func retry(_ id: NodeID) -> Answer<Void> {
         guard let root = tree.root(of: id), tree.machine(root.id)?.problem != nil else {
             return .refused(.notPermitted)
@@ -68,22 +67,22 @@ final class PastedFolders: Sendable {
         return .done(())
     }
 
-    /// Why it is not sent; nil while it will be, and for what lies in it.
+    /// Returns the reason that a folder is not sent; nil if it will be sent, and for entries within a folder.
     func problem(of id: NodeID) -> String? { tree.machine(id)?.problem }
 
-    /// A chat is gone, and with it what was copied into it.
+    /// Removes the folders of a deleted chat.
     func remove(inChat folder: NodeID) {
         for root in tree.children(of: folder, after: nil) { tree.remove(root.id) }
     }
 
-    /// A draft is one no more, without its user's doing.
+    /// Removes the node of a draft that ended without the user's action.
     func remove(_ draft: DraftID) {
         if let node = tree.node(of: draft) { tree.remove(node.id) }
     }
 
-    // MARK: - Beginning and end
+    // MARK: - Lifecycle
 
-    /// Shows a part that an earlier mount left. False when it is none, or nothing that can be sent.
+    /// Shows a part that an earlier mount left. Returns false for other drafts and for parts that cannot be sent.
     func restore(_ draft: any DraftFile) -> Bool {
         let snapshot = draft.snapshot
         guard let path = PartPath(snapshot.name) else { return false }
@@ -99,8 +98,8 @@ final class PastedFolders: Sendable {
         return true
     }
 
-    /// All that an earlier mount left was restored: what it knew to be complete goes on. Blocks.
-    /// - Parameter all: the drafts that are known.
+    /// Continues the folders that an earlier mount knew to be complete. Called after all parts are restored. Blocks.
+    /// - Parameter all: All known drafts.
     func begin(with all: [any DraftFile]) {
         let left = all.compactMap { draft in PartPath(draft.snapshot.name).map { (draft: draft, path: $0) } }
         var begun = left.filter(\.path.isArchive)
@@ -109,30 +108,30 @@ final class PastedFolders: Sendable {
             let own = left.filter { $0.draft.chat == chat && $0.path.folder == root.name.bytes }
             let marks = own.filter(\.path.isArchive).map(\.draft.id)
             let isComplete = Self.isComplete(own)
-            // What is to go below may stay: then the first change takes it away, or is refused.
+            // A mark whose removal fails stays noted: the first change removes it or is refused.
             tree.note(archives: marks, of: root.id)
             if isComplete { begun.removeAll { marks.contains($0.draft.id) } }
             apply(.found(wasComplete: isComplete), to: root.id)
         }
-        // What they say is not true any more, and would be believed at the next start, when there is less to see.
+        // These marks are wrong now, and the next start would trust them.
         for archive in begun { archives.discard(archive.draft) }
     }
 
-    /// Nothing was being written, and nothing is newer than an archive that was begun when all was there.
+    /// Returns true if no part was open and none is newer than an archive begun when all parts were there.
     private static func isComplete(_ drafts: [(draft: any DraftFile, path: PartPath)]) -> Bool {
         let marks = drafts.filter(\.path.isArchive).map(\.draft)
         guard let mark = marks.max(by: { $0.id < $1.id }) else { return false }
         let (last, version) = (mark.id, mark.partVersion)
         return drafts.allSatisfy { draft, path in
             if path.isArchive { return true }
-            // Written anew while the archive was taking its place, it has its old number.
+            // A part rewritten during the hand-over keeps its old number.
             return draft.state != .recovered && draft.id < last
                 && !draft.partVersion.wasClosed(after: version)
         }
     }
 
-    /// The mount has gone. What is complete is handed over, what is not certain to be stays for the next mount.
-    /// - Parameter isIdle: nothing was open on the mount when it went, and it was asked to go.
+    /// Called after the unmount. Hands over complete folders; uncertain ones stay for the next mount.
+    /// - Parameter isIdle: True if the unmount was requested and nothing was open.
     func end(isIdle: Bool) async {
         for root in tree.roots {
             guard let attempt = timers.end(root.id, isIdle: isIdle) else { continue }
@@ -140,7 +139,7 @@ final class PastedFolders: Sendable {
         }
     }
 
-    // MARK: - Acting
+    // MARK: - Actions
 
     private func apply(_ event: PastedFolderEvent, to root: NodeID) {
         if let action = tree.apply(event, to: root) { perform(action, root) }
@@ -155,7 +154,7 @@ final class PastedFolders: Sendable {
         }
     }
 
-    /// The quiet time is over. Blocks.
+    /// Called when the quiet time is over. Blocks.
     private func look(_ root: NodeID, _ attempt: Int) {
         apply(.quiet(attempt: attempt, content(of: root)), to: root)
     }
@@ -179,7 +178,7 @@ final class PastedFolders: Sendable {
         }
     }
 
-    /// Makes the archive, and puts it in the place of the folder. Blocks.
+    /// Makes the archive and replaces the folder. Blocks.
     private func archive(_ root: NodeID, _ attempt: Int) {
         guard let node = tree.node(root), let chat = names.node(node.folder).flatMap(Self.chat) else {
             return
@@ -201,14 +200,14 @@ final class PastedFolders: Sendable {
             notices.happened([.appeared(shown)] + takeAway(parts, of: node))
             apply(.replaced(attempt: attempt), to: root)
         } catch {
-            // Where it stays, it says that the folder is complete: the first change takes it away, or is refused.
+            // A mark whose removal fails stays noted: the first change removes it or is refused.
             tree.note(archives: [archive.id], of: root)
             archives.discard(archive)
             failed(root, attempt, error)
         }
     }
 
-    /// What was archived goes, and the folder with it unless something else has come.
+    /// Removes the archived parts, and the folder unless new entries arrived.
     private func takeAway(_ parts: [PartVersion], of folder: Node) -> [NamespaceChange] {
         var gone: [NamespaceChange] = []
         for part in parts {
@@ -223,11 +222,11 @@ final class PastedFolders: Sendable {
     }
 
     private func failed(_ root: NodeID, _ attempt: Int, _ error: any Error) {
-        // Somebody changes it: that will be looked at again.
+        // The folder changed: a new attempt follows.
         if error is CancellationError { return }
         let code = (error as? OutboxError)?.code
         let problem = "The archive of this folder could not be made. \(sentence(of: error))"
-        log.warning("a folder could not be archived: \(sentenceWithCauses(of: error))")
+        log.warning("folder not archived: error=\(sentenceWithCauses(of: error))")
         let mayPass = code == .noSpace || code == .notPermitted
         apply(.failed(attempt: attempt, problem, mayPass: mayPass), to: root)
     }

@@ -2,8 +2,8 @@ import Base
 import Namespace
 import Posix
 
-/// The quiet times of folders: each begins anew whenever something in the folder changes. One sleeping task for each
-/// folder, however often that is. Any thread.
+/// The quiet time of each folder, which restarts with each change. Uses one sleeping task per folder, however many
+/// changes. Thread-safe.
 final class PastedTimers: Sendable {
     private struct Waiting {
         var attempt: Int
@@ -24,18 +24,20 @@ final class PastedTimers: Sendable {
         self.longWait = longWait
     }
 
-    /// Called on a pool thread, with the folder and the attempt whose time is over. Set once, before anything waits.
+    /// Sets the callback, which receives the folder and its attempt on a pool thread. Called once, before the first
+    /// `wait`.
     func whenOver(_ body: @escaping @Sendable (NodeID, Int) -> Void) { state.withLock { $0.whenOver = body } }
 
-    /// The time of a folder begins now, in place of one that is under way.
+    /// Starts or restarts the time of a folder.
     func wait(_ folder: NodeID, _ attempt: Int, isLong: Bool) {
         let waiting = Waiting(attempt: attempt, deadline: .now + (isLong ? longWait : quietTime))
         let isFirst = state.withLock { $0.waiting.updateValue(waiting, forKey: folder) == nil }
         if isFirst { Task { await self.sleep(for: folder) } }
     }
 
-    /// Ends the time of a folder before it is over: the attempt, where it waited and may go on now.
-    /// - Parameter isIdle: it may whenever it was changed; else when that was a while ago.
+    /// Ends a folder's time early. Returns the attempt if it was waiting and may continue now.
+    /// - Parameter isIdle: If true, it may continue whenever it changed last; otherwise only if half of the quiet time
+    ///   passed since.
     func end(_ folder: NodeID, isIdle: Bool) -> Int? {
         state.withLock { state in
             guard let waiting = state.waiting.removeValue(forKey: folder) else { return nil }
@@ -46,7 +48,7 @@ final class PastedTimers: Sendable {
     private func sleep(for folder: NodeID) async {
         while let waiting = state.withLock({ $0.waiting[folder] }) {
             if waiting.deadline > .now {
-                // Nobody cancels it.
+                // Never cancelled.
                 try? await Task.sleep(until: waiting.deadline, clock: .continuous)
                 continue
             }

@@ -2,9 +2,8 @@ import Base
 import ChatCore
 import Namespace
 
-/// The folders that are being copied into chats, with all that is in them, and how far each is: the one place where
-/// that is kept. Their numbers hold for one mount; what outlives it are the paths of the parts (`PartPath`). Any
-/// thread, from memory.
+/// The pasted folders with their entries and machines. Inode numbers are valid for one mount; the paths of the parts
+/// (`PartPath`) persist. Answers from memory; thread-safe.
 final class PastedTree: Sendable {
     fileprivate struct Folder {
         var children = PastedChildren()
@@ -15,17 +14,17 @@ final class PastedTree: Sendable {
         var nodes: [NodeID: Node] = [:]
         var folders: [NodeID: Folder] = [:]
         var drafts: [DraftID: NodeID] = [:]
-        /// Those that lie in chats, by the folders of these.
+        /// The pasted folders in chats, by the chat's folder.
         var roots: [NodeID: PastedChildren] = [:]
         var machines: [NodeID: PastedFolderMachine] = [:]
-        /// Archives that are not handed over: as long as there is one, the next mount takes its folder for complete.
+        /// Archives not handed over. While one exists, the next mount treats its folder as complete.
         var archives: [NodeID: [Int64]] = [:]
         var next = NodeID.firstPasted.rawValue
     }
 
-    /// Folders within each other, the first included.
+    /// Maximum nesting, with the pasted folder itself.
     static let maxDepth = 32
-    /// Files and folders in all that are being copied into chats.
+    /// Maximum number of files and folders in all pasted folders.
     static let maxEntries = 100_000
 
     private let clock: any WallClock
@@ -33,10 +32,10 @@ final class PastedTree: Sendable {
 
     init(clock: any WallClock) { self.clock = clock }
 
-    /// Quickly, since it is asked of every number.
+    /// Called for every inode number, so without a lock.
     static func holds(_ id: NodeID) -> Bool { id.isPasted }
 
-    // MARK: - Looking
+    // MARK: - Lookup
 
     func node(_ id: NodeID) -> Node? { Self.holds(id) ? state.withLock { $0.nodes[id] } : nil }
 
@@ -44,7 +43,7 @@ final class PastedTree: Sendable {
         state.withLock { state in state.drafts[draft].flatMap { state.nodes[$0] } }
     }
 
-    /// What a folder of a chat, or one of these, has under a name.
+    /// Returns the pasted child of a chat's or a pasted folder.
     func child(_ name: EntryName, of folder: NodeID) -> Node? {
         state.withLock { state in
             let id = Self.holds(folder) ? state.folders[folder]?.children[name] : state.roots[folder]?[name]
@@ -52,7 +51,7 @@ final class PastedTree: Sendable {
         }
     }
 
-    /// By number, from the one after `last` on.
+    /// Returns children after `last` in order of number.
     func children(of folder: NodeID, after last: NodeID?, count: Int = .max) -> [Node] {
         state.withLock { state in
             let children = Self.holds(folder) ? state.folders[folder]?.children : state.roots[folder]
@@ -62,7 +61,7 @@ final class PastedTree: Sendable {
 
     func modified(_ folder: NodeID) -> Timestamp? { state.withLock { $0.folders[folder]?.modified } }
 
-    /// The folder in the chat that something lies in; itself for such a one.
+    /// Returns the pasted folder in the chat that contains the node, or the node itself if it is one.
     func root(of id: NodeID) -> Node? {
         state.withLock { state in
             var node = state.nodes[id]
@@ -71,7 +70,7 @@ final class PastedTree: Sendable {
         }
     }
 
-    /// Names from the folder in the chat on.
+    /// Returns the names from the pasted folder in the chat to the node.
     func path(of id: NodeID) -> [EntryName] {
         state.withLock { state in
             var names: [EntryName] = []
@@ -84,7 +83,7 @@ final class PastedTree: Sendable {
         }
     }
 
-    /// All that is in a folder, itself first, each before what is in it.
+    /// Returns a folder and all its descendants, each before its children.
     func contents(of folder: NodeID) -> [(path: [EntryName], node: Node)] {
         let above = Array(path(of: folder).dropLast())
         return state.withLock { state in
@@ -100,10 +99,10 @@ final class PastedTree: Sendable {
         }
     }
 
-    /// Files and folders in all of them, themselves included. Asked for each file that is made, so it is not counted.
+    /// Number of files and folders in all pasted folders, with these. Read for every new file, so O(1).
     var count: Int { state.withLock { $0.nodes.count } }
 
-    /// Folders within each other, from this one on; 0 for a file.
+    /// Returns the nesting from this folder on; 0 for a file.
     func depth(of id: NodeID) -> Int {
         state.withLock { state in
             var (depth, level) = (0, [id].filter { state.folders[$0] != nil })
@@ -121,14 +120,14 @@ final class PastedTree: Sendable {
         state.withLock { $0.folders[folder]?.children.isEmpty ?? true }
     }
 
-    /// All folders in chats.
+    /// The pasted folders in all chats.
     var roots: [Node] {
         state.withLock { state in state.machines.keys.sorted().compactMap { state.nodes[$0] } }
     }
 
     // MARK: - Changing
 
-    /// Adds a folder, or a part; in a chat's folder the beginning of another tree. Nil where the folder is gone.
+    /// Adds a folder or a part. In a chat's folder, starts a new pasted folder. Returns nil if the parent is gone.
     func add(_ content: Node.Content, named name: EntryName, in folder: NodeID) -> Node? {
         let now = clock.now()
         return state.withLock { state in
@@ -143,7 +142,7 @@ final class PastedTree: Sendable {
         }
     }
 
-    /// Gives something another name, in this folder or in another one; what has that name goes.
+    /// Renames or moves a node and removes a node of that name.
     func move(_ id: NodeID, to name: EntryName, in folder: NodeID) {
         let now = clock.now()
         state.withLock { state in
@@ -156,7 +155,7 @@ final class PastedTree: Sendable {
         }
     }
 
-    /// Takes something away, with all that is in it.
+    /// Removes a node and its descendants.
     func remove(_ id: NodeID) {
         let now = clock.now()
         state.withLock { state in
@@ -164,32 +163,32 @@ final class PastedTree: Sendable {
         }
     }
 
-    // MARK: - How far they are
+    // MARK: - State
 
     func machine(_ root: NodeID) -> PastedFolderMachine? { state.withLock { $0.machines[root] } }
 
-    /// What is to be done about an event; nothing where the folder is gone.
+    /// Applies an event and returns the action; nil if the folder is gone.
     func apply(_ event: PastedFolderEvent, to root: NodeID) -> PastedFolderAction? {
         state.withLock { state in
             let action = state.machines[root]?.apply(event)
-            // From here on it is the archive that counts.
+            // From now on the archive is authoritative.
             if action == .handOver { state.archives[root] = nil }
             return action
         }
     }
 
-    /// A folder is about to be changed: what is to be done about that, and the archives that no longer say that it is
-    /// complete. Nothing where the archive is taking its place, or the folder is gone.
+    /// Begins a change of a folder. Returns the action and the archives to withdraw; nil if the archive is replacing
+    /// the folder or the folder is gone.
     func beginChange(of root: NodeID) -> (action: PastedFolderAction?, archives: [Int64])? {
         state.withLock { state in
             guard let machine = state.machines[root], machine.phase != .handedOver else { return nil }
-            // What was stopped goes on after a change that was made: one that is refused says nothing.
+            // A stopped folder continues only after a completed change; a refused change has no effect.
             let action = machine.problem == nil ? state.machines[root]?.apply(.changed) : nil
             return (action, state.archives.removeValue(forKey: root) ?? [])
         }
     }
 
-    /// These archives say to the next mount that a folder is complete.
+    /// Records archives that tell the next mount that the folder is complete.
     func note(archives: [Int64], of root: NodeID) {
         state.withLock { if $0.machines[root] != nil { $0.archives[root] = archives } }
     }

@@ -3,44 +3,42 @@ import ChatCore
 import Hydration
 import Posix
 
-/// Where the bytes of items come from: the hydrator, or memory in tests. Nothing here waits, except
-/// `OpenContent.read`.
+/// The bytes of items: the hydrator, or memory in tests. Only `OpenContent.read` waits.
 public protocol ContentStore: Sendable {
-    /// The same content for everyone who has the item open; one `close` for each.
+    /// Opens an item. All openings share one content; each needs one `close`.
     func content(of item: ChatItem) -> any OpenContent
-    /// What the core said about an item: new status, new source.
+    /// Updates the status and source of an item from the core.
     func update(_ item: ChatItem)
-    /// How far the core is with a file: numbers, never another status.
+    /// Updates the progress of a core's transfer, without a change of status.
     func advance(_ progress: FileProgress)
-    /// The item is deleted: open readers keep what is here, nothing more is fetched. `atOnce`: they keep
-    /// nothing, and its place on the disk is free.
+    /// Records that the item is deleted. Open handles keep local bytes; nothing more is fetched. With `atOnce`, they
+    /// keep nothing and the disk space is freed.
     func remove(_ file: FileID, atOnce: Bool)
     func condition(of file: FileID) -> HydrationCondition
-    /// Whether the user wants it kept here.
+    /// Returns true if the file is pinned to this machine.
     func isPinned(_ file: FileID) -> Bool
-    /// Items of which something is here beyond what the core has: open, retained, or in the cache.
+    /// Returns items with local state beyond the core's: open, retained or cached.
     func present() -> [ChatItem]
     func changes() -> AsyncStream<HydrationChange>
 }
 
-/// The bytes of one item, while somebody has it open.
+/// The bytes of an open item.
 public protocol OpenContent: Sendable {
-    /// Answers on the calling thread when every byte is at hand.
+    /// Reads on the calling thread if all bytes are local.
     func read(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ReadResult
-    /// Waits for the bytes, at most `timeout` without progress; ends early when its task is cancelled.
+    /// Waits for the bytes, at most `timeout` without progress. Cancelling the task ends the wait.
     func read(_ range: Range<UInt64>, into buffer: ReadBuffer, timeout: Duration) async -> ReadResult
-    /// As `read` on the calling thread, without counting as one: nothing is fetched because of it.
+    /// Reads local bytes on the calling thread without counting as a read, so nothing is fetched.
     func peek(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ReadResult
-    /// Waits until the first chunk is here, as `read` waits, and fetches no other: `.pending` then.
+    /// Waits for the first chunk, as `read` waits, and fetches no other. Returns `.pending` then.
     func fetchBeginning(timeout: Duration) async -> ReadResult
-    /// Called on the same thread after a read was answered there: time to make what a sequential reader will
-    /// ask for next. As short as a read.
+    /// Called on the same thread after a read was answered there. Prepares a sequential reader's next bytes, in at most
+    /// the time of a read.
     func prepareNext()
-    /// A file with exactly the bytes of the content, complete and checked, that anybody who may read the
-    /// content may read; nil when there is none. The file may leave the cache afterwards, its bytes stay for
-    /// who holds it.
+    /// A complete and verified file of the content, for any program that may read it; nil if there is none. Eviction
+    /// does not invalidate the descriptor.
     var wholePlainFile: OpenFile? { get }
-    /// What was read through earlier openings may be other bytes than those of this one.
+    /// True if pages read through earlier openings may differ from this one's.
     var wasOutdated: Bool { get }
     func close()
 }

@@ -3,155 +3,154 @@ import ChatCore
 import Glibc
 import Outbox
 
-/// Where drafts are kept and sent: the outbox, or memory in tests.
+/// Stores and sends drafts: the outbox, or memory in tests.
 ///
-/// What is told is true: when a method returns, what it did survives a kill of the process; when it throws, nothing
-/// has changed, but for a write, which leaves the draft incomplete. A draft keeps its number; its state only changes as `docs/architecture.md` draws it. It may
-/// change at any moment, also between two calls: each call is refused by the state at its own moment. A removed draft
-/// keeps its bytes for who has it open or holds it. Every change that nobody made through the draft itself is told
-/// once, in the order in which they happened; `became` is told again by the next process until `acknowledge`.
+/// When a method returns, its effect survives a kill of the process. When it throws, nothing has changed, except that a
+/// failed write leaves the draft incomplete. A draft keeps its number. Its state changes only along the transitions in
+/// `docs/architecture.md`, but possibly between any two calls, and each call is checked against the state of its own
+/// moment. A removed draft keeps its bytes while it is open or held. Every change not made through the draft itself is
+/// reported once, in order; `became` is reported again by the next process until `acknowledge`.
 ///
-/// Any thread. What blocks on the disk says so; nothing else waits.
+/// Thread-safe. Methods that block on the disk say so; the others never wait.
 public protocol DraftStore: Sendable {
-    /// All that are known, by age: also what is `sent` and not acknowledged, and what was `recovered`.
+    /// Returns all known drafts by age, including `sent` ones not yet acknowledged and `recovered` ones.
     func draftFiles() -> [any DraftFile]
-    /// Each call opens a stream of its own, with everything from then on; it ends when the store is shut down.
+    /// Returns a new stream of all changes from now on. It ends when the store shuts down.
     func draftChanges() -> AsyncStream<DraftChange>
-    /// Bytes that a new draft can have at present, 0 when that is not known. Blocks shortly.
+    /// Returns the bytes available to a new draft; 0 if unknown. Blocks briefly.
     func availableBytes() -> UInt64
 
-    /// Makes an empty draft, opened for writing once (`DraftOpening.ofItsMaker`). Blocks.
-    /// - Parameter name: the exact bytes that its writer used.
+    /// Creates an empty draft, opened for writing once (`DraftOpening.ofItsMaker`). Blocks.
+    /// - Parameter name: The exact bytes of the writer's name.
     /// - Throws: `invalidName`, `nameTooLong`, `nameTaken`, `noSpace`, `shuttingDown`, `storage`.
     func createDraft(named name: [UInt8], in chat: ChatReference) throws(OutboxError) -> any DraftFile
-    /// Makes an empty part of a folder, or the archive that is made of one, as `createDraft`. Nobody sends it. Blocks.
-    /// - Throws: as `createDraft`.
+    /// Creates an empty part of a pasted folder, or the folder's archive. Parts are not sent. Blocks.
+    /// - Throws: As `createDraft`.
     func createPart(_ path: PartPath, in chat: ChatReference) throws(OutboxError) -> any DraftFile
-    /// The archive of a folder is complete and closed: it gets the name under which it is sent, and the parts that
-    /// are in it go, whatever happens all of that or nothing. Blocks.
-    /// - Throws: `notPermitted` when a part was changed since, or is not complete (unless that does not matter),
-    ///   `nameTaken`, `noSpace`, `storage`.
+    /// Gives a complete and closed archive its final name and removes its parts, in one transaction. Blocks.
+    /// - Throws: `notPermitted` if a part changed since or is incomplete (unless `evenIncomplete`), `nameTaken`,
+    ///   `noSpace`, `storage`.
     func complete(
         _ archive: Int64, named name: [UInt8], of parts: [PartVersion], evenIncomplete: Bool)
         throws(OutboxError)
-    /// An existing draft of that name is replaced and removed; a part gets another path. Blocks.
-    /// - Parameter thread: who renames and waits for the answer, 0 when the kernel does not say.
-    /// - Throws: `notPermitted` unless both are drafts still, `invalidName`, `nameTooLong`, `noSpace`, `storage`.
+    /// Renames a draft, replacing and removing a draft of that name; moves a part to another path. Blocks.
+    /// - Parameter thread: The thread that waits for the rename; 0 if unknown.
+    /// - Throws: `notPermitted` unless both are editable drafts, `invalidName`, `nameTooLong`, `noSpace`, `storage`.
     func rename(_ draft: Int64, to name: [UInt8], by thread: pid_t) throws(OutboxError)
-    /// An operation has failed for `thread`, which waits for the answer: what that says about drafts is noted when this
-    /// returns. Blocks for a moment.
+    /// Records that an operation fails for `thread`, which waits for the answer. The effect on drafts is complete on
+    /// return. Blocks briefly.
     func note(_ failure: FailedOperation, by thread: pid_t)
-    /// Parts of a folder get other paths, all of them or none. Blocks.
-    /// - Throws: `notPermitted` unless all are drafts still, `nameTaken`, `invalidName`, `nameTooLong`, `noSpace`,
+    /// Moves parts of a pasted folder to other paths, all or none. Blocks.
+    /// - Throws: `notPermitted` unless all are editable drafts, `nameTaken`, `invalidName`, `nameTooLong`, `noSpace`,
     ///   `storage`.
     func rename(_ parts: [(id: Int64, path: PartPath)]) throws(OutboxError)
-    /// Nothing of it is sent; what the core is just taking is cancelled there, but only by a process that lives until
-    /// then. Blocks.
-    /// - Parameter evenAtTheCore: also while the core is taking it.
-    /// - Throws: `notPermitted` for one that is sent, `noSpace`, `storage`.
+    /// Removes a draft, which is not sent. A draft that the core is accepting is cancelled there, by this process only.
+    /// Blocks.
+    /// - Parameter evenAtTheCore: If true, also removes a draft that the core is accepting.
+    /// - Throws: `notPermitted` for a sent draft, `noSpace`, `storage`.
     func remove(_ draft: Int64, evenAtTheCore: Bool) throws(OutboxError)
-    /// Sends once more what was refused, is unsure, may be unfinished, or has a name of temporary files. False for any
-    /// other. Blocks.
+    /// Retries a draft that was refused, is unsure, may be unfinished or has the name of a temporary file. Returns
+    /// false for any other draft. Blocks.
     /// - Throws: `noSpace`, `storage`.
     func retry(_ draft: Int64) throws(OutboxError) -> Bool
-    /// Sends what was recovered into the chat that it came from. False for any other. Blocks.
-    /// - Parameter name: a free one of its chat's folder.
+    /// Sends a recovered draft to its original chat. Returns false for any other draft. Blocks.
+    /// - Parameter name: A free name in the chat's folder.
     /// - Throws: `invalidName`, `nameTooLong`, `nameTaken`, `noSpace`, `storage`.
     func send(recovered draft: Int64, named name: [UInt8]) throws(OutboxError) -> Bool
-    /// `isEntry` tells whether something that is no draft has a name in a chat's folder. Called once, before drafts are
-    /// sent.
+    /// Sets the check whether a name in a chat's folder belongs to something other than a draft. Called once, before
+    /// drafts are sent.
     func look(with isEntry: @escaping @Sendable ([UInt8], ChatReference) -> Bool)
-    /// The node of a sent draft has been noted as its item's: it is forgotten, with its bytes. Blocks.
+    /// Forgets a sent draft and its bytes, after its node was recorded as its item's. Blocks.
     /// - Throws: `noSpace`, `storage`.
     func acknowledge(_ draft: Int64) throws(OutboxError)
-    /// Makes it durable that what was sent is sent. Blocks.
+    /// Makes the record of sent drafts durable. Blocks.
     /// - Throws: `noSpace`, `storage`.
     func synchronise() throws(OutboxError)
 
-    /// What stood in the way of handing drafts over has passed.
+    /// Retries postponed hand-overs at once.
     func retryPostponed()
-    /// Sends the file of a message whose upload ended for good, in a new message; the same call again gives the
-    /// message that is there.
-    /// - Throws: `.noSuchFile` when the file is gone; what the core refuses.
+    /// Sends the file of a message whose upload failed for good, in a new message. Idempotent: a repeated call returns
+    /// the existing message.
+    /// - Throws: `.noSuchFile` if the file is gone, or the core's refusal.
     func sendAgain(_ item: ChatItem, from source: FileSourceLocation) async throws(ChatError) -> ChatItem
-    /// At the very end. Blocks.
+    /// Closes the store, after all other calls. Blocks.
     func close()
 }
 
 extension DraftStore {
-    /// Whatever the core is doing with it.
+    /// Removes a draft even if the core is accepting it.
     func remove(_ draft: Int64) throws(OutboxError) { try remove(draft, evenAtTheCore: true) }
 
-    /// Without a request of the kernel.
+    /// Renames without a kernel request.
     func rename(_ draft: Int64, to name: [UInt8]) throws(OutboxError) { try rename(draft, to: name, by: 0) }
 }
 
-/// A file that is being sent. Each opening calls `opened`, then `flushed` whenever a descriptor of it is closed, and
-/// `closed` when it is released; only in between may it be read and written.
+/// A file being sent. Each opening calls `opened`, `flushed` for each closed descriptor, and `closed` on release. Reads
+/// and writes are valid only between `opened` and `closed`.
 public protocol DraftFile: AnyObject, Sendable {
-    /// Never used for another draft of the profile.
+    /// Unique in the profile; never reused.
     var id: Int64 { get }
     var chat: ChatReference { get }
-    /// As it is at this moment; from memory.
+    /// The current state; from memory.
     var snapshot: DraftSnapshot { get }
     var state: DraftState { get }
-    /// Of a part of a folder; from memory.
+    /// State of a part of a pasted folder; from memory.
     var partState: PartState { get }
-    /// Which one it is of what it was and will be; from memory.
+    /// Version of the content; from memory.
     var partVersion: PartVersion { get }
 
-    /// Blocks.
-    /// - Throws: `notPermitted` for writing once it is on its way, and when it is recovered; `gone`; `damaged`,
-    ///   `noSpace`, `storage`.
+    /// Opens the draft. Blocks.
+    /// - Throws: `notPermitted` for writing a draft that is being sent or was recovered, `gone`, `damaged`, `noSpace`,
+    ///   `storage`.
     func opened(for access: DraftAccess) throws(OutboxError) -> DraftOpening
-    /// `thread` waits for its close to be answered; 0 when the kernel does not say which. When this returns, a kill
-    /// of the process loses nothing that was written before. Blocks.
+    /// Records the close of a descriptor. On return, earlier writes survive a kill of the process. Blocks.
+    /// - Parameter thread: The thread that waits for its close; 0 if unknown.
     func flushed(_ opening: DraftOpening, by thread: pid_t)
-    /// Blocks.
+    /// Ends an opening. Blocks.
     func closed(_ opening: DraftOpening)
-    /// Whether nobody is in the middle of writing through `opening`; from memory.
+    /// Returns true unless a program may be in the middle of writing through `opening`; from memory.
     func isFinished(_ opening: DraftOpening) -> Bool
 
-    /// Fills `buffer` from `offset` on; fewer bytes only at the end. Blocks.
+    /// Fills `buffer` from `offset`; fewer bytes only at the end. Blocks.
     /// - Throws: `damaged`, `storage`.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(OutboxError) -> Int
-    /// All of `bytes` or nothing. Blocks.
-    /// - Parameter thread: whose write(2) it is, 0 when that is not known.
+    /// Writes all of `bytes` or nothing. Blocks.
+    /// - Parameter thread: The thread of write(2); 0 if unknown.
     /// - Throws: `tooLarge`, `noSpace`, `notPermitted`, `storage`.
     func write(
         _ bytes: UnsafeRawBufferPointer, at offset: UInt64, through opening: DraftOpening, by thread: pid_t
     ) throws(OutboxError)
-    /// Blocks.
+    /// Sets the size in bytes. Blocks.
     /// - Parameters:
-    ///   - opening: nil where it is named, not opened.
-    ///   - thread: whose ftruncate(2) it is, 0 when that is not known.
-    /// - Throws: as `opened` and `write`.
+    ///   - opening: nil for truncation by path.
+    ///   - thread: The thread of ftruncate(2); 0 if unknown.
+    /// - Throws: As `opened` and `write`.
     func truncate(to size: UInt64, through opening: DraftOpening?, by thread: pid_t) throws(OutboxError)
-    /// What was written so far survives a power cut. Blocks.
+    /// Makes earlier writes durable. Blocks.
     /// - Throws: `noSpace`, `storage`.
     func synchronise() throws(OutboxError)
     /// Blocks.
     /// - Throws: `noSpace`, `storage`.
     func setModified(_ time: Timestamp) throws(OutboxError)
     /// Blocks.
-    /// - Throws: `notPermitted` once it is on its way; `noSpace`, `storage`.
+    /// - Throws: `notPermitted` once the draft is being sent, `noSpace`, `storage`.
     func setCaption(_ caption: String) throws(OutboxError)
 
-    /// Keeps the bytes, also when it is removed, until `letGo`. False when they are gone already; from memory.
+    /// Retains the bytes until `letGo`, even after removal. Returns false if they are already gone; from memory.
     func hold() -> Bool
-    /// Blocks where that was the last use of a removed draft.
+    /// Ends a `hold`. Blocks if it was the last use of a removed draft.
     func letGo()
 }
 
-/// What happened to a draft without its user doing it through the draft.
+/// A change of a draft that was not made through the draft.
 public enum DraftChange: Sendable {
-    /// Its state or its problem is another one.
+    /// Its state or its problem changed.
     case changed(any DraftFile)
-    /// The core has taken it: from now on it is this item.
+    /// The core accepted the draft as this item.
     case became(any DraftFile, ChatItem)
-    /// It is gone: empty and left alone for seven days, or its item was deleted before anybody learned of it.
+    /// Removed: it was empty and unused for seven days, or its item was deleted before it was known.
     case removed(any DraftFile)
-    /// It was left alone: it has moved to what is recovered.
+    /// Abandoned: it moved to the recovered folder.
     case recovered(any DraftFile)
 }
 
@@ -193,7 +192,7 @@ extension Outbox: DraftStore {
         try complete(archive, named: name, of: parts, evenIncomplete: evenIncomplete)
     }
 
-    // A draft that it does not know any more is the core's, or gone.
+    // A draft unknown to the outbox is the core's, or gone.
 
     public func rename(_ draft: Int64, to name: [UInt8], by thread: pid_t) throws(OutboxError) {
         guard let draft = self.draft(draft) else { throw OutboxError.immutable }

@@ -1,30 +1,29 @@
 import Base
 import Posix
 
-/// Makes one archive of a folder that was copied into a chat: a ZIP, with libarchive in the program.
+/// Makes one archive of a pasted folder: a ZIP through libarchive in the program.
 ///
-/// One archive at a time on a thread; calls block for as long as all bytes take. What is written is the archive from
-/// its first byte on, in order, in pieces of any size, and all of it when `archive` returns. What the entries or
-/// `write` throw ends it, and is thrown on.
+/// One archive at a time per thread; the call blocks until the archive is complete. It writes the archive from its
+/// first byte on, in order, in pieces of any size. An error of the entries or of `write` ends it.
 public protocol FolderArchiving: Sendable {
-    /// - Throws: what the entries or `write` throw, or why no archive can be made.
+    /// - Throws: The error of the entries or of `write`, or the reason that archives cannot be made.
     func archive(
         _ entries: [FolderEntry], write: @escaping (UnsafeRawBufferPointer) throws -> Void
     ) throws
 }
 
-/// A file or a folder in an archive.
+/// A file or folder in an archive.
 public struct FolderEntry: Sendable {
-    /// Names with `/` between them, without one at the ends; UTF-8.
+    /// Names separated by `/`, without a leading or trailing one; UTF-8.
     public let path: [UInt8]
     public let modified: Timestamp
-    /// Nil: a folder.
+    /// nil for a folder.
     public let content: Content?
 
     public struct Content: Sendable {
-        /// Bytes.
+        /// Size in bytes.
         public let size: UInt64
-        /// Fills the buffer from an offset on; fewer bytes only at the end. Blocks.
+        /// Fills the buffer from an offset; fewer bytes only at the end. Blocks.
         public let read: @Sendable (UnsafeMutableRawBufferPointer, UInt64) throws -> Int
 
         public init(
@@ -42,10 +41,10 @@ public struct FolderEntry: Sendable {
     }
 }
 
-/// What becomes of a folder that is pasted into a chat.
+/// The effect of pasting a folder into a chat.
 public enum FolderPolicy: String, CaseIterable, Sendable {
-    /// It is refused before its first file.
+    /// Refuse it before its first file.
     case refuse
-    /// It is sent as one archive.
+    /// Send it as one archive.
     case archive
 }

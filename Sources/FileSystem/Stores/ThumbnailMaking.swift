@@ -1,13 +1,14 @@
-/// What makes thumbnails of previews: processes that may do nothing else, or a test.
+/// Renders thumbnails of previews, in confined processes or in tests.
 public protocol ThumbnailMaking: Sendable {
+    /// Renders one thumbnail.
     /// - Parameters:
-    ///   - preview: as its message carries it, a data URI.
-    ///   - side: pixels of the longer side.
-    ///   - uri: of the entry that it shows.
-    ///   - modified: when that was changed, in seconds since 1970.
-    /// - Returns: PNG with both as texts; nil when none can be made of it.
+    ///   - preview: The preview of a message, as a data URI.
+    ///   - side: Maximum length of the longer side in pixels.
+    ///   - uri: URI of the entry.
+    ///   - modified: Modification time of the entry in seconds since 1970.
+    /// - Returns: PNG with `uri` and `modified` as texts; nil if the preview cannot be decoded.
     func thumbnail(preview: String, side: Int, uri: String, modified: Int64) async -> [UInt8]?
 
-    /// Whether any can be made here.
+    /// Returns true if thumbnails can be rendered here.
     func isAvailable() async -> Bool
 }

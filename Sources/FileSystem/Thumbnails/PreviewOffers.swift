@@ -2,21 +2,21 @@ import Base
 import Namespace
 import Thumbnails
 
-/// Offers the previews of a chat to the desktop when somebody first lists its folder, and from then on those that
-/// come; and has the desktop forget what is gone. Any thread; waits for nothing but in `offer`.
+/// Offers a chat's previews to the desktop when its folder is first listed, later previews when they arrive, and
+/// withdraws those of vanished entries. Thread-safe; only `offer` waits.
 final class PreviewOffers: Sendable {
     private let names: Namespace
-    /// Nil where there is no thumbnail cache.
+    /// nil if there is no thumbnail cache.
     private let desktop: DesktopThumbnails?
-    /// Nil where nothing is offered.
+    /// nil if no previews are offered.
     private let maker: (any ThumbnailMaking)?
     /// Folders whose previews are offered.
     private let folders = Lock<Set<NodeID>>([])
-    /// Entries whose previews show nothing.
+    /// Entries whose previews cannot be decoded.
     private let withdrawn = Lock<Set<NodeID>>([])
     private let availability = Lock<Task<Bool, Never>?>(nil)
 
-    /// How long who lists a folder first waits for the links: a file manager looks for them right after it.
+    /// Maximum wait of the first listing for the links, because a file manager looks for them right after it.
     private static let timeout: Duration = .seconds(1)
 
     init(names: Namespace, desktop: DesktopThumbnails?, maker: (any ThumbnailMaking)?) {
@@ -25,7 +25,7 @@ final class PreviewOffers: Sendable {
         self.maker = maker
     }
 
-    /// What is told of all changes of names.
+    /// Receives all changes of names.
     var observer: NameObserver {
         NameObserver(
             gone: { [desktop] paths in desktop?.withdraw(paths.map(\.bytes)) },
@@ -43,7 +43,7 @@ final class PreviewOffers: Sendable {
         if !offered.isEmpty { offer(offered) }
     }
 
-    /// What thumbnailers could not have before may be here now.
+    /// Lets thumbnailers retry entries that may be local now.
     private func letTryAgain(_ nodes: [Node]) {
         let paths = nodes.compactMap { node -> [UInt8]? in
             guard case .item(let item) = node.content, item.file?.status.isReadable == true,
@@ -54,13 +54,13 @@ final class PreviewOffers: Sendable {
         if !paths.isEmpty { desktop?.removeFailures(paths) }
     }
 
-    /// Whether the folder is listed for the first time.
+    /// Returns true if the folder was not listed before.
     func isNew(_ folder: NodeID) -> Bool {
         guard desktop != nil, maker != nil, case .chat = names.node(folder)?.content else { return false }
         return !folders.withLock { $0.contains(folder) }
     }
 
-    /// Offers what a folder shows, and waits for that, for a while.
+    /// Offers a folder's previews and waits for the links up to the timeout.
     func offer(_ folder: NodeID) async {
         guard await isAvailable(), folders.withLock({ $0.insert(folder).inserted }) else { return }
         let nodes = names.children(of: folder, after: nil, count: .max).filter(\.hasPreview)
@@ -73,7 +73,7 @@ final class PreviewOffers: Sendable {
         _ = await linking.result(within: Self.timeout)
     }
 
-    /// Nothing can be made of the preview of an entry: it is offered no more.
+    /// Withdraws the preview of an entry for good, because it cannot be decoded.
     func withdraw(_ id: NodeID) {
         withdrawn.withLock { _ = $0.insert(id) }
         guard let node = names.node(id), let folder = names.node(node.folder) else { return }
@@ -85,7 +85,7 @@ final class PreviewOffers: Sendable {
         desktop.offer(nodes.map(\.id.rawValue)[...], entry: { [self] in entry($0) }, done: done)
     }
 
-    /// As it is when it is linked: what is gone by then is not linked any more.
+    /// Returns the entry at the time of linking; nil if it is gone.
     private func entry(_ number: UInt64) -> ThumbnailFolder.Entry? {
         guard let node = names.node(NodeID(number)), node.hasPreview, let folder = names.node(node.folder),
             !withdrawn.withLock({ $0.contains(node.id) })
@@ -97,7 +97,7 @@ final class PreviewOffers: Sendable {
         folder.name.bytes + [UInt8(ascii: "/")] + node.name.bytes
     }
 
-    /// Found out when it first matters.
+    /// Checked on first use.
     private func isAvailable() async -> Bool {
         guard let maker else { return false }
         let task = availability.withLock { task in

@@ -1,11 +1,11 @@
-/// Values of known sizes in memory, up to a limit: those that were added longest ago go first. A value.
+/// Values with sizes in memory up to a limit; the oldest are evicted first. A pure value.
 struct RecentBytes<Key: Hashable, Value> {
     private var values: [Key: (value: Value, size: Int)] = [:]
     private var order: [Key] = []
     private var used = 0
     private let limit: Int
 
-    /// - Parameter limit: bytes of all of them.
+    /// - Parameter limit: Maximum total size in bytes.
     init(limit: Int) { self.limit = limit }
 
     subscript(key: Key) -> Value? { values[key]?.value }
@@ -15,7 +15,7 @@ struct RecentBytes<Key: Hashable, Value> {
         values[key] = (value, size)
         order.append(key)
         used += size
-        // The newest stays in any case: somebody is about to read it.
+        // Keep the newest even if it exceeds the limit: a reader is about to use it.
         while used > limit, order.count > 1 { remove(order[0]) }
     }
 

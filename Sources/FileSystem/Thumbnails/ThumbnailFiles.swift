@@ -5,15 +5,15 @@ import Namespace
 import Posix
 import Thumbnails
 
-/// The files of `.chatfs/thumbnails`: made of the previews of messages when somebody looks one up, and kept in memory
-/// only, for a while. Any thread.
+/// Implements `.chatfs/thumbnails`. Renders thumbnails of message previews on lookup and caches them in memory only.
+/// Thread-safe.
 final class ThumbnailFiles: Sendable {
     private struct Made {
         var bytes: [UInt8]
         var subject: Subject
     }
 
-    /// What a thumbnail says that it is of.
+    /// The entry that a thumbnail shows.
     private struct Subject: Hashable {
         var item: ItemID
         var chat: ChatReference
@@ -21,7 +21,7 @@ final class ThumbnailFiles: Sendable {
         var modified: Timestamp
     }
 
-    /// What the kernel was told of a thumbnail that it knows.
+    /// The kernel's references to a thumbnail, with the attributes it was given.
     private struct Told {
         var size: UInt64
         var subject: Subject
@@ -32,7 +32,7 @@ final class ThumbnailFiles: Sendable {
         var recent = RecentBytes<ThumbnailPlace, Made>(limit: 4 << 20)
         var told: [NodeID: Told] = [:]
         var underWay: [ThumbnailPlace: Task<Made, any Error>] = [:]
-        /// Entries of whose previews nothing can be made: not tried again.
+        /// Entries whose previews cannot be decoded; not retried.
         var broken: Set<UInt64> = []
     }
 
@@ -43,7 +43,7 @@ final class ThumbnailFiles: Sendable {
     private let mountpoint: String
     private let maker: any ThumbnailMaking
     private let offers: PreviewOffers
-    /// Longest wait for the core and the process that decodes.
+    /// Maximum wait for the core and the decoding process.
     private let deadline: Duration
     private let beginning: Timestamp
     private let state = Lock(State())
@@ -64,9 +64,9 @@ final class ThumbnailFiles: Sendable {
         self.beginning = beginning
     }
 
-    // MARK: - What is asked
+    // MARK: - Requests
 
-    /// Nil where others know the names.
+    /// Returns nil if the name is not a thumbnail's.
     func lookup(_ name: EntryName, in folder: NodeID) -> Answer<Attributes>? {
         if folder == .control, name == ThumbnailNodes.folderName {
             return .done(folderAttributes(ThumbnailNodes.folder))
@@ -82,7 +82,7 @@ final class ThumbnailFiles: Sendable {
         return attributes(of: place, isKept: true)
     }
 
-    /// Nil for nodes of others.
+    /// Returns nil if the node is not a thumbnail's.
     func attributes(_ id: NodeID) -> Answer<Attributes>? {
         guard ThumbnailNodes.holds(id) else { return nil }
         guard let place = ThumbnailNodes.place(of: id) else { return .done(folderAttributes(id)) }
@@ -98,7 +98,7 @@ final class ThumbnailFiles: Sendable {
         }
     }
 
-    /// The kernel forgets one.
+    /// Drops kernel references.
     func forget(_ id: NodeID, _ count: UInt64) {
         guard ThumbnailNodes.holds(id) else { return }
         state.withLock { state in
@@ -107,7 +107,7 @@ final class ThumbnailFiles: Sendable {
         }
     }
 
-    // MARK: - Answers
+    // MARK: - Replies
 
     private func attributes(of place: ThumbnailPlace, isKept: Bool) -> Answer<Attributes> {
         withSubject(of: place) { [self] subject in
@@ -124,7 +124,7 @@ final class ThumbnailFiles: Sendable {
         }
     }
 
-    /// - Parameter isKept: the kernel knows it from now on, until it forgets it.
+    /// - Parameter isKept: True if the kernel holds a reference from now on.
     private func attributes(
         of id: NodeID, _ size: UInt64, _ subject: Subject, _ isKept: Bool
     ) -> Attributes {
@@ -134,7 +134,7 @@ final class ThumbnailFiles: Sendable {
                 state.told[id] = Told(size: size, subject: subject, count: (before?.count ?? 0) + 1)
                 return before
             }
-            // It has another name or time, and pages of before are of no use.
+            // Its name or time changed, so older pages are stale.
             if let before, before.subject != subject { kernel.notify(.content(id)) }
         }
         return Attributes(
@@ -148,9 +148,9 @@ final class ThumbnailFiles: Sendable {
             keeping: .untilNotice)
     }
 
-    // MARK: - Making
+    // MARK: - Rendering
 
-    /// What a thumbnail is of; ENOENT where the entry is gone, or no preview of it can be had.
+    /// Runs `body` with the entry shown. Answers ENOENT if the entry is gone or has no usable preview.
     private func withSubject<Value: Sendable>(
         of place: ThumbnailPlace, _ body: @escaping @Sendable (Subject) -> Answer<Value>
     ) -> Answer<Value> {
@@ -167,7 +167,7 @@ final class ThumbnailFiles: Sendable {
         }
     }
 
-    /// From memory; nil when there is none, or it is not there.
+    /// Answers from memory; nil if there is none or it is not loaded.
     private func subject(of place: ThumbnailPlace) -> Subject? {
         guard let node = names.node(NodeID(place.entry)), node.hasPreview,
             case .item(let item) = node.content,
@@ -180,7 +180,7 @@ final class ThumbnailFiles: Sendable {
             modified: node.modified ?? item.time)
     }
 
-    /// Made once for all who ask at the same time.
+    /// Renders once for all concurrent callers.
     private func made(_ place: ThumbnailPlace, _ subject: Subject) async throws -> Made {
         let task = state.withLock { state in
             if let task = state.underWay[place] { return task }

@@ -1,21 +1,21 @@
 import Namespace
 import Thumbnails
 
-/// The numbers of `.chatfs/thumbnails` and what is in it. They follow from what they stand for, so nothing remembers
-/// them. No listing names these entries: only who was offered one comes here.
+/// Computes the inode numbers of `.chatfs/thumbnails` from their meaning. Stateless. No listing contains these entries;
+/// programs reach them through offered links.
 enum ThumbnailNodes {
     static let folder = NodeID(16)
     static let folderName = EntryName("thumbnails")
 
-    /// Of the folder of each size, from this on.
+    /// Number of the first size's folder.
     private static let firstOfSizes: UInt64 = 17
-    /// In front of the numbers of entries, of which no index ever gives so many: bit 62, two bits for the size, one
-    /// for the spelling.
+    /// Bits above an entry's number, which no index reaches: bit 62 marks thumbnails, two bits hold the size, one the
+    /// spelling.
     private static let mark: UInt64 = 1 << 62
     private static let sizeShift: UInt64 = 59
     private static let qtMark: UInt64 = 1 << 58
 
-    /// Quickly, since it is asked of every number.
+    /// Called for every inode number, so without a lock.
     static func holds(_ id: NodeID) -> Bool {
         id.rawValue & mark != 0 || (folder.rawValue..<firstOfSizes + 4).contains(id.rawValue)
     }
@@ -40,7 +40,7 @@ enum ThumbnailNodes {
             spelling: id.rawValue & qtMark != 0 ? .qt : .glib)
     }
 
-    /// Nil for numbers of others.
+    /// Returns nil if the number is not a thumbnail's.
     static func node(_ id: NodeID) -> Node? {
         if id == folder { return Node(id: id, folder: .control, name: folderName, content: .thumbnails) }
         if let size = size(of: id) {
