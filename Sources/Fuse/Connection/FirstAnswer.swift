@@ -4,16 +4,16 @@ import CLinux
 import Glibc
 import Posix
 
-/// Completes what libfuse 3.14 answers to the first request (`Handshake`): libfuse answers into a pipe, and the answer
-/// goes to the kernel from there.
+/// Completes libfuse 3.14's reply to FUSE_INIT (`Handshake`): libfuse replies into a pipe, and the completed reply goes
+/// from there to the kernel.
 ///
-/// libfuse writes to the number of its descriptor. A thread with descriptors of its own, in which that number is the
-/// pipe, has it do so while the number stays the connection for all others.
+/// libfuse writes to its own descriptor number. A thread with a separate descriptor table, in which that number is the
+/// pipe, runs libfuse; for all other threads the number remains the connection.
 struct FirstAnswer {
     private let session: OpaquePointer
     private let connection: Int32
 
-    /// As libfuse makes it: a header, then what is agreed. Any other is a refusal, or for kernels before 4.2.
+    /// Size in bytes of libfuse's reply: header and body. Other replies are refusals, or for kernels before 4.2.
     private static let size = MemoryLayout<chatfs_fuse_reply>.size + MemoryLayout<chatfs_fuse_agreement>.size
 
     init(_ session: OpaquePointer, _ connection: Int32) {
@@ -21,20 +21,20 @@ struct FirstAnswer {
         self.connection = connection
     }
 
-    /// Answers `request`, which `handshake` was made of. Blocks until the kernel has the answer.
+    /// Answers `request`, from which `handshake` was parsed. Blocks until the kernel has the reply.
     func give(to request: UnsafeMutableRawBufferPointer, _ handshake: Handshake, passthrough: Bool) {
         guard var answer = answer(to: request) else {
-            // Before Linux 5.9 threads have no descriptors of their own, and nothing is to be completed.
+            // Before Linux 5.9 threads cannot have separate descriptor tables, and there is nothing to complete.
             return chatfs_fuse_session_process(session, request.baseAddress, request.count)
         }
         answer.withUnsafeMutableBytes { answer in
             Self.complete(answer, handshake, passthrough: passthrough)
-            // If the mount has gone meanwhile, the next read says so.
+            // If the mount ended meanwhile, the next read reports it.
             _ = write(connection, answer.baseAddress, answer.count)
         }
     }
 
-    /// - Parameter answer: with the header. One that agrees to nothing stays as it is.
+    /// - Parameter answer: The reply with its header. A refusal is left unchanged.
     static func complete(
         _ answer: UnsafeMutableRawBufferPointer, _ handshake: Handshake, passthrough: Bool
     ) {
@@ -47,13 +47,13 @@ struct FirstAnswer {
         answer.storeBytes(of: agreement, toByteOffset: place, as: chatfs_fuse_agreement.self)
     }
 
-    /// nil when libfuse was not asked.
+    /// Returns nil if libfuse did not run.
     private func answer(to request: UnsafeMutableRawBufferPointer) -> [UInt8]? {
         var ends: [Int32] = [-1, -1]
         guard chatfs_pipe(&ends) == 0 else { return nil }
         defer { for end in ends { close(end) } }
         let isAsked = Monitor<Bool?>(nil)
-        // Safe: the thread has ended with both before this returns.
+        // Safe: the thread stops using both before this method returns.
         nonisolated(unsafe) let (session, request) = (session, request)
         do throws(SystemError) {
             try Thread.begin("first-answer") { [connection, into = ends[1]] in
@@ -65,7 +65,7 @@ struct FirstAnswer {
             return nil
         }
         guard isAsked.wait(for: { $0 }) else { return nil }
-        // It has answered, or never will.
+        // libfuse has replied, or never will.
         var end = [pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)]
         guard poll(&end, milliseconds: 0) > 0 else { return nil }
         var answer = [UInt8](repeating: 0, count: 4096)

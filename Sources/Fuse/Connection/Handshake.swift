@@ -1,26 +1,26 @@
 import CLinux
 
-/// The first request and its answer, in which kernel and daemon agree on what they do for each other. libfuse
-/// makes the answer; this adds what 3.14 has no names for, as far as the kernel offers it. 3.17 has them
-/// (`chatfs_fuse_want_named`), and its answer goes out as it is. Values in the byte order of the machine, as all of this protocol.
+/// FUSE_INIT, in which kernel and daemon negotiate features, and its reply. This type adds the features that libfuse
+/// 3.14 does not name to libfuse's reply, if the kernel offers them. The reply of libfuse 3.17, which names them
+/// (`chatfs_fuse_want_named`), is sent unchanged. Values are in native byte order, as in the whole protocol.
 struct Handshake: Hashable, Sendable {
-    /// The operation of the first request, FUSE_INIT.
+    /// Opcode of FUSE_INIT.
     static let operation: UInt32 = 26
 
-    /// Which answer belongs to it.
+    /// Request id, repeated in the reply.
     let unique: UInt64
-    /// What the kernel offers, FUSE_… of `linux/fuse.h`.
+    /// Features offered by the kernel, FUSE_… of `linux/fuse.h`.
     private let offered: UInt64
 
-    /// The answer has flags above bit 31: FUSE_INIT_EXT, Linux 5.17.
+    /// FUSE_INIT_EXT, Linux 5.17: the reply has flags above bit 31.
     private static let moreFlags: UInt64 = 1 << 30
-    /// FUSE_HANDLE_KILLPRIV_V2, Linux 5.11: the daemon takes care of set-user-id bits, so that the kernel need
-    /// not ask for `security.capability` before every write. Nothing here can have such bits.
+    /// FUSE_HANDLE_KILLPRIV_V2, Linux 5.11: the daemon handles set-user-id bits, so the kernel does not request
+    /// `security.capability` before every write. No file here has such bits.
     private static let dropsPrivileges: UInt64 = 1 << 28
     /// FUSE_PASSTHROUGH, Linux 6.9.
     private static let passthrough: UInt64 = 1 << 37
 
-    /// From a request as it was read; nil when it is another or too short.
+    /// Parses a request. Returns nil if it is another operation or too short.
     init?(request: UnsafeRawBufferPointer) {
         let headerSize = MemoryLayout<chatfs_fuse_request>.size
         guard request.count >= headerSize + 16 else { return nil }
@@ -39,8 +39,8 @@ struct Handshake: Hashable, Sendable {
 
     var offersPassthrough: Bool { offered & Self.passthrough != 0 }
 
-    /// Adds to libfuse's answer. Without `passthrough` nothing is agreed about it: it would keep others from
-    /// stacking a filesystem on this one.
+    /// Adds features to libfuse's reply. Without `passthrough`, passthrough stays off, because it would prevent
+    /// stacking another filesystem on this one.
     func complete(_ agreement: inout chatfs_fuse_agreement, passthrough: Bool) {
         var wanted = offered & Self.dropsPrivileges
         if passthrough && offersPassthrough {

@@ -3,17 +3,17 @@ import CLinux
 import Posix
 import Synchronization
 
-/// What a mount with nothing to do leaves in memory: when no request came for a while, free memory and the code of the
-/// process, which is 25 MiB of which a few are ever used again, go back to the system. What is needed again comes
-/// from the page cache. Between two such times nothing wakes up; requests pay one look at a flag.
+/// Reduces an idle mount's memory. After a period without requests, returns free memory and the process's code pages to
+/// the system: 25 MiB, of which little is used again. Needed pages come back from the page cache. No timer runs while
+/// the mount is idle; a request costs one check of a flag.
 final class IdleMemory: Sendable {
     private let isWatched = Atomic(false)
     private let rest: Duration
     private let giveBack: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - rest: how long no request may have come.
-    ///   - giveBack: called on a pool thread.
+    ///   - rest: Period without requests.
+    ///   - giveBack: Called on a pool thread.
     init(
         after rest: Duration = .seconds(10),
         giveBack: @escaping @Sendable () -> Void = {
@@ -25,7 +25,7 @@ final class IdleMemory: Sendable {
         self.giveBack = giveBack
     }
 
-    /// A request was counted.
+    /// Called for each counted request.
     func requestCame(_ counts: RequestCounts) {
         if isWatched.load(ordering: .relaxed) { return }
         guard !isWatched.exchange(true, ordering: .relaxed) else { return }
@@ -36,7 +36,7 @@ final class IdleMemory: Sendable {
         var before: UInt64
         repeat {
             before = counts.total
-            // Nobody cancels it.
+            // Never cancelled.
             try? await Task.sleep(for: rest)
         } while counts.total != before
         await ThreadPool.shared.run(giveBack)

@@ -1,20 +1,20 @@
 import Base
 import Glibc
 
-/// Looks out for the next request a moment before its thread falls asleep. Who reads on asks again as soon as it
-/// has its answer; waking a thread takes longer than answering, above all on the processor of a virtual machine
-/// that has nothing else to do (a sealed file is read 13 % faster for it, and no processor time is lost).
+/// Polls for the next request briefly before its thread sleeps. A sequential reader sends its next request as soon as
+/// it has the reply. Waking a thread takes longer than replying, above all on an otherwise idle virtual processor (13 %
+/// faster reads of a sealed file, without more processor time).
 ///
-/// One thread at a time; any thread.
+/// One thread polls at a time; thread-safe.
 struct NextRequest: Sendable {
-    /// Longer gained nothing.
+    /// Longer polling gave no gain.
     private static let moment = Duration.microseconds(10)
-    /// With one processor the program that would ask has to wait for who looks out.
+    /// With one processor, polling would delay the requesting program.
     private static let isWorthIt = sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1
 
     private let isPolling = Lock(false)
 
-    /// Returns when there is a request, or the mount is gone, or the moment is over. Others run meanwhile.
+    /// Returns when a request is available, the mount is gone, or the time is over. Yields to other threads meanwhile.
     func pollBriefly(on connection: Int32) {
         guard Self.isWorthIt, begin() else { return }
         defer { isPolling.withLock { $0 = false } }

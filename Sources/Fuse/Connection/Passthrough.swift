@@ -5,16 +5,15 @@ import Glibc
 import Namespace
 import Posix
 
-/// Files that the kernel reads by itself, without asking (Documentation/filesystems/fuse-passthrough.rst).
+/// Files that the kernel reads without requests (Documentation/filesystems/fuse-passthrough.rst).
 ///
-/// While an inode is open, all its openings go the same way (`fs/fuse/iomode.c`): through the kernel's cached
-/// pages, or through one and the same backing file. Another is EIO for who opens. So the first opening decides,
-/// and the others follow until the last of them is released; the kernel lets go of the way before it sends
-/// that release. Any thread.
+/// All concurrent openings of an inode must use the same mode (`fs/fuse/iomode.c`): the page cache, or one common
+/// backing file. A different mode fails the open with EIO. The first opening therefore decides, and the others follow
+/// until the last is released. The kernel drops the mode before it sends that release. Thread-safe.
 final class Passthrough: Sendable {
     private struct Way {
         var openings: Int
-        /// The backing file's number; nil: cached pages.
+        /// Id of the backing file; nil for the page cache.
         var backing: Int32?
     }
 
@@ -27,7 +26,7 @@ final class Passthrough: Sendable {
         var state = State.off("nothing was agreed with the kernel yet")
         var ways: [NodeID: Way] = [:]
 
-        /// One more opening on the way of those before it; nil when it is the first.
+        /// Adds an opening in the current mode; returns nil for the first one.
         mutating func join(_ node: NodeID) -> Way? {
             ways[node]?.openings += 1
             return ways[node]
@@ -40,15 +39,15 @@ final class Passthrough: Sendable {
     }
 
     private let shared = Lock(Shared())
-    /// A folder of the cache, when files that lie in it may be read by the kernel.
+    /// Directory of the plain cache, whose files the kernel may read; nil to disable passthrough.
     private let folder: OpenFile?
 
     init(filesIn folder: OpenFile?) { self.folder = folder }
 
-    /// Whether it is to be agreed on.
+    /// True if passthrough should be negotiated.
     var isWanted: Bool { folder != nil }
 
-    /// The kernel has taken the agreement: finds out whether this process may.
+    /// Checks, after FUSE_INIT, whether this process may use passthrough.
     func begin(on connection: Int32, isOffered: Bool) {
         let state = probe(connection, isOffered: isOffered)
         shared.withLock { $0.state = state }
@@ -72,7 +71,7 @@ final class Passthrough: Sendable {
         }
     }
 
-    /// Whether the kernel reads finished files itself, and why not.
+    /// The state, and the reason if it is off.
     var report: KernelSide.Passthrough {
         switch shared.withLock({ $0.state }) {
         case .on: KernelSide.Passthrough(isOn: true, reason: nil)
@@ -80,8 +79,8 @@ final class Passthrough: Sendable {
         }
     }
 
-    /// Before an opening is answered: the number of the backing file that it must go through, nil for cached
-    /// pages. `ended` follows for each.
+    /// Called before the reply to an open. Returns the id of the backing file, or nil for the page cache. Each call
+    /// needs one `ended`.
     func opened(_ handle: FileHandle) -> Int32? {
         guard !handle.bypassesPages else { return nil }
         let first = shared.withLock { shared -> (connection: Int32, known: Way?)? in
@@ -90,8 +89,8 @@ final class Passthrough: Sendable {
         }
         guard let (connection, known) = first else { return nil }
         if let known { return known.backing }
-        // Given to the kernel without the lock, on suspicion: of two first openings one comes too late, goes the way
-        // of the other, and its file is taken back.
+        // Registered without the lock. If two first openings race, the loser adopts the winner's mode and its backing
+        // file is closed again.
         let file = handle.wholePlainFile
         let number = file.map { chatfs_fuse_backing_open(connection, $0.descriptor) } ?? -1
         let backing = number > 0 ? number : nil
@@ -102,7 +101,7 @@ final class Passthrough: Sendable {
         return way.backing
     }
 
-    /// An opening was released, or its answer reached nobody.
+    /// Called when an opening was released or its reply was not delivered.
     func ended(_ handle: FileHandle) {
         guard !handle.bypassesPages else { return }
         let last = shared.withLock { shared -> (Int32, Int32)? in
@@ -114,12 +113,12 @@ final class Passthrough: Sendable {
             guard way.openings == 0, let backing = way.backing else { return nil }
             return (connection, backing)
         }
-        // What is mapped stays readable: the kernel holds the file for that.
+        // Mappings stay readable, because the kernel holds the file for them.
         if let last { chatfs_fuse_backing_close(last.0, last.1) }
     }
 }
 
 extension KernelSide.Passthrough {
-    /// The reason where nobody asked for it.
+    /// The reason if passthrough was not requested.
     public static let notPlain = "the cache is not plain"
 }

@@ -4,45 +4,44 @@ import CLinux
 import Glibc
 import Posix
 
-/// Reads the requests of a connection and has libfuse perform each, on threads of its own.
+/// Reads requests from the connection and passes them to libfuse on threads of its own.
 ///
-/// libfuse has such a loop, which shows nothing of what it reads and ends its threads wherever they are; the calls
-/// with which a program could read in its place (`fuse_session_custom_io`) are missing in some builds of 3.18. Answers
-/// and notices are written by libfuse.
+/// libfuse's own loop does not expose the requests, and cancels its threads at arbitrary points. The calls to replace
+/// its reads (`fuse_session_custom_io`) are missing in some builds of 3.18. libfuse writes replies and notices.
 final class RequestLoop: @unchecked Sendable {
-    // Safe: libfuse's functions that are called on `session` are made for several threads.
+    // Safe: the libfuse functions called on `session` are thread-safe.
     private let session: OpaquePointer
     private let connection: Int32
     private let context: RequestContext
     private let demand = Lock(ThreadDemand(limit: maxThreads))
     private let running = Monitor(0)
 
-    /// Nothing that they do waits for more than this machine's disk.
+    /// Enough, because the threads wait for nothing but this machine's disk.
     private static let maxThreads = 8
-    /// The kernel refuses to be read with less than the largest write and what goes before it (80 bytes).
+    /// The kernel rejects reads with buffers smaller than the largest write and its header (80 bytes).
     private static let bufferSize = Agreement.maxWrite + 4096
-    /// As libfuse's own threads have.
+    /// Stack size in bytes, the same as libfuse's threads.
     private static let stackSize = 8 << 20
     /// FUSE_FORGET and FUSE_BATCH_FORGET of `linux/fuse.h`.
     private static let short: (UInt32, UInt32) = (2, 42)
 
     private static let log = Log("fuse")
 
-    /// - Parameter session: mounted, or connected.
+    /// - Parameter session: A mounted or connected session.
     init(_ session: OpaquePointer, _ context: RequestContext) {
         self.session = session
         self.context = context
         connection = fuse_session_fd(session)
     }
 
-    /// Serves the connection until it has ended, or the session was marked (`fuse_session_exit`). All threads have
-    /// left when this returns. Blocks.
+    /// Serves the connection until it ends or `fuse_session_exit` marks the session. All threads have stopped on
+    /// return. Blocks.
     func run() {
         guard beginThread() else { return }
         running.wait { $0 == 0 ? true : nil }
     }
 
-    /// Has the kernel send a request, for which a thread waits that is to see that the session is marked.
+    /// Makes the kernel send a request, so that a waiting thread sees the session's exit mark.
     /// - Returns: 0 or a negative errno.
     @discardableResult
     static func provokeRequest(of session: OpaquePointer) -> Int32 {
@@ -58,7 +57,7 @@ final class RequestLoop: @unchecked Sendable {
             }
             return true
         } catch {
-            Self.log.warning("One thread less answers requests: \(error.sentence)")
+            Self.log.warning("request thread not started: error=\(error.sentence)")
             running.change { $0 -= 1 }
             return false
         }
@@ -81,12 +80,13 @@ final class RequestLoop: @unchecked Sendable {
         wakeNext()
     }
 
-    /// Whether the connection is still there when nothing was read.
+    /// Returns true if the connection is still usable after a read without a request.
     private func goesOn(after count: Int, _ code: Int32) -> Bool {
-        // ENOENT: who asked has given up.
+        // ENOENT: the caller was interrupted.
         if count < 0, code == ENOENT || code == EINTR || code == EAGAIN { return true }
         fuse_session_exit(session)
-        // ENODEV: the mount is gone. Nothing from a socket: so is the test. Both end every thread's read.
+        // ENODEV: the mount is gone. An empty read from a socket: the test has ended. Both end the reads of all
+        // threads.
         if count < 0, code != ENODEV {
             Self.log.error(SystemError(code: code, operation: "read a request").sentence)
             wakeNext()
@@ -94,7 +94,7 @@ final class RequestLoop: @unchecked Sendable {
         return false
     }
 
-    /// Another thread may be waiting in read(2), which only a request ends; it wakes the next in turn.
+    /// Only a request ends another thread's read(2); that thread wakes the next one in turn.
     private func wakeNext() {
         while Self.provokeRequest(of: session) == -ENOMEM { usleep(10_000) }
     }
@@ -115,7 +115,7 @@ final class RequestLoop: @unchecked Sendable {
         demand.withLock { $0.performed(isShort: isShort) }
     }
 
-    /// Answers the first request. The kernel has the answer when this returns, and sends nothing else before.
+    /// Answers FUSE_INIT. On return the kernel has the reply; it sends no other request before.
     private func agree(_ request: UnsafeMutableRawBufferPointer) {
         guard let handshake = Handshake(request: UnsafeRawBufferPointer(request)) else {
             return chatfs_fuse_session_process(session, request.baseAddress, request.count)

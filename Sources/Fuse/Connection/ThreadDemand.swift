@@ -1,17 +1,17 @@
-/// How many threads serve a connection: one more begins when a request leaves none of them waiting for the next, so
-/// a mount that one program uses has two.
+/// Decides the number of request threads. A thread starts when a request leaves no thread waiting, so a mount used by
+/// one program has two.
 struct ThreadDemand: Sendable {
     private let limit: Int
     private(set) var threads = 1
-    /// Those that read, or are about to.
+    /// Threads that read or are about to.
     private var waiting = 1
 
-    /// One thread is there from the beginning.
+    /// Starts with one thread.
     init(limit: Int) { self.limit = limit }
 
-    /// A thread has read a request. True when one more thread has to begin, which then counts as waiting.
-    /// - Parameter isShort: it keeps the thread for no time worth mentioning. The kernel sends hundreds of those at
-    ///   once when it forgets.
+    /// Counts a received request. Returns true if another thread must start; it counts as waiting.
+    /// - Parameter isShort: True if the request occupies the thread for negligible time. The kernel sends hundreds of
+    ///   FORGET requests at once.
     mutating func received(isShort: Bool) -> Bool {
         if !isShort { waiting -= 1 }
         guard waiting == 0, threads < limit else { return false }
@@ -20,12 +20,12 @@ struct ThreadDemand: Sendable {
         return true
     }
 
-    /// The same thread is about to read again.
+    /// Counts a completed request, whose thread reads again.
     mutating func performed(isShort: Bool) {
         if !isShort { waiting += 1 }
     }
 
-    /// The thread that `received` asked for could not be had.
+    /// Called if the thread that `received` requested could not start.
     mutating func failedToBegin() {
         threads -= 1
         waiting -= 1

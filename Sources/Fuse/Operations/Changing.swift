@@ -5,8 +5,8 @@ import Namespace
 
 extension Operations {
     /// - Parameters:
-    ///   - fields: which of `status` are to be set, FUSE_SET_ATTR_….
-    ///   - handle: of ftruncate(2).
+    ///   - fields: Bits FUSE_SET_ATTR_… of the fields to set from `status`.
+    ///   - handle: The open file of ftruncate(2); nil for a change by path.
     static func setattr(
         _ request: consuming Request, _ node: NodeID, _ status: stat, _ fields: Int32,
         through handle: FileHandle?
@@ -35,9 +35,8 @@ extension Operations {
         request.answer(request.context.fileSystem.unlink(name, in: folder, by: request.thread))
     }
 
-    /// Devices, pipes and folders of others are refused. EPERM rather than ENOSYS: programs then say what happened,
-    /// and file managers offer to delete for good instead of making a `.Trash` folder here. Our own call makes what
-    /// has appeared, while it is shown.
+    /// Refuses devices, pipes and sockets with EPERM. With ENOSYS, programs would report less, and file managers would
+    /// create `.Trash` instead of offering deletion. `WatcherProcess` creates an appeared entry while it is shown.
     static func make(_ request: consuming Request, _ name: EntryName, in folder: NodeID) {
         let context = request.context
         guard case .appeared(let node)? = context.ownCalls.notice(of: request.thread), node.name == name,
@@ -59,10 +58,10 @@ extension Operations {
         show(request, node)
     }
 
-    /// What our own call makes.
+    /// Answers `WatcherProcess`, which creates an appeared entry.
     private static func show(_ request: consuming Request, _ node: Node) {
         let context = request.context
-        // Not from the notice: it may have gone since, or its folder may have been let go of.
+        // A fresh lookup, because the node may have vanished or its folder may have been evicted since the notice.
         request.answer(context.fileSystem.lookup(node.name, in: node.folder)) { request, found in
             let isThere = found.id == node.id
             if !isThere {

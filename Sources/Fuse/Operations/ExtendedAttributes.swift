@@ -3,7 +3,7 @@ import Glibc
 import Namespace
 
 extension Operations {
-    /// - Parameter size: bytes that the caller has for the value; 0: it asks how many there are.
+    /// - Parameter size: Size of the caller's buffer in bytes; 0 requests the value's size.
     static func getxattr(_ request: consuming Request, _ node: NodeID, _ name: String, _ size: Int) {
         let files = request.context.fileSystem
         request.answer(files.extendedAttribute(name, of: node)) { request, value in
@@ -15,7 +15,7 @@ extension Operations {
         }
     }
 
-    /// None is ever listed.
+    /// Lists no attributes.
     static func listxattr(_ request: consuming Request, _ size: Int) {
         if size == 0 { request.attributeSize(0) } else { request.bytes([]) }
     }

@@ -4,8 +4,8 @@ import Glibc
 import Namespace
 
 extension Operations {
-    /// The kernel then asks no more (FUSE_NO_OPENDIR_SUPPORT, Linux 5.1): it opens and closes folders by itself and
-    /// keeps each listing until the folder is invalidated.
+    /// ENOSYS disables OPENDIR and RELEASEDIR (FUSE_NO_OPENDIR_SUPPORT, Linux 5.1). The kernel then caches each listing
+    /// until the folder is invalidated.
     static func opendir(_ request: consuming Request) { request.fail(ENOSYS) }
 
     static func readdir(_ request: consuming Request, _ listing: Listing) {

@@ -3,8 +3,8 @@ import FileSystem
 import Glibc
 import Namespace
 
-/// A part of a folder that the kernel wants listed. A position is the number of the entry before it, so a listing that
-/// is read in parts shows everything once, whatever arrives or goes meanwhile.
+/// A READDIR or READDIRPLUS request. A position is the number of the previous entry, so concurrent changes cause
+/// neither gaps nor duplicates.
 struct Listing: Sendable {
     private let folder: NodeID
     private let size: Int
@@ -14,7 +14,7 @@ struct Listing: Sendable {
     /// Positions 1 and 2 are `.` and `..`; entry n has position n + 2.
     private static let firstPosition: UInt64 = 2
 
-    /// - Parameter size: bytes that the answer may have.
+    /// - Parameter size: Maximum size of the reply in bytes.
     init(_ folder: fuse_ino_t, _ size: Int, _ position: off_t, _ withAttributes: Bool) {
         self.folder = NodeID(folder)
         self.size = size
@@ -22,7 +22,7 @@ struct Listing: Sendable {
         self.withAttributes = withAttributes
     }
 
-    /// Answers when the folder is prepared.
+    /// Answers once the folder is loaded.
     func begin(_ request: consuming Request) {
         let prepared = request.context.fileSystem.prepare(folder)
         request.answer(prepared) { request, _ in answer(request) }
@@ -34,7 +34,7 @@ struct Listing: Sendable {
         let space = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<size])
         var page = Page(space, context, withAttributes)
         guard fill(&page, for: request) else {
-            // Let go of since it was prepared.
+            // Evicted since it was loaded.
             page.withdraw()
             context.buffers.give(buffer)
             return begin(request)
@@ -43,7 +43,7 @@ struct Listing: Sendable {
         context.buffers.give(buffer)
     }
 
-    /// False when not all that the folder holds is in memory.
+    /// Returns false if the folder's entries are not all in memory.
     private func fill(_ page: inout Page, for request: borrowing Request) -> Bool {
         let files = request.context.fileSystem
         if position < 1, !page.add(".", folder, position: 1, for: request) { return true }
@@ -61,13 +61,13 @@ struct Listing: Sendable {
     }
 }
 
-/// One buffer full of entries.
+/// The entries of one reply.
 private struct Page {
     private let space: UnsafeMutableRawBufferPointer
     private let context: RequestContext
     private let withAttributes: Bool
     private var used = 0
-    /// What the kernel knows from this page.
+    /// Nodes to which this page adds kernel references.
     private var told: [NodeID] = []
 
     init(_ space: UnsafeMutableRawBufferPointer, _ context: RequestContext, _ withAttributes: Bool) {
@@ -78,20 +78,20 @@ private struct Page {
 
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: space[..<used]) }
 
-    /// `.` and `..` come without a lookup: no inode number of their own in the entry. False when the entry does not
-    /// fit any more.
+    /// Adds `.` or `..` without a lookup, so without an inode number of its own. Returns false if the entry does not
+    /// fit.
     mutating func add(
         _ name: String, _ id: NodeID, position: UInt64, for request: borrowing Request
     ) -> Bool {
         put(Array(name.utf8), Self.nameOnly(id, isFolder: true), position, request)
     }
 
-    /// The same for a node of the folder.
+    /// Adds a node of the folder. Returns false if it does not fit.
     mutating func add(_ node: Node, position: UInt64, for request: borrowing Request) -> Bool {
         guard withAttributes else {
             return put(node.name.bytes, Self.nameOnly(node.id, isFolder: node.isFolder), position, request)
         }
-        // Nil: gone since the names were taken.
+        // nil if the node vanished since `list`.
         guard let kept = context.fileSystem.attributesToKeep(of: node) else { return true }
         guard put(node.name.bytes, kept.entry(of: context.owner), position, request) else {
             context.fileSystem.forget(kept.id, 1)
@@ -101,7 +101,7 @@ private struct Page {
         return true
     }
 
-    /// Nobody got the page.
+    /// Drops the kernel references of a page that was not delivered.
     func withdraw() {
         for id in told { context.fileSystem.forget(id, 1) }
     }

@@ -18,12 +18,12 @@ extension Operations {
         }
     }
 
-    /// What our own call removes or renames, for that call alone.
+    /// Answers `WatcherProcess` for an entry that it removes or renames.
     private static func present(_ request: consuming Request, _ node: NodeID, in folder: NodeID) {
         let context = request.context
         var entry: fuse_entry_param
         if case .now(.success(let attributes)) = context.fileSystem.attributes(node) {
-            // It is still there for who has it open, and stays as it is for them.
+            // The file is still open elsewhere; its attributes stay as they are.
             entry = attributes.entry(of: context.owner)
         } else {
             entry = Attributes.ofVanished(node, isFolder: folder == .root || node.isPasted).entry(
@@ -40,7 +40,7 @@ extension Operations {
         }
     }
 
-    /// Comes after everything else about the nodes, their releases too.
+    /// Called after all other operations on the nodes, releases included.
     static func forget(_ request: consuming Request, _ forgotten: [(node: NodeID, count: UInt64)]) {
         for one in forgotten { request.context.fileSystem.forget(one.node, one.count) }
         request.forgotten()

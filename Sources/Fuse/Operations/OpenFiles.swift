@@ -30,7 +30,7 @@ extension Operations {
         request.answer(answer) { request, made in
             let (attributes, handle) = made
             let info = opening.info(of: handle)
-            // Never through a backing file: it is being written.
+            // A draft never has a backing file.
             _ = context.passthrough.opened(handle)
             if !request.created(attributes.entry(of: context.owner), info) {
                 release(FileHandle.taken(from: info), context)
@@ -39,7 +39,7 @@ extension Operations {
         }
     }
 
-    /// What is here is answered on this thread; what is not, from a task.
+    /// Answers local bytes on this thread, others from a task.
     static func read(_ request: consuming Request, _ handle: FileHandle?, _ size: Int, at offset: off_t) {
         guard let handle, offset >= 0 else { return request.fail(EBADF) }
         let context = request.context
@@ -96,8 +96,8 @@ extension Operations {
         }
     }
 
-    /// Comes with every close(2) of every copy of a descriptor, before the first write too. Who closes waits for
-    /// the answer, so what is noted here is there when close(2) returns.
+    /// Sent for each close(2) of each duplicated descriptor, even before the first write. close(2) waits for the reply,
+    /// so the flush is recorded before close(2) returns.
     static func flush(_ request: consuming Request, _ handle: FileHandle?) {
         if let handle { request.context.fileSystem.flush(handle, by: request.thread) }
         request.succeed()

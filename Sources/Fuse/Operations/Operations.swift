@@ -3,10 +3,9 @@ import FileSystem
 import Glibc
 import Namespace
 
-/// The operations that libfuse calls, on its own threads: which function performs which. Here C becomes Swift, and a
-/// request becomes a value that must be answered; the functions, each named as its operation, ask the file system and
-/// answer. Nothing is decided. What is not in the table (devices, locks beyond one machine) libfuse answers with
-/// ENOSYS or the kernel does itself.
+/// The table of libfuse operations, called on its request threads. Translates C into Swift and a request into a value
+/// that must be answered. The functions, named after their operations, call the file system and reply; they decide
+/// nothing. libfuse answers operations missing from the table with ENOSYS, or the kernel handles them itself.
 enum Operations {
     static func table() -> fuse_lowlevel_ops {
         var table = fuse_lowlevel_ops()
@@ -99,7 +98,7 @@ enum Operations {
         }
     }
 
-    /// What is refused, or mostly is: folders are chats, and there are no links or devices.
+    /// Operations that are mostly refused: folders are chats, and there are no links or devices.
     private static func addRefused(to table: inout fuse_lowlevel_ops) {
         table.mkdir = { request, folder, name, _ in
             Operations.makeFolder(Request(request, "mkdir", folder), EntryName(name), in: NodeID(folder))
@@ -131,7 +130,7 @@ enum Operations {
         }
     }
 
-    /// The kernel sends no request without the names that belong to it.
+    /// The kernel always sends the names of a request.
     private static func text(_ name: UnsafePointer<CChar>?) -> String {
         name.map { String(cString: $0) } ?? ""
     }

@@ -3,14 +3,13 @@ import CFuse3
 import FileSystem
 import Glibc
 
-/// A request that a task answers when its work is done, and that the program that asked may give up
-/// meanwhile (the kernel then sends FUSE_INTERRUPT).
+/// A request that a task answers later. The caller may be interrupted meanwhile (FUSE_INTERRUPT).
 ///
-/// The order is libfuse's (`lib/fuse_lowlevel.c`): the interrupt function is set before a task
-/// exists; it runs with the request locked, so it only cancels and never answers; it is taken away
-/// again, which waits for one that runs, before the answer frees the request.
+/// The order follows libfuse (`lib/fuse_lowlevel.c`). The interrupt function is set before the task exists. It runs
+/// with the request locked, so it only cancels and never replies. It is removed, which waits for a running one, before
+/// the reply frees the request.
 final class DeferredRequest: @unchecked Sendable {
-    // Safe: used by `run` before the task exists, and taken out by `finish`, once.
+    // Safe: `run` uses it before the task exists, and `finish` takes it once.
     private var request: Request?
 
     private enum State {
@@ -23,7 +22,7 @@ final class DeferredRequest: @unchecked Sendable {
 
     init(_ request: consuming Request) { self.request = consume request }
 
-    /// Starts the task that works and answers. `work` must end when it is cancelled, or by itself. To be called once.
+    /// Starts the task that runs `work` and replies. `work` must end by itself or when cancelled. Called once.
     func run(_ work: @escaping @Sendable () async -> @Sendable (consuming Request) -> Void) {
         request?.whenInterrupted(Self.interrupted, Unmanaged.passRetained(self).toOpaque())
         let task = Task { finish(await work()) }
@@ -63,7 +62,7 @@ final class DeferredRequest: @unchecked Sendable {
 }
 
 extension Request {
-    /// Answers now, or from a task when the work that waits is done.
+    /// Replies now, or from a task when the work is done.
     consuming func answer<Value: Sendable>(
         _ answer: Answer<Value>, _ succeed: @escaping @Sendable (consuming Request, Value) -> Void
     ) {
@@ -80,7 +79,7 @@ extension Request {
         }
     }
 
-    /// The same for what is answered without a value.
+    /// Replies without a value.
     consuming func answer(_ answer: Answer<Void>) {
         self.answer(answer) { request, _ in request.succeed() }
     }

@@ -3,7 +3,7 @@ import FileSystem
 import Glibc
 import Posix
 
-/// What the kernel asked for, as a log may say it: an operation of the protocol and the number of a node.
+/// The operation and inode number of a request, for logs.
 struct RequestSubject: Sendable {
     let operation: StaticString
     let node: UInt64
@@ -14,8 +14,7 @@ struct RequestSubject: Sendable {
     }
 }
 
-/// Requests that failed for another reason than their caller's: all of them are counted, and each is logged once,
-/// however often a program or the kernel repeats it. Any thread.
+/// Counts failed requests that are not the caller's fault, and logs each distinct one once. Thread-safe.
 final class FailureLog: Sendable {
     private struct Key: Hashable {
         let operation: String
@@ -24,7 +23,7 @@ final class FailureLog: Sendable {
     }
 
     private struct State {
-        /// By operation, then by errno.
+        /// Counts by operation, then by errno.
         var counts: [String: [String: UInt64]] = [:]
         var limit = RepetitionLimit<Key>()
     }
@@ -53,7 +52,7 @@ final class FailureLog: Sendable {
 
     var counts: [String: [String: UInt64]] { state.withLock { $0.counts } }
 
-    /// Of the codes that `FileSystemError` gives for failures; others by number.
+    /// Returns the name of a code that `FileSystemError` uses for failures, else its number.
     static func name(of code: Int32) -> String {
         let names = [
             EIO: "EIO", ENOSPC: "ENOSPC", EBADMSG: "EBADMSG", ETIMEDOUT: "ETIMEDOUT", ENODATA: "ENODATA",

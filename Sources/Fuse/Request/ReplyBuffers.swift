@@ -1,17 +1,16 @@
 import Base
 import FileSystem
 
-/// Memory for answers with data, used again: a fresh buffer per read is a system call and a page
-/// fault per page.
+/// A pool of reply buffers. A new buffer per read would cost a system call and a page fault per page.
 final class ReplyBuffers: Sendable {
     private let idle = Lock<[ReadBuffer]>([])
-    /// As much as the kernel asks for at once (`max_pages` 256).
+    /// Size in bytes of the kernel's largest read (`max_pages` 256).
     private static let size = 1 << 20
-    /// Kept for the next answers: more than there are threads that are busy with one.
+    /// Maximum number of idle buffers, above the number of busy threads.
     private static let maxIdle = 16
 
-    /// Lends a buffer of at least `count` bytes until `give`. One that was never filled takes no memory: who
-    /// waits for bytes may hold it.
+    /// Lends a buffer of at least `count` bytes until `give`. An unfilled buffer occupies no memory, so a waiting read
+    /// may hold one.
     func take(_ count: Int) -> ReadBuffer {
         let found = count <= Self.size ? idle.withLock { $0.popLast() } : nil
         return found ?? ReadBuffer(.allocate(byteCount: max(count, Self.size), alignment: 4096))

@@ -2,15 +2,15 @@ import CFuse3
 import FileSystem
 import Glibc
 
-/// A request of the kernel that is answered exactly once. It cannot be copied, every answer consumes it, and the
-/// pointer of libfuse is nobody else's: a second answer does not compile. One that is dropped traps in debug builds;
-/// in others it answers EIO, because the program that asked would wait for ever (not even SIGKILL ends a wait for an
-/// answer to a request that was read).
+/// A kernel request that is answered exactly once. It is not copyable, every reply consumes it, and it owns libfuse's
+/// pointer, so a second reply does not compile. A dropped request traps in debug builds. In release builds it is
+/// answered with EIO, because the caller would wait for ever: not even SIGKILL ends the wait for a request that was
+/// read.
 struct Request: ~Copyable {
     private let pointer: fuse_req_t
     private let subject: RequestSubject
 
-    /// - Parameter pointer: from libfuse, which never gives nil.
+    /// - Parameter pointer: From libfuse; never nil.
     init(_ pointer: fuse_req_t?, _ operation: StaticString, _ node: fuse_ino_t) {
         guard let pointer else { preconditionFailure("libfuse gave no request") }
         self.pointer = pointer
@@ -23,30 +23,30 @@ struct Request: ~Copyable {
         fuse_reply_err(pointer, EIO)
     }
 
-    /// What libfuse was given with the operations.
+    /// The context passed to libfuse with the operations.
     var context: RequestContext {
         Unmanaged<RequestContext>.fromOpaque(fuse_req_userdata(pointer)).takeUnretainedValue()
     }
 
-    /// The thread that asks (a number as gettid(2) gives it); 0 when the kernel asks by itself, or for a process that
-    /// cannot be seen from here.
+    /// Thread id of the caller, as gettid(2) returns it; 0 for the kernel's own requests and for processes of other PID
+    /// namespaces.
     var thread: pid_t { fuse_req_ctx(pointer)?.pointee.pid ?? 0 }
 
     // MARK: - Errors
 
-    /// Every error of the file system goes through here.
+    /// Logs and replies with a file system error.
     consuming func fail(_ error: FileSystemError) {
         context.failures.note(subject, error)
         fail(error.code)
     }
 
-    /// What is wrong with the request itself.
+    /// Replies with an errno for an invalid request.
     consuming func fail(_ code: Int32) {
         fuse_reply_err(pointer, code)
         discard self
     }
 
-    // MARK: - Answers
+    // MARK: - Replies
 
     consuming func succeed() { fail(0) }
 
@@ -55,14 +55,14 @@ struct Request: ~Copyable {
         discard self
     }
 
-    /// False when who asked is gone: the kernel does not know the entry.
+    /// Returns false if the request was interrupted and the kernel holds no reference to the entry.
     consuming func entry(_ entry: fuse_entry_param) -> Bool {
         let result = withUnsafePointer(to: entry) { fuse_reply_entry(pointer, $0) }
         discard self
         return result == 0
     }
 
-    /// For what the kernel wants no answer to.
+    /// Ends a request that has no reply.
     consuming func forgotten() {
         fuse_reply_none(pointer)
         discard self
@@ -73,7 +73,7 @@ struct Request: ~Copyable {
         discard self
     }
 
-    /// False when who asked is gone.
+    /// Returns false if the request was interrupted.
     @discardableResult
     consuming func bytes(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
@@ -90,7 +90,7 @@ struct Request: ~Copyable {
         discard self
     }
 
-    /// How long the value of an extended attribute is, or all names are.
+    /// Replies with the size in bytes of an attribute's value or of the list of names.
     consuming func attributeSize(_ count: Int) {
         fuse_reply_xattr(pointer, count)
         discard self
@@ -101,22 +101,21 @@ struct Request: ~Copyable {
         discard self
     }
 
-    /// False when the opener is gone and the kernel will never release what was opened.
+    /// Returns false if the request was interrupted; the kernel then sends no release.
     consuming func opened(_ info: fuse_file_info) -> Bool {
         let result = withUnsafePointer(to: info) { fuse_reply_open(pointer, $0) }
         discard self
         return result == 0
     }
 
-    /// The same for what the kernel then reads itself from a backing file. Cached pages are not kept: they are
-    /// not used.
+    /// Like `opened`, for reads from a backing file. The page cache is unused and not kept.
     consuming func opened(_ info: fuse_file_info, backing: Int32) -> Bool {
         let result = withUnsafePointer(to: info) { chatfs_fuse_reply_open_passthrough(pointer, $0, backing) }
         discard self
         return result == 0
     }
 
-    /// As `entry` and `opened` in one.
+    /// Combines `entry` and `opened`.
     consuming func created(_ entry: fuse_entry_param, _ info: fuse_file_info) -> Bool {
         let result = withUnsafePointer(to: entry) { entry in
             withUnsafePointer(to: info) { fuse_reply_create(pointer, entry, $0) }
@@ -125,10 +124,9 @@ struct Request: ~Copyable {
         return result == 0
     }
 
-    // MARK: - Steps on the way to an answer
+    // MARK: - Steps before the reply
 
-    /// Writes an entry of a listing into `space`. Answers the bytes that it takes, also when they do not fit and
-    /// nothing was written.
+    /// Writes a directory entry into `space`. Returns its size in bytes; if the entry does not fit, nothing is written.
     borrowing func put(
         _ name: [UInt8], _ entry: fuse_entry_param, position: UInt64, withAttributes: Bool,
         into space: UnsafeMutableRawBufferPointer
@@ -143,8 +141,7 @@ struct Request: ~Copyable {
         }
     }
 
-    /// Has `function` called when the program that asked gives up; nil: no more, and it does not run any longer when
-    /// this returns.
+    /// Sets the function called on FUSE_INTERRUPT; nil removes it and waits for a running call.
     borrowing func whenInterrupted(_ function: fuse_interrupt_func_t?, _ context: UnsafeMutableRawPointer?) {
         fuse_req_interrupt_func(pointer, function, context)
     }

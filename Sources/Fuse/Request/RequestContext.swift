@@ -3,7 +3,7 @@ import FileSystem
 import Glibc
 import Posix
 
-/// What all requests of one connection share, and what libfuse is given for them. Any thread.
+/// State shared by all requests of a connection, passed to libfuse. Thread-safe.
 final class RequestContext: Sendable {
     let fileSystem: any FileOperations
     let owner = Owner(user: geteuid(), group: getegid())
@@ -15,14 +15,13 @@ final class RequestContext: Sendable {
     let passthrough: Passthrough
     let ownCalls = OwnCalls()
 
-    /// - Parameter folder: where finished files lie as they are, which the kernel may then read itself; nil: there
-    ///   are none.
+    /// - Parameter folder: Directory of the plain cache, whose files the kernel may read; nil if there is none.
     init(_ fileSystem: any FileOperations, plainFilesIn folder: OpenFile? = nil) {
         self.fileSystem = fileSystem
         passthrough = Passthrough(filesIn: folder)
     }
 
-    /// What the kernel does for this mount.
+    /// The kernel's features and counters of this mount.
     var kernelSide: KernelSide {
         KernelSide(passthrough: passthrough.report, operations: counts.named, failures: failures.counts)
     }

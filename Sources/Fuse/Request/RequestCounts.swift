@@ -1,18 +1,18 @@
 import Base
 
-/// How often the kernel asked for what. The less, the more it answers from what it keeps.
+/// Counts requests by operation. Low counts mean that the kernel answers from its caches.
 final class RequestCounts: Sendable {
-    /// By operation, FUSE_LOOKUP to FUSE_STATX of `linux/fuse.h`; the last place is for all others.
+    /// Counts of FUSE_LOOKUP to FUSE_STATX of `linux/fuse.h`; the last element counts all others.
     private let counts = Lock([UInt64](repeating: 0, count: names.count + 1))
 
     func note(_ operation: UInt32) {
         counts.withLock { $0[min(Int(operation), Self.names.count)] += 1 }
     }
 
-    /// All that came so far.
+    /// Total number of requests.
     var total: UInt64 { counts.withLock { $0.reduce(0, +) } }
 
-    /// Those that came at least once, by the name of their operation.
+    /// Nonzero counts by operation name.
     var named: [String: UInt64] {
         let counts = counts.withLock { $0 }
         var named: [String: UInt64] = [:]

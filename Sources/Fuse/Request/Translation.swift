@@ -4,18 +4,17 @@ import FileSystem
 import Glibc
 import Namespace
 
-/// How long the kernel keeps what it was told, in seconds. What changes without its doing is
-/// invalidated explicitly (`KernelNotices`), so this is long; with no timeout every `stat` is a round
-/// trip, fifty times slower. Names that are not there are not kept at all: nothing that arrives has
-/// to be waited for.
+/// Cache timeouts of the kernel in seconds. Changes are invalidated explicitly (`KernelNotices`), so the timeouts are
+/// long; without one, each `stat` is a round trip and fifty times slower. Negative lookups are not cached, so new names
+/// appear at once.
 enum KeepFor {
     static let settled = 3600.0
-    /// Sizes and states that move by themselves.
+    /// For sizes and states that change without a notice.
     static let moving = 1.0
     static let never = 0.0
 }
 
-/// What the mount's files belong to.
+/// User and group of all files.
 struct Owner: Sendable {
     let user: uid_t
     let group: gid_t
@@ -40,7 +39,7 @@ extension Attributes {
         status.st_size = off_t(clamping: size)
         status.st_blocks = blkcnt_t(clamping: blocks)
         status.st_blksize = 4096
-        // Whole seconds: that is what thumbnails and rsync compare, and what messages carry.
+        // Whole seconds, as in messages and as thumbnails and rsync compare them.
         status.st_mtim = timespec(tv_sec: Int(modified.seconds), tv_nsec: 0)
         status.st_atim = status.st_mtim
         status.st_ctim = status.st_mtim
@@ -50,7 +49,7 @@ extension Attributes {
     func entry(of owner: Owner) -> fuse_entry_param {
         var entry = fuse_entry_param()
         entry.ino = id.rawValue
-        // Inode numbers are never used again, so one generation is enough.
+        // Inode numbers are never reused, so one generation is enough.
         entry.generation = 1
         entry.attr = status(of: owner)
         entry.attr_timeout = keepFor
@@ -60,7 +59,7 @@ extension Attributes {
 }
 
 extension AttributeChange {
-    /// From the fields of `status` that `fields` (FUSE_SET_ATTR_…) names.
+    /// Reads the fields of `status` selected by `fields` (FUSE_SET_ATTR_…).
     init(_ status: stat, fields: Int32, owner: Owner) {
         func has(_ bit: Int32) -> Bool { fields & bit != 0 }
         let changesUser = has(FUSE_SET_ATTR_UID) && status.st_uid != owner.user
@@ -79,43 +78,42 @@ extension AttributeChange {
 }
 
 extension EntryName {
-    /// The kernel sends no request without the names that belong to it.
+    /// The kernel always sends the names of a request.
     init(_ name: UnsafePointer<CChar>?) {
         self.init(name.map { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) } ?? [])
     }
 }
 
-/// The kernel's description of an opening, kept for an answer that may come later: libfuse's own is gone then.
+/// The `fuse_file_info` of an open request, copied for replies after libfuse freed its own.
 struct Opening: @unchecked Sendable {
     // Safe: a plain C struct of numbers, copied.
     private let asked: fuse_file_info
 
     init(_ info: UnsafePointer<fuse_file_info>?) { asked = info?.pointee ?? fuse_file_info() }
 
-    /// Those of open(2).
+    /// Flags of open(2).
     var flags: Int32 { asked.flags }
 
-    /// Hands a handle to the kernel, which keeps it until release.
+    /// Passes a handle to the kernel, which holds it until release.
     func info(of handle: FileHandle) -> fuse_file_info {
         var info = asked
         info.fh = UInt64(UInt(bitPattern: Unmanaged.passRetained(handle).toOpaque()))
-        // Without this every open throws the whole cached file away; content does not change here
-        // without a notice.
+        // Without this flag every open drops the file's cached pages; notices invalidate changed content.
         info.keep_cache = handle.keepsPages ? 1 : 0
         info.direct_io = handle.bypassesPages ? 1 : 0
-        // One round trip less at every close(2).
+        // Saves a round trip for each close(2).
         info.noflush = handle.needsNoFlush ? 1 : 0
         return info
     }
 }
 
 extension FileHandle {
-    /// The handle that the kernel was given; nil for an opening that got none.
+    /// Returns the kernel's handle; nil if the opening has none.
     static func of(_ info: UnsafePointer<fuse_file_info>?) -> FileHandle? {
         info.flatMap { reference($0.pointee) }?.takeUnretainedValue()
     }
 
-    /// The same at its end: whoever takes it is the last to use it.
+    /// Takes the handle back at release; the caller is its last user.
     static func taken(from info: UnsafePointer<fuse_file_info>?) -> FileHandle? {
         info.flatMap { taken(from: $0.pointee) }
     }

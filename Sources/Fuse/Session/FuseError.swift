@@ -1,15 +1,15 @@
 import Base
 
-/// A mount that could not be made or ended.
+/// An error of mounting or unmounting.
 public typealias FuseError = CodedError<FuseErrorCode>
 
-/// What a `FuseError` says.
+/// The kinds of `FuseError`.
 public enum FuseErrorCode: Hashable, Sendable {
-    /// The mountpoint is missing, no folder, not empty, or not ours.
+    /// The mountpoint is missing, not a directory, not empty or owned by another user.
     case mountpoint
-    /// Something is mounted there already.
+    /// Another filesystem is mounted there.
     case alreadyMounted
-    /// The kernel or fusermount3 refused.
+    /// Refused by the kernel or fusermount3.
     case refused
     /// Files on the mount are open.
     case busy

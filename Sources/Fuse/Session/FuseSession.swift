@@ -3,26 +3,25 @@ import FileSystem
 import Glibc
 import Posix
 
-/// One mounted file system: the mount, the server of its requests, and the notices to the kernel.
+/// A mounted file system: the mount, its request server and its notices to the kernel.
 ///
-/// `init` mounts, `run` answers requests on threads of its own until the end, which `unmountIfIdle` or
-/// `end` from any other thread brings.
+/// `init` mounts. `run` serves requests on threads of its own until `unmountIfIdle` or `end` is called from another
+/// thread.
 public final class FuseSession: Sendable {
     private let fileSystem: any FileOperations
     private let server: RequestServer
     /// Absolute, without symbolic links.
     public let mountpoint: String
-    /// What this session is, among all that may come to be mounted at its path.
+    /// Identifies this mount among all mounts at its path.
     private let mount: MountTable.Mount?
     private let notices: KernelNotices
-    /// nil where watchers cannot be told.
+    /// nil if watchers cannot be notified.
     private let watchers: WatcherNotices?
 
-    /// Mounts `fileSystem` at `mountpoint`. From then on requests wait until `run` answers them.
+    /// Mounts `fileSystem` at `mountpoint`. Requests wait until `run` serves them.
     /// - Parameters:
-    ///   - folder: where finished files lie as they are, which the kernel may then read itself; nil:
-    ///     there are none.
-    ///   - isListed: whether the lists of volumes that desktops make have it.
+    ///   - folder: Directory of the plain cache, whose files the kernel may read; nil if there is none.
+    ///   - isListed: True to show the mount in the desktop's list of volumes.
     /// - Throws: `.refused`.
     public init(
         _ fileSystem: any FileOperations, at mountpoint: Mountpoint, plainFilesIn folder: OpenFile? = nil,
@@ -53,7 +52,7 @@ public final class FuseSession: Sendable {
         fileSystem.tellKernel { notice in notices.send(notice) }
     }
 
-    /// Answers requests until the mount is gone. Blocks.
+    /// Serves requests until the mount is gone. Blocks.
     public func run() {
         server.run()
         stopTellingWatchers()
@@ -68,36 +67,36 @@ public final class FuseSession: Sendable {
         do throws(SystemError) {
             return try WatcherNotices(of: mount, server, context.fileSystem, context.ownCalls)
         } catch {
-            Log("mount").warning("Open windows will not be told what arrives: \(error.sentence)")
+            Log("mount").warning("folder watchers not notified: error=\(error.sentence)")
             return nil
         }
     }
 
-    /// What changes from now on is not told to those who watch folders: for that the mount is used.
+    /// Stops notifying folder watchers, which uses the mount.
     public func stopTellingWatchers() {
         fileSystem.tellWatchers(through: nil)
         watchers?.stop()
     }
 
-    /// Takes the mount away, unless something on it is open.
+    /// Unmounts unless a file is open.
     public func unmountIfIdle() async -> MountTable.Mount.Ending { await mount?.unmountIfIdle() ?? .gone }
 
-    /// Whether the mount has left the mount table; false where that cannot be known.
+    /// Returns true if the mount has left the mount table; false if that is unknown.
     public func isGone() async -> Bool {
         let mount = mount
         return await ThreadPool.shared.run { (try? mount?.exists()) == false }
     }
 
-    /// Calls `gone` when the mount has left the mount table, also where a copy of it in another mount namespace, or
-    /// somebody's open file, keeps the connection alive.
-    /// - Throws: as `MountWatch`.
+    /// Calls `gone` when the mount has left the mount table, even if an open file or a copy in another mount namespace
+    /// keeps the connection alive.
+    /// - Throws: As `MountWatch`.
     public func watch(gone: @escaping @Sendable () -> Void) throws(SystemError) -> MountWatch? {
         guard let mount else { return nil }
         return try MountWatch(mount, gone: gone)
     }
 
-    /// Takes the mount out of the tree, whoever uses it, and has `run` return. Files that are open end with the
-    /// connection; what was being written to them is not complete.
+    /// Detaches the mount whatever its users, and ends `run`. Open files end with the connection; files being written
+    /// are incomplete.
     public func end() async {
         server.stopAfterNext()
         if await mount?.detach() == .covered {

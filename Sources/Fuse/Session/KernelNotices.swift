@@ -3,22 +3,22 @@ import FileSystem
 import Glibc
 import Posix
 
-/// Sends notices to the kernel, in their order, on a thread of their own: never one of libfuse's, because a notice waits
-/// for locks of the kernel that a request holds while it is answered (the lock of a folder, that of a page).
+/// Sends notices to the kernel, in order, on a thread of its own. A libfuse thread must not send them, because a notice
+/// waits for kernel locks (of a directory or a page) that are held while a request is answered.
 ///
-/// That wait ends for no signal. If the daemon is killed meanwhile, the kernel ends the request when it closes the
-/// descriptor through which the request was read. So the thread has descriptors of its own, with another one of the
-/// connection (`RequestServer.separateNotices`): those of the other threads are closed while it still waits. With
-/// common ones, notice and request would wait for each other for ever.
+/// No signal ends that wait. If the daemon is killed meanwhile, the kernel ends the request when the descriptor that
+/// read it is closed. The thread therefore has a separate descriptor table with another descriptor of the connection
+/// (`RequestServer.separateNotices`), so that the other threads' descriptors close while it still waits. With a common
+/// table, notice and request would wait for each other for ever.
 ///
-/// Somebody else may get the lock first, and ask what nobody answers any more. So as long as a notice waits, a process
-/// stands by that refuses requests when the daemon is gone (`RefusalProcess`).
+/// Another process may get the lock first and send a request that no daemon answers. While a notice waits, a
+/// `RefusalProcess` stands by, which refuses requests once the daemon is gone.
 final class KernelNotices: Sendable {
     private struct State {
-        /// Those that are not sent.
+        /// Number of unsent notices.
         var waiting = 0
         var sent = 0
-        /// Whether the thread is in the call that may wait.
+        /// True while the thread is in the call that may wait.
         var isSending = false
         var isWatched = false
     }
@@ -29,12 +29,12 @@ final class KernelNotices: Sendable {
     private let state = Lock(State())
     private static let log = Log("fuse")
 
-    /// From then on a notice counts as one that waits: others take microseconds.
+    /// Delay after which a notice counts as waiting; others take microseconds.
     private static let patience = Duration.milliseconds(20)
-    /// How often it is looked whether a process still has to stand by.
+    /// Interval of the checks that end the standby process.
     private static let standby = Duration.seconds(1)
 
-    /// Blocks until the thread has its descriptors. To be called when the server is mounted.
+    /// Blocks until the thread has its descriptors. Called after the mount.
     init(_ server: RequestServer) {
         self.server = server
         do throws(SystemError) {
@@ -43,11 +43,11 @@ final class KernelNotices: Sendable {
         } catch {
             // Before Linux 5.9, or without /dev/fuse.
             isSeparate = false
-            Self.log.debug("Notices share the connection of requests: \(error.sentence)")
+            Self.log.debug("notices share the connection: error=\(error.sentence)")
         }
     }
 
-    /// Any thread, never waits.
+    /// Queues a notice. Thread-safe; never waits.
     func send(_ notice: KernelNotice) {
         let begins = state.withLock { state in
             state.waiting += 1
@@ -68,14 +68,14 @@ final class KernelNotices: Sendable {
         }
     }
 
-    /// The thread lets go of the connection when it has sent what it was given before. Does not wait for that.
+    /// Closes the thread's connection after the queued notices. Does not wait.
     func end() {
         thread.submit { [server] in server.closeConnection() }
     }
 
-    // MARK: - Standing by
+    // MARK: - Standby process
 
-    /// Until nothing is left to be sent. There is a process from the moment on in which one waits.
+    /// Runs until all notices are sent. Keeps a process from the moment that a notice waits.
     private func watch() async {
         var process: ChildProcess?
         var before: Int?
@@ -87,11 +87,11 @@ final class KernelNotices: Sendable {
             guard now.isWatched else { break }
             if process == nil, now.isSending, now.sent == before { process = await standBy() }
             before = now.isSending ? now.sent : nil
-            // Nobody cancels it.
+            // Never cancelled.
             try? await Task.sleep(for: process == nil ? Self.patience : Self.standby)
         }
         guard let process else { return }
-        // Before the pipe to it is closed, by which it knows that the daemon has gone.
+        // Must precede closing its pipe, which tells the process that the daemon has ended.
         process.send(SIGKILL)
         _ = await process.ending(within: .seconds(10))
     }
@@ -105,7 +105,7 @@ final class KernelNotices: Sendable {
             settings.parentDeathSignal = 0
             return try await ChildProcess.start(settings)
         } catch {
-            Self.log.debug("Nobody stands by for a notice that waits: \(error.sentence)")
+            Self.log.debug("no standby process: error=\(error.sentence)")
             return nil
         }
     }

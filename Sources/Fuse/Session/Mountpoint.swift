@@ -2,27 +2,26 @@ import Base
 import Glibc
 import Posix
 
-/// A folder that can be mounted on: it is there, empty, ours, and nothing is mounted on it.
+/// A directory to mount on: existing, empty, owned by the user, and no mountpoint.
 public struct Mountpoint: Hashable, Sendable {
     /// Absolute, without symbolic links.
     public let path: String
-    /// Folders that `prepare` made, the outermost first.
+    /// Directories that `prepare` created, outermost first.
     private let made: [String]
 
     static let type = "fuse.chatfs"
 
-    /// Looks at the folder, makes it and its parents when they are missing (mode 0700), and takes away what a daemon
-    /// that died has left mounted on it.
-    ///
-    /// - Parameter absolute: from `absolutePath`.
+    /// Checks the directory, creates it and missing parents (mode 0700), and unmounts the leftover mount of a dead
+    /// daemon.
+    /// - Parameter absolute: A path from `absolutePath`.
     /// - Throws: `.alreadyMounted`, `.mountpoint`.
     public static func prepare(_ absolute: String) async throws(FuseError) -> Mountpoint {
-        // Where the table cannot be read, mounting says what is wrong.
+        // If the table cannot be read, mounting reports the error.
         if let mount = try? MountTable.mount(at: absolute) {
             guard mount.type == type, access(absolute, F_OK) != 0, errno == ENOTCONN else {
                 throw FuseError(.alreadyMounted, "Something is mounted on this folder already.")
             }
-            // fusermount3 lets only the mount's own user do this; root may anyway.
+            // fusermount3 permits this for the mount's own user only; root needs no permission.
             guard await mount.detach() == .gone else {
                 throw FuseError(
                     .alreadyMounted,
@@ -47,7 +46,7 @@ public struct Mountpoint: Hashable, Sendable {
         return Mountpoint(path: absolute, made: made)
     }
 
-    /// - Returns: those that were missing, the outermost first.
+    /// - Returns: The created directories, outermost first.
     private static func makeFolders(to absolute: String) throws(FuseError) -> [String] {
         var (made, path) = ([String](), "")
         let names = absolute.pathNames
@@ -58,7 +57,7 @@ public struct Mountpoint: Hashable, Sendable {
                 continue
             }
             let code = errno
-            // A parent that is there may refuse with another error (a read-only filesystem above it).
+            // mkdir of an existing parent may fail with another error, such as EROFS.
             var status = stat()
             if code == EEXIST || index < names.count - 1 && stat(path, &status) == 0 { continue }
             for folder in made.reversed() { rmdir(folder) }
@@ -67,15 +66,15 @@ public struct Mountpoint: Hashable, Sendable {
         return made
     }
 
-    /// Nothing was mounted after all: the folders go again that were made for this. One that something else
-    /// was put into meanwhile stays.
+    /// Removes the directories that `prepare` created, because nothing was mounted. Directories that are no longer
+    /// empty stay.
     public func abandon() {
         for folder in made.reversed() where rmdir(folder) != 0 { break }
     }
 
-    /// The path with the links of its parents resolved; parents may be missing. The last part stays as it is: on a mount
-    /// whose daemon is dead nothing can be asked about it.
-    /// - Throws: `.mountpoint` where a parent cannot be looked at, or what a link at the end leads to.
+    /// Returns the absolute path with links in the parents resolved; parents may be missing. The last component is not
+    /// resolved, because access to a dead mount fails.
+    /// - Throws: `.mountpoint` if a parent or the target of a final link cannot be accessed.
     public static func absolutePath(of path: String) throws(FuseError) -> String {
         let parts = path.pathNames.filter { $0 != "." }
         guard let last = parts.last, last != ".." else {
@@ -89,7 +88,7 @@ public struct Mountpoint: Hashable, Sendable {
         return joined
     }
 
-    /// Of a folder that is missing: its own parents, and its name.
+    /// Resolves a missing parent through its own parent.
     private static func resolvedParent(_ path: String) throws(FuseError) -> String {
         if let text = realpath(path, nil) {
             defer { free(text) }

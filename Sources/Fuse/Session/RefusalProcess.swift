@@ -2,36 +2,36 @@ import CLinux
 import Glibc
 import Posix
 
-/// The process that refuses requests in the place of a daemon that was killed while a notice waits: this same program,
-/// started by `KernelNotices`. Its standard input is a descriptor of the connection.
+/// Refuses requests in place of a daemon that was killed while a notice waits. The process runs this program, started
+/// by `KernelNotices`; its standard input is a descriptor of the connection.
 ///
-/// A notice waits for a lock of the kernel, and others may have waited longer: each of them asks the daemon something
-/// when it gets the lock, and nobody would answer. The connection does not end meanwhile, because the notice that waits
-/// holds it open.
+/// A notice waits for a kernel lock for which other processes may also wait. Each of them sends a request when it gets
+/// the lock, which no daemon would answer. The connection does not end, because the waiting notice holds it open.
 public enum RefusalProcess {
-    /// As the first argument it makes `chatfs` this process. The second is the daemon's process.
+    /// First argument that selects this process. The second argument is the daemon's process id.
     public static let word = "refuse-requests"
 
-    /// As much as the kernel gives at once, and more than it wants to see offered: a write of 1 MiB with its header.
+    /// Size in bytes of the largest request, a write of 1 MiB with its header, plus the margin that the kernel
+    /// requires.
     private static let maxRequest = 2 << 20
     /// FUSE_FORGET, FUSE_INTERRUPT and FUSE_BATCH_FORGET of `linux/fuse.h` are not answered.
     private static let unanswered: Set<UInt32> = [2, 36, 42]
 
-    /// Ends without having asked for a request as long as the daemon lives.
+    /// Waits for the daemon's death and then refuses requests. Reads no request while the daemon lives.
     public static func main(_ arguments: [String]) -> Never {
         ProcessHardening.apply()
         _ = chatfs_confine_daemon()
         signal(SIGPIPE, SIG_IGN)
         guard let daemon = arguments.first.flatMap({ pid_t($0) }) else { _exit(2) }
         let process = chatfs_process_descriptor(daemon)
-        // With -1 it has ended already.
+        // -1: the daemon has already ended.
         if process >= 0, hasBeenKilled(daemon, process) { refuse(until: process) }
         _exit(0)
     }
 
-    /// Waits until the daemon has ended but for threads that wait in the kernel. False when none does.
+    /// Waits until the daemon is dead except for threads that wait in the kernel. Returns false if it ended completely.
     private static func hasBeenKilled(_ daemon: pid_t, _ process: Int32) -> Bool {
-        // It is the daemon that reads what this process says, which is nothing.
+        // The daemon reads this process's output, which stays empty.
         var ends = [
             pollfd(fd: STDOUT_FILENO, events: 0, revents: 0),
             pollfd(fd: process, events: Int16(POLLIN), revents: 0),
@@ -39,23 +39,23 @@ public enum RefusalProcess {
         poll(&ends, milliseconds: -1)
         while ends[1].revents == 0 {
             if hasEnded(daemon) { return true }
-            // Its descriptors go a moment before it does. Or it lives, and is about to end this process.
+            // The daemon's descriptors close just before its end. Otherwise it lives and is about to end this process.
             ends[0].fd = -1
             poll(&ends, milliseconds: 5)
         }
         return false
     }
 
-    /// Whether its first thread has: with the process, for this is no program that lets it end alone.
+    /// Returns true if the daemon's first thread has ended. Its first thread ends only with the process.
     private static func hasEnded(_ daemon: pid_t) -> Bool {
         let bytes = ProcessInformation.bytes(of: "/proc/\(daemon)/stat") ?? []
         guard let name = bytes.lastIndex(of: UInt8(ascii: ")")) else { return false }
         return bytes[name...].dropFirst(2).first == UInt8(ascii: "Z")
     }
 
-    /// Until the last thread of the daemon has ended, or the connection.
+    /// Refuses requests until the daemon's last thread or the connection has ended.
     private static func refuse(until process: Int32) {
-        // What was there may be gone when it is read.
+        // A pending request may be gone by the read.
         _ = fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK)
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: maxRequest, alignment: 8)
         var ends = [STDIN_FILENO, process].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
@@ -64,7 +64,7 @@ public enum RefusalProcess {
             guard ends[1].revents == 0 else { return }
             let count = read(STDIN_FILENO, buffer.baseAddress, buffer.count)
             guard count > 0 else {
-                // ENOENT: who asked has given it up.
+                // ENOENT: the caller was interrupted.
                 if [EAGAIN, EINTR, ENOENT].contains(errno) { continue }
                 return
             }

@@ -5,22 +5,22 @@ import FileSystem
 import Glibc
 import Posix
 
-/// Answers the requests that come over one connection: libfuse's session with our operations, and the threads of
+/// Serves the requests of one connection with libfuse's session, the table of `Operations` and the threads of
 /// `RequestLoop`.
 ///
-/// libfuse's memory is not given back: late notices may still hold the session, and a process serves one mount.
+/// libfuse's memory is never freed: late notices may still use the session, and a process serves one mount.
 final class RequestServer: @unchecked Sendable {
-    // Safe: libfuse's functions that are called on `session` from several threads (notices, exit) are made for that.
+    // Safe: the libfuse functions that several threads call on `session` (notices, exit) are thread-safe.
     private let session: OpaquePointer
     private let context: RequestContext
 
-    /// Nil when libfuse has no memory. Requests come after `mount` or `connect`.
-    /// - Parameter isListed: whether the lists of volumes that desktops make have the mount. GLib leaves out what is
-    ///   mounted from "none" (`g_unix_is_system_device_path`); x-gvfs-hide, which is for that, libfuse does not know.
+    /// Returns nil if libfuse is out of memory. Requests follow `mount` or `connect`.
+    /// - Parameter isListed: True to show the mount in the desktop's list of volumes. GLib hides mounts of source
+    ///   "none" (`g_unix_is_system_device_path`); libfuse rejects the option meant for that, x-gvfs-hide.
     init?(_ context: RequestContext, isListed: Bool = true) {
         self.context = context
-        // No allow_other and no default_permissions: only the mounting user gets in, and the file
-        // system decides. nosuid, nodev and noexec: what others sent is data.
+        // Without allow_other and default_permissions, only the mounting user has access, and the file system checks
+        // permissions. Received data needs nosuid, nodev and noexec.
         let words = [
             "chatfs", "-o", "fsname=\(isListed ? "chatfs" : "none"),subtype=chatfs,nosuid,nodev,noexec",
         ]
@@ -40,39 +40,39 @@ final class RequestServer: @unchecked Sendable {
         session = made
     }
 
-    /// False when that is refused.
+    /// Returns false if mounting is refused.
     func mount(at path: String) -> Bool {
         // fusermount3 gets its privileges from that thread alone.
         ChildProcess.onStartingThread { fuse_session_mount(self.session, path) } == 0
     }
 
-    /// Takes requests from there instead of a mount. False when libfuse refuses.
-    /// - Parameter connection: to who takes the kernel's place in tests. It is libfuse's from then on.
+    /// Serves requests from a socket instead of a mount. Returns false if libfuse refuses.
+    /// - Parameter connection: Socket to the test that replaces the kernel; owned by libfuse afterwards.
     func connect(to connection: Int32) -> Bool { fuse_session_mount(session, "/dev/fd/\(connection)") == 0 }
 
     func unmount() { ChildProcess.onStartingThread { fuse_session_unmount(self.session) } }
 
-    /// Answers requests until the connection ends. Blocks.
+    /// Serves requests until the connection ends. Blocks.
     func run() { RequestLoop(session, context).run() }
 
-    /// Each thread ends when it has answered its next request.
+    /// Makes each thread stop after its next request.
     func stopAfterNext() { fuse_session_exit(session) }
 
-    /// Wakes one of the threads that wait for a request.
+    /// Wakes a thread that waits for a request.
     func provokeRequest() { RequestLoop.provokeRequest(of: session) }
 
-    /// One more descriptor of the connection. Blocks no longer than open(2) of a device.
+    /// Opens another descriptor of the connection. Blocks no longer than open(2) of a device.
     func another() throws(SystemError) -> OpenFile {
         let connection = fuse_session_fd(session)
         return OpenFile(adopting: try check("open the connection again") { chatfs_fuse_clone(connection) })
     }
 
-    /// Gives the one thread of `notices` descriptors of its own, in which libfuse's number stands for another
-    /// descriptor of the connection. Blocks until it has them.
+    /// Gives the single thread of `notices` a separate descriptor table, in which libfuse's number is another
+    /// descriptor of the connection. Blocks until done.
     func separateNotices(on notices: ThreadPool) throws(SystemError) {
         let connection = fuse_session_fd(session)
         let another = try another()
-        // By its number: if the thread had the last reference, it would close it among its own.
+        // Passed by number: the last reference on that thread would close the descriptor in its own table.
         let outcome = Monitor<Int32?>(nil)
         notices.submit { [number = another.descriptor] in
             let code = chatfs_have_alone(connection, number) == 0 ? 0 : errno
@@ -82,9 +82,9 @@ final class RequestServer: @unchecked Sendable {
         guard code == 0 else { throw SystemError(code: code, operation: "have descriptors of its own") }
     }
 
-    /// With its last descriptor the connection ends for copies of the mount in other mount namespaces too. The
-    /// number stays taken: late notices and answers go nowhere, not into another file. For the descriptors of the
-    /// calling thread, which are those of the process unless `separateNotices` gave it others.
+    /// Closes the connection, which also ends copies of the mount in other mount namespaces. /dev/null replaces the
+    /// descriptor, so that late notices and replies do not reach another file. Affects the calling thread's descriptor
+    /// table, which is the process's unless `separateNotices` gave it another.
     func closeConnection() {
         do throws(SystemError) {
             let nowhere = try OpenFile("/dev/null", flags: O_RDWR)
@@ -92,13 +92,13 @@ final class RequestServer: @unchecked Sendable {
                 chatfs_replace_descriptor(fuse_session_fd(session), nowhere.descriptor)
             }
         } catch {
-            Log("mount").warning("\(error.sentence) It ends with the process.")
+            Log("mount").warning("connection not closed before exit: error=\(error.sentence)")
         }
     }
 
-    /// Has the kernel drop what it keeps. May wait for locks of the kernel that a request holds.
+    /// Invalidates kernel caches. May wait for kernel locks that a request holds.
     func send(_ notice: KernelNotice) {
-        // ENOENT says that the kernel has nothing of it; anything else, that the mount is gone.
+        // ENOENT: nothing is cached. Any other error: the mount is gone.
         switch notice {
         case .attributes(let node):
             fuse_lowlevel_notify_inval_inode(session, fuse_ino_t(node.rawValue), -1, 0)
@@ -106,7 +106,7 @@ final class RequestServer: @unchecked Sendable {
             fuse_lowlevel_notify_inval_inode(session, fuse_ino_t(node.rawValue), 0, 0)
         case .entry(let name, let folder):
             let parent = fuse_ino_t(folder.rawValue)
-            // libfuse writes one byte more than the length says: the NUL behind the name.
+            // libfuse reads one byte beyond the length: the terminating NUL.
             (name.bytes + [0]).withUnsafeBytes { bytes in
                 _ = fuse_lowlevel_notify_inval_entry(
                     session, parent, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count - 1)

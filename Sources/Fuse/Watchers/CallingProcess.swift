@@ -1,18 +1,17 @@
 import Glibc
 import Posix
 
-/// The process that makes calls on the mount, as the thread sees it that has it make them. Ends with the last
-/// reference.
+/// The daemon's side of `WatcherProcess`. The last reference ends the process.
 final class CallingProcess: Sendable {
     private let child: ChildProcess
     private let input: OpenFile
     private let output: OpenFile
-    /// Set when nothing is to be waited for any more.
+    /// Signals that no call is to be waited for.
     private let stopping: WakeUp
 
     var identifier: pid_t { child.identifier }
 
-    /// Blocks for the time that a program takes to start.
+    /// Starts the process. Blocks until it runs.
     init(stopping: WakeUp) throws(SystemError) {
         child = try ChildProcess.startBlocking(.conversing(WatcherProcess.word))
         guard let input = child.input, let output = child.output else {
@@ -21,7 +20,7 @@ final class CallingProcess: Sendable {
         (self.input, self.output, self.stopping) = (input, output, stopping)
     }
 
-    /// Has a call made: 0 or its errno. nil when the process has ended, or nothing is to be waited for any more.
+    /// Makes a call. Returns 0 or its errno; nil if the process has ended or `stopping` was signalled.
     func make(_ call: MountCall) -> Int32? {
         let bytes = call.encoded
         let length = withUnsafeBytes(of: UInt32(bytes.count)) { Array($0) }

@@ -1,26 +1,26 @@
 import Base
 
-/// A call that is made on the mount so that the kernel tells watchers of what it changes, as bytes for the process
-/// that makes it. Paths are those from the root of the mount, without a slash in front.
+/// A system call on the mount that makes the kernel notify watchers, encoded for `WatcherProcess`. Paths are relative
+/// to the mount's root.
 enum MountCall: Equatable, Sendable {
-    /// The mount at this path is used from now on, if it is the one with these numbers (`MountTable.Mount`).
+    /// Opens the mount at this path if it has these ids (`MountTable.Mount`).
     case enter(path: [UInt8], id: UInt64, serial: UInt64)
-    /// It is not used until the next `enter`: while it is, it cannot be unmounted.
+    /// Closes the mount until the next `enter`, because an open root prevents an unmount.
     case leave
     case makeFile([UInt8])
     case makeFolder([UInt8])
     case removeFile([UInt8])
     case removeFolder([UInt8])
     case rename([UInt8], to: [UInt8])
-    /// Sets the mode that it has.
+    /// Sets the mode that the file already has.
     case touch([UInt8], mode: UInt64)
 
-    /// The longest that there is.
+    /// Maximum encoded length in bytes.
     static let maxLength = 16_384
 
-    // MARK: - As bytes
+    // MARK: - Encoding
 
-    /// A kind, and its fields: numbers of eight bytes, texts that end with a NUL.
+    /// One byte of kind, then the fields: numbers of eight bytes, NUL-terminated paths.
     var encoded: [UInt8] {
         switch self {
         case .enter(let path, let id, let serial): [0] + Self.bytes(id) + Self.bytes(serial) + path + [0]

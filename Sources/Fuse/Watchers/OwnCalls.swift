@@ -3,15 +3,15 @@ import FileSystem
 import Glibc
 import Namespace
 
-/// Which change the process of `WatcherNotices` repeats on the mount at this moment, so that its requests are told
-/// from those of others: for it, and it alone, that change has yet to be made. Any thread.
+/// The change that `WatcherProcess` currently repeats on the mount. It tells the process's requests from others: for
+/// that process alone, the change has not happened yet. Thread-safe.
 final class OwnCalls: Sendable {
     private struct Call {
         let process: pid_t
         let notice: WatcherNotice
     }
 
-    /// What a name is for that process.
+    /// The state of a name as that process sees it.
     enum Name: Equatable {
         case absent
         case present(NodeID)
@@ -25,12 +25,12 @@ final class OwnCalls: Sendable {
 
     func end() { call.withLock { $0 = nil } }
 
-    /// What `thread` repeats; nil for everybody else.
+    /// Returns the change that `thread` repeats; nil for all other threads.
     func notice(of thread: pid_t) -> WatcherNotice? {
         call.withLock { call in call.flatMap { $0.process == thread ? $0.notice : nil } }
     }
 
-    /// What a name is for `thread`, where that is another than for everybody else.
+    /// Returns the state of a name for `thread`, or nil if it is the same as for all other threads.
     func name(_ name: EntryName, in folder: NodeID, for thread: pid_t) -> Name? {
         guard let notice = notice(of: thread), notice.folder == folder else { return nil }
         switch notice {

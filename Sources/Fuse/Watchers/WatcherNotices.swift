@@ -4,13 +4,12 @@ import Glibc
 import Namespace
 import Posix
 
-/// Has the kernel tell those who watch folders (inotify(7)) what changed in them without its doing. Its own notices to
-/// the kernel (`KernelNotice`) raise no event; a call on the mount does. So a process of ours makes the file that has
-/// appeared, or removes the one that has gone, and the daemon, which knows its requests (`OwnCalls`), answers as if
-/// that happened now.
+/// Notifies programs that watch folders (inotify(7)) of changes not made through the kernel. A `KernelNotice` raises no
+/// event; a system call on the mount does. A process of ours therefore creates the appeared file, or removes the
+/// vanished one. The daemon recognises its requests (`OwnCalls`) and answers as if the change happened now.
 ///
-/// On a thread of its own, which answers no requests: such a call may wait for a lock that a request holds. Nothing
-/// waits for it. The process is started for the first notice and ends some seconds after the last.
+/// Runs on a thread that answers no requests, because such a call may wait for a lock that a request holds. Nothing
+/// waits for this thread. The process starts with the first notice and ends some seconds after the last.
 final class WatcherNotices: Sendable {
     private struct State {
         var queue = WatcherQueue()
@@ -26,11 +25,11 @@ final class WatcherNotices: Sendable {
     private let stopping: WakeUp
     private let log = Log("fuse")
 
-    /// So many in one go: while the process has the root of the mount open, the mount is busy.
+    /// Maximum number of notices before the process leaves the mount, which is busy meanwhile.
     private static let noticesAtOnce = 64
-    /// How long the process is kept for what may come.
+    /// Time in milliseconds that an idle process is kept.
     private static let linger: Int32 = 5000
-    /// Somebody else may look a name up between the moment in which the kernel drops it and the call.
+    /// Number of attempts: another process may look up the name between the kernel's drop and the call.
     private static let tries = 4
 
     init(
@@ -46,7 +45,7 @@ final class WatcherNotices: Sendable {
         try Thread.begin("watchers") { self.run() }
     }
 
-    /// Never waits.
+    /// Queues a notice. Never waits.
     func add(_ notice: WatcherNotice) {
         let isWanted = state.withLock { state in
             if !state.isStopped { state.queue.add(notice) }
@@ -55,7 +54,7 @@ final class WatcherNotices: Sendable {
         if isWanted { wakeUp.notify() }
     }
 
-    /// Nothing is told any more, and the mount is not used. Does not wait for that.
+    /// Discards all notices and leaves the mount. Does not wait.
     func stop() {
         state.withLock { state in
             state.isStopped = true
@@ -65,7 +64,7 @@ final class WatcherNotices: Sendable {
         wakeUp.notify()
     }
 
-    // MARK: - On the thread
+    // MARK: - Thread
 
     private func run() {
         var process: CallingProcess?
@@ -82,16 +81,16 @@ final class WatcherNotices: Sendable {
 
     private func next() -> WatcherNotice? { state.withLock { $0.queue.next() } }
 
-    /// Tells of this and of what waits behind it, as far as that goes at once. Answers the process for the next.
+    /// Delivers this notice and those queued behind it. Returns the process for the next call.
     private func tell(_ first: WatcherNotice, through earlier: CallingProcess?) -> CallingProcess? {
-        // Covered or gone: nobody watches it there.
+        // A covered or vanished mount has no watchers there.
         guard let path = mount.metPath() else { return earlier }
         let enter = MountCall.enter(
             path: Array(path.utf8), id: UInt64(mount.id), serial: mount.serial ?? 0)
         var process = earlier
         var entered = process?.make(enter)
         if entered == nil {
-            // There was none, or it has ended.
+            // No process ran, or it has ended.
             process = start()
             entered = process?.make(enter)
         }
@@ -112,12 +111,12 @@ final class WatcherNotices: Sendable {
         do {
             return try CallingProcess(stopping: stopping)
         } catch {
-            log.warning("Open windows are not told what arrives: \(error.sentence)")
+            log.warning("folder watchers not notified: error=\(error.sentence)")
             return nil
         }
     }
 
-    /// False when the process has ended.
+    /// Returns false if the process has ended.
     private func tell(_ notice: WatcherNotice, by process: CallingProcess) -> Bool {
         guard let folders = fileSystem.path(of: notice.folder) else { return true }
         let folder = Array(folders.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
@@ -137,7 +136,7 @@ final class WatcherNotices: Sendable {
             let isFolder = parent == .root || id.isPasted
             let call: MountCall = isFolder ? .removeFolder(path(name)) : .removeFile(path(name))
             guard process.make(call) != nil else { return false }
-            // Another one has the name already: it is the last that is told of.
+            // Another node already has the name, so its appearance is the last event.
             guard let node = fileSystem.shown(name, in: parent), node.id != id else { return true }
             return tell(.appeared(node), by: process)
         case .changed(let node): return touch(node, at: path(node.name), by: process)
@@ -145,11 +144,11 @@ final class WatcherNotices: Sendable {
         }
     }
 
-    /// Makes what has appeared. EEXIST when somebody is faster each time: then nothing is told of it.
+    /// Creates an appeared entry. Returns EEXIST, and raises no event, if another process looks up the name each time.
     private func make(_ call: MountCall, of node: Node, by process: CallingProcess) -> Int32? {
         var code = process.make(call)
         for _ in 1..<Self.tries where code == EEXIST {
-            // Somebody has looked it up: the kernel knows better than to make it.
+            // The kernel caches the name since another process's lookup, and would not create it.
             server.send(.entry(node.name, in: node.folder))
             code = process.make(call)
         }

@@ -2,29 +2,28 @@ import CLinux
 import Glibc
 import Posix
 
-/// The process that makes calls on the mount: this same program, started by `WatcherNotices`.
+/// The process that makes system calls on the mount. It runs this program, started by `WatcherNotices`.
 ///
-/// A process of its own, because who waits for an answer of FUSE that has been asked for waits whatever signal comes:
-/// if a thread of the daemon did, and the daemon were killed, the thread would hold the connection open that it waits
-/// for, and neither would ever end.
+/// It is separate because a thread that waits for a FUSE reply ignores signals. A waiting thread of a killed daemon
+/// would hold open the connection that it waits for, and neither would end.
 public enum WatcherProcess {
-    /// As the first argument it makes `chatfs` this process.
+    /// First argument that selects this process.
     public static let word = "raise-folder-events"
 
-    /// Makes calls until nobody asks for any, and ends the process.
+    /// Makes calls until the input ends, then exits.
     public static func main() -> Never {
         ProcessHardening.apply()
         let (input, output) = (OpenFile(adopting: STDIN_FILENO), OpenFile(adopting: STDOUT_FILENO))
         var root: OpenFile?
         while let call = next(from: input) {
             let code = perform(call, &root)
-            // Nobody reads the answer any more: the daemon has ended.
+            // The daemon has ended.
             guard (try? output.send(withUnsafeBytes(of: code) { Array($0) })) != nil else { break }
         }
         _exit(0)
     }
 
-    /// nil when nobody writes any more.
+    /// Returns nil at the end of the input.
     private static func next(from input: OpenFile) -> MountCall? {
         var length: UInt32 = 0
         let size = withUnsafeMutableBytes(of: &length) { try? input.receive(into: $0) }
@@ -34,7 +33,7 @@ public enum WatcherProcess {
         return count == bytes.count ? MountCall(encoded: bytes) : nil
     }
 
-    /// 0 or an errno.
+    /// Returns 0 or an errno.
     private static func perform(_ call: MountCall, _ root: inout OpenFile?) -> Int32 {
         switch call {
         case .enter(let path, let id, let serial):

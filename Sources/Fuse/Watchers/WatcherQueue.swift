@@ -1,16 +1,15 @@
 import FileSystem
 import Namespace
 
-/// Notices that wait to be told. When there are too many, those who watch the folder are told in their place to
-/// look again. A value without input and output.
+/// Pending notices to watchers. If a folder has too many, they are replaced by one `lookAgain`. A pure value.
 struct WatcherQueue: Sendable {
-    /// Some of a watcher's own queue in the kernel (`fs.inotify.max_queued_events`, usually as many).
+    /// Of the order of a watcher's queue in the kernel (`fs.inotify.max_queued_events`).
     static let usualLimit = 16_384
 
     private let limit: Int
     private var waiting: [WatcherNotice?] = []
     private var head = 0
-    /// Nodes of which a change waits already.
+    /// Nodes with a pending change.
     private var changed: Set<NodeID> = []
     private var crowded: Set<NodeID> = []
 
@@ -29,7 +28,7 @@ struct WatcherQueue: Sendable {
     mutating func next() -> WatcherNotice? {
         guard head < waiting.count else { return crowded.popFirst().map { .lookAgain($0) } }
         let notice = waiting[head]
-        // What it holds must go when it was told, not when the queue is empty.
+        // Releases the node now, not when the queue is empty.
         waiting[head] = nil
         head += 1
         if head == waiting.count || head >= 1024 {
