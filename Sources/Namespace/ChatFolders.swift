@@ -1,14 +1,14 @@
 import ChatCore
 
-/// Names of the folders of chats. Users select chats by them, so a name that was given once goes to no other chat unless
-/// the user gives it to one.
+/// Names of chat folders. Users select chats by these names, so a used name goes to another chat only if the user
+/// assigns it.
 extension NameIndex {
-    /// Names of the root that no contact gets.
+    /// Root names that no contact gets.
     private static let reservedNames: Set = [
         EntryName(".chatfs"), EntryName(NamedChats.notesFolder), .links,
     ]
 
-    /// The folder of a chat: the recorded one or a new one, after the name that it has now.
+    /// Returns the recorded folder of a chat, or creates one named after the chat.
     func folder(of chat: Chat) throws -> Record {
         if let record = try record(of: .chat(chat.reference)) { return record }
         let name =
@@ -24,9 +24,8 @@ extension NameIndex {
         return Record(id: id, folder: .root, name: name, owner: .chat(chat.reference))
     }
 
-    /// The name that the user gave to a chat, for its folder, when no other has it; a name that others chose moves no
-    /// folder.
-    /// - Parameter name: its folder's name now.
+    /// Returns the user's alias for a chat as folder name if it is free. Names chosen by others do not rename folders.
+    /// - Parameter name: The folder's current name.
     func chosenFolder(of chat: Chat, insteadOf name: EntryName?) throws -> EntryName? {
         guard chat.isNamedByUser else { return nil }
         let wanted = EntryName(of: chat)
@@ -34,23 +33,23 @@ extension NameIndex {
         return wanted
     }
 
-    /// Whether somebody else can get the alias of a chat for a folder.
+    /// Returns true if another chat could take the alias for its folder.
     func isFree(aliasOf chat: Chat) throws -> Bool {
         let alias = EntryName(of: chat)
         return try chat.isNamedByUser && !Self.isFixed(alias) && !isTaken(alias, in: .root)
     }
 
-    /// Keeps the user's alias for a chat from everybody else, also where its folder has another name.
+    /// Reserves the user's alias for a chat, even if its folder has another name.
     func keep(aliasOf chat: Chat) throws {
         if try isFree(aliasOf: chat) { try retire(EntryName(of: chat), in: .root) }
     }
 
-    /// The fixed folders, and the form of a reference.
+    /// Returns true for fixed folders and names that look like a chat reference.
     private static func isFixed(_ name: EntryName) -> Bool {
         reservedNames.contains(name) || ChatReference(name.description) != nil
     }
 
-    /// Also a name that means another chat once `@` or `#` is put before it, or taken off it.
+    /// Returns true for fixed names, and for names that with or without a leading `@` or `#` belong to another chat.
     private func isReserved(_ name: EntryName) throws -> Bool {
         if Self.isFixed(name) { return true }
         let signs = [UInt8(ascii: "@"), UInt8(ascii: "#")]
@@ -64,6 +63,6 @@ extension NameIndex {
 }
 
 extension [Chat] {
-    /// Names that users gave go before those that others chose.
+    /// Chats with user aliases first.
     var namedByUserFirst: [Chat] { filter(\.isNamedByUser) + filter { !$0.isNamedByUser } }
 }

@@ -1,15 +1,15 @@
 /// A path below the mountpoint.
 public struct EntryPath: Hashable, Sendable {
-    /// From the outermost folder on.
+    /// Components from the outermost folder on.
     public let names: [EntryName]
 
     init(_ names: [EntryName]) { self.names = names }
 
-    /// With slashes between the names and none in front.
+    /// Components joined by slashes, without a leading one.
     public var bytes: [UInt8] { Array(names.map(\.bytes).joined(separator: [UInt8(ascii: "/")])) }
 }
 
-/// What one change takes away.
+/// Paths that a change removes.
 final class GonePaths {
     private(set) var paths: [EntryPath] = []
 

@@ -3,23 +3,23 @@ import Cryptography
 import Glibc
 import Store
 
-/// The folder names of a profile's chats, for a process that does not mount it: also beside a mount, whose folders it
-/// never renames. Any thread. All calls block.
+/// The folder names of a profile's chats for a process that does not mount the profile. May run beside a mount, whose
+/// folders it never renames. Thread-safe. All calls block.
 public struct FolderIndex: Sendable {
     private let path: String
     private let key: SecretBytes?
 
     /// - Parameters:
-    ///   - path: of the index of names.
-    ///   - key: with which it is encrypted; nil: not.
+    ///   - path: Path of the index of names.
+    ///   - key: Encryption key; nil if not encrypted.
     public init(path: String, key: SecretBytes?) {
         self.path = path
         self.key = key
     }
 
-    /// The name of each chat's folder. A chat that has none yet gets the one that the next mount would give it, for
-    /// good.
-    /// - Parameter chats: all chats of the profile.
+    /// Returns the folder name of each chat. A chat without one is given, permanently, the name that the next mount
+    /// would choose.
+    /// - Parameter chats: All chats of the profile.
     /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func folders(of chats: [Chat]) throws(NamespaceError) -> [ChatReference: String] {
         if chats.isEmpty { return [:] }
@@ -39,7 +39,7 @@ public struct FolderIndex: Sendable {
         }
     }
 
-    /// The folders that chats have; gives none. Makes no index.
+    /// Returns the recorded folder names. Assigns none and creates no index.
     /// - Throws: `.damaged`, `.storage`.
     public func knownFolders(of chats: [Chat]) throws(NamespaceError) -> [ChatReference: String] {
         guard access(path, F_OK) == 0 else { return [:] }
@@ -58,7 +58,7 @@ public struct FolderIndex: Sendable {
 
     private struct Known {
         var names: [ChatReference: String] = [:]
-        /// Every chat has a folder, and nobody else can get an alias.
+        /// True if every chat has a folder and every alias is reserved.
         var isEnough: Bool
 
         init(_ index: NameIndex, _ chats: [Chat]) throws {

@@ -3,11 +3,10 @@ import ChatCore
 import Cryptography
 import Store
 
-/// Which name and inode number belongs to which chat, item or draft: the part of the namespace that
-/// outlives a mount. Names of what was deleted are kept as salted digests only, so that they are not
-/// given away again and cannot be read either.
+/// The persistent part of the namespace: name and inode number of each chat, item and draft. Names of deleted entries
+/// are kept as salted digests only, so that they are neither reused nor readable.
 struct NameIndex {
-    /// What a name belongs to. Ids of the core and of the outbox, never used twice.
+    /// The owner of a name. Ids of the core and the outbox are never reused.
     enum Owner: Hashable {
         case chat(ChatReference)
         case item(ItemID)
@@ -20,7 +19,7 @@ struct NameIndex {
         var name: EntryName
         var owner: Owner
         var modified: Timestamp?
-        /// What was sent is not all that was written: its metadata was removed.
+        /// True if metadata was removed from the written file before it was sent.
         var isCleaned = false
     }
 
@@ -66,8 +65,8 @@ struct NameIndex {
     private let reservation: NameReservation?
 
     /// - Parameters:
-    ///   - gone: notes what is taken away.
-    ///   - reservation: names that nothing gets here.
+    ///   - gone: Collects removed paths.
+    ///   - reservation: Names that must not be assigned.
     init(
         _ connection: Connection, _ gone: GonePaths = GonePaths(), _ reservation: NameReservation? = nil
     ) {
@@ -76,7 +75,7 @@ struct NameIndex {
         self.reservation = reservation
     }
 
-    /// Every chat that ever had a folder.
+    /// Returns every chat that ever had a folder.
     func chats() throws -> [Record] {
         try connection.query(
             "SELECT inode, folder, name, modified, cleaned, chat FROM node WHERE folder = ? AND chat IS NOT NULL",
@@ -88,7 +87,7 @@ struct NameIndex {
     }
 
     func drafts() throws -> [Record] {
-        // Not `IS NOT NULL`, for which SQLite would look at every name there is.
+        // Not `IS NOT NULL`, for which SQLite would scan all names.
         try connection.query("SELECT inode, folder, name, modified, cleaned, draft FROM node WHERE draft > 0")
         { row in
             try Record(row, of: .draft(DraftID(row.integer("draft"))))
@@ -103,7 +102,7 @@ struct NameIndex {
         }
     }
 
-    /// What has this number: a chat, an item or a draft.
+    /// Returns the chat, item or draft with this number.
     func record(_ id: NodeID) throws -> Record? {
         try connection.first(
             "SELECT inode, folder, name, modified, cleaned, chat, item, draft FROM node WHERE inode = ?",
@@ -122,10 +121,10 @@ struct NameIndex {
         }
     }
 
-    /// What tells one state of the index from another.
+    /// Changes with every write to the index.
     var version: Int64 { connection.changedRowCount }
 
-    /// The items of one folder, at most `limit` of them.
+    /// Returns at most `limit` items of a folder.
     func items(in folder: NodeID, limit: Int = .max) throws -> [ItemID: Record] {
         var records: [ItemID: Record] = [:]
         _ = try connection.query(
@@ -141,29 +140,28 @@ struct NameIndex {
         return records
     }
 
-    /// Whether something has this name at present, here or beside this tree.
+    /// Returns true if the name is in use, in the index or by the reservation.
     func isInUse(_ name: EntryName, in folder: NodeID) throws -> Bool {
         if let reservation, reservation.holds(name, folder) { return true }
         return try connection.exists(
             "SELECT 1 FROM node WHERE folder = ? AND name = ?", folder.rawValue, name.bytes)
     }
 
-    /// Whether a name is in use, or was in use by something that is deleted.
+    /// Returns true if the name is in use, or was used by a deleted entry.
     func isTaken(_ name: EntryName, in folder: NodeID) throws -> Bool {
         if try isInUse(name, in: folder) { return true }
         return try connection.exists(
             "SELECT 1 FROM buried_name WHERE folder = ? AND digest = ?", folder.rawValue, digest(name))
     }
 
-    /// `wanted`, or a ` (2)`, ` (3)`, … of it that was never used in this folder while the number before
-    /// it was.
+    /// Returns `wanted`, or the first numbered variant ` (2)`, ` (3)`, … that was never used in this folder.
     func freeName(
         _ wanted: EntryName, in folder: NodeID, isReserved: (EntryName) throws -> Bool = { _ in false }
     ) throws -> EntryName {
         func isFree(_ name: EntryName) throws -> Bool { try !isReserved(name) && !isTaken(name, in: folder) }
         if try isFree(wanted) { return wanted }
-        // In growing steps, then back by halves: somebody who sends one name ten thousand times does not
-        // make each of them ask for all before it.
+        // Exponential search, then bisection, so that ten thousand files of one name do not cost a query per earlier
+        // file each.
         var (taken, free) = (1, 2)
         while try !isFree(wanted.numbered(free)) { (taken, free) = (free, free < 16 ? free + 1 : free * 2) }
         while free - taken > 1 {
@@ -184,7 +182,7 @@ struct NameIndex {
         if let record = try record(id) {
             if case .chat = record.owner {
                 try eachName(in: id) { gone.add($0, in: [record.name]) }
-                // Users have named the chat by it: it selects no other one later.
+                // Users know the chat by this name, so no other chat gets it.
                 try retire(record.name, in: record.folder)
             } else {
                 try gone.add(record.name, in: folderPath(record.folder))
@@ -193,7 +191,7 @@ struct NameIndex {
         try connection.execute("UPDATE node SET name = ? WHERE inode = ?", name.bytes, id.rawValue)
     }
 
-    /// The node of a draft or of an earlier item is this item's from now on.
+    /// Transfers the node of a draft or an earlier item to this item.
     func hand(_ id: NodeID, to item: ItemID, modified: Timestamp?, isCleaned: Bool) throws {
         try connection.execute(
             "UPDATE node SET draft = NULL, item = ?, modified = ?, cleaned = ?, sha256 = NULL WHERE inode = ?",
@@ -227,7 +225,7 @@ struct NameIndex {
 
     // MARK: - Paths
 
-    /// Every name that is in use, as its path below the mountpoint.
+    /// Calls `body` with the path of every used name, relative to the mountpoint.
     func eachPath(_ body: (EntryPath) throws -> Void) throws {
         var folders: [NodeID: [EntryName]] = [.root: [], .recovered: Self.recovered]
         _ = try connection.query("SELECT folder, name FROM node") { row in
@@ -260,7 +258,7 @@ struct NameIndex {
 
     // MARK: - Mountpoints
 
-    /// Where this profile was mounted, the last first.
+    /// Returns where this profile was mounted, latest first.
     func mountpoints() throws -> [RecordedMountpoint] {
         try connection.query("SELECT path, since, is_swept FROM mountpoint ORDER BY since DESC") { row in
             RecordedMountpoint(
@@ -277,7 +275,7 @@ struct NameIndex {
             limit)
     }
 
-    /// Keeps others from ever getting this name.
+    /// Reserves a name for ever.
     func retire(_ name: EntryName, in folder: NodeID) throws {
         try connection.execute(
             "INSERT OR IGNORE INTO buried_name (folder, digest) VALUES (?, ?)", folder.rawValue,
@@ -291,8 +289,8 @@ struct NameIndex {
 }
 
 extension NameIndex.Record {
-    /// From the columns `inode`, `folder`, `name`, `modified` and `cleaned`.
-    /// - Throws: `.damaged` for a name that this program never writes: the kernel would refuse the whole listing.
+    /// Reads the columns `inode`, `folder`, `name`, `modified` and `cleaned`.
+    /// - Throws: `.damaged` for a name that the kernel would reject, and with it the whole listing.
     init(_ row: borrowing Row, of owner: NameIndex.Owner) throws(NamespaceError) {
         id = NodeID(row.unsigned("inode"))
         folder = NodeID(row.unsigned("folder"))

@@ -1,11 +1,11 @@
-/// Is told of all changes of names, in their order, by the thread that makes them, after it has made them. It must be
-/// quick, wait for nothing, and not change names itself.
+/// Receives all changes of names, in order, on the thread that made them and after they are made. It must be quick,
+/// must not wait and must not change names.
 public struct NameObserver: Sendable {
-    /// Nothing has these names any more.
+    /// Removed paths.
     var gone: @Sendable (_ paths: [EntryPath]) -> Void
-    /// These are on show from now on, under these names.
+    /// Nodes that are new or have a new name.
     var new: @Sendable (_ nodes: [Node]) -> Void
-    /// These are others than before, under the same names.
+    /// Nodes that changed under the same name.
     var changed: @Sendable (_ nodes: [Node]) -> Void
 
     public init(

@@ -1,5 +1,5 @@
-/// Which names of a folder something has that is not in this tree: nothing here gets them as long as that is so. Asked
-/// within a change of the tree; it must be quick, wait for nothing, and not change names itself.
+/// Reserves names of a folder that are used outside this tree. Called within a change of the tree; it must be quick,
+/// must not wait and must not change names.
 public struct NameReservation: Sendable {
     let holds: @Sendable (_ name: EntryName, _ folder: NodeID) -> Bool
 

@@ -1,9 +1,8 @@
 import ChatCore
 
-/// SHA-256 of what entries hold, as far as somebody has asked for it. The file of a message never changes, so what is
-/// known stays.
+/// SHA-256 of entries, stored once computed. The file of a message never changes.
 extension Namespace {
-    /// Those that are known of these nodes. Blocks.
+    /// Returns the stored digests of these nodes. Blocks.
     /// - Throws: `.storage`.
     public func digests(of nodes: [NodeID]) throws(NamespaceError) -> [NodeID: [UInt8]] {
         try read { index in
@@ -13,7 +12,7 @@ extension Namespace {
         }
     }
 
-    /// Notes that of an item's file; nothing where the node is another's by now. Blocks.
+    /// Stores the digest of an item's file, if the item still has a node. Blocks.
     /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func set(digest: [UInt8], of item: ItemID) throws(NamespaceError) {
         try change { index, _ in

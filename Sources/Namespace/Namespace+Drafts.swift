@@ -1,11 +1,10 @@
 import Base
 import ChatCore
 
-/// Drafts, from their first name to the item that they become.
+/// Drafts, from their first name to their item.
 extension Namespace {
-    /// Shows a draft under exactly this name. A name that a deleted item had may be used: its writer
-    /// chose it.
-    /// - Throws: `.noSuchNode` where the folder is gone, `.nameTaken`, `.damaged`, `.diskFull`, `.storage`.
+    /// Shows a draft under exactly this name. The name of a deleted item is permitted, because the writer chose it.
+    /// - Throws: `.noSuchNode` if the folder is gone, `.nameTaken`, `.damaged`, `.diskFull`, `.storage`.
     public func show(
         draft: DraftID, named name: EntryName, in folder: NodeID
     ) throws(NamespaceError) -> Node {
@@ -17,7 +16,7 @@ extension Namespace {
         }
     }
 
-    /// - Parameter name: asked for where it has none in this folder, within the change that gives it to the draft.
+    /// - Parameter name: Called within the change to choose a name, if the draft has none in this folder.
     private func show(
         _ draft: DraftID, in folder: NodeID, name: (NameIndex) throws -> EntryName
     ) throws(NamespaceError) -> Node {
@@ -42,8 +41,8 @@ extension Namespace {
         }
     }
 
-    /// Shows a draft whose name is in use, under a free one like it.
-    /// - Throws: as `show(draft:named:in:)`.
+    /// Shows a draft under a free name similar to `name`.
+    /// - Throws: As `show(draft:named:in:)`.
     @discardableResult
     public func show(
         draft: DraftID, namedLike name: EntryName, in folder: NodeID
@@ -51,8 +50,8 @@ extension Namespace {
         try show(draft, in: folder) { try $0.freeName(name, in: folder) }
     }
 
-    /// The names of all drafts but these are free again: nothing is left of them. Before the first is shown, since
-    /// a draft may have the name of one that is gone.
+    /// Frees the names of all other drafts, which no longer exist. Must precede the first `show`, because a draft may
+    /// have the name of a vanished one.
     /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func forgetDrafts(except known: Set<DraftID>) throws(NamespaceError) {
         try change { index, _ in
@@ -64,14 +63,14 @@ extension Namespace {
         }
     }
 
-    /// Shows a draft that an earlier mount left unfinished in `.chatfs/recovered`.
-    /// - Throws: as `show(draft:named:in:)`.
+    /// Shows an unfinished draft of an earlier mount in `.chatfs/recovered`.
+    /// - Throws: As `show(draft:named:in:)`.
     @discardableResult
     public func show(recovered draft: DraftID, named name: EntryName) throws(NamespaceError) -> Node {
         try show(draft, in: .recovered) { try $0.freeName(name, in: .recovered) }
     }
 
-    /// Whether something of the folder of a chat has this name, also while its items are not in memory. Blocks.
+    /// Returns true if the name is in use in the chat's folder, also while its items are not in memory. Blocks.
     /// - Throws: `.storage`.
     public func isInUse(_ name: EntryName, in chat: ChatReference) throws(NamespaceError) -> Bool {
         guard let folder = node(of: chat)?.id else { return false }
@@ -79,7 +78,7 @@ extension Namespace {
         return try read { try $0.isInUse(name, in: folder) }
     }
 
-    /// Moves a draft to another name of its folder. `replaced` is what has that name and goes.
+    /// Renames a draft within its folder. `replaced` has the new name and is removed.
     /// - Throws: `.noSuchNode`, `.nameTaken`, `.damaged`, `.diskFull`, `.storage`.
     public func rename(
         draft: DraftID, to name: EntryName, replacing replaced: Node? = nil
@@ -100,7 +99,7 @@ extension Namespace {
         }
     }
 
-    /// Takes a dropped draft away; its name is free again, nobody else has seen it.
+    /// Removes a draft and frees its name.
     /// - Throws: `.diskFull`, `.storage`.
     public func remove(draft: DraftID) throws(NamespaceError) -> NamespaceChange? {
         let now = clock.now()
@@ -112,12 +111,12 @@ extension Namespace {
         }
     }
 
-    /// A draft was handed to the core: its node, name and time are the item's from now on. A node
-    /// that the item was shown under before anyone knew is taken away; where that has the name which the draft's writer
-    /// gave, it is the other way round: a power cut took back that the draft was sent, and not whose its name is.
+    /// Transfers a draft's node, name and time to the item that the core made of it. Removes a node under which the
+    /// item was already shown. If that node has the writer's name, it stays and the draft's is removed: a power cut
+    /// then reverted the record that the draft was sent, but not the name's.
     /// - Parameters:
-    ///   - wanted: the name that its writer gave.
-    ///   - isCleaned: metadata was removed from what was written.
+    ///   - wanted: The writer's name.
+    ///   - isCleaned: True if metadata was removed from the written file.
     /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func draft(
         _ draft: DraftID, became item: ChatItem, named wanted: EntryName, modified: Timestamp,
@@ -126,20 +125,19 @@ extension Namespace {
         try hand(.draft(draft), to: item, named: wanted, modified: modified, isCleaned: isCleaned)
     }
 
-    /// A file was sent once more, in a message that takes the place of an earlier one: its node, name and
-    /// time are the new one's from now on.
+    /// Transfers an item's node, name and time to the new message that replaces it after a resend.
     /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func item(_ earlier: ChatItem, became item: ChatItem) throws(NamespaceError) -> [NamespaceChange] {
         try hand(.item(earlier.id), to: item, named: nil, modified: nil, isCleaned: false)
     }
 
-    /// - Parameter modified: nil keeps the time that it has.
+    /// - Parameter modified: nil keeps the current time.
     private func hand(
         _ owner: NameIndex.Owner, to item: ChatItem, named wanted: EntryName?, modified: Timestamp?,
         isCleaned: Bool
     ) throws(NamespaceError) -> [NamespaceChange] {
         let now = clock.now()
-        // Whoever sent it forgets the name once this returns.
+        // Durable, because the sender forgets the name afterwards.
         return try change(isDurable: true) { index, shown in
             guard let own = try index.record(of: owner) else { return [] }
             let other = try index.record(of: .item(item.id))

@@ -1,17 +1,17 @@
 import Base
 import ChatCore
 
-/// The names of the files of one chat as the index had them at one moment.
+/// A snapshot of the index for the files of one chat.
 public struct KnownNames: Sendable {
     let folder: NodeID
     let records: [ItemID: NameIndex.Record]
     let version: Int64
 }
 
-/// Chats and the files in them, as the core tells of them.
+/// Chats and their files as reported by the core.
 extension Namespace {
-    /// Shows chats, or what changed about them. A folder keeps its name until its user gives the chat another one.
-    /// New names are safe against a power cut: users have seen them.
+    /// Shows new or changed chats. A folder keeps its name until the user gives the chat another alias. New names are
+    /// durable, because users have seen them.
     /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func show(_ chats: [Chat]) throws(NamespaceError) -> [NamespaceChange] {
         let now = clock.now()
@@ -39,8 +39,8 @@ extension Namespace {
         }
     }
 
-    /// Shows items, or what changed about them; those without a file or of an unknown chat are left
-    /// out. `time` is when their folders changed; nil for the items' own times (at the start).
+    /// Shows new or changed items. Ignores items without a file or of unknown chats.
+    /// - Parameter time: New modification time of their folders; nil for the items' own times, at the start.
     /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func show(
         _ items: [ChatItem], at time: Timestamp? = nil
@@ -55,7 +55,7 @@ extension Namespace {
         }
     }
 
-    /// Shows how far a file is; no change where it is not shown, or not on its way any more.
+    /// Shows the progress of a file. Makes no change unless the file is shown and transferring.
     /// - Throws: `.storage`.
     public func advance(_ progress: FileProgress) throws(NamespaceError) -> [NamespaceChange] {
         try change { _, shown in
@@ -68,7 +68,7 @@ extension Namespace {
         }
     }
 
-    /// What the index knows of the files of a chat, for `complete`; nil when there are more than `limit`. Blocks.
+    /// Reads the index for `complete`. Returns nil if the chat has more than `limit` files. Blocks.
     /// - Throws: `.damaged`, `.storage`.
     public func knownNames(
         of chat: ChatReference, limit: Int = .max - 1
@@ -81,11 +81,10 @@ extension Namespace {
         }
     }
 
-    /// Shows all files of a chat, oldest first: the earlier of two of one name gets the name. What the index
-    /// knows in its folder beyond them was deleted while nothing was mounted: gone, its name stays out of
-    /// use. From now on a name that is not in the folder is not there.
-    /// - Parameter known: what was read of the index while the core was asked for the items; read anew when anything
-    ///   was written to the index since.
+    /// Shows all files of a chat, oldest first, so that the older of two equally named files gets the name. Other
+    /// entries of the index were deleted while unmounted; their names stay reserved. From now on the folder is
+    /// complete.
+    /// - Parameter known: A snapshot read while the core was queried; read again if the index changed since.
     /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func complete(
         _ chat: ChatReference, with items: [ChatItem], known: KnownNames? = nil
@@ -107,7 +106,7 @@ extension Namespace {
             }
             if found < records.count {
                 let present = Set(items.lazy.filter { $0.file != nil }.map(\.id))
-                // What is shown already was told of since the items were read.
+                // Shown items were reported after `items` was read.
                 for (item, record) in records where !present.contains(item) && shown.node(.item(item)) == nil
                 {
                     try Self.retire(record, index)
@@ -136,11 +135,11 @@ extension Namespace {
             id: record.id, folder: folder, name: record.name, content: .item(item),
             modified: record.modified, hasPreview: hasPreview, isCleaned: record.isCleaned)
         shown.add(node, at: before == nil ? time ?? item.time : item.time)
-        // One that has its name already was let go, or is there since an earlier mount.
+        // An item with a name was evicted, or was named by an earlier mount.
         return before == nil ? .appeared(node) : .changed(node)
     }
 
-    /// Takes deleted items away. Their names stay out of use.
+    /// Removes deleted items. Their names stay reserved.
     /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func remove(_ items: [ItemID]) throws(NamespaceError) -> [NamespaceChange] {
         let now = clock.now()
@@ -158,8 +157,7 @@ extension Namespace {
         }
     }
 
-    /// Takes the folder of a deleted chat away, with what it still shows. The index keeps the names: they stay
-    /// out of use.
+    /// Removes the folder of a deleted chat and its entries. Their names stay reserved.
     /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func remove(folder: NodeID) throws(NamespaceError) -> [NamespaceChange] {
         let now = clock.now()
@@ -171,9 +169,8 @@ extension Namespace {
         }
     }
 
-    /// After all chats and drafts were shown: what the index knows beyond them went while nothing was
-    /// mounted, or is shown nowhere. Drafts are forgotten with their names; of a chat that is gone so are the files,
-    /// their names stay out of use, and its folder would get its own name back.
+    /// Removes index entries that are not shown after all chats and drafts were. Forgets drafts with their names.
+    /// Reserves the names of files in deleted chats; such a chat's folder would get its name again.
     /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func removeUnseen() throws(NamespaceError) {
         try change { index, shown in
@@ -191,7 +188,7 @@ extension Namespace {
         try index.remove(record.id)
     }
 
-    /// Keeps the time that its writer gave to a sent file.
+    /// Sets the modification time that the writer gave to a sent file.
     /// - Throws: `.diskFull`, `.storage`.
     public func setModified(_ time: Timestamp, of id: NodeID) throws(NamespaceError) {
         try change { index, shown in

@@ -3,42 +3,40 @@ import ChatCore
 import Cryptography
 import Store
 
-/// Which names exist and which node is which item.
+/// The tree of names: nodes by name, by inode number and by item.
 ///
-/// Names and inode numbers are kept in an index database, so they stay across mounts; everything
-/// that is shown is in memory. Lookups and listings take one lock for a few instructions and never
-/// wait for the disk. Changes block (SQLite): call them from a thread that may. They are written to
-/// the index first, then shown.
+/// An index database keeps names and inode numbers across mounts; shown nodes are in memory. Lookups and listings hold
+/// one lock for a few instructions and never wait for the disk. Changes block on SQLite and must run on a thread that
+/// may block. They are written to the index first, then shown.
 ///
-/// Large, because every change is the same three steps in one order (decide, commit, show): what is in memory is in
-/// `NodeTable`, what is stored in `NameIndex`, what a change has decided in `PendingChange`. The extensions, for items,
-/// drafts and mountpoints, add changes and no state.
+/// Every change has the same three steps: decide, commit, show. `NodeTable` holds the memory, `NameIndex` the stored
+/// rows, `PendingChange` the decisions of one change. The extensions for items, drafts and mountpoints add changes and
+/// no state.
 public final class Namespace: Sendable {
     private let database: Database
     let clock: any WallClock
     private let table: Lock<NodeTable>
-    /// One change after the other, disk included: what a change decides on (`PendingChange` looks at what is shown)
-    /// is still shown when it is carried out, and memory changes in the order of the index. It guards no memory, and
-    /// nobody who answers the kernel from memory takes it: only changes do, on threads that may block anyway, since
-    /// each waits for this database, or that of the outbox where a folder that is copied in changes. Taken before
-    /// `table`.
+    /// Serialises changes, disk access included, so that the state on which a change decided is still current when it
+    /// is applied, and memory follows the index in order. It guards no memory. Lookups and listings never take this
+    /// mutex: only changes do, on threads that may block, since each waits for this database, or for the outbox's in a
+    /// pasted folder. Rank: before `table`.
     private let changing = BlockingMutex(rank: .tree)
 
     private let observer = Lock<NameObserver?>(nil)
     private let reservation = Lock<NameReservation?>(nil)
 
     /// - Parameters:
-    ///   - path: the index database of one profile.
-    ///   - key: with which it is encrypted; nil: not.
-    /// - Throws: `.diskFull`; `.storage`, also for another key and the index of a newer version.
+    ///   - path: Path of a profile's index database.
+    ///   - key: Encryption key; nil if not encrypted.
+    /// - Throws: `.diskFull`; `.storage`, also for a wrong key and the index of a newer version.
     public init(
         path: String, key: SecretBytes? = nil, clock: any WallClock = SystemWallClock()
     ) throws(NamespaceError) {
         self.clock = clock
         table = Lock(NodeTable(now: clock.now()))
         do {
-            // A name that a power cut takes back is given again the same way; what cannot be made again
-            // is written durably.
+            // Names lost in a power cut are assigned again identically; changes that cannot be repeated are written
+            // durably.
             database = try Database(
                 path: path, migrations: NameIndex.migrations, key: key, durability: .eventual,
                 reservesSpace: true)
@@ -47,10 +45,10 @@ public final class Namespace: Sendable {
         }
     }
 
-    /// Ends the use of the index; what is in memory can still be looked at. Blocks.
+    /// Closes the index. Memory can still be read. Blocks.
     public func close() { database.close() }
 
-    // MARK: - Looking
+    // MARK: - Lookup
 
     public func node(_ id: NodeID) -> Node? { table.withLock { $0.nodes[id] } }
 
@@ -74,7 +72,7 @@ public final class Namespace: Sendable {
         table.withLock { table in table.chats[chat].flatMap { table.nodes[$0] } }
     }
 
-    /// As `children`; nil when not all that the folder holds is in memory.
+    /// Like `children`; nil if the folder is not completely in memory.
     public func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node]? {
         table.withLock { table in
             table.folders[folder]?.isComplete == false
@@ -82,18 +80,18 @@ public final class Namespace: Sendable {
         }
     }
 
-    /// Up to `count` nodes of a folder with numbers above `last`, in the order of their numbers.
+    /// Returns up to `count` nodes of a folder with numbers above `last`, in order of number.
     public func children(of folder: NodeID, after last: NodeID?, count: Int) -> [Node] {
         table.withLock { $0.children(of: folder, after: last, count: count) }
     }
 
-    /// Whether everything that a folder holds is shown: a chat's from `complete` on, others always.
+    /// Returns true if all entries of a folder are shown: for a chat's folder since `complete`, for others always.
     public func isComplete(_ folder: NodeID) -> Bool {
         table.withLock { $0.folders[folder]?.isComplete ?? true }
     }
 
-    /// Tells one time that a folder was complete from another, between which its items were let go; nil while it is
-    /// not complete.
+    /// Returns the number of the folder's current complete period, or nil if it is incomplete. Each eviction begins a
+    /// new period.
     public func periodOfCompleteness(_ folder: NodeID) -> UInt64? {
         table.withLock { table in
             guard let folder = table.folders[folder] else { return 0 }
@@ -101,12 +99,12 @@ public final class Namespace: Sendable {
         }
     }
 
-    /// When a folder's names last changed.
+    /// Returns the last change of the folder's names.
     public func modified(folder: NodeID) -> Timestamp {
         table.withLock { $0.folders[folder]?.modified } ?? clock.now()
     }
 
-    /// How many folders a folder holds, for its link count.
+    /// Returns the number of subfolders, for the link count.
     public func folderCount(of folder: NodeID) -> Int {
         switch folder {
         case .root: table.withLock { $0.chats.count } + 1
@@ -115,12 +113,12 @@ public final class Namespace: Sendable {
         }
     }
 
-    /// Every shown node for which `isWanted` says so; walks all of them.
+    /// Returns the shown nodes that match; scans all of them.
     public func nodes(where isWanted: (Node) -> Bool) -> [Node] {
         table.withLock { Array($0.nodes.values) }.filter(isWanted).sorted { $0.id < $1.id }
     }
 
-    /// Path below the mountpoint; empty for the root.
+    /// Returns the path below the mountpoint; empty for the root.
     public func path(of node: Node) -> String {
         if node.id == .root { return "" }
         var path = node.name.description
@@ -132,11 +130,11 @@ public final class Namespace: Sendable {
         return path
     }
 
-    // MARK: - Items that are not in memory
+    // MARK: - Items outside memory
 
-    /// Bytes of the texts of items in memory: captions, senders, names of files.
+    /// Size in bytes of the texts of items in memory: captions, senders, file names.
     public var textBytes: Int { table.withLock { $0.textBytes } }
-    /// How many items are in memory, and those of one folder.
+    /// Number of items in memory.
     public var itemCount: Int { table.withLock { $0.items.count } }
     public func itemCount(of folder: NodeID) -> Int {
         table.withLock { table in
@@ -145,12 +143,12 @@ public final class Namespace: Sendable {
         }
     }
 
-    /// Whether a draft lies in a folder.
+    /// Returns true if the folder contains a draft.
     public func hasDrafts(_ folder: NodeID) -> Bool {
         table.withLock { table in table.drafts.values.contains { table.nodes[$0]?.folder == folder } }
     }
 
-    /// The chat in whose folder something with this number is, in memory or not. Blocks.
+    /// Returns the chat whose folder contains the node, in memory or not. Blocks.
     /// - Throws: `.damaged`, `.storage`.
     public func chat(holding id: NodeID) throws(NamespaceError) -> ChatReference? {
         let folder = try read { try $0.record(id)?.folder }
@@ -158,25 +156,25 @@ public final class Namespace: Sendable {
         return chat.reference
     }
 
-    /// The number of an item that was shown once, in memory or not. Blocks.
+    /// Returns the inode number of an item that was ever shown. Blocks.
     /// - Throws: `.damaged`, `.storage`.
     public func id(of item: ItemID) throws(NamespaceError) -> NodeID? {
         if let node = node(of: item) { return node.id }
         return try read { try $0.record(of: .item(item))?.id }
     }
 
-    /// The name of an item that was shown once, in memory or not. Blocks.
+    /// Returns the name of an item that was ever shown. Blocks.
     /// - Throws: `.damaged`, `.storage`.
     public func name(of item: ItemID) throws(NamespaceError) -> EntryName? {
         if let node = node(of: item) { return node.name }
         return try read { try $0.record(of: .item(item))?.name }
     }
 
-    /// Lets go of the items of a chat, which stay in the index: the folder is as it was when the mount began, until
-    /// `complete`. Blocks.
+    /// Evicts the items of a chat, which stay in the index. The folder is incomplete until `complete`, as when the
+    /// mount began. Blocks.
     public func letGo(_ folder: NodeID) {
         changing.withLock {
-            // Nothing of it is found from here on, so its nodes can go in steps.
+            // The nodes are unreachable from here on, so they can be removed in steps.
             guard let before = table.withLock({ $0.empty(folder) }) else { return }
             for start in stride(from: 0, to: before.order.count, by: PendingChange.atOnce) {
                 let part = before.order[start..<min(start + PendingChange.atOnce, before.order.count)]
@@ -185,18 +183,18 @@ public final class Namespace: Sendable {
         }
     }
 
-    // MARK: - Watching
+    // MARK: - Observers
 
-    /// Has `observer` told of every change, in the order of the changes. To be called once, before the first.
+    /// Sets the observer of all changes. Called once, before the first change.
     public func watch(with observer: NameObserver) { self.observer.withLock { $0 = observer } }
 
-    // MARK: - Names of others
+    // MARK: - Reservations
 
-    /// Has nothing get a name that `reservation` holds. To be called once, before the first change.
+    /// Sets the reservation of names. Called once, before the first change.
     public func leave(_ reservation: NameReservation) { self.reservation.withLock { $0 = reservation } }
 
-    /// Runs `body` while no name is given or taken away: what it takes for itself was free, and is from then on what
-    /// the reservation says. It changes no names here. Blocks on changes that are under way.
+    /// Runs `body` while no name changes. A name that `body` finds free and takes is covered by the reservation
+    /// afterwards. `body` must not change names here. Waits for a running change.
     public func whileUnchanged<Value, Failure: Error>(
         _ body: () throws(Failure) -> Value
     ) throws(Failure) -> Value {
@@ -211,10 +209,10 @@ public final class Namespace: Sendable {
         }
     }
 
-    // MARK: - Changing
+    // MARK: - Changes
 
-    /// Runs one change: in the index, in a transaction, and, once that is committed, in memory.
-    /// - Parameter frees: what is removed takes less room: a full disk does not refuse it.
+    /// Runs a change: in a transaction of the index and, after the commit, in memory.
+    /// - Parameter frees: True for a removal, which a full disk does not refuse.
     func change<Result>(
         isDurable: Bool = false, frees: Bool = false,
         _ body: (NameIndex, inout PendingChange) throws -> Result
@@ -225,7 +223,7 @@ public final class Namespace: Sendable {
                 var gone = GonePaths()
                 let reservation = reservation.withLock { $0 }
                 let write = { (connection: Connection) in
-                    // A second time on a full disk.
+                    // Runs a second time on a full disk.
                     (pending, gone) = (PendingChange(shown: self.table), GonePaths())
                     return try body(NameIndex(connection, gone, reservation), &pending)
                 }

@@ -2,18 +2,17 @@ import Base
 import ChatCore
 import Store
 
-/// What a change did to the tree; whoever caches it is told.
+/// A change of the tree, reported to all caches.
 public enum NamespaceChange: Sendable {
     case appeared(Node)
-    /// Same name and number; attributes or state differ.
+    /// The same name and number with other attributes or another state.
     case changed(Node)
     case vanished(NodeID, EntryName, in: NodeID)
 
     static func vanished(_ node: Node) -> Self { .vanished(node.id, node.name, in: node.folder) }
 }
 
-/// One change while it is written to the index: looks at what is shown now, and collects what will
-/// be shown when the index has it.
+/// A change while it is written to the index. Reads the shown state and collects the changes to show after the commit.
 struct PendingChange {
     private let shown: Lock<NodeTable>
     private var steps: [Step] = []
@@ -31,7 +30,7 @@ struct PendingChange {
 
     init(shown: Lock<NodeTable>) { self.shown = shown }
 
-    // Only the holder of the change looks here, so nothing moves between two looks.
+    // Only the running change calls this, so the state is stable between calls.
     func node(_ owner: NameIndex.Owner) -> Node? {
         shown.withLock { table in
             let id =
@@ -60,10 +59,10 @@ struct PendingChange {
         steps.append(.rename(node, name, time))
     }
 
-    /// So many steps are shown at once: a reader waits for them, some microseconds.
+    /// Number of steps shown per lock: a reader waits for them for some microseconds.
     static let atOnce = 64
 
-    /// What is new on show, or has another name, when it is carried out.
+    /// Nodes that are new or renamed by this change.
     var newNodes: [Node] {
         steps.compactMap { step in
             switch step {
@@ -74,14 +73,14 @@ struct PendingChange {
         }
     }
 
-    /// What is another than before under the same name.
+    /// Nodes that change under the same name.
     var changedNodes: [Node] {
         steps.compactMap { step in
             if case .replace(let node) = step { node } else { nil }
         }
     }
 
-    /// Shows it all.
+    /// Shows the change.
     func carryOut() {
         for start in stride(from: 0, to: steps.count, by: Self.atOnce) {
             shown.withLock { table in
@@ -103,7 +102,7 @@ struct PendingChange {
 }
 
 extension NamespaceError {
-    /// What a change may meet: an own error as it is, a database's by its consequence.
+    /// Keeps a `NamespaceError`; maps a database's error by its effect.
     init(wrapping error: any Error) {
         switch error {
         case let error as NamespaceError: self = error
@@ -117,17 +116,17 @@ extension NamespaceError {
 }
 
 extension ChatItem {
-    /// Bytes of a caption that an entry has at most. A message may hold 64 KiB, a folder any number of messages.
+    /// Maximum bytes of a caption in memory. A message may hold 64 KiB, a folder any number of messages.
     static let longestCaption = 1024
 
-    /// Whether this, the item of an entry, may have only the beginning of its caption; at worst it has all.
+    /// True if an entry's item may lack the rest of its caption; may be true for a complete one.
     public var mayBeShortened: Bool { content.text.utf8.count > Self.longestCaption - 4 }
 
-    /// This item without its preview picture (up to 14,000 characters), and with the beginning of a long caption.
+    /// The item without its preview (up to 14,000 characters) and with a shortened caption.
     var shortened: ChatItem {
         var item = self
         if content.text.utf8.count > Self.longestCaption {
-            // Between two characters: at most three bytes less.
+            // At a character boundary, at most three bytes less.
             let bytes = content.text.utf8
             item.content.text =
                 (0..<4).lazy.compactMap { String(bytes.prefix(Self.longestCaption - $0)) }.first ?? ""

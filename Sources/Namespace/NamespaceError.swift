@@ -1,15 +1,15 @@
 import Base
 
-/// The tree could not be read or changed; it is as it was.
+/// The tree could not be read or changed; it is unchanged.
 public typealias NamespaceError = CodedError<NamespaceErrorCode>
 
-/// What a `NamespaceError` says.
+/// The kinds of `NamespaceError`.
 public enum NamespaceErrorCode: Hashable, Sendable {
-    /// The name is in use in that folder.
+    /// The name is in use in the folder.
     case nameTaken
-    /// The folder or node is not there.
+    /// The folder or node is gone.
     case noSuchNode
-    /// The index database holds what this program never writes.
+    /// The index contains data that this program never writes.
     case damaged
     case diskFull
     case storage

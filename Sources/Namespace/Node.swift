@@ -1,13 +1,13 @@
 import Base
 import ChatCore
 
-/// The inode number of a node. Given once, kept across remounts, never used again.
+/// The inode number of a node: assigned once, kept across mounts, never reused.
 public struct NodeID: Hashable, Comparable, Sendable {
     public let rawValue: UInt64
     public init(_ rawValue: UInt64) { self.rawValue = rawValue }
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 
-    /// 1 is what FUSE calls the root.
+    /// FUSE's number of the root.
     public static let root = NodeID(1)
     public static let control = NodeID(2)
     public static let status = NodeID(3)
@@ -16,11 +16,11 @@ public struct NodeID: Hashable, Comparable, Sendable {
     public static let noMedia = NodeID(6)
     public static let trackerIgnore = NodeID(7)
     public static let messages = NodeID(8)
-    /// Smaller numbers belong to what every mount has.
+    /// Smaller numbers belong to the fixed nodes of every mount.
     public static let firstStored = NodeID(1024)
 
-    /// Larger numbers, up to twice this one, belong to folders that are being copied into chats and to what is in them,
-    /// for one mount. No index ever gives so many; those of thumbnails and of logs are larger still.
+    /// Numbers from here to twice this belong to pasted folders and their entries, for one mount. No index reaches
+    /// them; numbers of thumbnails and logs are larger still.
     public static let firstPasted = NodeID(1 << 60)
     public var isPasted: Bool {
         (Self.firstPasted.rawValue..<Self.firstPasted.rawValue * 2).contains(rawValue)
@@ -34,46 +34,45 @@ public struct DraftID: Hashable, Comparable, Sendable {
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// A folder or file of the mount at one moment: an immutable value behind a reference, so that a
-/// reader holds it without copying and without keeping anybody waiting.
+/// A folder or file at one moment: an immutable value behind a reference, so that readers hold it without copying or
+/// locking.
 public final class Node: Sendable {
     public enum Content: Sendable {
         case root
-        /// `.chatfs` and what is always in it.
+        /// `.chatfs` and its fixed entries.
         case control
         case status
         case transfers
         case recovered
-        /// An empty file that tells indexers to stay away: found by its name in the root and in chats, never listed.
+        /// An empty file that stops indexers: found by name in the root and in chats, never listed.
         case marker
         case chat(Chat)
-        /// An item with a file. Its preview is left out: nothing here shows it, and ten thousand of
-        /// them would be 140 MB.
+        /// An item with a file, without its preview: ten thousand previews would take 140 MB.
         case item(ChatItem)
         case draft(DraftID)
-        /// A folder that is being copied into a chat and becomes one archive, or a folder in it.
+        /// A pasted folder, or a folder in it.
         case pastedFolder
-        /// A folder of thumbnails, and what is in it: made of previews when somebody asks for it.
+        /// The generated folders of thumbnails and the thumbnails.
         case thumbnails
         case thumbnail
-        /// The folder of the logs of chats, and one of these.
+        /// The folder of chat logs and a log.
         case messages
         case messageLog(ChatReference)
     }
 
     public let id: NodeID
-    /// The folder it lies in; the root lies in itself.
+    /// The parent folder; the root's is itself.
     public let folder: NodeID
     public let name: EntryName
     public let content: Content
-    /// What the writer of a sent file set as its time; nil where the item's own time counts.
+    /// Modification time set by the writer of a sent file; nil to use the item's time.
     public let modified: Timestamp?
-    /// Whether the message of an item carries a preview, which is left out here.
+    /// True if the item's message has a preview, which is not stored here.
     public let hasPreview: Bool
-    /// Of a sent file: its metadata was removed from what was written.
+    /// True if metadata was removed from a sent file.
     public let isCleaned: Bool
 
-    /// For what a namespace does not hold; its own nodes it makes itself.
+    /// Creates a node for other modules' own trees.
     public init(
         id: NodeID, folder: NodeID, name: EntryName, content: Content, modified: Timestamp? = nil,
         hasPreview: Bool = false, isCleaned: Bool = false
@@ -94,7 +93,7 @@ public final class Node: Sendable {
         }
     }
 
-    /// Of an item: when it was sent or received.
+    /// Time at which an item was sent or received.
     var time: Timestamp? { if case .item(let item) = content { item.time } else { nil } }
 
     func with(

@@ -1,27 +1,25 @@
 import Base
 import ChatCore
 
-/// Every node in memory. A plain value: `Namespace` keeps it behind a lock that is held for single
-/// steps only.
+/// All nodes in memory. A plain value; `Namespace` guards it with a lock that it holds for single steps only.
 struct NodeTable {
-    /// What is shown of one folder. A name of the index whose item is not known yet is not here, and is
-    /// taken all the same.
+    /// The shown entries of a folder. A name in the index whose item is not loaded is absent here but still in use.
     struct Folder {
         var children: [EntryName: NodeID] = [:]
-        /// Shown nodes by inode number, the order of listings: a reader that comes back with the last
-        /// number it saw misses nothing and sees nothing twice, whatever was added or removed.
+        /// Shown nodes by inode number, the order of listings: a reader that resumes after its last number sees neither
+        /// gaps nor duplicates.
         var order: [NodeID] = []
         var modified: Timestamp
-        /// Whether a name that is not among the children is not there. A chat's folder begins without, and is again
-        /// when its items were let go.
+        /// True if names missing from `children` do not exist. False for a chat's folder until it is loaded, and again
+        /// after eviction.
         var isComplete = true
-        /// How often it became complete.
+        /// Number of times that the folder became complete.
         var period: UInt64 = 0
     }
 
     private(set) var nodes: [NodeID: Node] = [:]
     private(set) var folders: [NodeID: Folder] = [:]
-    /// Of the texts that the items of nodes have.
+    /// Size in bytes of the items' texts.
     private(set) var textBytes = 0
     var items: [ItemID: NodeID] = [:]
     var files: [FileID: NodeID] = [:]
@@ -39,18 +37,18 @@ struct NodeTable {
             Node(id: .recovered, folder: .control, name: EntryName("recovered"), content: .recovered), at: now
         )
         show(Node(id: .messages, folder: .control, name: EntryName("messages"), content: .messages), at: now)
-        // In no folder: so nobody lists them.
+        // In no folder, so they are not listed.
         for (name, id) in Self.markers {
             nodes[id] = Node(id: id, folder: .root, name: name, content: .marker)
         }
     }
 
-    /// What indexers look for before they look into a folder: LocalSearch (Tracker), Android's scanner and its like.
+    /// Files that indexers look for before they enter a folder: LocalSearch (Tracker), Android's scanner.
     static let markers = [EntryName(".nomedia"): NodeID.noMedia, EntryName(".trackerignore"): .trackerIgnore]
 
     func child(_ name: EntryName, of folder: NodeID) -> Node? {
         if let id = folders[folder]?.children[name] { return nodes[id] }
-        // Names of received files have no dot in front, so this is on nobody's way.
+        // Names of received files never begin with a dot, so this costs nothing.
         guard name.bytes.first == UInt8(ascii: "."), let marker = Self.markers[name] else { return nil }
         switch nodes[folder]?.content {
         case .root, .chat: return nodes[marker]
@@ -58,7 +56,7 @@ struct NodeTable {
         }
     }
 
-    /// Puts a node on show.
+    /// Shows a node.
     mutating func show(_ node: Node, at now: Timestamp) {
         let isNew = nodes[node.id] == nil
         replace(node)
@@ -71,7 +69,7 @@ struct NodeTable {
         folders[node.folder, default: Folder(modified: now)].insert(node, at: now)
     }
 
-    /// Shows something else under the same number and name.
+    /// Replaces a node with the same number and name.
     mutating func replace(_ node: Node) {
         textBytes += node.textBytes - (nodes[node.id]?.textBytes ?? 0)
         nodes[node.id] = node
@@ -87,7 +85,7 @@ struct NodeTable {
         }
     }
 
-    /// So many items will be shown in a folder: nothing is moved again and again while they come.
+    /// Reserves capacity for the items of a folder.
     mutating func reserve(_ count: Int, in folder: NodeID) {
         nodes.reserveCapacity(nodes.count + count)
         items.reserveCapacity(items.count + count)
@@ -104,18 +102,18 @@ struct NodeTable {
     func children(of folder: NodeID, after last: NodeID?, count: Int) -> [Node] {
         guard let folder = folders[folder] else { return [] }
         let start = last.map { folder.position(after: $0) } ?? 0
-        // Not `start + count`: who wants all says so with the largest number.
+        // Not `start + count`, which overflows for `.max`.
         return folder.order[start...].prefix(count).compactMap { nodes[$0] }
     }
 
-    /// Names of a folder changed that are not in memory.
+    /// Records a change of names that are not in memory.
     mutating func touch(_ folder: NodeID, at time: Timestamp) {
         guard let before = folders[folder]?.modified else { return }
         folders[folder]?.modified = max(before, time)
     }
 
-    /// Makes a folder what it was when the mount began: its time, its drafts, and nothing that is said to be complete.
-    /// Answers the folder as it was; the nodes of its items stay for `letGo(of:)`.
+    /// Resets a folder to its state when the mount began: incomplete, with its time and drafts. Returns the previous
+    /// folder; the nodes of its items stay until `letGo(of:)`.
     mutating func empty(_ id: NodeID) -> Folder? {
         guard let before = folders[id], case .chat = nodes[id]?.content else { return nil }
         var emptied = Folder(modified: before.modified)
@@ -130,7 +128,7 @@ struct NodeTable {
         return before
     }
 
-    /// Items that no folder holds any more; drafts among them stay.
+    /// Removes the nodes of evicted items. Keeps drafts.
     mutating func letGo(of nodes: some Sequence<NodeID>) {
         for id in nodes {
             guard let node = self.nodes[id], case .item = node.content else { continue }
@@ -140,7 +138,7 @@ struct NodeTable {
         }
     }
 
-    /// Moves a shown node to another name of its folder.
+    /// Renames a shown node within its folder.
     mutating func rename(_ node: Node, to name: EntryName, at now: Timestamp) {
         folders[node.folder]?.children[node.name] = nil
         folders[node.folder]?.children[name] = node.id
@@ -155,7 +153,7 @@ struct NodeTable {
         forget(node.content)
     }
 
-    /// Whose node it was has none any more.
+    /// Removes the owner's reference to its node.
     mutating func forget(_ content: Node.Content) {
         switch content {
         case .item(let item):
@@ -171,7 +169,7 @@ struct NodeTable {
 }
 
 extension Node {
-    /// Of what others chose the length of.
+    /// Size in bytes of the texts with variable length.
     fileprivate var textBytes: Int {
         guard case .item(let item) = content else { return 0 }
         return item.content.text.utf8.count + item.sender.utf8.count + (item.file?.name.utf8.count ?? 0)
@@ -192,7 +190,7 @@ extension NodeTable.Folder {
         if position > 0, order[position - 1] == node.id { order.remove(at: position - 1) }
     }
 
-    /// Where the first number above `id` stands.
+    /// Returns the position of the first number above `id`.
     func position(after id: NodeID) -> Int {
         var low = 0
         var high = order.count

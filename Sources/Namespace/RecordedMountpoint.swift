@@ -1,10 +1,10 @@
-/// A place where a profile was mounted.
+/// A path at which a profile was mounted.
 public struct RecordedMountpoint: Hashable, Sendable {
     /// Absolute.
     public var path: String
-    /// Seconds since 1970: nothing that was kept before is of it.
+    /// Start in seconds since 1970; older leftovers belong to another mount.
     public var since: Int64
-    /// What was kept of it was taken away at its end.
+    /// True if its leftovers were removed at unmount.
     public var isSwept: Bool
 
     public init(path: String, since: Int64, isSwept: Bool) {

@@ -3,15 +3,15 @@ import Cryptography
 import Glibc
 import Store
 
-/// The names that mounts gave, from the index alone: for who speaks of files while nothing is mounted, or another process
-/// has the mount. Any thread. All calls block.
+/// Reads names from the index alone, while the profile is not mounted or mounted by another process. Thread-safe. All
+/// calls block.
 public final class RecordedNames: Sendable {
     private let database: Database?
 
     /// - Parameters:
-    ///   - path: of the index; where there is none nothing is made, and nothing has a name.
-    ///   - key: with which it is encrypted; nil: not.
-    /// - Throws: as `Namespace.init`.
+    ///   - path: Path of the index. If it is missing, it is not created and no item has a name.
+    ///   - key: Encryption key; nil if not encrypted.
+    /// - Throws: As `Namespace.init`.
     public init(path: String, key: SecretBytes? = nil) throws(NamespaceError) {
         guard access(path, F_OK) == 0 else {
             database = nil
@@ -27,7 +27,7 @@ public final class RecordedNames: Sendable {
 
     deinit { database?.close() }
 
-    /// Folder and name of an item below the mountpoint; nil when no mount ever showed it.
+    /// Returns the path of an item below the mountpoint; nil if no mount ever showed it.
     /// - Throws: `.damaged`, `.storage`.
     public func path(of item: ItemID) throws(NamespaceError) -> String? {
         try look { index in
@@ -37,13 +37,13 @@ public final class RecordedNames: Sendable {
         }
     }
 
-    /// Inode number of an item; nil when no mount ever showed it.
+    /// Returns the inode number of an item; nil if no mount ever showed it.
     /// - Throws: `.damaged`, `.storage`.
     public func node(of item: ItemID) throws(NamespaceError) -> NodeID? {
         try look { try $0.record(of: .item(item))?.id }
     }
 
-    /// The folder of a chat; nil when no mount ever showed it.
+    /// Returns the folder name of a chat; nil if no mount ever showed it.
     /// - Throws: `.damaged`, `.storage`.
     public func folder(of chat: ChatReference) throws(NamespaceError) -> String? {
         try look { try $0.record(of: .chat(chat))?.name.description }
