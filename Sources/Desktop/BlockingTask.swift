@@ -1,8 +1,9 @@
 import Base
 
-/// Asynchronous work for threads of our own that serve one connection.
+/// Runs asynchronous work for the threads that each serve one connection.
 enum BlockingTask {
-    /// Runs `body` as a task and blocks this thread until it is done. Never on the cooperative pool.
+    /// Runs `body` as a task and blocks the calling thread until it is done. Must not be called on the cooperative
+    /// pool.
     static func value<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) -> Value {
         let done = Lock<Value?>(nil)
         let semaphore = Semaphore()

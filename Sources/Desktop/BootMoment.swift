@@ -1,13 +1,13 @@
 import Glibc
 import Posix
 
-/// A moment by a clock that nobody sets: seconds since the machine was started, those in which it slept among them.
+/// A time by the boot clock, which cannot be set: seconds since boot, including sleep.
 struct BootMoment: Hashable, Sendable {
-    /// The kernel's id of this boot (proc(5)).
+    /// The kernel's id of the boot (proc(5)).
     var boot: String
     var seconds: Int64
 
-    /// Nil where the kernel does not say which boot it is.
+    /// Returns nil if the kernel does not report the boot's id.
     static func now() -> BootMoment? {
         guard let boot = ProcessInformation.boot() else { return nil }
         var time = timespec()

@@ -1,23 +1,22 @@
 import Base
 
-/// What a command wants of the cache of a mount: one line of JSON to its daemon.
+/// A command's request about the cache of a mount: one line of JSON to the daemon.
 public struct CacheRequest: Codable, Hashable, Sendable {
     public enum Action: String, Codable, Hashable, Sendable {
-        /// Say what the cache holds.
+        /// Report the cache's content.
         case show
-        /// Empty it but for what is open or pinned.
+        /// Evict everything that is neither open nor pinned.
         case clear
-        /// Try at once what could not be received, and answer no read with an earlier refusal: the user has
-        /// approved relays.
+        /// Retry failed downloads at once and drop earlier refusals, because the user approved relays.
         case tryAgain
-        /// Receive or send one entry no further.
+        /// Cancel the transfer of one entry.
         case cancel
-        /// Of one entry, see `chatfs hydrate` and its siblings.
+        /// Hydrate, dehydrate, pin or unpin one entry; see `chatfs hydrate` and its siblings.
         case hydrate, dehydrate, pin, unpin
     }
 
     public var action: Action
-    /// Inode number of the entry, where the action is about one.
+    /// Inode number of the entry; nil for actions on the whole cache.
     public var entry: UInt64?
 
     public init(_ action: Action, entry: UInt64? = nil) {
@@ -26,31 +25,31 @@ public struct CacheRequest: Codable, Hashable, Sendable {
     }
 }
 
-/// The daemon's answer to a request.
+/// The daemon's reply.
 public struct CacheAnswer: Codable, Hashable, Sendable {
-    /// False while a file is still coming: ask again.
+    /// False while the file is still downloading; repeat the request.
     public var isDone: Bool
-    /// Per cent of the file that is here.
+    /// Percentage of the file that is local.
     public var progress: Int
-    /// Why not, a sentence.
+    /// A sentence that tells why the request failed.
     public var problem: String?
-    /// With a problem: it failed and may succeed later, rather than being refused.
+    /// True if the request failed temporarily, false if it was refused.
     public var hasFailed: Bool?
-    /// What the cache holds, for `show`.
+    /// The cache's content, for `show`.
     public var cache: State?
 
-    /// What the cache of a mount holds.
+    /// The content of a mount's cache.
     public struct State: Codable, Hashable, Sendable {
         /// `sealed`, `plain` or `memory`.
         public var mode: String
         /// Decrypted bytes on the disk.
         public var bytesOnDisk: UInt64
         public var limit: UInt64?
-        /// Bytes that the cache leaves free on its disk.
+        /// Free bytes that the cache leaves on its disk.
         public var minimumFree: UInt64
-        /// Bytes that are free there.
+        /// Free bytes of that disk.
         public var free: UInt64
-        /// Files of which something is at hand.
+        /// Number of files with local bytes.
         public var files: Int
         public var pinned: Int
 

@@ -1,54 +1,54 @@
 import Base
 import ChatCore
 
-/// Becoming a contact: done by the process that has the profile, be it the command itself or, asked with one line of
-/// JSON, the daemon of its mount.
+/// A request about contacts, addresses and connections. The process that has the profile carries it out: the command
+/// itself, or the daemon of its mount, which receives it as one line of JSON.
 public struct ContactRequest: Codable, Hashable, Sendable {
     public enum Step: String, Codable, Hashable, Sendable {
-        /// Make a link.
+        /// Create a one-time link.
         case invite
-        /// Use one.
+        /// Connect through a link.
         case accept
-        /// Look who has connected, for some seconds while nobody has: who asks asks again.
+        /// Report the contact of an invitation. Waits some seconds for one to connect; the client repeats the request.
         case look
-        /// Tell the digits by which both sides know that nobody is in between, and whether they were compared.
+        /// Report the security code, by which both sides detect an interceptor, and whether it was verified.
         case verify
-        /// They were compared.
+        /// Record that the code was compared.
         case markVerified
-        /// They count as not compared.
+        /// Remove that record.
         case removeVerification
-        /// Send nothing to who is not verified, or whatever they are.
+        /// Refuse, or permit, sending to an unverified contact.
         case requireVerification
         case allowUnverified
-        /// List every connection of the profile.
+        /// List the profile's connections.
         case connections
         case deleteConnection
-        /// Have both sides agree on new keys.
+        /// Negotiate new keys with the contact.
         case renew
-        /// Have the contact write to another server.
+        /// Move the receiving queue to another server.
         case move
-        /// Make the address, or change what is done with requests at it.
+        /// Create the address, or change how its requests are handled.
         case createAddress
         case showAddress
         case deleteAddress
-        /// List who waits for an answer.
+        /// List pending requests.
         case requests
         case acceptRequest
         case rejectRequest
     }
 
     public var connecting: Step
-    /// Of `accept`. A secret.
+    /// For `accept`: the link. A secret.
     public var link: String?
-    /// Of `look` and `deleteConnection`; of `connections` the last that the asker has.
+    /// For `look` and `deleteConnection`: the connection. For `connections`: the last connection already received.
     public var connection: Int64?
-    /// Of `markVerified`: what was compared.
+    /// For `markVerified`: the compared code.
     public var code: String?
-    /// Of everything about one contact: as the user named it (`NamedChats`).
+    /// For requests about one contact: its name as the user typed it (`NamedChats`).
     public var chat: String?
-    /// Of `createAddress`.
+    /// For `createAddress`.
     public var acceptance: RequestAcceptance?
-    /// Of `acceptRequest` and `rejectRequest`.
+    /// For `acceptRequest` and `rejectRequest`.
     public var request: Int64?
 
     public static let invite = ContactRequest(connecting: .invite)
@@ -106,8 +106,9 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         ContactRequest(connecting: .rejectRequest, request: number)
     }
 
-    /// - Throws: `.noSuchChat` where none, or several, are named as the contact; `.invalidCommand`
-    ///   where there is no address to show; as `ContactMaking`, `AddressKeeping` and `FolderNaming`.
+    /// Carries out the request.
+    /// - Throws: `.noSuchChat` if no contact or several match, `.invalidCommand` if there is no address to show, and
+    ///   the errors of `ContactMaking`, `AddressKeeping` and `FolderNaming`.
     public func carryOut(
         on core: any ContactMaking & ConnectionListing & AddressKeeping & ChatReading,
         naming: some FolderNaming
@@ -168,7 +169,8 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         }
     }
 
-    /// Contacts who invite are called as the user knows them: strangers may call themselves the same.
+    /// Lists requests. Inviting contacts appear under the user's names for them, because strangers may use the same
+    /// names.
     private func requests(
         of core: any AddressKeeping & ChatReading, _ naming: some FolderNaming
     ) async throws(ChatError) -> [WaitingRequest] {
@@ -182,10 +184,10 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         return requests
     }
 
-    /// Connections in one answer, so that it fits into a line.
+    /// Maximum number of connections per reply, which must fit into a line.
     private static let maxConnections = 100
 
-    /// Chats are called as the user knows them.
+    /// Lists connections under the user's names for the chats.
     private func connections(
         of core: any ConnectionListing & ChatReading, _ naming: some FolderNaming
     ) async throws(ChatError) -> [ListedConnection] {
@@ -194,7 +196,7 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         let chats = try await naming.chats(of: core)
         for place in found.indices {
             guard let reference = found[place].chat else { continue }
-            // Never a name that a peer chose.
+            // Never a name that the peer chose.
             found[place].name = ChatReference(reference).flatMap { chats[$0] }?.name ?? reference
         }
         return found
@@ -206,7 +208,7 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         try await naming.chats(of: core).only(.contact).chat(chat ?? "")
     }
 
-    /// Answers when somebody connects, and not only when it is asked again.
+    /// Returns the chat of a connection, waiting some seconds for the peer to connect.
     private static func chat(
         of connection: Int64, on core: any ContactMaking & ChatReading
     ) async throws(ChatError) -> Chat? {
@@ -239,32 +241,32 @@ public struct ContactRequest: Codable, Hashable, Sendable {
     }
 }
 
-/// The answer: one line of JSON.
+/// The reply: one line of JSON.
 public struct ContactAnswer: Codable, Hashable, Sendable {
-    /// By which it is looked who has connected.
+    /// The connection to pass to `look`.
     public var connection: Int64?
-    /// That was made. A secret.
+    /// The new link. A secret.
     public var link: String?
-    /// Of the chat with who has connected.
+    /// Name of the chat with the peer that connected.
     public var name: String?
-    /// The same as a reference.
+    /// Reference of that chat.
     public var chat: String?
-    /// Where its files are, an absolute path; nil without a mount.
+    /// Absolute path of the chat's folder; nil without a mount.
     public var folder: String?
-    /// Of `verify`.
+    /// For `verify`.
     public var code: String?
     public var protection: ContactProtection?
     public var verification: ContactVerification?
     public var isVerificationRequired: Bool?
-    /// Of the address.
+    /// For the address.
     public var acceptance: RequestAcceptance?
-    /// Why nobody can ask there.
+    /// A sentence that tells why requests cannot reach the address.
     public var addressProblem: String?
-    /// Who waits.
+    /// Pending requests.
     public var requests: [WaitingRequest]?
-    /// A part of all; none after the last.
+    /// One page; empty after the last one.
     public var connections: [ListedConnection]?
-    /// Why not.
+    /// A sentence that tells why the request failed.
     var problem: String?
 }
 

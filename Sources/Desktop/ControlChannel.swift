@@ -2,29 +2,30 @@ import Base
 import Glibc
 import Posix
 
-/// One end of a control connection: lines of text. Used by one thread at a time; every call blocks until it is done or the other side was silent for `timeout`.
+/// One end of a control connection, which carries lines of text. Used by one thread at a time. Each call blocks until
+/// it is done or the peer was silent for `timeout`.
 final class ControlChannel: Sendable {
-    /// Lines are shorter than this, in bytes. Most are far shorter; the link of a file may hold a whole description.
+    /// Maximum length of a line in bytes. Most lines are much shorter; a file's link may contain a whole description.
     static let maxLineLength = 1 << 20
 
     private let socket: OpenFile
     private let timeout: Duration
-    /// What was read beyond the last line.
+    /// Bytes read beyond the last line.
     private let pending = Lock<[UInt8]>([])
 
-    /// - Parameter socket: connected, not blocking.
+    /// - Parameter socket: A connected, nonblocking socket.
     init(_ socket: OpenFile, timeout: Duration) {
         self.socket = socket
         self.timeout = timeout
     }
 
-    /// Ends the conversation for both sides: a call that waits throws `.noAnswer` at once. Any thread.
+    /// Shuts the connection down for both sides; a waiting call throws `.noAnswer`. Thread-safe.
     func hangUp() { shutdown(socket.descriptor, Int32(SHUT_RDWR)) }
 
-    /// Whether the other side has hung up.
+    /// True if the peer hung up.
     var isAbandoned: Bool { isAbandoned(within: .zero) }
 
-    /// Whether the other side hangs up within this time, for which it blocks otherwise.
+    /// Waits at most this time; returns true if the peer hung up.
     func isAbandoned(within time: Duration) -> Bool {
         var requests = [pollfd(fd: socket.descriptor, events: 0, revents: 0)]
         let milliseconds = Int32(clamping: Int64(time / .milliseconds(1)))
@@ -32,15 +33,14 @@ final class ControlChannel: Sendable {
         return requests[0].revents & Int16(POLLHUP) != 0
     }
 
-    /// Whether a line, or a part of one, or the end is there to be read within this time.
+    /// Waits at most this time; returns true if input or the end of the connection is available.
     func hasLine(within time: Duration) -> Bool {
         if pending.withLock({ $0.contains(UInt8(ascii: "\n")) }) { return true }
         var requests = [pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0)]
         return poll(&requests, milliseconds: Int32(clamping: Int64(time / .milliseconds(1)))) > 0
     }
 
-    /// Waits until a line, or a part of one, or the end is there to be read, or `descriptor` is readable, however long
-    /// that takes.
+    /// Waits without limit until input or the end of the connection is available, or `descriptor` is readable.
     func waitForLine(beside descriptor: Int32?) -> (isReadable: Bool, isWoken: Bool) {
         let isHere = pending.withLock { $0.contains(UInt8(ascii: "\n")) }
         var requests = [pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0)]
@@ -49,8 +49,8 @@ final class ControlChannel: Sendable {
         return (isHere || requests[0].revents != 0, requests.count > 1 && requests[1].revents != 0)
     }
 
-    /// The next line without its end.
-    /// - Parameter timeout: another than this channel's.
+    /// Reads a line and strips its newline.
+    /// - Parameter timeout: Overrides the channel's timeout.
     func readLine(timeout: Duration? = nil) throws(DesktopError) -> [UInt8] {
         var bytes = pending.withLock { $0 }
         var searched = 0
@@ -83,7 +83,7 @@ final class ControlChannel: Sendable {
     func write(_ bytes: UnsafeRawBufferPointer) throws(DesktopError) {
         var done = 0
         while done < bytes.count {
-            // Without MSG_NOSIGNAL a peer that is gone would end this process.
+            // MSG_NOSIGNAL: SIGPIPE would end this process.
             let count = Glibc.send(
                 socket.descriptor, bytes.baseAddress! + done, bytes.count - done, Int32(MSG_NOSIGNAL)
             )
@@ -91,7 +91,7 @@ final class ControlChannel: Sendable {
         }
     }
 
-    /// Reads as many bytes as the buffer holds, straight into it: on a channel of bytes, which has no lines.
+    /// Fills the buffer with raw bytes; for channels without lines.
     func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DesktopError) {
         var filled = 0
         while filled < buffer.count {
@@ -110,7 +110,7 @@ final class ControlChannel: Sendable {
         }
     }
 
-    /// After a call that answered -1.
+    /// Waits after a call returned -1, or throws its error.
     private func waitOrFail(for event: Int32, _ timeout: Duration) throws(DesktopError) {
         let code = errno
         if code == EINTR { return }

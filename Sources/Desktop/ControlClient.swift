@@ -5,17 +5,13 @@ import Posix
 
 /// A command's end of the control socket of a mounted profile. All calls block; one thread at a time.
 ///
-/// Every request throws, beside what it names: `.noAnswer`, `.malformed`, `.system`, and `.refused` for more than a line
-/// holds.
-///
-///     if let daemon = try ControlClient.connect(profileFolder: folder) {
-///         try daemon.send(message, to: "bob")
-///     }
+/// Beside the listed errors, every request throws `.noAnswer`, `.malformed`, `.system`, and `.refused` for data that
+/// exceeds a line.
 public final class ControlClient: Sendable {
-    /// How long the daemon may take for what needs nobody else.
+    /// Timeout of requests that need nothing but the daemon.
     private static let timeout = Duration.seconds(20)
 
-    /// The folder of the profile that is mounted.
+    /// Directory of the mounted profile.
     public let profileFolder: String
     private let channel: ControlChannel
 
@@ -24,7 +20,7 @@ public final class ControlClient: Sendable {
         self.profileFolder = profileFolder
     }
 
-    /// nil when the profile is not mounted, or its process has just begun to leave.
+    /// Returns nil if the profile is not mounted or its process is ending.
     /// - Throws: `.system`.
     public static func connect(profileFolder: String) throws(DesktopError) -> ControlClient? {
         do throws(SystemError) {
@@ -37,9 +33,9 @@ public final class ControlClient: Sendable {
         }
     }
 
-    /// The daemon of whichever profile of an official core is mounted: a core has one active profile, and its
-    /// folder one for each that ever was.
-    /// - Throws: `.system`, but not where there is no such folder.
+    /// Connects to the daemon of an official core's mounted profile. A core has one active profile, and its directory
+    /// has one subdirectory for each profile that ever was active.
+    /// - Throws: `.system`; a missing directory is no error.
     public static func connect(coreFolder: String) throws(DesktopError) -> ControlClient? {
         let names: [String]
         do throws(SystemError) {
@@ -54,9 +50,9 @@ public final class ControlClient: Sendable {
         return nil
     }
 
-    /// How a file may be sent into a chat.
-    /// - Parameter chat: as `NamedChats` takes it.
-    /// - Throws: `.refused` with the daemon's reason; as every request.
+    /// Returns the terms for sending a file to a chat.
+    /// - Parameter chat: A name for `NamedChats`.
+    /// - Throws: `.refused` with the daemon's reason; see the class for others.
     public func terms(for chat: String) throws(DesktopError) -> SendingTerms {
         try channel.send(SendingInquiry(destination: chat))
         let reply = try channel.receive(SendingTermsReply.self, timeout: Self.timeout)
@@ -65,14 +61,13 @@ public final class ControlClient: Sendable {
         return terms
     }
 
-    /// Has the daemon send a message whose file is staged in the profile's staging folder. Returns when
-    /// the message is in the daemon's store; an upload may still be going on there.
+    /// Sends a message whose file lies in the profile's staging directory. Returns when the message is in the daemon's
+    /// store; its upload may continue.
     ///
-    /// Who hangs up before the daemon has begun has it do nothing.
-    /// - Parameter chat: as `NamedChats` takes it.
-    /// - Throws: `.refused` when it was not sent; `.unsure` when that cannot be known: sent again it may be there
-    ///   twice. After any other error, as of every request, the daemon may have it, and the same message may be
-    ///   sent again.
+    /// Hanging up before the daemon begins cancels the request.
+    /// - Parameter chat: A name for `NamedChats`.
+    /// - Throws: `.refused` if it was not sent; `.unsure` if the core may have sent it, so that a repetition may send
+    ///   it twice. After any other error the daemon may have it, and the same message may safely be sent again.
     public func send(_ message: ComposedMessage, to chat: String) throws(DesktopError) {
         try channel.send(ControlRequest(message, to: chat))
         let reply = try channel.receive(ControlReply.self)
@@ -80,17 +75,17 @@ public final class ControlClient: Sendable {
         guard reply.item != nil else { throw DesktopError.malformed }
     }
 
-    /// Has the daemon send a text. Returns when it is in the daemon's store.
-    /// - Parameter chat: as `NamedChats` takes it.
-    /// - Throws: as of a file.
+    /// Sends a text. Returns when it is in the daemon's store.
+    /// - Parameter chat: A name for `NamedChats`.
+    /// - Throws: As for a file.
     public func send(_ text: ComposedText, to chat: String) throws(DesktopError) {
         try channel.send(TextRequest(say: text.text, message: text.id, to: chat))
         try channel.receive(ControlReply.self).check()
     }
 
-    /// Asks something of the cache. Returns after about a second at the latest, also when a file is still
-    /// coming: then it is for the caller to ask again.
-    /// - Throws: `.refused` with the daemon's reason; as every request.
+    /// Sends a request about the cache. Returns within about a second, even while a file is downloading; the caller
+    /// then repeats the request.
+    /// - Throws: `.refused` with the daemon's reason; see the class for others.
     public func ask(_ request: CacheRequest) throws(DesktopError) -> CacheAnswer {
         try channel.send(request)
         let answer = try channel.receive(CacheAnswer.self)
@@ -98,8 +93,8 @@ public final class ControlClient: Sendable {
         return answer
     }
 
-    /// Shows or changes the rules about what is kept.
-    /// - Throws: `.refused` with the daemon's reason; as every request.
+    /// Shows or changes the keep rules.
+    /// - Throws: `.refused` with the daemon's reason; see the class for others.
     public func ask(_ request: KeepRequest) throws(DesktopError) -> [KeepAnswer.Rule] {
         try channel.send(request)
         let answer = try channel.receive(KeepAnswer.self)
@@ -108,9 +103,9 @@ public final class ControlClient: Sendable {
         return rules
     }
 
-    /// Has the daemon delete copies of files whose messages stay.
-    /// - Returns: those that went.
-    /// - Throws: `.refused` with the daemon's reason; as every request.
+    /// Deletes local copies of files whose messages stay.
+    /// - Returns: The deleted copies.
+    /// - Throws: `.refused` with the daemon's reason; see the class for others.
     public func ask(_ request: FreeRequest) throws(DesktopError) -> [FileID] {
         try channel.send(request)
         let answer = try channel.receive(FreeAnswer.self)
@@ -118,8 +113,8 @@ public final class ControlClient: Sendable {
         return answer.freed.map { FileID($0) }
     }
 
-    /// Has the daemon find or delete messages with a file.
-    /// - Throws: `.refused` with the daemon's reason; as every request.
+    /// Finds or deletes messages with files.
+    /// - Throws: `.refused` with the daemon's reason; see the class for others.
     public func ask(_ request: DeleteRequest) throws(DesktopError) -> DeleteAnswer {
         try channel.send(request)
         let answer = try channel.receive(DeleteAnswer.self)
@@ -127,9 +122,9 @@ public final class ControlClient: Sendable {
         return answer
     }
 
-    /// Has the daemon do something with chats.
-    /// - Returns: as `ManagingRequest.carryOut`; of a list all names.
-    /// - Throws: `.refused` with the daemon's reason; as every request.
+    /// Lists or changes chats.
+    /// - Returns: The result of `ManagingRequest.carryOut`; for a list, all names.
+    /// - Throws: `.refused` with the daemon's reason; see the class for others.
     public func manage(_ request: ManagingRequest) throws(DesktopError) -> [String] {
         var names: [String] = []
         while true {
@@ -144,8 +139,8 @@ public final class ControlClient: Sendable {
         }
     }
 
-    /// Has the daemon do a step of becoming a contact.
-    /// - Throws: `.refused` with the daemon's reason; as every request.
+    /// Sends a request about contacts.
+    /// - Throws: `.refused` with the daemon's reason; see the class for others.
     public func ask(_ request: ContactRequest) throws(DesktopError) -> ContactAnswer {
         try channel.send(request)
         let answer = try channel.receive(ContactAnswer.self)
@@ -153,9 +148,9 @@ public final class ControlClient: Sendable {
         return answer
     }
 
-    /// Has the daemon do something in the folder of links.
-    /// - Returns: as `LinkRequest.carryOut`; of a list all entries.
-    /// - Throws: `.refused` with the daemon's reason; as every request.
+    /// Sends a request about the folder of links.
+    /// - Returns: The result of `LinkRequest.carryOut`; for a list, all entries.
+    /// - Throws: `.refused` with the daemon's reason; see the class for others.
     public func link(_ request: LinkRequest) throws(DesktopError) -> [LinkDescription] {
         var links: [LinkDescription] = []
         while true {
@@ -170,10 +165,9 @@ public final class ControlClient: Sendable {
         }
     }
 
-    /// Has the daemon transfer a file that belongs to no chat. Blocks until that is over; who hangs up before ends
-    /// it.
-    /// - Parameter told: how it stands, several times a second. What it throws ends the transfer.
-    /// - Throws: `DesktopError` `.refused` with the daemon's reason, and as every request; what `told` throws.
+    /// Transfers a file without a chat. Blocks until the transfer ends; hanging up cancels it.
+    /// - Parameter told: Receives the progress several times a second. An error that it throws ends the transfer.
+    /// - Throws: `.refused` with the daemon's reason; see the class for others; errors of `told`.
     public func transfer(
         _ request: StandaloneRequest, told: (StandaloneState) throws -> Void
     ) throws -> StandaloneState {
@@ -186,8 +180,7 @@ public final class ControlClient: Sendable {
         }
     }
 
-    /// As `transfer`, from a task: cancelled, it hangs up, and what waits for the daemon ends at once, also where that
-    /// is silent.
+    /// Like `transfer`, for a task. Cancelling the task hangs up and returns at once, even if the daemon is silent.
     public func transferring(
         _ request: StandaloneRequest, told: @escaping @Sendable (StandaloneState) throws -> Void
     ) async throws -> StandaloneState {

@@ -3,12 +3,10 @@ import ChatCore
 import Cryptography
 import FoundationEssentials
 
-/// One line of JSON from a command to the daemon of a mount: a question before a file is sent, the file or
-/// the text to send, a request about the cache, what is wanted of chats or links, becoming a contact, a file that belongs to
-/// none, or what is to be kept, freed or deleted.
+/// A request of a command to the daemon of a mount: one line of JSON.
 ///
-/// Nothing else needs the daemon: the state of a mount is a file in it, removing an entry cancels it,
-/// approvals go through the data directory, and leaving is the kernel's business.
+/// Other commands need no daemon: the mount's state is a file in it, unlink(2) cancels an entry, approvals go through
+/// the data directory, and the kernel unmounts.
 enum ControlLine: Decodable {
     case inquire(SendingInquiry)
     case send(ControlRequest)
@@ -54,30 +52,30 @@ enum ControlLine: Decodable {
     }
 }
 
-/// Asks how a file may be sent into a chat, before it is staged.
+/// Queries the terms for sending a file to a chat, before the file is staged.
 struct SendingInquiry: Codable, Hashable {
-    /// As the user named it (`NamedChats`).
+    /// The chat's name as the user typed it (`NamedChats`).
     var destination: String
 }
 
-/// The daemon's answer: one line of JSON.
+/// The daemon's reply: one line of JSON.
 struct SendingTermsReply: Codable, Hashable {
     var terms: SendingTerms?
-    /// Why not.
+    /// A sentence that tells why the request failed.
     var problem: String?
 }
 
-/// How a file may be sent into a chat.
+/// The terms for sending a file to a chat.
 public struct SendingTerms: Codable, Hashable, Sendable {
-    /// The reference of the chat.
+    /// The chat's reference.
     public var chat: String
-    /// Bytes at most; nil for any size.
+    /// Maximum size in bytes; nil if unlimited.
     public var largest: UInt64?
-    /// The folder for the CryptoFile that is handed over.
+    /// Directory for the staged CryptoFile.
     public var stagingFolder: String
-    /// Metadata is to be removed from pictures; nil is no.
+    /// True if metadata must be removed from pictures; nil means no.
     public var removesMetadata: Bool?
-    /// The key of `UnansweredRequests`, hexadecimal; nil: the data is not encrypted.
+    /// The key of `UnansweredRequests` in hexadecimal; nil if the data is not encrypted.
     public var markKey: String?
 
     public init(
@@ -91,9 +89,9 @@ public struct SendingTerms: Codable, Hashable, Sendable {
         self.markKey = markKey?.withUnsafeBytes { Hexadecimal.encode(Array($0)) }
     }
 
-    /// The requests whose outcome is not known. Blocks.
-    /// - Parameter profileFolder: where they are noted.
-    /// - Throws: `.malformed` for what is no key; as `UnansweredRequests`.
+    /// Opens the requests without a known outcome. Blocks.
+    /// - Parameter profileFolder: Directory of the profile.
+    /// - Throws: `.malformed` for an invalid key; the errors of `UnansweredRequests`.
     public func unanswered(profileFolder: String) throws(DesktopError) -> UnansweredRequests {
         guard let markKey else { return try UnansweredRequests(profileFolder: profileFolder, key: nil) }
         guard let key = Hexadecimal.decode(markKey), key.count == BLAKE2b.length else {
@@ -103,15 +101,15 @@ public struct SendingTerms: Codable, Hashable, Sendable {
     }
 }
 
-/// A file that the daemon is to send.
+/// A request to send a file.
 struct ControlRequest: Codable, Hashable {
-    /// As the user named it (`NamedChats`).
+    /// The chat's name as the user typed it (`NamedChats`).
     var chat: String
-    /// The mark by which a repetition is recognised.
+    /// Message id, by which repetitions are recognised.
     var message: String
     var fileName: String
     var size: UInt64
-    /// The CryptoFile in the profile's staging folder, its name there only.
+    /// File name of the CryptoFile in the profile's staging directory.
     var staged: String
     var key: String
     var nonce: String
@@ -124,7 +122,7 @@ struct ControlRequest: Codable, Hashable {
 }
 
 extension ControlRequest {
-    /// - Parameter message: staged in the profile's staging folder.
+    /// - Parameter message: A message whose file lies in the profile's staging directory.
     init(_ message: ComposedMessage, to chat: String) {
         let words = Self.words(message.content.kind)
         self.init(
@@ -136,7 +134,7 @@ extension ControlRequest {
             modified: message.modified?.nanoseconds)
     }
 
-    /// nil for a request that makes no sense. The file is looked for in `stagingFolder` only.
+    /// Returns nil for an invalid request. The file must lie in `stagingFolder`.
     func composedMessage(stagingFolder: String) -> ComposedMessage? {
         guard let key = Base64URL.decode(key), let nonce = Base64URL.decode(nonce), key.count == 32,
             nonce.count == 24, let kind = contentKind, SafeFileName.make(from: fileName) == fileName,
@@ -201,7 +199,7 @@ extension ControlChannel {
         return message
     }
 
-    /// nil when the line is none.
+    /// Returns nil if the line is no such message.
     static func decoded<Message: Decodable>(_ type: Message.Type, from line: [UInt8]) -> Message? {
         try? JSONDecoder().decode(type, from: Data(line))
     }

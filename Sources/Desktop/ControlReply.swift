@@ -1,26 +1,26 @@
 import ChatCore
 
-/// The daemon's answer: one line of JSON.
+/// The daemon's reply: one line of JSON.
 struct ControlReply: Codable, Hashable {
     /// The item that the file became.
     var item: Int64?
-    /// Why not.
+    /// A sentence that tells why the request failed.
     var problem: String?
-    /// With a problem: the core may have it all the same.
+    /// True if the core may nevertheless have sent the message.
     var isUnsure: Bool?
-    /// With a problem: the core may have it, and the same request again finds out.
+    /// True if the core may have the message and the same request, repeated, finds out.
     var isUndecided: Bool?
 }
 
 extension ControlReply {
-    /// Why a message was not sent, as far as is known.
+    /// Creates the reply for a failed send.
     init(_ error: ChatError) {
         self.init(
             problem: error.sentence, isUnsure: error.code == .sendingUnsure,
             isUndecided: error.code == .sendingUndecided)
     }
 
-    /// - Throws: `.refused` when it was not sent, `.unsure`, or `.noAnswer`: the same request again is safe.
+    /// - Throws: `.refused` if the message was not sent; `.unsure`; `.noAnswer` if the same request may be repeated.
     func check() throws(DesktopError) {
         guard let problem else { return }
         if isUndecided == true { throw DesktopError(.noAnswer, problem) }

@@ -5,16 +5,16 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The daemon's end of the control socket: sends files for `chatfs send` while the profile is mounted, answers requests
-/// about the cache, and does with chats, and with files that belong to none, what commands ask for.
+/// The daemon's end of the control socket. Serves the requests of commands (`ControlLine`) while the profile is
+/// mounted.
 ///
-/// Only processes of the same user are heard, at most 16 at once, each on a thread of its own (`SocketListener`).
+/// Accepts at most 16 connections, of the same user only, each on a thread of its own (`SocketListener`).
 public final class ControlServer: Sendable {
     private static let maxConnections = 16
-    /// How long a client may be silent.
+    /// Maximum silence of a client.
     static let timeout = Duration.seconds(30)
 
-    /// Set once, at the end of `init`: whoever connects needs all else.
+    /// Set at the end of `init`, because connections use all other properties.
     private let listener = Lock<SocketListener?>(nil)
     private let core: any ChatCore
     private let mountpoint: String
@@ -27,23 +27,24 @@ public final class ControlServer: Sendable {
     private let answerKeepRequest: @Sendable (KeepRequest) async -> KeepAnswer
     private let answerFreeRequest: @Sendable (FreeRequest) async -> FreeAnswer
     private let answerDeleteRequest: @Sendable (DeleteRequest) async -> DeleteAnswer
-    /// By the identifier of a message: a repetition finds what became of the first.
+    /// By message id: a repetition finds the outcome of the first request.
     private let sends = AsyncKeyedMutex<String>()
 
-    /// Listens from now on.
+    /// Starts listening.
     /// - Parameters:
-    ///   - profileFolder: the profile's own folder, whose lock this process holds.
-    ///   - mountpoint: of this process, which must never wait for its own mount. Absolute, without symbolic links.
-    ///   - removesMetadata: who sends is told to remove metadata from pictures before.
-    ///   - markKey: of the marks of requests (`UnansweredRequests.key`).
-    ///   - folderName: which folder of the mount is a chat's; nil while there is none.
-    ///   - whenSent: given each item that was sent, since the core tells only who sent it. The sender is
-    ///     answered when it returns.
-    ///   - answerCacheRequest: does what is requested of the cache, within a second or so.
-    ///   - answerKeepRequest: the same of the rules about what is kept.
-    ///   - answerFreeRequest: deletes copies of files.
-    ///   - answerDeleteRequest: finds and deletes messages with a file.
-    /// - Throws: `.system` where the socket cannot be made.
+    ///   - profileFolder: The profile's directory, whose lock this process holds.
+    ///   - mountpoint: This process's mountpoint, absolute and without symbolic links. The process must never wait for
+    ///     its own mount.
+    ///   - removesMetadata: True if clients must remove metadata from pictures before sending.
+    ///   - markKey: Key of the request marks (`UnansweredRequests.key`).
+    ///   - folderName: Returns the name of a chat's folder; nil while there is none.
+    ///   - whenSent: Receives each sent item, because the core reports it only to the sender. The client's reply waits
+    ///     for it.
+    ///   - answerCacheRequest: Carries out requests about the cache, within about a second.
+    ///   - answerKeepRequest: Carries out requests about keep rules.
+    ///   - answerFreeRequest: Deletes local copies.
+    ///   - answerDeleteRequest: Finds and deletes messages with files.
+    /// - Throws: `.system` if the socket cannot be created.
     public init(
         profileFolder: String, core: any ChatCore, mountpoint: String, removesMetadata: Bool = false,
         markKey: SecretBytes? = nil,
@@ -75,26 +76,26 @@ public final class ControlServer: Sendable {
         }
     }
 
-    /// Hears nobody any longer. Conversations that are going on end by themselves.
+    /// Stops accepting connections. Running conversations end by themselves.
     public func stop() { listener.withLock { $0 }?.stop() }
 
-    /// Ends the transfers that commands wait for. After `stop`, while the core can still take back what they left.
+    /// Cancels the transfers of commands. Called after `stop`, while the core can still clean up.
     public func cancelTransfers() async {
         let end = ContinuousClock.now + .seconds(10)
         for transfer in transfers.withLock({ Array($0.carriedOut.values) }) { await transfer.cancel() }
-        // Whoever began one at this moment finds the end of the server, and cancels it itself.
+        // A concurrent begin sees that the server stopped and cancels its transfer itself.
         while transfers.withLock({ $0.count > 0 }), ContinuousClock.now < end {
             try? await Task.sleep(for: .milliseconds(5))
         }
     }
 
     private struct Transfers {
-        /// Connections that have one, those included where it is just being begun.
+        /// Number of connections with a transfer, including one just beginning.
         var count = 0
         var carriedOut: [ObjectIdentifier: StandaloneTransfer] = [:]
     }
 
-    /// Requests of one connection, until it ends.
+    /// Serves the requests of one connection until it ends.
     private func converse(_ channel: ControlChannel) {
         do throws(DesktopError) {
             while true {
@@ -140,7 +141,7 @@ public final class ControlServer: Sendable {
         } catch {
             switch error.code {
             case .malformed: try? channel.send(ControlReply(problem: DesktopError.malformed.sentence))
-            // An answer that is longer than a line.
+            // The reply exceeds a line.
             case .refused:
                 try? channel.send(ControlReply(problem: "There is too much to tell of it at once."))
             default: break
@@ -148,13 +149,13 @@ public final class ControlServer: Sendable {
         }
     }
 
-    /// The path of a chat's folder.
+    /// Returns the path of a chat's folder.
     private func folder(of chat: ChatReference) -> String? {
         let name = BlockingTask.value { [folders] in await folders.names(of: [chat])[chat] }
         return name.map { "\(mountpoint)/\($0)" }
     }
 
-    /// Carries a transfer out for as long as its asker listens, and tells how it stands.
+    /// Runs a transfer while its client is connected, and reports its progress.
     private func transfer(_ request: StandaloneRequest, _ channel: ControlChannel) throws(DesktopError) {
         if let path = request.path, path.path(below: mountpoint) != nil {
             return try channel.send(
@@ -188,7 +189,7 @@ public final class ControlServer: Sendable {
         try channel.send(
             BlockingTask.value {
                 await sends.withLock(message.id) {
-                    // Who was told that it failed must not find it sent later.
+                    // A client that reported a failure must not find the message sent later.
                     guard !channel.isAbandoned else {
                         unlink(message.source.path)
                         return ControlReply(problem: DesktopError.hungUp.sentence)
@@ -221,11 +222,11 @@ public final class ControlServer: Sendable {
             if let refused = chat.chat.sendingRefused { return ControlReply(problem: refused) }
             let item = try await core.send(message, to: chat.reference)
             await whenSent(item)
-            // Of a repetition the core needs nothing.
+            // A repetition does not need the file.
             unlink(message.source.path)
             return ControlReply(item: item.id.rawValue)
         } catch {
-            // Who asks again stages it anew.
+            // The client stages the file again before it repeats the request.
             if error.code == .sendingUndecided { unlink(message.source.path) }
             return ControlReply(error)
         }

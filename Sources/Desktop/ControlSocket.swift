@@ -3,15 +3,17 @@ import CLinux
 import Glibc
 import Posix
 
-/// Where the daemon of a mounted profile listens: a Unix socket in the profile's own folder, mode 0700,
-/// so that whoever has the data finds it, whatever XDG_RUNTIME_DIR says.
+/// The control socket of a mounted profile: a Unix socket in the profile's directory (mode 0700). Any process with
+/// access to the data finds it, independent of XDG_RUNTIME_DIR.
 ///
-/// An address holds 107 bytes (unix(7)). The folder is therefore named through its descriptor,
-/// `/proc/self/fd/N/control`, which is short however deep the data lies.
+/// An address holds 107 bytes (unix(7)). The directory is therefore addressed through its descriptor,
+/// `/proc/self/fd/N/control`, which is short for any path.
 enum ControlSocket {
     static let name = "control"
 
-    /// - Parameter name: nobody else can listen under it: an older socket is of a process that was killed.
+    /// Creates the socket.
+    /// - Parameter name: Name of the socket. An existing socket is replaced, because only a killed process can have
+    ///   left it.
     static func listen(in folder: OpenFile, named name: String) throws(SystemError) -> OpenFile {
         unlinkat(folder.descriptor, name, 0)
         let socket = try make()
@@ -23,11 +25,11 @@ enum ControlSocket {
         return socket
     }
 
-    /// nil when nobody listens.
+    /// Returns nil if no process listens.
     static func connect(in folder: OpenFile, named name: String = name) throws(SystemError) -> OpenFile? {
         let socket = try make()
         return try withAddress(in: folder, name) { (address, length) throws(SystemError) in
-            // A full queue of connections is a matter of moments.
+            // The queue of connections is full only briefly.
             for _ in 0..<100 {
                 if Glibc.connect(socket.descriptor, address, length) == 0 { return socket }
                 switch errno {

@@ -1,31 +1,31 @@
 import ChatCore
 
-/// Messages with a file that are to be deleted (`chatfs delete`): one line of JSON to the daemon that has the profile.
-/// First they are found, for the question to the user; then what was found is deleted.
+/// A request to delete messages with files (`chatfs delete`): one line of JSON to the daemon. The first request finds
+/// them, for the user's confirmation; the second deletes them.
 public struct DeleteRequest: Codable, Hashable, Sendable {
     public enum Action: String, Codable, Hashable, Sendable {
-        /// Say what would go: one file by `entry`, or by `chat` and `file`; else all of `chat`.
+        /// Report the matches: one file by `entry` or by `chat` and `file`, else all files of `chat`.
         case find
-        /// Delete `items` of `chat`; without them the next of all its files, up to `through`.
+        /// Delete `items` of `chat`, or without them the next part of all its files, up to `through`.
         case carryOut
     }
 
     public var delete: Action
     /// Inode number of the entry.
     public var entry: UInt64?
-    /// As the user named it (`NamedChats`).
+    /// The chat's name as the user typed it (`NamedChats`).
     public var chat: String?
-    /// The name in its message, or the number of the message.
+    /// File name in the message, or the message's number.
     public var file: String?
-    /// Numbers of items, at most `maxItems`.
+    /// Item numbers, at most `maxItems`.
     public var items: [Int64]?
-    /// Of all files of a chat only the sent ones.
+    /// Of all files of a chat, only sent ones.
     public var onlySent: Bool?
-    /// Of all files of a chat no item with a higher number: what came since it was asked for stays.
+    /// Of all files of a chat, none with a higher item number, so that later items stay.
     public var through: Int64?
     public var forEveryone: Bool?
 
-    /// So that an answer comes in time and fits into a line.
+    /// Maximum number of items, so that the reply is quick and fits into a line.
     public static let maxItems = 100
 
     public init(
@@ -43,14 +43,14 @@ public struct DeleteRequest: Codable, Hashable, Sendable {
     }
 }
 
-/// The answer: one line of JSON.
+/// The reply: one line of JSON.
 public struct DeleteAnswer: Codable, Hashable, Sendable {
-    /// The one file that was found.
+    /// The single match.
     public struct Found: Codable, Hashable, Sendable {
         public var item: Int64
-        /// The reference of its chat.
+        /// The chat's reference.
         public var chat: String
-        /// As commands name the chat.
+        /// The chat's name in commands.
         public var chatName: String
         public var name: String
 
@@ -63,17 +63,17 @@ public struct DeleteAnswer: Codable, Hashable, Sendable {
     }
 
     public var found: Found?
-    /// The reference of the chat all files of which were asked for.
+    /// Reference of the chat of a request about all its files.
     public var chat: String?
-    /// As commands name it.
+    /// That chat's name in commands.
     public var chatName: String?
-    /// How many would go, or went.
+    /// Number of files to delete, or deleted.
     public var files = 0
-    /// Of these the bytes that are, or were, kept here.
+    /// Local bytes of these files.
     public var bytes: UInt64 = 0
-    /// `through` of the next request about all files of a chat; nil where there is nothing left.
+    /// `through` of the next request about all files of a chat; nil at the end.
     public var next: Int64?
-    /// Why not, a sentence.
+    /// A sentence that tells why the request failed.
     public var problem: String?
 
     public init(

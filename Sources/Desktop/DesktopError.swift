@@ -1,23 +1,23 @@
 import Base
 
-/// What could not be arranged between the commands of a user and the daemon of a mount.
+/// An error between a command and the daemon of a mount.
 public typealias DesktopError = CodedError<DesktopErrorCode>
 
-/// What a `DesktopError` says.
+/// The kinds of `DesktopError`.
 public enum DesktopErrorCode: Hashable, Sendable {
-    /// The daemon does not answer, or cannot say yet what became of a message, or the other side hung up.
+    /// The daemon does not reply, does not know a message's outcome yet, or the peer hung up.
     case noAnswer
-    /// The other side said what makes no sense.
+    /// The peer sent an invalid message.
     case malformed
-    /// The daemon refused; the sentence is its own.
+    /// Refused by the daemon, with its sentence.
     case refused
-    /// It cannot be known whether the core sent it; the sentence is the daemon's own.
+    /// The core may or may not have sent the message; the sentence is the daemon's.
     case unsure
-    /// The mount is in use; the sentence says by whom.
+    /// The mount is in use; the sentence names the processes.
     case busy
-    /// There is no such mount.
+    /// No such mount.
     case notMounted
-    /// The system refused.
+    /// A system call failed.
     case system
 }
 

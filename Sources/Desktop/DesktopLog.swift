@@ -1,4 +1,4 @@
 import Posix
 
-/// What goes wrong in the conversations with commands.
+/// The log of control connections.
 let log = Log("control")

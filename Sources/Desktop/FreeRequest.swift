@@ -1,14 +1,14 @@
 import ChatCore
 
-/// Files whose copies are to go while their messages stay (`chatfs storage free`): one line of JSON to the daemon that
-/// has the profile.
+/// A request to delete local copies of files whose messages stay (`chatfs storage free`): one line of JSON to the
+/// daemon.
 public struct FreeRequest: Codable, Hashable, Sendable {
-    /// Numbers of files, at most `maxFiles`.
+    /// File numbers, at most `maxFiles`.
     public var free: [Int64]
-    /// Those too that no relay has any more.
+    /// True to delete files too that no relay has.
     public var lastCopies: Bool
 
-    /// So that an answer comes in time and fits into a line.
+    /// Maximum number of files, so that the reply is quick and fits into a line.
     public static let maxFiles = 200
 
     public init(_ files: [FileID], lastCopies: Bool) {
@@ -16,17 +16,17 @@ public struct FreeRequest: Codable, Hashable, Sendable {
         self.lastCopies = lastCopies
     }
 
-    /// Without the files that stay.
+    /// Returns the request without some files.
     public func sparing(_ stays: (FileID) -> Bool) -> FreeRequest {
         FreeRequest(free.map { FileID($0) }.filter { !stays($0) }, lastCopies: lastCopies)
     }
 }
 
-/// The answer: one line of JSON.
+/// The reply: one line of JSON.
 public struct FreeAnswer: Codable, Hashable, Sendable {
-    /// Those that went.
+    /// Files whose copies were deleted.
     public var freed: [Int64]
-    /// Why the others of the request were not looked at, a sentence.
+    /// A sentence that tells why the other files were not examined.
     public var problem: String?
 
     public init(freed: [Int64], problem: String? = nil) {

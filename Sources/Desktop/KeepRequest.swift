@@ -1,28 +1,28 @@
 import Base
 import ChatCore
 
-/// What a user wants of the rules about what is received before relays drop it: carried out by the command itself or,
-/// asked with one line of JSON, by the daemon of a mount.
+/// A request about keep rules. The process that has the profile carries it out: the command itself, or the daemon of
+/// its mount, which receives it as one line of JSON.
 public struct KeepRequest: Codable, Hashable, Sendable {
     public enum Action: String, Codable, Hashable, Sendable {
         case show, set
-        /// As if nothing had ever been said.
+        /// Remove the rule.
         case reset
     }
 
     public var keep: Action
-    /// As the user named it (`NamedChats`); missing for all chats.
+    /// The chat's name as the user typed it (`NamedChats`); nil for the rule of all chats.
     public var chat: String?
-    /// `never`, `media` or `all`. What is missing stays as it is; of the others too.
+    /// `never`, `media` or `all`. This and the following fields keep their value if nil.
     public var what: String?
-    /// Bytes.
+    /// Maximum file size in bytes.
     public var largest: UInt64?
-    /// Bytes.
+    /// Minimum free disk space in bytes.
     public var minimumFree: UInt64?
     public var metered: Bool?
     /// `arrival` or `expiring`.
     public var when: String?
-    /// Small media at arrival (`ArrivalRule`).
+    /// True to receive small media on arrival (`ArrivalRule`).
     public var autoReceive: Bool?
 
     public init(_ action: Action, chat: String? = nil) {
@@ -31,17 +31,17 @@ public struct KeepRequest: Codable, Hashable, Sendable {
     }
 }
 
-/// The answer: the rules as they are then.
+/// The reply: the resulting rules.
 public struct KeepAnswer: Codable, Hashable, Sendable {
-    /// That of all chats, or of one.
+    /// The rule of all chats, or of one.
     public struct Rule: Codable, Hashable, Sendable {
-        /// The reference of a chat; nil for all that have no rule of their own.
+        /// The chat's reference; nil for the rule of all chats without their own.
         public var chat: String?
         public var name: String?
         public var what: String
-        /// Bytes.
+        /// Maximum file size in bytes.
         public var largest: UInt64
-        /// Bytes.
+        /// Minimum free disk space in bytes.
         public var minimumFree: UInt64
         public var metered: Bool
         public var when: String
@@ -63,7 +63,7 @@ public struct KeepAnswer: Codable, Hashable, Sendable {
     }
 
     public var rules: [Rule]?
-    /// Why not.
+    /// A sentence that tells why the request failed.
     public var problem: String?
 
     public init(rules: [Rule]? = nil, problem: String? = nil) {

@@ -1,21 +1,21 @@
 import Base
 import ChatCore
 
-/// What a user wants of the folder of links: carried out by the process that has the profile, be it the command itself
-/// or, asked with one line of JSON, the daemon of its mount.
+/// A request about the folder of links. The process that has the profile carries it out: the command itself, or the
+/// daemon of its mount, which receives it as one line of JSON.
 public struct LinkRequest: Codable, Hashable, Sendable {
     public enum Action: String, Codable, Hashable, Sendable {
         case add, list, find, remove
     }
 
     public var linking: Action
-    /// To add. A secret.
+    /// For `add`: the link. A secret.
     public var link: String?
-    /// The name of an entry; to add, instead of the sender's.
+    /// Name of an entry; for `add`, a name to use instead of the sender's.
     public var name: String?
-    /// To add: files may be received from its relays from now on.
+    /// For `add`: approves the link's relays for receiving.
     public var approves: Bool?
-    /// Of a list: entries older than this one.
+    /// For `list`: only entries older than this one.
     public var before: Int64?
 
     public init(_ action: Action, link: String? = nil, name: String? = nil, approves: Bool = false) {
@@ -25,12 +25,12 @@ public struct LinkRequest: Codable, Hashable, Sendable {
         self.approves = approves
     }
 
-    /// Entries in one answer, so that it fits into a line.
+    /// Maximum number of entries per reply, which must fit into a line.
     static let maxCount = 100
 
-    /// Does it.
-    /// - Returns: of a list the next entries, without their links; else the one that is meant.
-    /// - Throws: `.noSuchItem` where no link, or several, have the name; as the core.
+    /// Carries out the request.
+    /// - Returns: For a list, the next entries without their links; else the affected entry.
+    /// - Throws: `.noSuchItem` if no link or several match the name; the errors of the core.
     public func carryOut(
         on core: some ChatReading & MessageSending & LinkKeeping
     ) async throws(ChatError) -> [LinkDescription] {
@@ -39,7 +39,7 @@ public struct LinkRequest: Codable, Hashable, Sendable {
             let item = try await core.addLink(link ?? "", named: name, approvingRelays: approves ?? false)
             return LinkDescription(item).map { [$0] } ?? []
         case .list:
-            // An answer without entries ends the list: one of nothing but shortcuts would, too.
+            // An empty reply ends the list, so pages of shortcuts only are skipped.
             var last = before.map { ItemID($0) }
             while true {
                 let items = try await core.items(of: .links, before: last, count: Self.maxCount)
@@ -75,34 +75,34 @@ public struct LinkRequest: Codable, Hashable, Sendable {
     }
 }
 
-/// One entry of the folder of links.
+/// An entry of the folder of links.
 public struct LinkDescription: Codable, Hashable, Sendable {
     public enum State: String, Codable, Hashable, Sendable {
-        /// Of an upload: on its way, there, come to nothing, or taken back.
+        /// States of an upload.
         case uploading, uploaded, failed, cancelled
-        /// Somebody else's, that was added; one whose file cannot be had any more.
+        /// States of another person's link that was added; `lost` if its file is unavailable.
         case added, lost
     }
 
-    /// nil from the daemon of an earlier version.
+    /// nil from a daemon of an older version.
     public var state: State?
     public var number: Int64
     public var name: String
-    /// Bytes.
+    /// Size in bytes.
     public var size: UInt64
-    /// Somebody else's, that was added.
+    /// True for another person's link that was added.
     public var isAdded: Bool
     /// Seconds since 1970.
     public var created: Int64
     public var expires: Int64?
-    /// Uploads only: why there is no link yet, or none any more.
+    /// For uploads: a sentence that tells why there is no link, or no longer.
     public var problem: String?
-    /// Whether there is a link.
+    /// True if there is a link.
     public var hasLink: Bool
     /// A secret.
     public var link: String?
 
-    /// nil for a file that only holds the link of another.
+    /// Returns nil for a file that only contains another file's link.
     init?(_ item: ChatItem) {
         guard let file = item.file, file.transport == .xftp else { return nil }
         number = item.id.rawValue
@@ -129,10 +129,10 @@ public struct LinkDescription: Codable, Hashable, Sendable {
     }
 }
 
-/// The daemon's answer: one line of JSON.
+/// The daemon's reply: one line of JSON.
 struct LinkReply: Codable, Hashable {
     var links: [LinkDescription]?
-    /// Why not.
+    /// A sentence that tells why the request failed.
     var problem: String?
 }
 

@@ -1,22 +1,22 @@
 import Base
 import ChatCore
 
-/// What a user wants of chats: carried out by the process that has the profile, be it the command itself or, asked
-/// with one line of JSON, the daemon of its mount.
+/// A request about chats. The process that has the profile carries it out: the command itself, or the daemon of its
+/// mount, which receives it as one line of JSON.
 public struct ManagingRequest: Codable, Hashable, Sendable {
     public enum Action: String, Codable, Hashable, Sendable {
         case list, rename, leave, delete
-        /// Nothing but to find the one that is meant.
+        /// Only resolve the name.
         case find
     }
 
     public var manage: Action
     public var kind: ChatKind
-    /// As the user named it (`NamedChats`); missing for the list.
+    /// The chat's name as the user typed it (`NamedChats`); nil for `list`.
     public var chat: String?
     /// The new name.
     public var name: String?
-    /// Names at the beginning of the list that the asker has.
+    /// For `list`: number of names already received.
     public var skipped: Int?
 
     public init(_ action: Action, _ kind: ChatKind, chat: String? = nil, name: String? = nil) {
@@ -26,13 +26,13 @@ public struct ManagingRequest: Codable, Hashable, Sendable {
         self.name = name
     }
 
-    /// Names in one answer, so that it fits into a line.
+    /// Maximum number of names per reply, which must fit into a line.
     static let maxNames = 100
 
-    /// Does it.
-    /// - Returns: names of chats: those after `skipped`, not more than `maxNames`, or of the one that was meant.
-    /// - Throws: `.noSuchChat` where none, or several, are named; `.nameTaken` where the new name selects another chat;
-    ///   as `ChatManaging` and `FolderNaming`.
+    /// Carries out the request.
+    /// - Returns: Names of chats: for a list, at most `maxNames` after `skipped`; else the affected chat's.
+    /// - Throws: `.noSuchChat` if no chat or several match, `.nameTaken` if the new name selects another chat, and the
+    ///   errors of `ChatManaging` and `FolderNaming`.
     public func carryOut(
         on core: some ChatReading & ChatManaging, naming: some FolderNaming
     ) async throws(ChatError) -> [String] {
@@ -55,10 +55,10 @@ public struct ManagingRequest: Codable, Hashable, Sendable {
     }
 }
 
-/// The daemon's answer: one line of JSON.
+/// The daemon's reply: one line of JSON.
 struct ManagingReply: Codable, Hashable {
     var names: [String]?
-    /// Why not.
+    /// A sentence that tells why the request failed.
     var problem: String?
 }
 

@@ -2,25 +2,24 @@ import Base
 import Glibc
 import Posix
 
-/// A process that keeps a mount busy, and by what. Found in /proc (proc(5)), where the kernel names what
-/// a process uses without asking the filesystem, so a mount that hangs does not hang the search. Of other
-/// users' processes only root sees anything.
+/// A process that keeps a mount busy, and its uses. Reads /proc (proc(5)), where the kernel names used files without
+/// requests to the filesystem, so a hanging mount does not block. Other users' processes are visible to root only.
 public struct MountHolder: Hashable, Sendable {
     public let process: Int32
-    /// Its name, as `ps` shows it.
+    /// Process name, as `ps` shows it.
     public let name: String
-    /// Paths below the mountpoint, each once, sorted; `.` for the mountpoint itself.
+    /// Distinct paths below the mountpoint, sorted; `.` is the mountpoint itself.
     public let uses: [String]
 
-    /// `cat (1234: bob/film.mp4)`, with at most three uses.
+    /// For example `cat (process 1234: bob/film.mp4)`, with at most three uses.
     public var text: String {
         let shown = uses.prefix(3).joined(separator: ", ")
         let more = uses.count > 3 ? " and \(uses.count - 3) more" : ""
         return "\(name) (process \(process): \(shown)\(more))"
     }
 
-    /// All of them, by process number. Blocks.
-    /// - Parameter mountpoint: absolute, as the mount table has it.
+    /// Returns all holders by process id. Blocks.
+    /// - Parameter mountpoint: Absolute path as in the mount table.
     public static func all(of mountpoint: String) -> [MountHolder] {
         ProcessInformation.processes().sorted().compactMap { process in
             let uses = uses(of: mountpoint, by: process)
@@ -36,7 +35,7 @@ public struct MountHolder: Hashable, Sendable {
         return Set(paths.compactMap { below(mountpoint, $0) }).sorted()
     }
 
-    /// The part of `path` below the mountpoint; nil when it lies elsewhere.
+    /// Returns the part of `path` below the mountpoint, or nil.
     private static func below(_ mountpoint: String, _ path: String) -> String? {
         path.path(below: mountpoint).map { $0.isEmpty ? "." : $0 }
     }
@@ -48,9 +47,9 @@ public struct MountHolder: Hashable, Sendable {
         return String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// `7f00-7f01 r--p 00000000 00:2f 12   /path`: the path is what follows the fifth blank run.
+    /// Parses `7f00-7f01 r--p 00000000 00:2f 12   /path`: the path begins at the first slash.
     private static func mappedFiles(_ folder: String) -> [String] {
-        // A process of very many mappings is known by the first of them.
+        // A limit for processes with very many mappings.
         let bytes = ProcessInformation.bytes(of: "\(folder)/maps", limit: 4 << 20) ?? []
         return bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
             guard let slash = line.firstIndex(of: UInt8(ascii: "/")) else { return nil }

@@ -2,19 +2,19 @@ import Base
 import Glibc
 import Posix
 
-/// A mount of ChatFS as others see it: found in the mount table, asked through its control files.
+/// A mount of ChatFS seen from another process: found in the mount table and queried through its control files.
 public struct Mounted: Hashable, Sendable {
-    /// How the daemon behind it answers.
+    /// The state of its daemon.
     public enum Answer: Hashable, Sendable {
         /// The bytes of `.chatfs/status.json`.
         case status([UInt8])
         /// The daemon has ended and left the mount (ENOTCONN).
         case disconnected
-        /// It said nothing in time.
+        /// No reply before the timeout.
         case silent
-        /// Of another user.
+        /// Another user's mount.
         case foreign
-        /// This process has no descriptor or memory left to ask with, which says nothing of the mount.
+        /// Unknown, because this process is out of descriptors or memory.
         case unasked(SystemError)
     }
 
@@ -25,14 +25,14 @@ public struct Mounted: Hashable, Sendable {
     static let type = "fuse.chatfs"
     private static let timeout = Duration.seconds(5)
 
-    /// All on this machine that this process sees, in the order of mounting.
-    /// - Throws: `.system` where the mount table cannot be read.
+    /// Returns all mounts visible to this process, in mount order.
+    /// - Throws: `.system` if the mount table cannot be read.
     public static func all() throws(DesktopError) -> [Mounted] {
         do throws(SystemError) {
             var all: [Mounted] = []
             for listed in try MountTable.mounts() where listed.type == type {
-                // By its path, where it is what is met there: the table alone cannot tell it from a later one.
-                // Those of others may lie in folders that are closed to this user.
+                // Resolved by path, because the table alone cannot tell a mount from a later one on top of it. Other
+                // users' mounts may lie in inaccessible directories.
                 let met = try? MountTable.mount(at: listed.path)
                 all.append(Mounted(mount: met?.id == listed.id ? met ?? listed : listed))
             }
@@ -42,9 +42,8 @@ public struct Mounted: Hashable, Sendable {
         }
     }
 
-    /// The one at `mountpoint`, an absolute path.
-    /// - Throws: `.notMounted`; `.busy` where something else is mounted over it; `.system` where that cannot be
-    ///   found out.
+    /// Returns the mount at `mountpoint`, an absolute path.
+    /// - Throws: `.notMounted`; `.busy` if another mount covers it; `.system` if that is unknown.
     public static func at(_ mountpoint: String) throws(DesktopError) -> Mounted {
         let found: MountTable.Mount?
         do throws(SystemError) {
@@ -59,7 +58,7 @@ public struct Mounted: Hashable, Sendable {
             : DesktopError(.notMounted, "Nothing of ChatFS is mounted at \(mountpoint).")
     }
 
-    /// Asks the daemon. Waits for it at most five seconds: a thread of its own does the asking.
+    /// Queries the daemon from a thread of its own and waits at most five seconds.
     public func answer() async -> Answer {
         let path = mountpoint + "/.chatfs/status.json"
         return await withCheckedContinuation { continuation in
@@ -78,16 +77,16 @@ public struct Mounted: Hashable, Sendable {
         }
     }
 
-    /// Those of this user, and of several those whose daemons have not ended. Of what answers nothing within five
-    /// seconds it is not known, so it stays. Blocks.
-    /// - Throws: `.system` where the mount table cannot be read.
+    /// Returns this user's mounts. If there are several, omits those whose daemons have ended; silent ones stay.
+    /// Blocks.
+    /// - Throws: `.system` if the mount table cannot be read.
     public static func own() throws(DesktopError) -> [Mounted] {
         let own = try all().filter { $0.mount.user == nil || $0.mount.user == geteuid() }
         guard own.count > 1 else { return own }
         let answers = Lock<[Answer?]>(own.map { _ in nil })
         for (index, mounted) in own.enumerated() {
             let path = mounted.mountpoint + "/.chatfs/status.json"
-            // It may wait for ever.
+            // The read may never return.
             Thread.start("mount-status") {
                 let answer = read(path)
                 answers.withLock { $0[index] = answer }
@@ -102,7 +101,7 @@ public struct Mounted: Hashable, Sendable {
     static func read(_ path: String) -> Answer {
         do throws(SystemError) {
             let file = try OpenFile(path, flags: O_RDONLY)
-            // The size that `stat` says may be of an earlier moment.
+            // The size from `stat` may be outdated.
             return .status(try file.read(count: 16 << 20, at: 0))
         } catch {
             switch error.code {
@@ -114,7 +113,7 @@ public struct Mounted: Hashable, Sendable {
         }
     }
 
-    /// Takes away what a daemon that has ended left.
+    /// Unmounts the leftover of a dead daemon.
     /// - Throws: `.system`.
     public func detach() async throws(DesktopError) {
         guard await mount.detach() == .gone else {

@@ -1,45 +1,45 @@
 import Base
 import Posix
 
-/// What a command asks of the process of a relay, over the socket in the relay's folder: one line of JSON.
+/// A command's request to a relay, through the socket in the relay's directory: one line of JSON.
 public struct RelayRequest: Hashable, Sendable, Codable {
-    /// Seconds after which queues go that nobody has used since they were made, and those that nobody has used for so long.
+    /// Maximum age in seconds of queues without use since their creation, and of idle queues. Older ones are deleted.
     public var unused: Int64?
     public var idle: Int64?
-    /// Seconds after which chunks go.
+    /// Maximum age of chunks in seconds.
     public var chunks: Int64?
-    /// Whether everything goes that the relay keeps.
+    /// True to delete all data of the relay.
     public var everything: Bool?
 
-    /// Nothing goes: the answer says what there is.
+    /// Creates a request that deletes nothing and reports the state.
     public init() {}
 
     public var isPurge: Bool { self != RelayRequest() }
 
-    /// Whether all times can be meant.
+    /// True if all ages are in range.
     public var isSensible: Bool {
         [unused, idle, chunks].allSatisfy { (0...Self.longest).contains($0 ?? 0) }
     }
 
-    /// A hundred years.
+    /// A hundred years in seconds.
     public static let longest: Int64 = 100 * 366 * 86_400
 }
 
-/// What the relay has, after what was asked is done.
+/// The relay's state after the request.
 public struct RelayAnswer: Hashable, Sendable, Codable {
-    /// One of its parts.
+    /// The state of the message relay or the file relay.
     public struct Part: Hashable, Sendable, Codable {
-        /// Bytes of the quota in use, and the quota; nil: none but the disk.
+        /// Used bytes and their quota; nil if only the disk limits them.
         public var bytes: UInt64
         public var quota: UInt64?
-        /// Queues or chunks, and how many of them are unused or not brought yet.
+        /// Number of queues or chunks, and of the unused or incomplete ones among them.
         public var count: Int
         public var unfinished: Int
-        /// Messages that nobody has fetched.
+        /// Number of undelivered messages.
         public var messages: Int?
-        /// Connections that are open; nil where no relay runs.
+        /// Number of open connections; nil if the relay is not running.
         public var connections: Int?
-        /// Queues or chunks that went.
+        /// Number of deleted queues or chunks.
         public var purged: Int?
 
         public init(bytes: UInt64, quota: UInt64?, count: Int, unfinished: Int, messages: Int? = nil) {
@@ -53,7 +53,7 @@ public struct RelayAnswer: Hashable, Sendable, Codable {
 
     public var messages: Part?
     public var files: Part?
-    /// Why it was not done.
+    /// A sentence that tells why the request failed.
     public var problem: String?
 
     public init(messages: Part? = nil, files: Part? = nil, problem: String? = nil) {
@@ -63,15 +63,15 @@ public struct RelayAnswer: Hashable, Sendable, Codable {
     }
 }
 
-/// The relay's end of its socket. Only processes of the same user are heard, at most four at once.
+/// The relay's end of its control socket. Accepts at most four connections, of the same user only.
 public final class RelayControlServer: Sendable {
     private let listener: SocketListener
 
-    /// Listens from now on.
+    /// Starts listening.
     /// - Parameters:
-    ///   - folder: of the relay, whose lock this process holds.
-    ///   - answer: does what is asked.
-    /// - Throws: `.system` where the socket cannot be made.
+    ///   - folder: The relay's directory, whose lock this process holds.
+    ///   - answer: Carries out a request.
+    /// - Throws: `.system` if the socket cannot be created.
     public init(
         folder: String, answer: @escaping @Sendable (RelayRequest) async -> RelayAnswer
     ) throws(DesktopError) {
@@ -85,22 +85,22 @@ public final class RelayControlServer: Sendable {
         }
     }
 
-    /// Hears nobody any longer.
+    /// Stops listening.
     public func stop() { listener.stop() }
 
     private static func converse(
         _ channel: ControlChannel, _ answer: @escaping @Sendable (RelayRequest) async -> RelayAnswer
     ) {
-        // Who hangs up, or says what makes no sense, is answered nothing more.
+        // Closes the connection after invalid input or a hang-up.
         while let request = try? channel.receive(RelayRequest.self), request.isSensible {
             guard (try? channel.send(BlockingTask.value { await answer(request) })) != nil else { return }
         }
     }
 }
 
-/// A command's end of it.
+/// A command's end of the relay's control socket.
 public enum RelayControlClient {
-    /// Asks the relay of a folder; nil when none runs there. Blocks.
+    /// Sends a request to the relay of a directory; nil if none is running. Blocks.
     /// - Throws: `.noAnswer`, `.malformed`, `.system`; `.refused` with the relay's reason.
     public static func ask(_ request: RelayRequest, folder: String) throws(DesktopError) -> RelayAnswer? {
         let socket: OpenFile?

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Lets a thread of its own wait for a task. Never waited for on the cooperative pool.
+/// Lets a dedicated thread wait for a task. Must not be waited for on the cooperative pool.
 final class Semaphore: @unchecked Sendable {
-    // Safe: sem_t is made for several threads; it is made once and never moves.
+    // Safe: sem_t is thread-safe; it is allocated once and never moves.
     private let semaphore: UnsafeMutablePointer<sem_t>
 
     init() {

@@ -3,11 +3,11 @@ import CLinux
 import Glibc
 import Posix
 
-/// Waits on a socket for processes of the same user and gives each connection a thread of its own. Any thread.
+/// Accepts connections of the same user on a socket and serves each on a thread of its own. Thread-safe.
 final class SocketListener: Sendable {
     private struct State {
         var isStopped = false
-        /// Connections that are being served.
+        /// Connections being served.
         var open: [ObjectIdentifier: OpenFile] = [:]
     }
 
@@ -19,12 +19,12 @@ final class SocketListener: Sendable {
     private let wakeUp: WakeUp
     private let state = Lock(State())
 
-    /// Listens from now on.
+    /// Starts listening.
     /// - Parameters:
-    ///   - folder: where the socket is made, see `ControlSocket`; one of this name is replaced.
-    ///   - threads: the names of the thread that waits and of those that serve.
-    ///   - limit: connections at once; who comes beyond them is turned away.
-    ///   - serve: given each connection, blocks until that is over.
+    ///   - folder: Directory of the socket, see `ControlSocket`; a socket of the same name is replaced.
+    ///   - threads: Names of the listening thread and the serving threads.
+    ///   - limit: Maximum number of connections; others are closed at once.
+    ///   - serve: Serves a connection; blocks until it ends.
     init(
         in folder: OpenFile, named name: String, threads: (waits: StaticString, serves: StaticString),
         limit: Int, serve: @escaping @Sendable (OpenFile) -> Void
@@ -40,16 +40,16 @@ final class SocketListener: Sendable {
 
     var isStopped: Bool { state.withLock { $0.isStopped } }
 
-    /// Hears nobody any longer. Conversations that are going on end by themselves.
+    /// Stops listening. Running conversations end by themselves.
     func stop() {
         state.withLock { $0.isStopped = true }
         wakeUp.notify()
-        // From here on who connects is refused, also while this object lives on.
+        // Refuses connections from here on, even while this object lives.
         shutdown(socket.descriptor, Int32(SHUT_RDWR))
         unlinkat(folder.descriptor, name, 0)
     }
 
-    /// Ends the conversations that are going on, for both sides.
+    /// Shuts all connections down.
     func hangUp() {
         for connection in state.withLock({ Array($0.open.values) }) {
             shutdown(connection.descriptor, Int32(SHUT_RDWR))
@@ -67,8 +67,7 @@ final class SocketListener: Sendable {
             if descriptor >= 0 {
                 welcome(OpenFile(adopting: descriptor), serving)
             } else if [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(errno) {
-                // It stays in the queue and would be told again at once: for a moment only the end is
-                // waited for.
+                // The connection stays in the queue and poll would return at once, so wait for the end signal only.
                 var end = [requests[1]]
                 poll(&end, milliseconds: 100)
             }
@@ -79,7 +78,7 @@ final class SocketListener: Sendable {
         var user: UInt32 = .max
         var process: Int32 = 0
         guard chatfs_peer_credentials(connection.descriptor, &user, &process) == 0, user == geteuid() else {
-            return log.warning("a process of another user was turned away")
+            return log.warning("connection refused: reason=other-user")
         }
         let key = ObjectIdentifier(connection)
         let hasCapacity = state.withLock { state in
@@ -87,7 +86,7 @@ final class SocketListener: Sendable {
             state.open[key] = connection
             return true
         }
-        guard hasCapacity else { return log.notice("too many commands at once: one was turned away") }
+        guard hasCapacity else { return log.notice("connection refused: reason=limit") }
         do throws(SystemError) {
             try Thread.begin(serving) {
                 self.serve(connection)
@@ -95,7 +94,7 @@ final class SocketListener: Sendable {
             }
         } catch {
             state.withLock { $0.open[key] = nil }
-            log.warning("a command was turned away: \(error.sentence)")
+            log.warning("connection refused: error=\(error.sentence)")
         }
     }
 }

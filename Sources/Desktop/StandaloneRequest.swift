@@ -1,17 +1,16 @@
 import Base
 
-/// A file that belongs to no chat, to be uploaded, downloaded or taken back by the process that has the profile: one
-/// line of JSON to the daemon of its mount.
+/// A request to upload, download or cancel a file without a chat: one line of JSON to the daemon.
 public struct StandaloneRequest: Codable, Hashable, Sendable {
     public enum Transfer: String, Codable, Hashable, Sendable {
         case upload, download, cancel
     }
 
     public var transfer: Transfer
-    /// Absolute, without symbolic links: of the file to upload, or of the new one.
+    /// Absolute path, without symbolic links, of the file to upload or to create.
     public var path: String?
     public var link: String?
-    /// Of the upload that is to be taken back.
+    /// For `cancel`: the upload.
     public var file: Int64?
 
     public static func upload(_ path: String) -> StandaloneRequest {
@@ -27,18 +26,18 @@ public struct StandaloneRequest: Codable, Hashable, Sendable {
     }
 }
 
-/// How a transfer stands; the daemon says it several times a second, each time one line of JSON, until it is over.
+/// The progress of a transfer: one line of JSON, sent several times a second until it ends.
 public struct StandaloneState: Codable, Hashable, Sendable {
-    /// By which an upload can be taken back.
+    /// Identifies an upload for `cancel`.
     public var file: Int64?
     /// Bytes of the encrypted file.
     public var done: UInt64 = 0
     public var total: UInt64 = 0
-    /// Why it does not go on at present; it is tried again.
+    /// A sentence that tells why the transfer is stalled; it is being retried.
     public var warning: String?
-    /// Of a complete upload. A secret.
+    /// Link of a complete upload. A secret.
     public var link: String?
-    /// Why it failed.
+    /// A sentence that tells why the transfer failed.
     public var problem: String?
     public var isOver = false
 

@@ -1,22 +1,22 @@
 import Base
 import ChatCore
 
-/// A transfer of a file that belongs to no chat, for somebody who waits for it: it ends with whoever asked for it,
-/// because nobody else would ever get its link, or look for its file.
+/// A transfer of a file without a chat. It ends with its client, because only the client would get the link or use the
+/// file.
 public final class StandaloneTransfer: Sendable {
     private let core: any ChatCore
     private let file: FileID?
     private let standing: Lock<StandaloneState>
     private let following = Lock<Task<Void, Never>?>(nil)
 
-    /// How it stands.
+    /// The current progress.
     public var state: StandaloneState { standing.withLock { $0 } }
 
-    /// Begins a transfer. What is refused is over at once, with its problem.
+    /// Begins a transfer. A refused transfer is over at once, with its problem.
     public static func begin(
         _ request: StandaloneRequest, on core: any ChatCore
     ) async -> StandaloneTransfer {
-        // Before the transfer is, so that nothing of it is missed.
+        // Subscribed before the transfer begins, so that no event is lost.
         let events = core.events()
         do throws(ChatError) {
             let file: FileID
@@ -46,8 +46,7 @@ public final class StandaloneTransfer: Sendable {
         standing = Lock(state)
     }
 
-    /// Ends it, if it is not over, and has what it left taken away. Waits for that ten seconds at most: a core that
-    /// is away hears of it when it is back.
+    /// Cancels the transfer and removes its remains. Waits at most ten seconds; an unreachable core is told later.
     public func cancel() async {
         guard let file, end(problem: "The transfer was cancelled.") else { return }
         following.withLock { $0 }?.cancel()
@@ -55,20 +54,20 @@ public final class StandaloneTransfer: Sendable {
             do throws(ChatError) {
                 try await core.cancelStandaloneFile(file)
             } catch {
-                log.notice("a transfer without a chat could not be cancelled: \(error.sentence)")
+                log.notice("standalone transfer not cancelled: error=\(error.sentence)")
             }
         }
-        // In a task of its own: the one that asks may be cancelled itself, and would wait for nothing.
+        // A task of its own, because a cancelled calling task would not wait.
         await Task { _ = await cancelling.result(within: .seconds(10)) }.value
     }
 
-    /// The asker has gone before the link could be handed over.
+    /// Cancels the transfer because the client hung up before it got the link.
     func withdraw() async {
         standing.withLock { $0.isOver = $0.isOver && $0.link == nil }
         await cancel()
     }
 
-    /// False when it was over.
+    /// Returns false if the transfer was over.
     private func end(problem: String) -> Bool {
         standing.withLock { state in
             guard !state.isOver else { return false }

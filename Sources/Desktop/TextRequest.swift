@@ -1,14 +1,14 @@
 import ChatCore
 
-/// A text that the daemon of a mount is to send: one line of JSON.
+/// A request to send a text: one line of JSON to the daemon.
 struct TextRequest: Codable, Hashable {
     var say: String
-    /// The mark by which a repetition is known.
+    /// Message id, by which repetitions are recognised.
     var message: String
-    /// As the user named it (`NamedChats`).
+    /// The chat's name as the user typed it (`NamedChats`).
     var to: String
 
-    /// nil for a request that makes no sense.
+    /// Returns nil for an invalid request.
     var composed: ComposedText? {
         guard (1...64).contains(message.utf8.count) else { return nil }
         return ComposedText(id: message, text: say)

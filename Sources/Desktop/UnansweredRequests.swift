@@ -5,29 +5,29 @@ import Cryptography
 import Glibc
 import Posix
 
-/// Requests to send whose outcome is not known: each a file in the profile's folder, named by the mark of what
-/// is to be sent where, that holds the id of the message, and when that was by `BootMoment`. Who asks for the same again
-/// gets the same id, by which the core knows a repetition. Forgotten after a day. All calls block.
+/// Send requests without a known outcome. Each is a file in the profile's directory, named after the mark of the
+/// content and the destination. It contains the message id and the time as `BootMoment`. An equal request gets the same
+/// id, so that the core recognises the repetition. Requests are forgotten after a day. All calls block.
 ///
-/// A mark is a plain digest, from which a short text could be found by trying. Where the data is encrypted, the
-/// file's name is therefore made of the mark and a key.
+/// A mark is a plain digest, from which a short text could be guessed. In encrypted data, the file name is therefore
+/// derived from mark and key.
 public struct UnansweredRequests: Sendable {
-    /// How long a request is remembered that never got its answer.
+    /// Age in seconds at which an unanswered request is forgotten.
     static let maxAge: Int64 = 24 * 3600
     private static let folderName = "unanswered"
 
-    /// In front of names that were made with a key.
+    /// Prefix of names derived with a key.
     private static let prefix = "k"
 
-    /// The longest note, in bytes.
+    /// Maximum length of a file in bytes.
     private static let longest = 256
 
     private let folder: OpenFile
     private let key: SecretBytes?
     private let moment: @Sendable () -> BootMoment?
 
-    /// - Parameter key: from `key(from:)`; nil: the data is not encrypted.
-    /// - Throws: `.system` where the folder cannot be opened or made.
+    /// - Parameter key: From `key(from:)`; nil if the data is not encrypted.
+    /// - Throws: `.system` if the directory cannot be opened or created.
     public init(profileFolder: String, key: SecretBytes?) throws(DesktopError) {
         try self.init(profileFolder: profileFolder, key: key, moment: { BootMoment.now() })
     }
@@ -46,13 +46,13 @@ public struct UnansweredRequests: Sendable {
         }
     }
 
-    /// The key of names, which tells nothing of the data key: a process that only sends may have it.
+    /// Derives the key of names. It reveals nothing of the data key, so a process that only sends may have it.
     public static func key(from dataKey: SecretBytes?) -> SecretBytes? {
         dataKey.map { BLAKE2b.derive("unanswered requests", [], from: $0) }
     }
 
-    /// Removes what is older than a day, and gives what was noted before the data was encrypted a name made with the
-    /// key. `begin` does it too.
+    /// Removes requests older than a day, and renames those recorded before the data was encrypted. `begin` does it
+    /// too.
     /// - Throws: `.system`.
     public func tidy() throws(DesktopError) {
         do throws(SystemError) {
@@ -63,14 +63,13 @@ public struct UnansweredRequests: Sendable {
         }
     }
 
-    /// Notes a request durably, before anybody may act on it.
-    ///
+    /// Records a request durably, before it is sent.
     /// - Parameters:
-    ///   - mark: the same for requests of the same, hexadecimal.
-    ///   - id: of the message, when this is the first request; hexadecimal.
-    ///   - startsAnew: whether an earlier request is to be forgotten.
-    /// - Returns: the id under which it is to be sent.
-    /// - Throws: `.system`: then nothing may be sent.
+    ///   - mark: Equal for equal requests; hexadecimal.
+    ///   - id: Message id in case this is the first request; hexadecimal.
+    ///   - startsAnew: True to forget an earlier request.
+    /// - Returns: The message id to use.
+    /// - Throws: `.system`; the request must not be sent then.
     public func begin(_ mark: String, id: String, startsAnew: Bool = false) throws(DesktopError) -> String {
         try tidy()
         do throws(SystemError) {
@@ -81,7 +80,7 @@ public struct UnansweredRequests: Sendable {
         }
     }
 
-    /// The request has its answer.
+    /// Forgets an answered request.
     public func end(_ mark: String) { unlinkat(folder.descriptor, name(mark), 0) }
 
     private func name(_ mark: String) -> String {
@@ -90,7 +89,7 @@ public struct UnansweredRequests: Sendable {
         return Self.prefix + digest.withUnsafeBytes { Hexadecimal.encode(Array($0)) }
     }
 
-    /// Two processes may ask for the same at once: the first name stands, whole from its beginning.
+    /// Of two concurrent processes the first one's file wins; it is complete when it appears.
     private func noted(_ name: String, _ id: String) throws(SystemError) -> String {
         let temporary = ".\(name).\(id)"
         let file = try OpenFile(temporary, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, in: folder)
@@ -102,7 +101,7 @@ public struct UnansweredRequests: Sendable {
             guard errno == EEXIST else { throw SystemError(code: errno, operation: "note a request") }
             switch try earlier(name) {
             case .request(let id, _): return id
-            // It has its answer by now.
+            // Answered meanwhile.
             case .none: break
             case .invalid: unlinkat(folder.descriptor, name, 0)
             }
@@ -112,13 +111,13 @@ public struct UnansweredRequests: Sendable {
     }
 
     private enum Note {
-        /// `since`: when it was noted; nil where that is not known.
+        /// `since`: time of the request; nil if unknown.
         case request(id: String, since: BootMoment?)
         case invalid
         case none
     }
 
-    /// - Throws: for a note that is there and cannot be read at present: another id in its place would send twice.
+    /// - Throws: An error for a file that cannot be read at present, because a new id would send twice.
     private func earlier(_ name: String) throws(SystemError) -> Note {
         let bytes: [UInt8]
         do throws(SystemError) {
@@ -126,7 +125,7 @@ public struct UnansweredRequests: Sendable {
             guard let file else { return .none }
             bytes = try file.readAll(limit: Self.longest)
         } catch {
-            // Too long, or a link: no note of this program.
+            // Too long, or a link: not written by this program.
             if [EFBIG, ELOOP].contains(error.code) { return .invalid }
             throw error
         }
@@ -140,19 +139,19 @@ public struct UnansweredRequests: Sendable {
         return .request(id: String(id), since: BootMoment(boot: String(place[0]), seconds: seconds))
     }
 
-    /// A request that was noted with a key already keeps that note.
+    /// A request already recorded with the key keeps that file.
     private func rename() throws(SystemError) {
         guard key != nil else { return }
         let plain = try PrivateFolder.names(in: folder).filter { !$0.hasPrefix(Self.prefix) }
         for old in plain {
             if old.hasPrefix(".") {
-                // Of a process that was killed while it noted something; one that is at it has a key.
+                // Left by a process that was killed; a running one uses a key.
                 if !old.hasPrefix("." + Self.prefix) { unlinkat(folder.descriptor, old, 0) }
                 continue
             }
             if linkat(folder.descriptor, old, folder.descriptor, name(old), 0) != 0, errno != EEXIST {
-                // Another process has done it. Any other failure leaves the note, which nobody would find: who asks for
-                // the same must not get another id.
+                // ENOENT: renamed by another process. Any other failure would hide the file, and an equal request would
+                // get another id.
                 guard errno == ENOENT else { throw SystemError(code: errno, operation: "keep a request") }
                 continue
             }
@@ -173,8 +172,8 @@ public struct UnansweredRequests: Sendable {
         }
     }
 
-    /// Whether a note may be younger than the clock says, which somebody may have set: it is not older than a day by
-    /// the time since the machine was started, or cannot be read at present.
+    /// Returns true if a file may be younger than its timestamp tells, because the clock can be set: by the boot clock
+    /// it is not older than a day, or it cannot be read.
     private func isYoung(_ name: String, at moment: BootMoment?) -> Bool {
         let note: Note
         do throws(SystemError) {

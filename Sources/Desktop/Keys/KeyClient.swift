@@ -3,19 +3,19 @@ import Cryptography
 import Glibc
 import Posix
 
-/// A command's end of the sockets of processes that hold the key of a data directory: its mounts, and the agent of
-/// `chatfs unlock`. All calls block, three seconds at most for each process.
+/// A command's end of the key sockets of a data directory's processes: its mounts and the agent of `chatfs unlock`. All
+/// calls block, at most three seconds for each process.
 public enum KeyClient {
     /// A process that holds the key.
     public struct Holder: Hashable, Sendable {
         public let process: Int32
         public let kind: KeyHolding.Holder
-        /// Seconds until it forgets the key; nil: time does not end it.
+        /// Seconds until it forgets the key; nil if it has no time limit.
         public let seconds: Int64?
     }
 
-    /// The key, from the first process that gives it.
-    /// - Parameter dataFolder: the data directory. Absolute.
+    /// Returns the key from the first process that provides it.
+    /// - Parameter dataFolder: Absolute path of the data directory.
     public static func key(of dataFolder: String) -> SecretBytes? {
         for (_, channel) in KeyFolder.holders(in: dataFolder) {
             guard (try? head(.key, channel)) != nil,
@@ -31,11 +31,11 @@ public enum KeyClient {
         return nil
     }
 
-    /// All processes that hold the key.
+    /// Returns all processes that hold the key.
     public static func holders(of dataFolder: String) -> [Holder] { ask(.state, dataFolder) }
 
-    /// Has agents forget the key.
-    /// - Returns: the processes that hold it still.
+    /// Makes agents forget the key.
+    /// - Returns: The processes that still hold it.
     public static func lock(_ dataFolder: String) -> [Holder] { ask(.lock, dataFolder) }
 
     private static func ask(_ request: KeyMessage.Request, _ dataFolder: String) -> [Holder] {

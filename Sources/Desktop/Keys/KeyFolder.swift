@@ -3,12 +3,13 @@ import CLinux
 import Glibc
 import Posix
 
-/// The folder `unlocked` of a data directory: a socket for each process that holds its key, named by the process. Blocks.
+/// The directory `unlocked` of a data directory, with a socket for each process that holds the key, named after its
+/// process id. All calls block.
 enum KeyFolder {
     static let name = "unlocked"
 
-    /// Makes it where it is missing, and removes the sockets of killed processes.
-    /// - Throws: EACCES for a folder that others could enter.
+    /// Opens or creates the directory, and removes sockets of killed processes.
+    /// - Throws: EACCES if other users have access to the directory.
     static func make(in dataFolder: String) throws(SystemError) -> OpenFile {
         let data = try OpenFile(dataFolder, flags: O_RDONLY | O_DIRECTORY)
         let folder = try PrivateFolder.folder(name, in: data)
@@ -26,7 +27,7 @@ enum KeyFolder {
         return folder
     }
 
-    /// Connections to all holders, the newest process first. Processes of other users are left out.
+    /// Connects to all holders, newest process first. Skips processes of other users.
     static func holders(in dataFolder: String) -> [(process: pid_t, channel: ControlChannel)] {
         guard let folder = try? ControlSocket.openFolder(dataFolder + "/" + name),
             let names = try? PrivateFolder.names(at: dataFolder + "/" + name)

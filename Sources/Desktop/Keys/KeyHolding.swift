@@ -1,54 +1,54 @@
-/// Decides for how long a process holds a data key for commands, and which of them get it. A value without input and
-/// output: `KeyServer` performs the effects.
+/// Decides how long a process holds a data key for commands, and which requests it serves. A pure value; `KeyServer`
+/// performs the effects.
 public struct KeyHolding: Equatable, Sendable {
-    /// The process that holds a key.
+    /// The kind of process that holds a key.
     public enum Holder: UInt8, Sendable, CaseIterable {
-        /// The process of `chatfs unlock`: it holds the key and nothing else.
+        /// The process of `chatfs unlock`, which only holds the key.
         case agent = 1
         /// The process of a mount, which uses the key itself until it ends.
         case mount = 2
     }
 
     public enum Event: Hashable, Sendable, CaseIterable {
-        /// A command of the same user asks for the key.
+        /// A command of the same user requests the key.
         case asked
         /// `chatfs lock`.
         case locked
-        /// The machine is about to sleep, or has slept.
+        /// The machine is about to sleep, or woke up.
         case sleeping, awake
-        /// The session of the user was locked.
+        /// The user's session was locked.
         case sessionLocked
         /// The data directory is gone.
         case folderGone
-        /// Time may be over.
+        /// A check of the time limit.
         case looked
     }
 
     public enum Effect: Hashable, Sendable {
-        /// The command gets the key, or is told that there is none.
+        /// Send the key to the command, or report that there is none.
         case give, refuse
-        /// The key goes, and the process with it if it is an agent.
+        /// Forget the key; an agent also ends.
         case forget
-        /// The machine need not wait any longer.
+        /// Release the delay of the machine's sleep.
         case letSleep
     }
 
     public let holder: Holder
-    /// When the key goes, in nanoseconds of the boot clock; nil: time does not end it.
+    /// End of the holding in nanoseconds of the boot clock; nil if it has no time limit.
     public let end: Int64?
     public private(set) var isHeld = true
 
-    /// - Parameter end: of an agent; a mount holds its key until it ends.
+    /// - Parameter end: Time limit of an agent; ignored for a mount.
     public init(_ holder: Holder, until end: Int64? = nil) {
         (self.holder, self.end) = (holder, holder == .mount ? nil : end)
     }
 
-    /// Nanoseconds until time ends it, never less than 0; nil: it does not.
+    /// Returns the nanoseconds left, at least 0; nil if there is no time limit.
     public func remaining(at now: Int64) -> Int64? {
         end.map { max(0, $0.subtractingReportingOverflow(now).partialValue) }
     }
 
-    /// - Parameter now: nanoseconds of the boot clock, which counts while the machine sleeps.
+    /// - Parameter now: Nanoseconds of the boot clock, which includes sleep.
     public mutating func take(_ event: Event, at now: Int64) -> [Effect] {
         let isOver = end.map { now >= $0 } ?? false
         let ends =

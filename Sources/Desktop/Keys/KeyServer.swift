@@ -3,12 +3,12 @@ import Cryptography
 import Glibc
 import Posix
 
-/// Gives the key of a data directory to commands of the same user, until it is to be forgotten (`KeyHolding`). Two threads
-/// and more: one waits, one for each command that asks, at most eight. Any thread may tell it what happened.
+/// Provides the key of a data directory to commands of the same user until it is forgotten (`KeyHolding`). Uses one
+/// listening thread and at most eight threads for commands. `take` is thread-safe.
 public final class KeyServer: Sendable {
     private struct State {
         var holding: KeyHolding
-        /// In locked memory; its last reference here goes when it is forgotten.
+        /// In locked memory; cleared when the key is forgotten.
         var key: SecretBytes?
     }
 
@@ -17,12 +17,12 @@ public final class KeyServer: Sendable {
     private let clock: any BootClock
     private let whenForgotten: @Sendable () -> Void
 
-    /// Listens from now on, on a socket of mode 0600 below the data directory. Blocks.
+    /// Starts listening on a socket of mode 0600 in the data directory. Blocks.
     /// - Parameters:
-    ///   - dataFolder: the data directory. Absolute.
+    ///   - dataFolder: Absolute path of the data directory.
     ///   - key: 32 bytes.
-    ///   - whenForgotten: called once, when the key is gone.
-    /// - Throws: `.system` where the socket cannot be made.
+    ///   - whenForgotten: Called once, after the key is forgotten.
+    /// - Throws: `.system` if the socket cannot be created.
     public init(
         dataFolder: String, key: SecretBytes, holding: KeyHolding, clock: any BootClock = SystemBootClock(),
         whenForgotten: @escaping @Sendable () -> Void = {}
@@ -42,20 +42,20 @@ public final class KeyServer: Sendable {
         }
     }
 
-    /// Hears nobody any longer, and forgets the key.
+    /// Stops listening and forgets the key.
     public func stop() {
         state.withLock { $0.key = nil }
         listener.withLock { $0 }?.stop()
     }
 
-    /// Time until the key goes; nil: time does not end it.
+    /// Time until the key is forgotten; nil if there is no time limit.
     public var remaining: Duration? {
         let now = clock.reading().nanoseconds
         return state.withLock { $0.holding.remaining(at: now) }.map { .nanoseconds($0) }
     }
 
-    /// Tells what happened.
-    /// - Returns: whether the machine need not wait with its sleep.
+    /// Handles an event.
+    /// - Returns: True if the machine's sleep need not wait any longer.
     @discardableResult
     public func take(_ event: KeyHolding.Event) -> Bool {
         let effects = perform(event).effects
@@ -63,7 +63,7 @@ public final class KeyServer: Sendable {
         return effects.contains(.letSleep)
     }
 
-    /// - Returns: also the key, where it is to be given.
+    /// - Returns: The effects, and the key if it is to be sent.
     private func perform(_ event: KeyHolding.Event) -> (effects: [KeyHolding.Effect], key: SecretBytes?) {
         let now = clock.reading().nanoseconds
         return state.withLock { state in

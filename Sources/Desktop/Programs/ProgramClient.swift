@@ -2,19 +2,19 @@ import Base
 import Glibc
 import Posix
 
-/// A program's end of the socket, for commands. All calls block; one thread at a time.
+/// A command's end of the program socket. All calls block; one thread at a time.
 public final class ProgramClient: Sendable {
-    /// How long the daemon may take for what needs nobody else.
+    /// Timeout of requests that need nothing but the daemon.
     private static let timeout = Duration.seconds(120)
-    /// Files whose bytes are read for one answer, at most: it comes in time.
+    /// Maximum number of files hashed per reply, so that it is quick.
     private static let hashedCount = 16
 
     public let greeting: ProgramGreeting
     private let channel: ControlChannel
     private let lastID = Lock<Int64>(0)
 
-    /// - Parameter path: of the socket, as `status.json` tells it.
-    /// - Throws: `.system` where nobody listens; `.malformed` for another version; `.noAnswer`.
+    /// - Parameter path: Path of the socket from `status.json`.
+    /// - Throws: `.system` if no process listens, `.malformed` for another protocol version, `.noAnswer`.
     public init(path: String) throws(DesktopError) {
         do throws(SystemError) {
             guard let name = path.lastPathName,
@@ -29,9 +29,9 @@ public final class ProgramClient: Sendable {
         guard greeting.chatfs == ProgramProtocol.version else { throw DesktopError.malformed }
     }
 
-    /// Has the daemon carry a request out, whatever its id. Not after `subscribe`.
-    /// - Throws: `ProgramError` with what the daemon answers; `DesktopError` `.noAnswer`, `.malformed`,
-    ///   `.system`, `.refused` for more than a line holds.
+    /// Sends a request, with an id of its own, and returns the result. Must not be called after `subscribe`.
+    /// - Throws: `ProgramError` with the daemon's error; `DesktopError` `.noAnswer`, `.malformed`, `.system`, or
+    ///   `.refused` for data that exceeds a line.
     public func ask(_ request: ProgramRequest) throws -> ProgramResult {
         var request = request
         request.id = lastID.withLock {
@@ -46,12 +46,11 @@ public final class ProgramClient: Sendable {
         return result
     }
 
-    /// - Throws: as `ask`.
+    /// - Throws: As `ask`.
     public func subscribe() throws { _ = try ask(ProgramRequest(.subscribe)) }
 
-    /// The next event after `subscribe`, however long it takes. Nil once `isEnded` says so, which is asked every
-    /// half second.
-    /// - Throws: `.noAnswer` where the daemon has hung up, `.malformed`, `.system`.
+    /// Waits for the next event after `subscribe`. Returns nil once `isEnded`, polled every half second, returns true.
+    /// - Throws: `.noAnswer` if the daemon hung up, `.malformed`, `.system`.
     public func nextEvent(unless isEnded: () -> Bool) throws(DesktopError) -> ProgramEvent? {
         while !isEnded() {
             if channel.hasLine(within: .milliseconds(500)) { return try channel.receive(ProgramEvent.self) }
@@ -59,18 +58,18 @@ public final class ProgramClient: Sendable {
         return nil
     }
 
-    /// Whether an event has come, or comes within this time.
-    /// - Throws: `.noAnswer` where the daemon has hung up; `.malformed`, `.system`.
+    /// Waits at most this time; returns true if an event is available.
+    /// - Throws: `.noAnswer` if the daemon hung up, `.malformed`, `.system`.
     public func hasEvent(within time: Duration) throws(DesktopError) -> Bool { channel.hasLine(within: time) }
 
-    /// Takes the events that have come already, for who looks at everything anyway.
-    /// - Throws: as `nextEvent`.
+    /// Discards the available events.
+    /// - Throws: As `nextEvent`.
     public func dropEvents() throws(DesktopError) {
         while channel.hasLine(within: .zero) { _ = try channel.receive(ProgramEvent.self) }
     }
 
-    /// All items of a chat, or of all, in pages.
-    /// - Throws: as `ask`; what `body` throws.
+    /// Calls `body` with all items of a chat, or of all chats, in pages.
+    /// - Throws: As `ask`; errors of `body`.
     public func items(
         of chat: String?, states: [String]?, hash: Bool = false, _ body: (ProgramItem) throws -> Void
     ) throws {

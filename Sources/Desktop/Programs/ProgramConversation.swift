@@ -2,10 +2,10 @@ import Base
 import Glibc
 import Posix
 
-/// One connection of a program: answers its requests one after the other, and tells it what happens between them once
-/// it has subscribed. Runs on a thread of its own, which it blocks.
+/// One connection of a program. Answers its requests in order and, once it has subscribed, sends events between them.
+/// Blocks a thread of its own.
 struct ProgramConversation {
-    /// How long a program may take to take a line.
+    /// Maximum time for a program to accept a line.
     private static let timeout = Duration.seconds(30)
 
     private let channel: ControlChannel
@@ -16,7 +16,7 @@ struct ProgramConversation {
         self.service = service
     }
 
-    /// Until the program hangs up, says nothing that can be understood any more, or the server stops.
+    /// Runs until the program hangs up, sends invalid input, or the server stops.
     func run() {
         var subscription: (events: any ProgramSubscription, wakeUp: WakeUp)?
         defer { subscription?.events.cancel() }
@@ -43,8 +43,8 @@ struct ProgramConversation {
                 }
             }
         } catch {
-            // Whoever it was has gone, or is too slow to be waited for.
-            log.debug("a program was left: \(sentenceWithCauses(of: error))")
+            // The program is gone or too slow.
+            log.debug("program disconnected: error=\(sentenceWithCauses(of: error))")
         }
     }
 
@@ -79,7 +79,7 @@ struct ProgramConversation {
         return .failure(ProgramAnswer(head?.id, ProgramError(.malformed, reason)))
     }
 
-    /// As much of a request as tells why it is none.
+    /// The part of a request that explains why the rest is invalid.
     private struct RequestHead: Decodable {
         var id: Int64?
         var method: String?

@@ -1,16 +1,16 @@
 import Base
 
-/// What programs and the daemon of a mount say to each other, one JSON object a line: `docs/control.md` is their
-/// documentation, and its examples are tested.
+/// The protocol between programs and the daemon of a mount: one JSON object per line. `docs/control.md` documents it;
+/// its examples are tested.
 public enum ProgramProtocol {
-    /// Raised when a program that was written for the version before would be misled. What is added raises nothing:
-    /// members that a program does not know are to be passed over.
+    /// Incremented by changes that would mislead programs of the previous version. Additions do not increment it,
+    /// because programs must ignore unknown members.
     public static let version = 1
-    /// Chats or entries in one answer, at most.
+    /// Maximum number of chats or entries per reply.
     public static let maxCount = 1000
 }
 
-/// The first line of the daemon.
+/// The daemon's first line.
 public struct ProgramGreeting: Codable, Hashable, Sendable {
     public var chatfs: Int
     public var profile: String
@@ -25,7 +25,7 @@ public struct ProgramGreeting: Codable, Hashable, Sendable {
     }
 }
 
-/// A line of the program.
+/// A program's request.
 public struct ProgramRequest: Codable, Hashable, Sendable {
     public enum Method: String, Codable, Hashable, Sendable, CaseIterable {
         case listChats = "list_chats"
@@ -43,31 +43,31 @@ public struct ProgramRequest: Codable, Hashable, Sendable {
         case suspend, resume
     }
 
-    /// Comes back with the answer.
+    /// Repeated in the reply.
     public var id: Int64
     public var method: Method
-    /// An entry, below the mountpoint.
+    /// Path of an entry below the mountpoint.
     public var path: String?
-    /// A chat: its folder, name or reference.
+    /// A chat by its folder, name or reference.
     public var chat: String?
     /// Only entries in one of these states.
     public var states: [String]?
-    /// The number of the last entry that is known.
+    /// Number of the last entry already received.
     public var after: UInt64?
     public var count: Int?
-    /// A file to upload; absolute.
+    /// Absolute path of a file to upload.
     public var source: String?
     public var caption: String?
-    /// The same for a repetition of the same upload.
+    /// Identifies repetitions of an upload.
     public var key: String?
     public var relays: [String]?
-    /// With SHA-256 of what is here and nobody has asked for yet.
+    /// True to compute the SHA-256 of all local files.
     public var hash: Bool?
-    /// Of `free`: also what no relay has any more.
+    /// For `free`: true to delete copies too that no relay has.
     public var last: Bool?
-    /// Of `send_text`.
+    /// For `send_text`.
     public var text: String?
-    /// Of `keep`: `never`, `media` or `all`.
+    /// For `keep`: `never`, `media` or `all`.
     public var what: String?
 
     public init(
@@ -94,16 +94,16 @@ public struct ProgramRequest: Codable, Hashable, Sendable {
     }
 }
 
-/// The answer to a request: a result or an error.
+/// The reply to a request: a result or an error.
 public struct ProgramAnswer: Codable, Hashable, Sendable {
-    /// Nil where the request could not be read.
+    /// nil if the request could not be parsed.
     public var id: Int64?
     public var result: ProgramResult?
     public var error: Problem?
 
     public struct Problem: Codable, Hashable, Sendable {
         public var code: ProgramErrorCode
-        /// A sentence for people.
+        /// A sentence for the user.
         public var message: String
     }
 
@@ -118,17 +118,17 @@ public struct ProgramAnswer: Codable, Hashable, Sendable {
     }
 }
 
-/// What a request answers; each method sets its own members.
+/// The result of a request; each method sets its own members.
 public struct ProgramResult: Codable, Hashable, Sendable {
     public var chats: [ProgramChat]?
     public var items: [ProgramItem]?
-    /// There are more items: ask for those after this number.
+    /// Number for `after` of the next request; nil if there are no more items.
     public var next: UInt64?
     public var item: ProgramItem?
     public var status: ProgramStatus?
-    /// Whether what was asked for is done, or goes on and is told by events.
+    /// True if the request is done; false if it continues and events report its progress.
     public var done: Bool?
-    /// Bytes that are free on the disk now.
+    /// Freed bytes on the disk.
     public var freed: UInt64?
 
     public init(
@@ -147,21 +147,21 @@ public struct ProgramResult: Codable, Hashable, Sendable {
 }
 
 public struct ProgramChat: Codable, Hashable, Sendable {
-    /// `@7`, `#3`, `*1` or `~1`: the same as long as the chat is there.
+    /// `@7`, `#3`, `*1` or `~1`; stable for the life of the chat.
     public var chat: String
     /// `direct`, `group`, `notes` or `links`.
     public var kind: String
-    /// Its folder below the mountpoint.
+    /// Folder name below the mountpoint.
     public var folder: String
-    /// The display name: a label that its peer may change, and that selects nothing.
+    /// Display name, which the peer may change. It selects no chat.
     public var name: String
-    /// Of its last message: seconds since 1970.
+    /// Time of the last message in seconds since 1970.
     public var updated: Int64
-    /// Why nothing can be sent into it at present.
+    /// A sentence that tells why sending is impossible at present.
     public var refused: String?
-    /// True where its notifications are off, else not there.
+    /// True if notifications are off, else absent.
     public var muted: Bool?
-    /// How much nobody has seen of what arrived; nil for nothing.
+    /// Number of unseen arrivals; nil for none.
     public var unread: Int?
 
     public init(
@@ -177,20 +177,20 @@ public struct ProgramChat: Codable, Hashable, Sendable {
 }
 
 public struct ProgramItem: Codable, Hashable, Sendable {
-    /// The inode number of the entry, the same in every mount.
+    /// Inode number of the entry, the same in every mount.
     public var number: UInt64
-    /// Below the mountpoint.
+    /// Path below the mountpoint.
     public var path: String
     public var name: String
-    /// Nil for a recovered file.
+    /// nil for a recovered file.
     public var chat: String?
-    /// Bytes.
+    /// Size in bytes.
     public var size: UInt64
     /// Seconds since 1970.
     public var modified: Int64
-    /// As `user.chatfs.state` says.
+    /// Value of `user.chatfs.state`.
     public var state: String
-    /// Per cent.
+    /// Percentage.
     public var progress: Int
     /// `sent` or `received`.
     public var direction: String?
@@ -199,15 +199,15 @@ public struct ProgramItem: Codable, Hashable, Sendable {
     /// Media type.
     public var type: String?
     public var caption: String?
-    /// That leads to it, of a file in the folder of links. A secret.
+    /// Link of a file in the folder of links. A secret.
     public var link: String?
-    /// When relays drop it: seconds since 1970.
+    /// Time of expiry on the relays in seconds since 1970.
     public var expires: Int64?
-    /// True of what is kept here by `pin`, else not there.
+    /// True if pinned, else absent.
     public var pinned: Bool?
-    /// Why it is not here, or not sent: a sentence.
+    /// A sentence that tells why the file is not local, or not sent.
     public var error: String?
-    /// Of its bytes, hexadecimal, where it is known: somebody has asked for it while the file was here.
+    /// Digest of the content in hexadecimal if it was ever computed.
     public var sha256: String?
 
     public init(
@@ -226,17 +226,17 @@ public struct ProgramItem: Codable, Hashable, Sendable {
 }
 
 public struct ProgramStatus: Codable, Hashable, Sendable {
-    /// Whether the core can be reached.
+    /// True if the core is reachable.
     public var connected: Bool
-    /// Whether nothing is on its way, waits, or failed.
+    /// True if no entry is transferring, waiting or failed.
     public var synced: Bool
-    /// Entries that are on their way or wait.
+    /// Number of entries that are transferring or waiting.
     public var pending: Int
-    /// Entries that could not go or come.
+    /// Number of failed entries.
     public var failed: Int
-    /// Whether nothing is transferred at present, by `suspend` or because the machine is about to sleep.
+    /// True if transfers are suspended, by `suspend` or before sleep.
     public var suspended: Bool
-    /// The sentence of the core, else of the first entry that could not go or come.
+    /// Problem of the core, else of the first failed entry.
     public var lastError: String?
 
     private enum CodingKeys: String, CodingKey {
@@ -256,30 +256,30 @@ public struct ProgramStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// A line of the daemon that answers nothing: what happened, to who has subscribed.
+/// An event sent to subscribed programs.
 public struct ProgramEvent: Codable, Hashable, Sendable {
     public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {
         case itemAppeared = "item_appeared"
         case itemChanged = "item_changed"
-        /// A name is gone, of an entry or of a chat's folder.
+        /// The name of an entry or a chat's folder is gone.
         case vanished
         case chatAppeared = "chat_appeared"
         case chatChanged = "chat_changed"
-        /// Relays drop the file soon, or just did, and it is not here.
+        /// The file is not local, and relays drop it soon or just did.
         case expiring
         case coreUnreachable = "core_unreachable"
         case coreReachable = "core_reachable"
-        /// More happened than was kept: list again.
+        /// Events were lost: list again.
         case missed
     }
 
     public var event: Kind
     public var item: ProgramItem?
     public var chat: ProgramChat?
-    /// Of what is gone.
+    /// Number of the vanished entry.
     public var number: UInt64?
     public var path: String?
-    /// Why the core cannot be reached.
+    /// A sentence that tells why the core is unreachable.
     public var message: String?
 
     public init(
@@ -295,20 +295,20 @@ public struct ProgramEvent: Codable, Hashable, Sendable {
     }
 }
 
-/// Why a request of a program was not carried out.
+/// An error reply to a program.
 public typealias ProgramError = CodedError<ProgramErrorCode>
 
 public enum ProgramErrorCode: String, Codable, Hashable, Sendable, CaseIterable {
-    /// The line is no request: not JSON, without id or method, or of a method that is not known.
+    /// Invalid request: not JSON, without id or method, or of an unknown method.
     case malformed
-    /// A member is missing or makes no sense.
+    /// A member is missing or invalid.
     case invalidParameter = "invalid_parameter"
     case noSuchChat = "no_such_chat"
     case noSuchItem = "no_such_item"
-    /// It is not to be done: the sentence says why.
+    /// Refused; the sentence tells why.
     case refused
-    /// It would delete what cannot be received again: the same with `last` does.
+    /// The request would delete a file that cannot be received again; repeat it with `last` to do so.
     case lastCopy = "last_copy"
-    /// It failed here or elsewhere; the same may succeed later.
+    /// Failed; a repetition may succeed.
     case failed
 }

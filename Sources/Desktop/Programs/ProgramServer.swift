@@ -2,8 +2,8 @@ import Base
 import Glibc
 import Posix
 
-/// Where programs find a mount: a socket in `$XDG_RUNTIME_DIR/chatfs`, one for each daemon, named by its process; where
-/// there is no such folder, in the folder of the profile.
+/// The address of a mount's program socket: in `$XDG_RUNTIME_DIR/chatfs`, named after the daemon's process id, or
+/// without that directory in the profile's directory.
 public struct ProgramSocket: Sendable {
     private static let folderName = "chatfs"
     private static let nameInProfile = "programs"
@@ -14,11 +14,11 @@ public struct ProgramSocket: Sendable {
     let folder: OpenFile
     let name: String
 
-    /// Chooses the place and removes what daemons that were killed left there. Blocks.
+    /// Chooses the directory and removes sockets of killed daemons. Blocks.
     /// - Parameters:
-    ///   - runtimeFolder: `$XDG_RUNTIME_DIR`, nil where it is not set.
-    ///   - profileFolder: of the profile, whose lock this process holds.
-    /// - Throws: `.system` where neither place can be had.
+    ///   - runtimeFolder: `$XDG_RUNTIME_DIR`; nil if it is not set.
+    ///   - profileFolder: The profile's directory, whose lock this process holds.
+    /// - Throws: `.system` if neither directory is usable.
     public init(runtimeFolder: String?, profileFolder: String) throws(DesktopError) {
         if let runtimeFolder, let opened = Self.folder(in: runtimeFolder) {
             (folder, name) = (opened, "\(getpid())\(Self.suffix)")
@@ -35,7 +35,7 @@ public struct ProgramSocket: Sendable {
         path = "\(profileFolder)/\(name)"
     }
 
-    /// Ours and closed to others; nil where that cannot be had.
+    /// Returns the directory if it belongs to this user only, else nil.
     private static func folder(in runtimeFolder: String) -> OpenFile? {
         guard runtimeFolder.isAbsolutePath,
             let runtime = try? OpenFile(runtimeFolder, flags: O_RDONLY | O_DIRECTORY),
@@ -46,7 +46,7 @@ public struct ProgramSocket: Sendable {
     }
 
     private static func sweep(_ folder: OpenFile) {
-        // What cannot be listed stays: it bars nobody.
+        // Sockets that cannot be listed stay; they do no harm.
         for name in (try? PrivateFolder.names(in: folder)) ?? [] where name.hasSuffix(suffix) {
             guard let process = pid_t(name.dropLast(suffix.count)),
                 hasEnded(process) || isDeaf(name, in: folder)
@@ -57,8 +57,8 @@ public struct ProgramSocket: Sendable {
 
     private static func hasEnded(_ process: pid_t) -> Bool { kill(process, 0) == -1 && errno == ESRCH }
 
-    /// Nobody listens, though the number is a process's (again, or of one that nobody has waited for): not one that is
-    /// just about to.
+    /// Returns true if no process listens although the process id is in use, because it was reused or the process is a
+    /// zombie. A young socket may be about to listen.
     private static func isDeaf(_ name: String, in folder: OpenFile) -> Bool {
         var status = stat()
         guard fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
@@ -73,16 +73,15 @@ public struct ProgramSocket: Sendable {
     }
 }
 
-/// Listens to programs: file managers' extensions, scripts, `chatfs events`. Only processes of the same user are heard,
-/// at most 32 at once, each on a thread of its own. Nothing here wakes while nobody is connected, or while nothing
-/// happens.
+/// Serves programs: extensions of file managers, scripts, `chatfs events`. Accepts at most 32 connections, of the same
+/// user only, each on a thread of its own. Idle without connections or events.
 public final class ProgramServer: Sendable {
     private static let maxConnections = 32
 
     private let listener: SocketListener
 
-    /// Listens from now on, mode 0600.
-    /// - Throws: `.system` where the socket cannot be made.
+    /// Starts listening (mode 0600).
+    /// - Throws: `.system` if the socket cannot be created.
     public init(_ service: any ProgramService, at socket: ProgramSocket) throws(DesktopError) {
         do throws(SystemError) {
             listener = try SocketListener(
@@ -94,7 +93,7 @@ public final class ProgramServer: Sendable {
         }
     }
 
-    /// Hears nobody any longer, and hangs up.
+    /// Stops listening and closes all connections.
     public func stop() {
         listener.stop()
         listener.hangUp()

@@ -1,24 +1,23 @@
-/// What the daemon of a mount does for programs. The server speaks, this acts.
+/// The daemon's implementation of the program protocol, behind the server.
 ///
-/// Any thread; several requests at once, of several connections. A request takes as long as it takes: nobody else waits
-/// for it. None may wait for the mount itself, whose daemon this is.
+/// Thread-safe; serves requests of several connections concurrently. A request may take any time, because it delays no
+/// other connection. No request may wait for the mount itself, which this daemon serves.
 public protocol ProgramService: Sendable {
     var greeting: ProgramGreeting { get }
 
-    /// Every method but `subscribe`.
-    /// - Throws: all of `ProgramError.Code` but `.malformed`.
+    /// Carries out every method except `subscribe`.
+    /// - Throws: All of `ProgramErrorCode` except `.malformed`.
     func carryOut(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult
 
-    /// Follows what happens from now on.
-    /// - Parameter whenAvailable: called on any thread when there is something to take after there was nothing. Must not
-    ///   wait.
+    /// Subscribes to events from now on.
+    /// - Parameter whenAvailable: Called on any thread when the first event becomes available. Must not wait.
     func subscribe(whenAvailable: @escaping @Sendable () -> Void) -> any ProgramSubscription
 }
 
-/// What happened and was not told yet. Bounded: who does not take it for long gets `missed` in place of the rest.
+/// The pending events of one program. Bounded: `missed` replaces events beyond the limit.
 public protocol ProgramSubscription: Sendable {
-    /// In the order in which it happened.
+    /// Removes and returns the pending events in order.
     func take() async -> [ProgramEvent]
-    /// Nothing is kept any more.
+    /// Ends the subscription.
     func cancel()
 }
