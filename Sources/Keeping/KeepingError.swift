@@ -1,9 +1,9 @@
 import Base
 
-/// Why a rule cannot be kept or read.
+/// An error of reading or storing rules.
 public typealias KeepingError = CodedError<KeepingErrorCode>
 
 public enum KeepingErrorCode: Hashable, Sendable {
-    /// The disk, or a database that is damaged or of another version.
+    /// An error of the disk, or a damaged or newer database.
     case storage
 }

@@ -1,35 +1,34 @@
 import Base
 import ChatCore
 
-/// What to receive next of what the rules want, whom to tell of what will be lost, and when to scan again. A value
-/// without input and output: `KeepWorker` performs what it answers.
+/// Decides which files to receive next by the rules, which files to report as expiring, and when to scan again. A pure
+/// value; `KeepWorker` performs the effects.
 ///
-/// It does not know all files. A scan goes over those that may still be received, the first to expire first
-/// (`beginScan`, `consider` for each, `endScan`), and notes the next few to receive; when these are done, another scan
-/// brings more.
+/// It does not hold all files. A scan goes over the receivable files in order of expiry (`beginScan`, `consider` for
+/// each, `endScan`) and queues the next few; another scan follows when these are done.
 public struct KeepPlan: Sendable {
     public enum Effect: Hashable, Sendable {
-        /// Receive it, behind what readers want.
+        /// Receive the file, after the reads of programs.
         case receive(KeepCandidate)
-        /// No longer for the plan.
+        /// The plan drops the file.
         case stop(FileID)
-        /// It will not be here when its relays drop it, unless somebody does something. Said again at every scan: who
-        /// tells the user remembers whom it told.
+        /// The file will expire without being local unless the user acts. Repeated with every scan; the receiver
+        /// remembers its notices.
         case tell(KeepCandidate)
-        /// Go over all files once more.
+        /// Scan all files again.
         case scan
     }
 
-    /// Files that are received at the same time, and that are noted for afterwards.
+    /// Maximum number of concurrent downloads, and of queued files.
     static let maxReceiving = 4
     static let queueLength = 64
-    /// Files whose next try is remembered. With more, nothing new is begun until some of them are over.
+    /// Maximum number of files with a remembered retry. Above it, nothing new begins until some expire.
     static let maxSetAside = 4096
-    /// How long one may be under way without getting on.
+    /// Maximum duration of a download without progress.
     static let timeout = Duration.seconds(600)
-    /// Pauses between tries: growing from the first to the second.
+    /// Delays between retries, growing from the first to the second.
     static let pauses = RetryPolicy(first: .seconds(30), maxDelay: .seconds(3600), tries: .max)
-    /// How soon the disk is looked at again.
+    /// Delay of the next check of a full disk.
     static let diskPause = Duration.seconds(600)
 
     private struct Receiving {
@@ -38,14 +37,14 @@ public struct KeepPlan: Sendable {
     }
 
     private struct SetAside {
-        /// Nil: the user does not want it.
+        /// nil if the user rejected the file.
         var obstacle: KeepObstacle?
         var failures: Int
-        /// Nil: not before something has changed.
+        /// nil to wait for a change of rules or approvals.
         var until: Timestamp?
         var expires: Timestamp
 
-        /// Also where the clock was set back by more than any pause.
+        /// Also true if the clock was set back by more than the longest delay.
         func isOver(now: Timestamp) -> Bool {
             guard let until else { return false }
             return until <= now || now.advanced(by: KeepPlan.pauses.maxDelay) < until
@@ -65,9 +64,9 @@ public struct KeepPlan: Sendable {
 
     public init(_ rules: KeepRules) { self.rules = rules }
 
-    // MARK: - A scan
+    // MARK: - Scan
 
-    /// - Parameter conditions: `free` is what the disk has, whatever is on its way.
+    /// - Parameter conditions: `free` includes the space of running downloads.
     public mutating func beginScan(_ conditions: KeepConditions) {
         self.conditions = conditions
         (queue, hasMore, seen, due, nextCounts) = ([], false, [], nil, KeepCounts())
@@ -81,7 +80,7 @@ public struct KeepPlan: Sendable {
         }
         switch rules.verdict(on: candidate, available(for: file), now: now) {
         case .leave:
-            // What the core has begun it brings to its end, whoever asked for it.
+            // The core completes a download that it began, whatever the rules.
             if candidate.phase == .coming, receiving[file] == nil {
                 return noticeWhenOver(candidate, now: now)
             }
@@ -97,10 +96,10 @@ public struct KeepPlan: Sendable {
         }
     }
 
-    /// - Returns: what to begin.
+    /// - Returns: The downloads to begin.
     public mutating func endScan(now: Timestamp) -> [Effect] {
         var effects: [Effect] = []
-        // Gone, or here, and nobody said so.
+        // The file is gone or local, without an event.
         for file in receiving.keys where !seen.contains(file) { effects += end(file) }
         setAside = setAside.filter { now < $0.value.expires.advanced(by: KeepTimes.grace) }
         nextCounts.waiting += queue.count
@@ -112,7 +111,7 @@ public struct KeepPlan: Sendable {
     private mutating func receive(_ candidate: KeepCandidate, now: Timestamp) -> [Effect] {
         if let under = receiving[candidate.file] {
             nextCounts.waiting += 1
-            // A clock that was set back says nothing about how long it took.
+            // After the clock was set back, the elapsed time is unknown.
             if now < under.lastProgress { progressed(candidate.file, now: now) }
             let end = min(under.lastProgress, now).advanced(by: Self.timeout)
             if end <= now {
@@ -151,14 +150,14 @@ public struct KeepPlan: Sendable {
         return notice(candidate, now: now)
     }
 
-    // MARK: - What happens meanwhile
+    // MARK: - Events
 
-    /// It gets on.
+    /// The download progressed.
     public mutating func progressed(_ file: FileID, now: Timestamp) {
         receiving[file]?.lastProgress = now
     }
 
-    /// It is here, or will never come, or its message is gone.
+    /// The file is local, was lost, or its message was deleted.
     public mutating func ended(_ file: FileID, now: Timestamp) -> [Effect] {
         setAside[file] = nil
         queue.removeAll { $0.file == file }
@@ -166,11 +165,11 @@ public struct KeepPlan: Sendable {
         return fill(now: now)
     }
 
-    /// It could not be received for now.
+    /// The download failed temporarily.
     public mutating func failed(_ file: FileID, _ obstacle: KeepObstacle, now: Timestamp) -> [Effect] {
         guard let under = receiving.removeValue(forKey: file) else { return [] }
         let failures = (setAside[file]?.failures ?? 0) + 1
-        // Whether relays are approved only the user can change.
+        // Only the user can approve relays.
         let pause = obstacle == .approval ? nil : Self.pauses.delay(beforeTry: failures + 1, jitter: 0)
         let until = pause.map { now.advanced(by: $0) }
         setAside[file] = SetAside(
@@ -179,14 +178,14 @@ public struct KeepPlan: Sendable {
         return [.stop(file)] + notice(under.candidate, now: now) + fill(now: now)
     }
 
-    /// The core goes on with it by itself: nothing is waited for any more.
+    /// The core continues by itself; stops waiting for the file.
     public mutating func handedOver(_ file: FileID, now: Timestamp) -> [Effect] {
         receiving.removeValue(forKey: file) == nil ? [] : fill(now: now)
     }
 
     public func isReceiving(_ file: FileID) -> Bool { receiving[file] != nil }
 
-    /// The user does not want it after all: not before the rules change, or the next mount.
+    /// Drops a file that the user rejected, until the rules change or the next mount.
     public mutating func declined(_ candidate: KeepCandidate, now: Timestamp) -> [Effect] {
         setAside[candidate.file] = SetAside(
             obstacle: nil, failures: 0, until: nil, expires: candidate.expires)
@@ -195,19 +194,19 @@ public struct KeepPlan: Sendable {
         return [.stop(candidate.file)] + fill(now: now)
     }
 
-    /// A scan follows.
+    /// Sets new rules. A scan must follow.
     public mutating func change(_ rules: KeepRules) {
         self.rules = rules
         setAside = [:]
     }
 
-    /// Relays were approved, or can be reached again. A scan follows.
+    /// Retries all files, because relays were approved or are reachable again. A scan must follow.
     public mutating func tryAgain() { setAside = [:] }
 
-    /// When to scan again though nothing happens.
+    /// Time of the next scan without other events.
     public var nextScan: Timestamp? { due }
 
-    // MARK: - Inside
+    // MARK: - Private
 
     private func available(for file: FileID) -> KeepConditions {
         var conditions = conditions
@@ -223,7 +222,7 @@ public struct KeepPlan: Sendable {
         while receiving.count < Self.maxReceiving, !queue.isEmpty {
             let next = queue.removeFirst()
             guard setAside[next.file] != nil || setAside.count < Self.maxSetAside else { continue }
-            // What was begun since the scan may have taken the space.
+            // Downloads begun since the scan may have used the space.
             switch rules.verdict(on: next, available(for: next.file), now: now) {
             case .receive:
                 receiving[next.file] = Receiving(candidate: next, lastProgress: now)
@@ -244,7 +243,7 @@ public struct KeepPlan: Sendable {
         receiving.removeValue(forKey: file) == nil ? [] : [.stop(file)]
     }
 
-    /// For what is not on its way.
+    /// Notices for files that are not downloading.
     private mutating func notice(_ candidate: KeepCandidate, now: Timestamp) -> [Effect] {
         let start = candidate.expires.advanced(by: .zero - KeepTimes.notice)
         guard start <= now else {
@@ -258,7 +257,7 @@ public struct KeepPlan: Sendable {
         return [.tell(candidate)]
     }
 
-    /// For what is on its way: told only when it is too late.
+    /// Notices for downloading files, only after expiry.
     private mutating func noticeWhenOver(_ candidate: KeepCandidate, now: Timestamp) -> [Effect] {
         guard candidate.expires <= now else {
             note(due: candidate.expires)
@@ -271,13 +270,13 @@ public struct KeepPlan: Sendable {
     private mutating func note(due time: Timestamp) { due = min(due ?? time, time) }
 }
 
-/// What stands where, for people.
+/// Counts for display.
 public struct KeepCounts: Hashable, Sendable {
-    /// Files that relays drop soon, and that are neither here nor coming.
+    /// Files that relays drop soon and that are neither local nor downloading.
     public var expiring = 0
-    /// Files that a rule wants, and that are not here yet.
+    /// Files that match a rule and are not yet local.
     public var waiting = 0
-    /// Of these, why they do not come.
+    /// Number of these by obstacle.
     public var obstacles: [KeepObstacle: Int] = [:]
 
     public init() {}

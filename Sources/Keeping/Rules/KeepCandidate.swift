@@ -1,16 +1,16 @@
 import Base
 import ChatCore
 
-/// A received file that is not here, as far as rules look at it.
+/// A received file that is not local, as seen by the rules.
 public struct KeepCandidate: Hashable, Sendable {
     public enum Phase: Hashable, Sendable {
-        /// Its sender has not finished the upload.
+        /// The sender's upload is incomplete.
         case announced
-        /// It can be had.
+        /// It can be received.
         case offered
-        /// The core receives it.
+        /// The core is receiving it.
         case coming
-        /// The core tries again and again.
+        /// The core is retrying.
         case delayed
     }
 
@@ -18,7 +18,7 @@ public struct KeepCandidate: Hashable, Sendable {
     public var file: FileID
     public var chat: ChatReference
     public var isMedia: Bool
-    /// Bytes of the plaintext.
+    /// Plaintext size in bytes.
     public var size: UInt64
     public var expires: Timestamp
     public var phase: Phase
@@ -36,7 +36,7 @@ public struct KeepCandidate: Hashable, Sendable {
         self.phase = phase
     }
 
-    /// Nil for what is sent, here, or will never come, and for what does not expire.
+    /// Returns nil for files that are sent, local, lost, or never expire.
     public init?(_ item: ChatItem) {
         guard item.direction == .received, let file = item.file, let expires = file.expires else {
             return nil
@@ -62,6 +62,6 @@ public struct KeepCandidate: Hashable, Sendable {
             expires: expires, phase: phase)
     }
 
-    /// In the order in which relays drop them.
+    /// Sort key: order of expiry.
     public var position: ExpiryPosition { ExpiryPosition(expires, item) }
 }

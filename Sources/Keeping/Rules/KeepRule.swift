@@ -1,9 +1,9 @@
 import Base
 import ChatCore
 
-/// What is received of a chat before its relays drop it, though nobody reads it.
+/// The rule for receiving a chat's files before relays drop them, without a read.
 public struct KeepRule: Hashable, Sendable {
-    /// Which kinds of messages.
+    /// The kinds of messages to receive.
     public enum Kinds: String, Hashable, Sendable, CaseIterable {
         case never
         /// Pictures, videos and voice messages.
@@ -12,22 +12,22 @@ public struct KeepRule: Hashable, Sendable {
     }
 
     public enum Moment: String, Hashable, Sendable, CaseIterable {
-        /// As soon as it can be had.
+        /// As soon as available.
         case arrival
-        /// When half of its time on the relay is over (`KeepTimes.late`).
+        /// When half of its time on the relay has passed (`KeepTimes.late`).
         case expiring
     }
 
     public var kinds: Kinds
-    /// Bytes of the largest file.
+    /// Maximum file size in bytes.
     public var largest: UInt64
-    /// Bytes of the disk that must stay free.
+    /// Minimum free disk space in bytes.
     public var minimumFree: UInt64
-    /// Also over connections that are paid for by what goes over them.
+    /// True to use metered connections too.
     public var usesMetered: Bool
     public var moment: Moment
-    /// Whether small pictures, videos and voice messages are received at arrival as the SimpleX apps do it
-    /// (`ArrivalRule`), whatever else the rule says.
+    /// True to receive small pictures, videos and voice messages on arrival, as the SimpleX apps do (`ArrivalRule`),
+    /// independent of the other fields.
     public var receivesSmallMedia: Bool
 
     public init(
@@ -43,7 +43,7 @@ public struct KeepRule: Hashable, Sendable {
     }
 }
 
-/// What a chat has of its own; the rest is as the profile has it.
+/// A chat's own settings; nil fields follow the profile.
 public struct KeepOverride: Hashable, Sendable {
     public var kinds: KeepRule.Kinds?
     public var largest: UInt64?
@@ -66,7 +66,7 @@ public struct KeepOverride: Hashable, Sendable {
 
     public var isEmpty: Bool { self == KeepOverride() }
 
-    /// With what is new in place of what was.
+    /// Returns the settings with the non-nil fields of `change`.
     public func changed(by change: KeepOverride) -> KeepOverride {
         KeepOverride(
             kinds: change.kinds ?? kinds, largest: change.largest ?? largest,
@@ -84,9 +84,9 @@ public struct KeepOverride: Hashable, Sendable {
     }
 }
 
-/// The rules of a profile: one for all chats, and what single ones have of their own.
+/// The rules of a profile: one for all chats, and overrides for single chats.
 public struct KeepRules: Hashable, Sendable {
-    /// Of the profile, over what a rule is where nobody says anything.
+    /// The profile's settings over the defaults.
     public var profile: KeepOverride
     public var chats: [ChatReference: KeepOverride]
 
@@ -99,7 +99,7 @@ public struct KeepRules: Hashable, Sendable {
 
     public func rule(for chat: ChatReference) -> KeepRule { chats[chat]?.applied(to: usual) ?? usual }
 
-    /// What cores receive without being asked for.
+    /// Media that cores receive on arrival by themselves.
     public var arrivals: ArrivalRule.Choice {
         ArrivalRule.Choice(
             usual: usual.receivesSmallMedia,
@@ -108,8 +108,8 @@ public struct KeepRules: Hashable, Sendable {
 
     private var all: [KeepRule] { [usual] + chats.values.map { $0.applied(to: usual) } }
 
-    /// Whether anything is kept at all.
+    /// True if any rule receives files.
     public var keepsAnything: Bool { all.contains { $0.kinds != .never } }
-    /// Whether it matters what the connection costs.
+    /// True if the connection's cost matters.
     public var dependsOnCost: Bool { all.contains { $0.kinds != .never && !$0.usesMetered } }
 }

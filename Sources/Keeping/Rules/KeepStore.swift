@@ -3,8 +3,8 @@ import ChatCore
 import Cryptography
 import Store
 
-/// The rules of a profile, and which files its user was told of, in a database in the profile's own folder. Several
-/// processes may have it open. All calls block.
+/// The rules of a profile and the files of which its user was notified, in a database in the profile's directory.
+/// Several processes may open it. All calls block.
 public final class KeepStore: Sendable {
     static let migrations = [
         Migration(
@@ -30,8 +30,8 @@ public final class KeepStore: Sendable {
     private let database: Database
 
     /// - Parameters:
-    ///   - folder: the profile's own. Absolute.
-    ///   - key: with which it is encrypted; nil: not.
+    ///   - folder: Absolute path of the profile's directory.
+    ///   - key: Encryption key; nil if not encrypted.
     /// - Throws: `storage`.
     public init(in folder: String, key: SecretBytes? = nil) throws(KeepingError) {
         do throws(StoreError) {
@@ -62,13 +62,13 @@ public final class KeepStore: Sendable {
                 } else if let chat = ChatReference(name) {
                     rules.chats[chat] = rule
                 }
-                // The rule of a chat that this version cannot name is nobody's, above all not everybody's.
+                // Ignore the rule of a chat unknown to this version; it must not apply to all chats.
             }
             return rules
         }
     }
 
-    /// - Parameter chat: nil for all that have no rule of their own.
+    /// - Parameter chat: nil for the rule of all chats without their own.
     /// - Throws: `storage`.
     public func change(_ chat: ChatReference?, by change: KeepOverride) throws(KeepingError) {
         try write { connection in
@@ -92,15 +92,15 @@ public final class KeepStore: Sendable {
         }
     }
 
-    /// As if nothing had ever been said of it.
+    /// Removes a rule.
     /// - Throws: `storage`.
     public func reset(_ chat: ChatReference?) throws(KeepingError) {
         try write { try $0.execute("DELETE FROM rule WHERE chat = ?", chat?.description ?? "") }
     }
 
-    // MARK: - What was told
+    // MARK: - Notices
 
-    /// Those of which the user was not told.
+    /// Returns the candidates of which the user was not notified.
     /// - Throws: `storage`.
     public func untold(_ candidates: [KeepCandidate]) throws(KeepingError) -> [KeepCandidate] {
         try read { connection in
@@ -110,8 +110,8 @@ public final class KeepStore: Sendable {
         }
     }
 
-    /// Remembers for good that the user was told of these files.
-    /// - Returns: those of which that is new.
+    /// Records that the user was notified of these files.
+    /// - Returns: The newly recorded ones.
     /// - Throws: `storage`.
     public func noteTold(_ candidates: [KeepCandidate]) throws(KeepingError) -> [KeepCandidate] {
         try write { connection in
@@ -123,13 +123,13 @@ public final class KeepStore: Sendable {
         }
     }
 
-    /// When all files were looked at last; nil: never.
+    /// Time of the last full scan; nil if there was none.
     /// - Throws: `storage`.
     public func lastScan() throws(KeepingError) -> Timestamp? {
         try read { try $0.first("SELECT time FROM look") { $0.timestamp("time") } }
     }
 
-    /// Forgets of whom it was told what is long over.
+    /// Records a scan and forgets notices of files that expired long ago.
     /// - Throws: `storage`.
     public func noteScan(_ time: Timestamp) throws(KeepingError) {
         try write { connection in
@@ -139,7 +139,7 @@ public final class KeepStore: Sendable {
         }
     }
 
-    // MARK: - Inside
+    // MARK: - Private
 
     private func read<Result>(_ body: (Connection) throws -> Result) throws(KeepingError) -> Result {
         do {
@@ -167,7 +167,7 @@ public final class KeepStore: Sendable {
 }
 
 extension KeepOverride {
-    /// - Throws: `StoreError.damaged` for words that no rule has.
+    /// - Throws: `StoreError.damaged` for unknown words.
     fileprivate init(_ row: borrowing Row) throws {
         self.init(
             kinds: try row.valueOrNil("kinds"), largest: row.unsignedOrNil("largest"),

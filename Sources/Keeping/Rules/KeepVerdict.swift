@@ -1,33 +1,33 @@
 import Base
 
-/// What a rule says of a file at a moment.
+/// A rule's decision on a file at one moment.
 public enum KeepVerdict: Hashable, Sendable {
-    /// No rule wants it.
+    /// No rule matches.
     case leave
-    /// It is to be received from then on.
+    /// Receive from this time on.
     case later(Timestamp)
     case receive
-    /// It is to be received, but not now.
+    /// Receive once the obstacle is gone.
     case wait(KeepObstacle)
 }
 
-/// Why a file that a rule wants does not come.
+/// The reason that a matching file is not received.
 public enum KeepObstacle: String, Hashable, Sendable, CaseIterable {
     case metered
-    /// Not enough of the disk would stay free.
+    /// Too little disk space would stay free.
     case disk
     case approval
-    /// Its sender has not finished the upload.
+    /// The sender's upload is incomplete.
     case upload
-    /// It was tried and failed, and is tried again.
+    /// The last attempt failed; it is retried.
     case failure
 }
 
-/// How things are at a moment.
+/// The conditions of a decision.
 public struct KeepConditions: Hashable, Sendable {
-    /// The connection is paid for by what goes over it, as far as somebody says so.
+    /// True if the connection is reported as metered.
     public var isMetered: Bool
-    /// Bytes of the disk that are free and not yet promised to a file on its way.
+    /// Free disk space in bytes, minus that of running downloads.
     public var free: UInt64
 
     public init(isMetered: Bool = false, free: UInt64 = .max) {
@@ -36,15 +36,15 @@ public struct KeepConditions: Hashable, Sendable {
     }
 }
 
-/// The times by which rules go, all counted back from the moment at which relays drop a file.
+/// The times of the rules, relative to a file's expiry.
 public enum KeepTimes {
-    /// From when on what is not kept at arrival is received.
+    /// Start of receiving files that are not received on arrival.
     public static let late = Duration.seconds(24 * 3600)
-    /// From when on the user is told of what is not here.
+    /// Start of notices about files that are not local.
     public static let notice = Duration.seconds(12 * 3600)
-    /// How long after it the file may still be there: relays look for old files every two hours.
+    /// Time after expiry during which a file may still exist: relays delete every two hours.
     public static let grace = Duration.seconds(3 * 3600)
-    /// How long after it the user is still told, by the next mount.
+    /// Time after expiry during which the next mount still notifies the user.
     public static let memory = Duration.seconds(7 * 24 * 3600)
 }
 
