@@ -2,19 +2,19 @@ import Base
 import Glibc
 import Posix
 
-/// Files and folders of a data directory that others than their owner may look into, by their modes. What is made is
-/// 0600 or 0700; what was copied, or put there by another program, may not be. No link is followed. All calls block.
+/// Files and directories of a data directory whose mode grants access to other users. ChatFS creates them with 0600 or
+/// 0700; files copied there or created by other programs may differ. Follows no links. All calls block.
 struct ExposedFiles {
     struct Exposed {
-        /// Below the data directory.
+        /// Path relative to the data directory.
         let path: String
         let mode: mode_t
         let isFolder: Bool
     }
 
-    /// A folder that was not looked into, with what lies in it.
+    /// A directory that could not be read.
     struct Unread {
-        /// Below the data directory.
+        /// Path relative to the data directory.
         let path: String
         let error: SystemError
     }
@@ -25,20 +25,20 @@ struct ExposedFiles {
     }
 
     private let root: String
-    /// Below the root; empty: the root with what lies in it, without its folders.
+    /// Path relative to the root; empty for the root with its files, without its directories.
     private let own: String
 
     private static let depth = 6
 
     /// - Parameters:
-    ///   - directory: absolute.
-    ///   - profileFolder: absolute, in it.
+    ///   - directory: Absolute path of the data directory.
+    ///   - profileFolder: Absolute path of the profile's directory within it.
     init(directory: String, profileFolder: String) {
         root = directory
         own = profileFolder.path(below: directory) ?? ""
     }
 
-    /// Of the directory itself, what lies right in it, and all of the profile.
+    /// Searches the data directory, its direct entries, and the whole profile.
     func find() -> Result {
         var found = Result()
         walk("", "", in: nil, depth: 0, &found)
@@ -47,15 +47,15 @@ struct ExposedFiles {
     }
 
     /// - Parameters:
-    ///   - name: in `parent`; nil: a path.
-    ///   - path: below the data directory.
+    ///   - name: Name in `parent`; a path if `parent` is nil.
+    ///   - path: Path relative to the data directory.
     private func walk(
         _ name: String, _ path: String, in parent: OpenFile?, depth: Int, _ found: inout Result
     ) {
         do throws(SystemError) {
             let isRoot = path.isEmpty
             let flags = O_RDONLY | O_DIRECTORY | (isRoot ? 0 : O_NOFOLLOW)
-            // What has gone meanwhile is open to nobody.
+            // A vanished directory exposes nothing.
             guard let folder = try OpenFile.existing(isRoot ? root : name, flags: flags, in: parent) else {
                 return
             }
@@ -75,7 +75,7 @@ struct ExposedFiles {
         at name: String, in folder: OpenFile, as path: String, _ found: inout Result
     ) -> Bool {
         var status = stat()
-        // It may have gone; what cannot be looked at otherwise, its folder shows to nobody.
+        // The file is gone, or its directory denies access to all.
         guard fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return false }
         let kind = status.st_mode & S_IFMT
         guard kind == S_IFREG || kind == S_IFDIR else { return false }
@@ -86,7 +86,7 @@ struct ExposedFiles {
         return kind == S_IFDIR
     }
 
-    /// Takes the rights of others.
+    /// Removes the access of other users.
     func close(_ exposed: Exposed) throws(SystemError) {
         let flags = O_RDONLY | O_NOFOLLOW | (exposed.isFolder ? O_DIRECTORY : 0)
         let file = try OpenFile(exposed.path.isEmpty ? root : "\(root)/\(exposed.path)", flags: flags)

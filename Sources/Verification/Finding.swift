@@ -1,56 +1,56 @@
 import Base
 
-/// Something that is not as it should be in a data directory.
+/// A defect of a data directory.
 public struct Finding: Codable, Hashable, Sendable {
     public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {
-        /// A database with a page, an index or a reference that is wrong.
+        /// A database with a wrong page, index or reference.
         case database
-        /// A file whose bytes are not those that were kept.
+        /// A file whose bytes changed.
         case damaged
-        /// A file that a message, a link or a draft has, and the disk has not.
+        /// A file that a message, a link or a draft refers to and the disk lacks.
         case missing
-        /// A file that nothing names.
+        /// A file without a reference.
         case stray
-        /// A file or folder that others may look into, by its mode.
+        /// A file or directory whose mode grants access to other users.
         case exposed
-        /// An archive that is none, or was changed after it was written.
+        /// A file that is no archive, or an archive changed after it was written.
         case archive
-        /// A folder or a file that cannot be read at present: what is in it was not looked at.
+        /// A file or directory that cannot be read at present; its content was not checked.
         case unreadable
     }
 
-    /// What was done about it, or can be.
+    /// The action taken or possible.
     public enum Outcome: String, Codable, Hashable, Sendable, CaseIterable {
-        /// Nothing can be done here: it is to be had from its sender, or from an archive.
+        /// No repair here; the sender or an archive may have the file.
         case lost
-        /// A relay may have it still: `--fix` asks for it.
+        /// A relay may still have it: `--fix` requests it.
         case receivable
-        /// It will be received anew by the next mount.
+        /// The next mount receives it again.
         case requested
-        /// It lies in the folder `set-aside` of the profile, or `damaged`, with what can be read of it.
+        /// Moved to the profile's directory `set-aside` or `damaged`, with its readable part.
         case setAside = "set-aside"
         /// `--fix` sets it aside.
         case removable
-        /// `--fix` takes the rights of others.
+        /// `--fix` removes the access of other users.
         case closable
-        /// Others have no rights any more.
+        /// Access of other users was removed.
         case closed
-        /// `--fix` goes on without it.
+        /// `--fix` continues without it.
         case replaceable
-        /// It is made anew, without what it held.
+        /// Created again, without its former content.
         case replaced
-        /// A mount has it fetched again when somebody reads it.
+        /// A mount fetches it again when it is read.
         case refetchable
-        /// It is in an archive: another copy of that, or a new one, may have it.
+        /// In an archive: another copy or a new archive may have it.
         case elsewhere
     }
 
     public var kind: Kind
-    /// Of a file in a chat: folder and name in the mount. Else its place below the data directory.
+    /// For a file of a chat, folder and name in the mount; else the path relative to the data directory.
     public var path: String
-    /// Bytes of plaintext, or on the disk where that is all that is known.
+    /// Plaintext size in bytes, or size on disk if nothing else is known.
     public var size: UInt64?
-    /// What exactly is wrong, a sentence; of a database, of its first page that is.
+    /// A sentence that describes the defect; for a database, of its first damaged page.
     public var detail: String
     public var outcome: Outcome
 
@@ -62,7 +62,7 @@ public struct Finding: Codable, Hashable, Sendable {
         self.outcome = outcome
     }
 
-    /// Whether nothing is left to do about it.
+    /// True if no action is left.
     public var isSettled: Bool {
         switch outcome {
         case .requested, .setAside, .closed, .replaced: true
@@ -70,7 +70,7 @@ public struct Finding: Codable, Hashable, Sendable {
         }
     }
 
-    /// One line for a person, with the path. Names in it are as their senders chose them.
+    /// One line for display, with the path. Names are as their senders chose them.
     public var sentence: String {
         let size = size.map { ", \(ByteCount.rounded($0))" } ?? ""
         let word =

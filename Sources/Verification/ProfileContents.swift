@@ -9,22 +9,21 @@ import OfficialCore
 import Outbox
 import Posix
 
-/// What the rows of a profile say should be on the disk, and what is there without a row. Whoever has the profile may
-/// go on meanwhile.
+/// The files that a profile's rows refer to, and files without a row. Other processes may change the profile meanwhile.
 struct ProfileContents {
     let copies: [StoredCopy]
     /// Drafts whose bytes are not in the spool, by folder and name in the mount.
     let emptyDrafts: [(path: String, size: UInt64)]
-    /// Drafts whose bytes are in the spool, by folder and name in the mount, and the folder of the spool.
+    /// Drafts whose bytes are in the spool, by folder and name in the mount, and the spool's directory.
     let spooledDrafts: [(path: String, file: SpooledFile)]
     let spoolFolder: String
-    /// Absolute paths of files that no row names.
+    /// Absolute paths of files without a row.
     let strays: [String]
 
     private static let page = 1000
 
-    /// Blocks.
-    /// - Throws: what a database of the profile says that cannot be read.
+    /// Reads the rows. Blocks.
+    /// - Throws: The error of a database that cannot be read.
     init(of profile: Profile, in directory: DataDirectory) throws {
         let (own, staging) = try directory.folders(of: profile)
         let names = try RecordedNames(path: own + "/names.sqlite", key: directory.key)
@@ -42,8 +41,8 @@ struct ProfileContents {
             copies, strays: try directory.strayFiles(of: profile).map { "\(own)/files/\($0)" }, beside)
     }
 
-    /// Of what is kept beside an official core.
-    /// - Parameter folder: of its profile. Absolute.
+    /// Reads the data that ChatFS keeps for an official core.
+    /// - Parameter folder: Absolute path of its profile's directory.
     init(ofOfficial folder: String, profile: Int64, key: SecretBytes?) throws {
         let names = try RecordedNames(path: folder + "/names.sqlite", key: key)
         let inventory = try OfficialInventory(folder: folder, key: key)
@@ -67,7 +66,7 @@ struct ProfileContents {
             (beside.emptyDrafts, beside.spooledDrafts, beside.spoolFolder)
     }
 
-    /// What every core has beside its own: links and drafts.
+    /// Links and drafts, which are stored the same way for every core.
     private struct Beside {
         var copies: [StoredCopy] = []
         var emptyDrafts: [(path: String, size: UInt64)] = []
@@ -133,7 +132,7 @@ struct ProfileContents {
 }
 
 extension Chat {
-    /// A name that no peer chose, of a chat that has no folder.
+    /// The name of a chat without a folder, never chosen by a peer.
     fileprivate var ownName: String {
         if case .notes = reference { return displayName }
         return isNamedByUser ? displayName : "\(reference)"

@@ -8,21 +8,21 @@ import Outbox
 import Posix
 import Store
 
-/// Compares what a profile should have with what the disk has: every page of its databases, every byte of its files,
-/// and each way between both. Changes nothing; only `setStraysAside` does. All calls block.
+/// Compares the rows of a profile with the disk: every page of its databases, every byte of its files, and the
+/// references in both directions. Only methods whose names say so change anything. All calls block.
 public struct ProfileVerification: Sendable {
     private let directory: DataDirectory
     public let place: VerifiedPlace
-    /// The folder of the profile. Absolute.
+    /// Absolute path of the profile's directory.
     public let folder: String
-    /// Whether no other process can change anything meanwhile.
+    /// True if no other process can change the profile.
     private let isAlone: Bool
 
-    /// A file that is younger may get its row in a moment.
+    /// Minimum age in seconds of a stray file; a younger one may get its row soon.
     private static let leastAge: Int64 = 3600
 
-    /// - Parameter isAlone: this process holds the profile; else young files without a row are no findings.
-    /// - Throws: `.storage`, `.file(.noSpace)` where the folders of the profile cannot be opened or made.
+    /// - Parameter isAlone: True if this process holds the profile; otherwise young files without a row are ignored.
+    /// - Throws: `.storage`, or `.file(.noSpace)` if the profile's directories cannot be opened or created.
     public init(of place: VerifiedPlace, in directory: DataDirectory, isAlone: Bool) throws(ChatError) {
         self.directory = directory
         self.place = place
@@ -37,19 +37,19 @@ public struct ProfileVerification: Sendable {
         try self.init(of: .profile(profile), in: directory, isAlone: isAlone)
     }
 
-    /// A file that is not as it should be, and what was found about it.
+    /// A damaged or missing file with its finding.
     public struct Broken: Sendable {
         public let copy: StoredCopy
         public var finding: Finding
     }
 
-    /// What one pass found.
+    /// The result of one pass.
     public struct Result: Sendable {
-        /// Of databases, drafts and strays, and of files that cannot be read at present.
+        /// Findings about databases, drafts, stray and unreadable files.
         public var findings: [Finding] = []
-        /// Files of messages and links that are damaged or missing.
+        /// Damaged or missing files of messages and links.
         public var broken: [Broken] = []
-        /// Absolute paths of what nothing names, as in `findings`.
+        /// Absolute paths of stray files, as in `findings`.
         public fileprivate(set) var strays: [String] = []
         fileprivate var exposed: [ExposedFiles.Exposed] = []
         fileprivate var missingParts: [String] = []
@@ -57,7 +57,7 @@ public struct ProfileVerification: Sendable {
         public fileprivate(set) var files = 0
         public fileprivate(set) var bytes: UInt64 = 0
 
-        /// - Parameter time: of its end, seconds since 1970.
+        /// - Parameter time: End of the pass in seconds since 1970.
         public func record(at time: Int64) -> VerificationRecord {
             VerificationRecord(
                 time: time, databases: databases, files: files, bytes: bytes,
@@ -65,7 +65,7 @@ public struct ProfileVerification: Sendable {
         }
     }
 
-    /// - Parameter progress: told bytes done of all, often.
+    /// - Parameter progress: Receives checked and total bytes, often.
     public func run(progress: (_ done: UInt64, _ total: UInt64) -> Void) -> Result {
         var result = Result()
         checkModes(&result)
@@ -83,7 +83,7 @@ public struct ProfileVerification: Sendable {
             }
             check(strays: contents.strays, &result)
         } catch {
-            // Whatever else the database says of it stands above; without its rows no file can be judged.
+            // Damage of the database is reported above; without its rows no file can be checked.
             let detail = "The files of the profile were not checked: " + sentence(of: error)
             let kind: Finding.Kind = Self.isPassing(error) ? .unreadable : .database
             result.findings.append(Finding(kind, relative(folder), detail: detail, outcome: .lost))
@@ -115,8 +115,9 @@ public struct ProfileVerification: Sendable {
         }
     }
 
-    /// Goes on without databases that are missing; for who holds the profile. What only they could open is set aside.
-    /// - Returns: the result with what became of it.
+    /// Continues without missing databases, and sets aside files that only they could decrypt. The caller must hold the
+    /// profile.
+    /// - Returns: The result with the new outcomes.
     public func replaceParts(_ found: Result) -> Result {
         var result = found
         for part in found.missingParts {
@@ -159,8 +160,8 @@ public struct ProfileVerification: Sendable {
         }
     }
 
-    /// Takes the rights of others from what is open to them; for who holds the profile.
-    /// - Returns: the result with what became of it.
+    /// Removes the access of other users. The caller must hold the profile.
+    /// - Returns: The result with the new outcomes.
     public func closeExposed(_ found: Result) -> Result {
         var result = found
         for exposed in found.exposed {
@@ -179,7 +180,7 @@ public struct ProfileVerification: Sendable {
 
     // MARK: - Databases
 
-    /// What is wrong with the database of a directory that cannot be opened; nil when it is something else. Blocks.
+    /// Checks the database of a directory that cannot be opened. Returns nil if it is undamaged. Blocks.
     public static func damage(ofDirectory path: String, key: SecretBytes?) -> Finding? {
         let problems = try? DatabaseCheck.problems(path: path + "/chatfs.db", key: key)
         guard let first = problems?.first else { return nil }
@@ -210,7 +211,7 @@ public struct ProfileVerification: Sendable {
         return false
     }
 
-    /// Whether it says something of this machine at present, and nothing of the database.
+    /// True if the code describes the machine's current state and not the database.
     private static func isPassing(_ code: StoreError.Code) -> Bool {
         [.busy, .diskFull, .noMemory, .tooManyFiles, .notAllowed].contains(code)
     }
@@ -240,9 +241,9 @@ public struct ProfileVerification: Sendable {
     }
 
     private func add(_ copy: StoredCopy, _ kind: Finding.Kind, _ detail: String, to result: inout Result) {
-        // Deleted, or replaced by a good one, while it was read.
+        // Deleted or replaced while it was read.
         guard isStillThere(copy) else { return }
-        // What cannot be read at present is not given up for what a relay may have.
+        // An unreadable copy is not given up for a relay's.
         let isMendable = kind != .unreadable
         let finding = Finding(
             kind, copy.path, size: copy.size, detail: detail,
@@ -266,7 +267,7 @@ public struct ProfileVerification: Sendable {
             } catch {
                 let kind: Finding.Kind
                 switch StoredCopy.condition(for: error) {
-                // Sent meanwhile, or removed.
+                // Sent or removed meanwhile.
                 case .missing, .whole: continue
                 case .damaged: kind = .damaged
                 case .unreadable: kind = .unreadable
@@ -283,7 +284,7 @@ public struct ProfileVerification: Sendable {
         guard case .profile(let profile) = place, let file = copy.file, file < .firstOfLinks else {
             return isAlone || !copy.isRefetchable || stillKeeps(copy)
         }
-        // Where the database does not say so any more, what was found stands.
+        // If the database no longer tells, the finding stands.
         guard let item = try? directory.item(of: file, of: profile) else { return isAlone }
         return item.file?.source == copy.source
     }
@@ -293,7 +294,7 @@ public struct ProfileVerification: Sendable {
         return inventory.copies.contains { $0.source == copy.source }
     }
 
-    // MARK: - What nothing names
+    // MARK: - Stray files
 
     private func check(strays: [String], _ result: inout Result) {
         let now = SystemWallClock().now().seconds
@@ -309,8 +310,8 @@ public struct ProfileVerification: Sendable {
         }
     }
 
-    /// Sets aside what nothing names; for who holds the profile.
-    /// - Returns: the result with what became of it. What could not be moved stays a finding.
+    /// Sets stray files aside. The caller must hold the profile.
+    /// - Returns: The result with the new outcomes. Files that could not be moved keep their findings.
     public func setStraysAside(_ found: Result) -> Result {
         guard !found.strays.isEmpty else { return found }
         var result = found

@@ -4,32 +4,32 @@ import Cryptography
 import Glibc
 import Posix
 
-/// A CryptoFile that a row names.
+/// A CryptoFile that a row refers to.
 public struct StoredCopy: Sendable {
-    /// nil for one that belongs to a draft, and for one that is not the embedded core's.
+    /// nil for a draft's, and for files of other cores than the embedded one.
     public let file: FileID?
     /// Folder and name in the mount.
     public let path: String
-    /// Bytes of plaintext, as the row has them; nil where no row says.
+    /// Plaintext size in bytes from the row; nil if unknown.
     public let size: UInt64?
     public let source: FileSourceLocation
-    /// It came through a relay that has promised to keep it until now.
+    /// True if it came through a relay that has promised to keep it until now.
     public let isReceivable: Bool
-    /// A mount has it fetched again when somebody reads it.
+    /// True if a mount fetches it again when it is read.
     public var isRefetchable = false
 
-    /// What a look at it says.
+    /// The condition of a copy.
     public enum Condition: Hashable, Sendable {
         case whole
-        /// With what is wrong, a sentence.
+        /// The sentence describes the damage.
         case damaged(String)
         case missing
-        /// It could not be read to its end at present: that says nothing of its bytes. With why, a sentence.
+        /// Not readable to its end at present, which says nothing about its bytes. The sentence tells why.
         case unreadable(String)
     }
 
-    /// Reads it to its tag. Blocks.
-    /// - Parameter read: told of every piece, how many bytes it has.
+    /// Reads the copy to its tag. Blocks.
+    /// - Parameter read: Receives the size of each piece in bytes.
     public func examine(read: (UInt64) -> Void) -> Condition {
         guard let arguments = source.arguments else {
             return .damaged("Its key is not there.")
@@ -53,12 +53,12 @@ public struct StoredCopy: Sendable {
         }
     }
 
-    /// Only what proves something of the bytes, or of what lies in their place, is damage: a limit of descriptors or a
-    /// missing right is none.
+    /// Classifies an error. Only evidence about the bytes, or about a replaced file, is damage; a limit of descriptors
+    /// or missing access is not.
     static func condition(for error: CryptographyError) -> Condition {
         switch error.systemCode {
         case ENOENT, ENOTDIR: .missing
-        // A link or a folder in its place; and, as for who reads it, a disk that does not give the bytes back.
+        // A link or directory in its place, or a disk that cannot return the bytes.
         case ELOOP, EISDIR, EIO: .damaged(error.sentence)
         case nil where [.noMemory, .library].contains(error.code): .unreadable(error.sentence)
         case nil: .damaged(error.sentence)

@@ -3,13 +3,13 @@ import ChatCore
 import EmbeddedCore
 import Posix
 
-/// Databases that are missing with the whole folder of an official core: nothing is left there to be verified.
+/// Databases that are missing together with an official core's whole directory, so that no place remains to verify.
 public enum UnplacedParts {
-    /// Blocks.
+    /// Lists the missing databases by directory. Blocks.
     /// - Parameters:
-    ///   - places: those that are verified by themselves.
-    ///   - isReplacing: goes on without the databases.
-    /// - Returns: by the names of the folders; empty when nothing is missing.
+    ///   - places: Places that are verified separately.
+    ///   - isReplacing: True to continue without the databases.
+    /// - Returns: Records by directory name; empty if none is missing.
     /// - Throws: `.storage`, `.file(.noSpace)`.
     public static func records(
         in directory: DataDirectory, besides places: [VerifiedPlace], isReplacing: Bool

@@ -2,13 +2,14 @@ import Base
 import ChatCore
 import EmbeddedCore
 
-/// What is verified at once: a profile of the embedded core, or what ChatFS keeps beside a profile of an official core.
+/// A unit of verification: a profile of the embedded core, or the data that ChatFS keeps for a profile of an official
+/// core.
 public enum VerifiedPlace: Hashable, Sendable {
     case profile(Profile)
-    /// - Parameter folder: of the core, below the data directory.
+    /// - Parameter folder: The core's directory, relative to the data directory.
     case official(folder: String, profile: Int64)
 
-    /// All of a data directory, profiles first. Blocks.
+    /// Returns all places of a data directory, profiles first. Blocks.
     /// - Throws: `.storage`.
     public static func all(in directory: DataDirectory) throws(ChatError) -> [VerifiedPlace] {
         try directory.profiles().map { .profile($0) }
@@ -17,7 +18,7 @@ public enum VerifiedPlace: Hashable, Sendable {
             }
     }
 
-    /// What people call it.
+    /// Name for display.
     public var name: String {
         switch self {
         case .profile(let profile): profile.displayName
@@ -25,7 +26,7 @@ public enum VerifiedPlace: Hashable, Sendable {
         }
     }
 
-    /// Below the data directory.
+    /// Path relative to the data directory.
     var folder: String {
         switch self {
         case .profile(let profile): "profiles/\(profile.id)"
@@ -33,7 +34,7 @@ public enum VerifiedPlace: Hashable, Sendable {
         }
     }
 
-    /// The databases that it may have, below the data directory.
+    /// Its possible databases, relative to the data directory.
     var databases: [String] {
         switch self {
         case .profile: [DataDirectory.databaseFile] + ProfileFolders.databases.map { "\(folder)/\($0)" }
