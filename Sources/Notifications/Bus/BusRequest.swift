@@ -1,15 +1,15 @@
 import MessageBus
 
-/// What the process on the bus is told, as bytes.
+/// A request to the process on the bus, and its encoding.
 enum BusRequest: Hashable, Sendable {
     case show(token: UInt64, NotificationText)
     case close(token: UInt64)
     case count(UInt64)
-    /// The picture of a notification that will be shown: its pixels follow.
+    /// The header of a picture for a later notification; its pixels follow.
     case picture(token: UInt64, width: UInt64, height: UInt64)
     /// Bytes of red, green and blue, row by row.
     case pixels(token: UInt64, [UInt8])
-    /// Absolute paths, to be selected in their folder, or the only one opened in its program.
+    /// Absolute paths to select in their folder; with `opens`, the single file to open in its program.
     case reveal([String], opens: Bool)
 
     var encoded: [UInt8] {
@@ -69,7 +69,7 @@ enum BusRequest: Hashable, Sendable {
         return text
     }
 
-    /// All that is left; nil where the last one has no end.
+    /// Reads all remaining texts; returns nil if the last one has no end.
     private static func texts(_ bytes: ArraySlice<UInt8>) -> [String]? {
         var (rest, texts) = (bytes, [String]())
         while !rest.isEmpty {
@@ -80,7 +80,7 @@ enum BusRequest: Hashable, Sendable {
     }
 }
 
-/// What it says, as bytes.
+/// The encoding of answers.
 extension NotificationAnswer {
     var encoded: [UInt8] {
         switch self {
@@ -92,7 +92,7 @@ extension NotificationAnswer {
         case .acted(let token, let number):
             [5] + BusFrame.bytes(token) + [UInt8(clamping: number)]
         case .notShown: [6]
-        // Said by the end of the process.
+        // The end of the process signals it.
         case .ended: []
         }
     }

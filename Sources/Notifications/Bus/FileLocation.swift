@@ -1,8 +1,8 @@
-/// Files of one folder that a program of the desktop is to show.
+/// Files of one folder to show in a desktop program.
 public struct FileLocation: Hashable, Sendable {
-    /// Absolute.
+    /// Absolute paths.
     public var paths: [String]
-    /// In their program; else selected in the window of a file manager.
+    /// True to open them in their programs, false to select them in a file manager.
     public var opens: Bool
 
     public init(_ paths: [String], opens: Bool) {
@@ -10,7 +10,7 @@ public struct FileLocation: Hashable, Sendable {
         self.opens = opens
     }
 
-    /// As many of them as go through the pipe at once; nil for none.
+    /// The encoded request, with as many paths as fit into the pipe; nil for none.
     var request: [UInt8]? {
         var (some, length) = ([String](), 0)
         for path in paths {
@@ -24,17 +24,17 @@ public struct FileLocation: Hashable, Sendable {
     private static let maxLength = 4000
 }
 
-/// A small picture beside a notification.
+/// A small picture in a notification.
 public struct NotificationPicture: Hashable, Sendable {
     public var width: Int
     public var height: Int
     /// Bytes of red, green and blue, row by row.
     public var pixels: [UInt8]
 
-    /// Pixels of its longer side.
+    /// Maximum length of the longer side in pixels.
     public static let side = 96
 
-    /// Nil where these are not the pixels of such a picture.
+    /// Returns nil if the pixels do not match the sides.
     public init?(width: Int, height: Int, pixels: [UInt8]) {
         guard 1...Self.side ~= width, 1...Self.side ~= height, pixels.count == 3 * width * height else {
             return nil

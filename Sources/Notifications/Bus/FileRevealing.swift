@@ -2,19 +2,19 @@ import Base
 import Glibc
 import MessageBus
 
-/// Asks programs of the desktop over the bus to show files. This process starts none itself: what it may not do, they
-/// could not do either.
+/// Asks desktop programs over the bus to show files. This process starts no program, because its children would inherit
+/// its confinement.
 struct FileRevealing {
     let library: BusLibrary
     let connection: BusLibrary.Connection
-    /// Of the desktop, for windows that come to the front; empty for none.
+    /// The desktop's activation token, which permits a window to come to the front; empty for none.
     let activation: String
 
-    /// Which program, in the order in which they are asked.
+    /// The programs, in the order of attempts.
     enum Way: Hashable, Sendable {
-        /// The desktop's portal opens a file in its program.
+        /// The desktop's portal opens the file in its program.
         case opening
-        /// The file manager shows the folder with the files selected.
+        /// The file manager selects the files in their folder.
         case selecting
 
         var next: Way? { self == .opening ? .selecting : nil }
@@ -22,13 +22,13 @@ struct FileRevealing {
 
     private static let manager = "org.freedesktop.FileManager1"
     private static let portal = "org.freedesktop.portal.Desktop"
-    /// `O_PATH` of open(2), which the headers show to GNU sources only.
+    /// `O_PATH` of open(2), which the headers define for GNU sources only.
     private static let pathOnly: Int32 = 0o10000000
     private static let kept = PercentEncoding.Unescaped(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
 
-    /// - Parameter paths: absolute.
-    /// - Returns: the number that the answer will name; nil where it cannot be asked.
+    /// - Parameter paths: Absolute paths.
+    /// - Returns: The serial number of the call, or nil if it could not be sent.
     func ask(_ paths: [String], _ way: Way) -> UInt32? {
         switch way {
         case .opening: paths.first.flatMap(open)
@@ -36,8 +36,8 @@ struct FileRevealing {
         }
     }
 
-    /// `OpenFile` of `org.freedesktop.portal.OpenURI`. The file is named by a descriptor that reads nothing, so that
-    /// nothing is fetched before a program reads it.
+    /// `OpenFile` of `org.freedesktop.portal.OpenURI`. The descriptor is opened with O_PATH, so nothing is fetched
+    /// until a program reads.
     private func open(_ path: String) -> UInt32? {
         let descriptor = Glibc.open(path, Self.pathOnly | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

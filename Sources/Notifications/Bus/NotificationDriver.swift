@@ -4,7 +4,7 @@ import Glibc
 import MessageBus
 import Posix
 
-/// Does what the machine decides. One thread.
+/// Performs the effects of the machine. One thread.
 struct NotificationDriver {
     private let settings: NotifierSettings
     private let totals: UnreadTotals?
@@ -21,7 +21,7 @@ struct NotificationDriver {
             mode: settings.mode, preview: settings.preview, silenced: settings.silenced, told: told, at: .now)
     }
 
-    /// Takes in what happened, and does what is due.
+    /// Passes events to the machine and performs the due effects.
     mutating func process(_ events: [NotificationEvent]) {
         let now = ContinuousClock.now
         for event in events { machine.add(event, at: now) }
@@ -37,17 +37,17 @@ struct NotificationDriver {
         totals?.set(machine.told.unread.count)
     }
 
-    /// How much nobody has seen, by chats.
+    /// Number of unseen arrivals by chat.
     var unread: [ChatReference: Int] { machine.told.unread.byChat }
 
-    /// Has a program of the desktop show files.
+    /// Shows files in a desktop program.
     mutating func reveal(_ location: FileLocation) {
         guard let frame = location.request, bus?.send(frame) == true else {
             return perform(machine.hear(.notShown, at: .now))
         }
     }
 
-    /// Until something happens or is due.
+    /// Sleeps until an event arrives or an effect is due.
     func sleep(_ wakeUp: WakeUp) {
         var requests = [wakeUp.descriptor, bus?.output.descriptor].compactMap { $0 }.map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
@@ -64,7 +64,7 @@ struct NotificationDriver {
         bus = nil
     }
 
-    // MARK: - The bus
+    // MARK: - Bus
 
     private mutating func hearBus() {
         while let child = bus {
@@ -98,7 +98,7 @@ struct NotificationDriver {
         }
     }
 
-    /// Without one, or where the pipe is full, the notification is shown all the same.
+    /// Sends the picture, if any. The notification is shown without it if the pipe is full.
     private func send(_ picture: NotificationPicture?, of token: UInt64) {
         guard let picture, let bus else { return }
         let head = BusRequest.picture(
@@ -131,10 +131,10 @@ struct NotificationDriver {
         }
     }
 
-    /// Once: it is no more important than what it keeps from being told.
+    /// Logs a failure of recording once.
     private mutating func complain(_ sentence: String) {
         guard !hasComplained else { return }
         hasComplained = true
-        log.warning("Notifications may be missing, or come again: \(sentence)")
+        log.warning("notifications not recorded, some may repeat: error=\(sentence)")
     }
 }

@@ -1,9 +1,9 @@
 import MessageBus
 
-/// The process that speaks with the desktop: this same program, started by `Notifier`. It gets texts that were meant to
-/// be seen.
+/// The process that talks to the desktop. It runs this program, started by `Notifier`, and receives only texts meant
+/// for display.
 public enum NotificationProcess {
-    /// As the first argument it makes `chatfs` this process.
+    /// First argument that selects this process.
     public static let word = "show-notifications"
 
     public static func main() -> Never {
@@ -11,34 +11,34 @@ public enum NotificationProcess {
     }
 }
 
-/// Requests of the daemon on one side, the service of the desktop on the other. One thread.
+/// Passes requests of the daemon to the desktop's notification service. One thread.
 struct NotificationConversation: BusConversation {
     let library: BusLibrary
     let connection: BusLibrary.Connection
 
-    /// What the answer to a call will be about.
+    /// The subject of a pending method call.
     private enum Call {
         case capabilities
         case notify(token: UInt64)
-        /// Of `FileRevealing`: what is tried when it fails.
+        /// A call of `FileRevealing`; after a failure the next way is tried.
         case reveal([String], FileRevealing.Way)
     }
 
     private var calls: [UInt32: Call] = [:]
-    /// The service that answers, by the name that nobody else has.
+    /// Unique bus name of the notification service.
     private var service: String?
-    /// Its numbers of what is on show.
+    /// Notification ids of the service by token.
     private var numbers: [UInt64: UInt32] = [:]
-    /// Those that will be shown.
+    /// Pictures of later notifications.
     private var pictures: [UInt64: ArrivingPicture] = [:]
-    /// What the desktop said last of a window that may come to the front because of a click.
+    /// The last activation token from the desktop, for a window that a click brings to the front.
     private var activation = ""
 
     private static let name = "org.freedesktop.Notifications"
     private static let path = "/org/freedesktop/Notifications"
     private static let busName = "org.freedesktop.DBus"
     private static let launcher = "com.canonical.Unity.LauncherEntry"
-    /// The ids of actions by their numbers: the first is that of a click (Desktop Notifications Specification).
+    /// Action ids by number; the first is the click's (Desktop Notifications Specification).
     private static let actions = ["default", "act", "act-2", "act-3"]
 
     init(library: BusLibrary, connection: BusLibrary.Connection) {
@@ -53,7 +53,7 @@ struct NotificationConversation: BusConversation {
         askCapabilities()
     }
 
-    // MARK: - From the daemon
+    // MARK: - Requests of the daemon
 
     mutating func take(_ request: [UInt8]) -> Bool {
         guard let request = BusRequest(encoded: request) else { return false }
@@ -126,7 +126,7 @@ struct NotificationConversation: BusConversation {
         if let serial = call("GetCapabilities", []) { calls[serial] = .capabilities }
     }
 
-    // MARK: - From the bus
+    // MARK: - Messages from the bus
 
     mutating func hear(_ message: BusLibrary.Message) -> Bool {
         if let reply = library.reply(message) { return hear(reply.serial, reply.isError, message) }
@@ -135,7 +135,7 @@ struct NotificationConversation: BusConversation {
         {
             return serviceChanged(library.arguments(of: message))
         }
-        // Whoever knows a number could say that its button was pressed.
+        // Other senders could forge an action for a known notification id.
         guard let service, library.sender(message) == service else { return true }
         let arguments = library.arguments(of: message)
         guard case .number(let number)? = arguments.first,
@@ -163,7 +163,7 @@ struct NotificationConversation: BusConversation {
                 return say(.noService)
             }
             service = library.sender(message)
-            // What it can do beyond is of no use here.
+            // Other capabilities are not used.
             return say(.ready(capabilities: ["actions", "body-markup"].filter(capabilities.contains)))
         case .notify(let token):
             guard !isError, case .number(let number)? = library.arguments(of: message).first else {
@@ -179,11 +179,11 @@ struct NotificationConversation: BusConversation {
         }
     }
 
-    /// - Parameter arguments: the name, who had it, who has it.
+    /// - Parameter arguments: Name, old owner and new owner.
     private mutating func serviceChanged(_ arguments: [BusValue]) -> Bool {
         guard arguments.count == 3, arguments[0] == .text(Self.name), case .text(let owner) = arguments[2]
         else { return true }
-        // Started because it was asked: it is about to answer.
+        // The service was started by our call and is about to answer it.
         if service == nil, !owner.isEmpty,
             calls.values.contains(where: { if case .capabilities = $0 { true } else { false } })
         {

@@ -3,8 +3,8 @@ import ChatCore
 import Glibc
 import Posix
 
-/// Tells users on their desktop what happens, through a process of its own (`NotificationProcess`), as `NotificationMachine`
-/// decides. Nothing waits for it. On one thread, which sleeps while there is nothing to tell.
+/// Shows desktop notifications through a process of its own (`NotificationProcess`), as decided by
+/// `NotificationMachine`. Runs on one thread, which sleeps while idle. Callers never wait for it.
 public final class Notifier: Sendable {
     private struct Inbox {
         var events: [NotificationEvent] = []
@@ -19,8 +19,8 @@ public final class Notifier: Sendable {
     private let totals: UnreadTotals?
     private let unreadNow = Lock<[ChatReference: Int]>([:])
 
-    /// - Parameter told: as an earlier mount left it.
-    /// - Throws: where there is no descriptor or thread for it.
+    /// - Parameter told: The state that an earlier mount left.
+    /// - Throws: An error if no descriptor or thread is available.
     public init(_ settings: NotifierSettings, told: ToldNotifications) throws(SystemError) {
         self.settings = settings
         let wakeUp = try WakeUp()
@@ -29,7 +29,7 @@ public final class Notifier: Sendable {
         try Thread.begin("notifications") { self.run(told) }
     }
 
-    /// Never waits.
+    /// Adds events. Never waits.
     public func tell(_ events: [NotificationEvent]) {
         guard !events.isEmpty else { return }
         let isFirst = inbox.withLock { inbox in
@@ -37,27 +37,27 @@ public final class Notifier: Sendable {
             defer { inbox.events += events }
             return inbox.events.isEmpty
         }
-        // Who opens thousands of files does not wake it for each.
+        // One wake-up serves many events.
         if isFirst { wakeUp.notify() }
     }
 
-    /// Has a program of the desktop show files. Never waits.
+    /// Shows files in a desktop program. Never waits.
     public func reveal(_ location: FileLocation) {
         inbox.withLock { if !$0.isStopped { $0.locations.append(location) } }
         wakeUp.notify()
     }
 
-    /// How much nobody has seen, by chats.
+    /// Number of unseen arrivals by chat.
     public var unread: [ChatReference: Int] { unreadNow.withLock { $0 } }
 
-    /// Nothing is told any more; what was not is told by the next mount. Blocks for a moment.
+    /// Stops notifying; the next mount notifies of the rest. Blocks briefly.
     public func stop() {
         inbox.withLock { $0 = Inbox(isStopped: true) }
         wakeUp.notify()
         hasEnded.wait { $0 ? true : nil }
     }
 
-    // MARK: - On the thread
+    // MARK: - Thread
 
     private func run(_ told: ToldNotifications) {
         var driver = NotificationDriver(settings, told, totals)

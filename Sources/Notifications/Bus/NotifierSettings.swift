@@ -1,21 +1,21 @@
 import ChatCore
 import Posix
 
-/// What a `Notifier` needs of a mount.
+/// Settings of a `Notifier`.
 public struct NotifierSettings: Sendable {
     public var mode: NotificationMode
     public var preview: NotificationPreview
-    /// Of these nothing is shown.
+    /// Subjects that are not shown.
     public var silenced: Set<NotificationSubject>
-    /// Of the profile, where is kept what was told.
+    /// The profile's directory, where the state is stored.
     public var folder: OpenFile
-    /// `$XDG_RUNTIME_DIR`, where mounts of one user add up what nobody has opened.
+    /// `$XDG_RUNTIME_DIR`, where a user's mounts add up their unopened files.
     public var runtimeFolder: String?
-    /// Of these chats those that are muted, and those that somebody looks at. Blocks.
+    /// Returns which of these chats are muted and which a window displays. Blocks.
     public var silent: @Sendable (Set<ChatReference>) -> SilentChats
-    /// The picture of a message. Blocks for some seconds at most.
+    /// Returns the picture of a message. Blocks for some seconds at most.
     public var picture: @Sendable (NotifiedFile) -> NotificationPicture?
-    /// Does what a button says. Must not wait.
+    /// Performs a button's action. Must not wait.
     public var perform: @Sendable (NotificationAction) -> Void
 
     public init(

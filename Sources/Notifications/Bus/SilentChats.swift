@@ -1,9 +1,9 @@
 import ChatCore
 
-/// Chats of which less is told.
+/// Chats with fewer notifications.
 public struct SilentChats: Hashable, Sendable {
     public var muted: Set<ChatReference>
-    /// Somebody looks at their folders.
+    /// Chats whose folders a window displays.
     public var inFront: Set<ChatReference>
 
     public init(muted: Set<ChatReference> = [], inFront: Set<ChatReference> = []) {

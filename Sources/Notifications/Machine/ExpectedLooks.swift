@@ -1,19 +1,19 @@
 import ChatCore
 
-/// Chats whose folders were listed and may be looked at. Whether a window shows one is seen a moment after its listing,
-/// when the file manager watches the folder; who listed it before, and shows it now, does not list it again.
+/// Chats whose folders were listed and may be on display. The file manager watches a displayed folder shortly after
+/// listing it, and does not list it again when its window is shown later. The checks are therefore repeated.
 struct ExpectedLooks: Sendable {
     typealias Instant = NotificationGroup.Instant
 
     private struct Look: Sendable {
         var time: Instant
-        /// How often it was seen that no window shows it.
+        /// Number of checks that found no window.
         var tries = 0
     }
 
     private var looks: [ChatReference: Look] = [:]
 
-    /// After a listing, and each after the one before.
+    /// Delays after the listing, and after each check.
     private static let delays: [Duration] = [.seconds(1), .seconds(9), .seconds(50)]
     static let limit = 256
 
@@ -28,7 +28,7 @@ struct ExpectedLooks: Sendable {
 
     var next: Instant? { looks.values.map(\.time).min() }
 
-    /// They were looked for, in vain where they are still expected.
+    /// Records a check. Chats still expected were not on display.
     mutating func done(_ chats: Set<ChatReference>, at now: Instant) {
         for chat in chats {
             guard var look = looks[chat] else { continue }

@@ -1,19 +1,19 @@
-/// Which refusals users were told the reason of lately.
+/// Refusals that were recently explained to the user.
 struct ExplainedRefusals: Sendable {
     typealias Instant = NotificationGroup.Instant
 
     private var times: [RefusedRequest: Instant] = [:]
 
-    /// The same refusal is not explained again before that.
+    /// Minimum time before the same refusal is explained again.
     static let interval = Duration.seconds(60)
     static let limit = 256
 
-    /// Whether a refusal is to be explained, which then counts as done.
+    /// Returns true if the refusal must be explained now, and records that.
     mutating func isDue(_ request: RefusedRequest, at now: Instant) -> Bool {
         if let last = times[request], last.duration(to: now) < Self.interval { return false }
         if times.count >= Self.limit {
             times = times.filter { $0.value.duration(to: now) < Self.interval }
-            // Whoever is refused so much at a time knows by now.
+            // Suppress the flood of a program that is refused constantly.
             guard times.count < Self.limit else { return false }
         }
         times[request] = now

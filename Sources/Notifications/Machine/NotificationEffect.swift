@@ -1,32 +1,32 @@
-/// What `NotificationMachine` wants done, in this order.
+/// An effect of `NotificationMachine`. Effects are performed in order.
 public enum NotificationEffect: Hashable, Sendable {
     /// Connect to the bus.
     case start
-    /// Let go of it: it does not answer.
+    /// Disconnect from a bus that does not answer.
     case stop
-    /// Kept before anything that follows is done.
+    /// Store the state before the following effects.
     case record(ToldNotifications)
-    /// Shown, in the place of what has the same token.
+    /// Show a notification, replacing one with the same token.
     case show(token: UInt64, NotificationText)
     case close(token: UInt64)
-    /// How much nobody has read.
+    /// Report the number of unread arrivals.
     case count(Int)
     case perform(NotificationAction)
 }
 
-/// What the other side says to `NotificationMachine`.
+/// An answer of the notification service.
 public enum NotificationAnswer: Hashable, Sendable {
-    /// A notification service is there and can do this; also a new one after another has gone.
+    /// A service is available, for the first time or after another one has gone.
     case ready(capabilities: [String])
-    /// The bus is there, the service is not. It will be told of.
+    /// The bus has no service at present and will report one.
     case noService
     case shown(token: UInt64)
     case failed(token: UInt64)
     case closed(token: UInt64)
-    /// It was clicked (0), or a button of it, by its number from 1 on.
+    /// Clicked (0), or a button pressed (from 1).
     case acted(token: UInt64, Int = 1)
-    /// Nothing on this desktop shows files or folders.
+    /// No desktop program shows files or folders.
     case notShown
-    /// There is no bus, or none any more.
+    /// The bus is unavailable or has closed.
     case ended
 }

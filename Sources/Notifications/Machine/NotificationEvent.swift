@@ -1,35 +1,34 @@
 import Base
 import ChatCore
 
-/// When users are told (`--notifications`).
+/// The timing of notifications (`--notifications`).
 public enum NotificationMode: String, CaseIterable, Sendable {
-    /// As soon as something happens.
+    /// At once.
     case instant
-    /// What happened, every 20 minutes. What users were just refused they are told at once: later it would explain
-    /// nothing.
+    /// Every 20 minutes, except refusals, which are only useful at once.
     case periodic
     case off
 }
 
-/// What a notification may say to who sees the screen (`--notification-previews`).
+/// The content of notifications, which others may see on the screen (`--notification-previews`).
 public enum NotificationPreview: String, CaseIterable, Sendable {
-    /// Chat, sender, name of the file, and what was written with it.
+    /// Chat, sender, file name and caption.
     case message
-    /// Only which chat.
+    /// Only the chat.
     case contact
     /// Only that something happened.
     case hidden
 }
 
-/// What users were refused by ChatFS, where an errno does not say why.
+/// A refusal by ChatFS that an errno does not explain.
 public struct RefusedRequest: Hashable, Sendable {
-    /// A sentence without names: why, and what helps.
+    /// A sentence without names that gives reason and remedy.
     public var sentence: String
-    /// What it was about: a program, the name of a file.
+    /// The subject, such as a program or a file name.
     public var subject: String?
-    /// As its folder is called.
+    /// Name of the chat's folder.
     public var chatName: String?
-    /// The address of a server that the user may approve.
+    /// Address of a server that the user may approve.
     public var server: String?
 
     public init(
@@ -43,7 +42,7 @@ public struct RefusedRequest: Hashable, Sendable {
 }
 
 extension RefusedRequest {
-    /// What is told of a mount whose process has ended by itself.
+    /// The notice after an unexpected end of the mount's process.
     static let stopped = RefusedRequest(
         "It ended without unmounting and runs again now. A file that was being copied in may be in .chatfs/recovered."
     )
@@ -52,46 +51,46 @@ extension RefusedRequest {
         "Nothing on this desktop opens files for ChatFS: look in the folder of the chat.")
 }
 
-/// Something that happened.
+/// An event for notifications.
 public enum NotificationEvent: Hashable, Sendable {
-    /// At `time` by the message.
+    /// A file arrived; `time` is the message's.
     case arrived(NotifiedFile, time: Timestamp)
-    /// A text without a file. `end`: where its line ends in the log of its chat, in bytes.
+    /// A text arrived without a file. `end`: offset in bytes of the end of its line in the chat's log.
     case wrote(NotifiedFile, end: UInt64)
-    /// A contact has become connected.
+    /// A new contact is connected.
     case connected(ChatReference, named: String)
-    /// Somebody asks to become a contact, or a contact invites into a group (`NotifiedFile.name`).
+    /// A contact request, or an invitation to a group (`NotifiedFile.name`).
     case asked(NotifiedFile)
-    /// The numbers of all requests that still wait: the others were answered.
+    /// The numbers of all pending requests; all others were answered.
     case waitingRequests(Set<Int64>)
-    /// An earlier process of this mount has ended without unmounting, and this one goes on.
+    /// An earlier process of this mount ended without unmounting, and this process continues.
     case stopped
-    /// Addresses of its relays, where they are known; a sentence about them that goes with these, or nothing.
-    /// `isAttempt`: somebody has just tried to read it, so it is told again.
+    /// A file waits for the approval of relays. `relays`: known addresses. `warning`: an additional sentence.
+    /// `isAttempt`: a read was attempted, so the notification is repeated.
     case awaitsApproval(NotifiedFile, relays: [String], warning: String = "", isAttempt: Bool = false)
-    /// Why, a sentence. `mayRetry`: sending it once more cannot make two of it.
+    /// `why`: a sentence. `mayRetry`: a retry cannot send the file twice.
     case sendingFailed(NotifiedFile, why: String, mayRetry: Bool)
-    /// It may be unfinished and is not sent by itself; why, a sentence.
+    /// The file may be unfinished and is not sent automatically. `why`: a sentence.
     case held(NotifiedFile, why: String)
-    /// Its relay lets it go at that time.
+    /// The relay deletes the file at that time.
     case expires(NotifiedFile, at: Timestamp)
     case refused(RefusedRequest)
-    /// The security code of a contact is not the one that the user has verified.
+    /// The security code of a verified contact changed.
     case keysChanged(ChatReference, named: String)
-    /// What the user knows of the contact's keys is true.
+    /// The user confirmed the contact's keys.
     case keysKnown(ChatReference)
-    /// Somebody has opened it.
+    /// The entry was opened.
     case opened(NotifiedEntry)
-    /// Somebody has read all that came to a chat, or says so.
+    /// The user saw all arrivals of a chat, or marked them as read.
     case seen(ChatReference)
-    /// Somebody has read the texts of a chat.
+    /// The user read the texts of a chat.
     case readTexts(ChatReference)
-    /// A program has listed the folder of a chat; it may be the window of a file manager.
+    /// A program, possibly a file manager, listed the chat's folder.
     case listed(ChatReference)
-    /// What was wrong with it is no more: it may be told of anew.
+    /// The entry's problem is solved; a new one is notified again.
     case recovered(NotifiedEntry)
-    /// It is there no more.
+    /// The entry is gone.
     case gone(NotifiedEntry)
-    /// Files that nobody has opened, in the other mounts of this user.
+    /// Number of unopened files in the user's other mounts.
     case unreadElsewhere(Int)
 }

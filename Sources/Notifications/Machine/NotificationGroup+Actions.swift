@@ -1,11 +1,11 @@
 import ChatCore
 
-/// What can be done about what a group tells of.
+/// The actions that a group offers.
 extension NotificationGroup {
-    /// More entries are not selected in a window.
+    /// Maximum number of entries selected in a window.
     static let maxSelected = 16
 
-    /// - Parameter namesRelays: whether the text says what would be approved.
+    /// - Parameter namesRelays: True if the text names the relays to approve.
     func actions(namesRelays: Bool) -> OfferedActions {
         var actions = OfferedActions(click: show)
         switch key.subject {
@@ -40,7 +40,7 @@ extension NotificationGroup {
         return OfferedActions(click: file.isShownByClick ? open : show, buttons: [open, show])
     }
 
-    /// Nil where there is nothing to show, or in too many places.
+    /// Returns nil if there is no file to show, or too many places.
     private var show: NotificationAction? {
         let entries = files.map(\.entry).filter { entry in
             switch entry {

@@ -1,49 +1,48 @@
 import Base
 import ChatCore
 
-/// What one notification tells of: files of one chat and one subject. More of them become part of it for as long as it
-/// is on show.
+/// The content of one notification: files of one chat and one subject. Later files join it while it is displayed.
 struct NotificationGroup: Hashable, Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// Which one it is.
+    /// Identifies a group.
     struct Key: Hashable, Sendable {
-        /// Nil: of several chats, or of none.
+        /// nil for several chats, or none.
         var chat: ChatReference?
         var subject: NotificationSubject
-        /// Which refusal, or warning.
+        /// The refusal or warning.
         var refusal: RefusedRequest?
-        /// Whose request: each has its own buttons.
+        /// The request; each request has its own buttons.
         var request: Int64?
     }
 
-    /// What counts as unread until somebody has seen it.
+    /// An arrival that counts as unread until seen.
     struct Item: Hashable, Sendable {
         var entry: NotifiedEntry
         var chat: ChatReference
     }
 
     let key: Key
-    /// When the first of it happened.
+    /// Time of the first event.
     let since: Instant
-    /// The latest of them, as many as buttons act on and notifications name.
+    /// The latest files, as many as buttons act on and texts name.
     private(set) var files: [NotifiedFile] = []
-    /// All that are items or texts, as many as are remembered.
+    /// All items and texts up to the limit.
     private(set) var items: [Item] = []
-    /// How far the logs of chats were told, in bytes.
+    /// Notified offset of each chat's log in bytes.
     private(set) var logEnds: [ChatReference: UInt64] = [:]
     private(set) var count = 0
     private(set) var relays: [String] = []
-    /// Whether all wait for the same relays.
+    /// True if all files wait for the same relays.
     private(set) var sharesRelays = true
-    /// Empty when there are several reasons.
+    /// Empty if there are several reasons.
     private(set) var why = ""
     private(set) var mayRetry = true
-    /// The first to go.
+    /// The earliest expiry.
     private(set) var expires: Timestamp?
 
     static let maxFiles = 64
-    /// Relays that one button approves.
+    /// Maximum number of relays that one button approves.
     static let maxRelays = 4
 
     init(_ key: Key, since: Instant) {
@@ -66,7 +65,7 @@ struct NotificationGroup: Hashable, Sendable {
         }
     }
 
-    /// Takes in what another one tells of.
+    /// Merges another group.
     mutating func add(_ other: NotificationGroup) {
         guard other.count > 0 else { return }
         combine(other.relays, sharesRelays: other.sharesRelays, other.why, other.mayRetry, other.expires)
@@ -101,9 +100,9 @@ struct NotificationGroup: Hashable, Sendable {
         items += more.prefix(max(0, UnreadMessages.maxFiles - items.count))
     }
 
-    /// False when nothing is left to tell.
+    /// Removes an entry. Returns false if the group is empty then.
     mutating func remove(_ entry: NotifiedEntry) -> Bool {
-        // Of many only the latest are among the files.
+        // A large group keeps only the latest files.
         let file = files.firstIndex { $0.entry == entry }
         let item = items.firstIndex { $0.entry == entry }
         guard file != nil || item != nil else { return true }
@@ -113,7 +112,7 @@ struct NotificationGroup: Hashable, Sendable {
         return count > 0
     }
 
-    /// Without what belongs to some chats; nil when nothing is left.
+    /// Returns the group without the entries of some chats; nil if it is empty then.
     func without(_ chats: Set<ChatReference>) -> NotificationGroup? {
         guard key.refusal == nil, !chats.isEmpty, items.contains(where: { chats.contains($0.chat) }) else {
             return self
@@ -125,9 +124,9 @@ struct NotificationGroup: Hashable, Sendable {
         return rest.files.isEmpty ? nil : rest
     }
 
-    /// Nothing is left of what is told again because something of it has gone.
+    /// False if the group became empty.
     var tellsSomething: Bool { count > 0 || key.refusal != nil }
 
-    /// The chats of which it tells.
+    /// The chats of the group's entries.
     var chats: Set<ChatReference> { Set(items.map(\.chat) + [key.chat].compactMap(\.self)) }
 }

@@ -1,28 +1,27 @@
 import Base
 import ChatCore
 
-/// Decides what users are told, when, and what is remembered of it. A value without input and output: events, answers
-/// and the time go in, effects come out.
+/// Decides which notifications to show and when, and what to record. A pure value: takes events, answers and the time,
+/// and returns effects.
 ///
-/// What has happened waits in groups, one for each chat and subject, until its time has come: a second after the last
-/// notification of its chat, or the next report. What is told is recorded first, so whoever is killed in between tells
-/// once or not at all. Rates are kept by a clock that nobody sets.
+/// Events wait in groups, one for each chat and subject, until they are due: a second after the chat's last
+/// notification, or at the next report. A notification is recorded before it is shown, so after a kill it is shown once
+/// or not at all. Rates follow a clock that cannot be set.
 public struct NotificationMachine: Sendable {
     public typealias Instant = ContinuousClock.Instant
     typealias Group = NotificationGroup
 
     private let mode: NotificationMode
     private let preview: NotificationPreview
-    /// Of these nothing is shown.
+    /// Subjects that are not shown.
     private let silenced: Set<NotificationSubject>
     private let beginning: Instant
     public private(set) var told: ToldNotifications
-    /// As it was when this mount began: a history may come from its end.
+    /// The state when this mount began, against which late history is compared.
     private let toldBefore: ToldNotifications
-    /// What arrived in this mount, whether it was told or not.
+    /// Items that arrived during this mount, notified or not.
     private var arrived: Set<ItemID> = []
-    /// What was opened before it was known to have arrived, the latest last: who tells of either does not wait for the
-    /// other.
+    /// Items opened before their arrival was known, latest last. The two reports are not ordered.
     private var openedEarly: [ItemID] = []
 
     private var waiting = WaitingGroups()
@@ -31,7 +30,7 @@ public struct NotificationMachine: Sendable {
     private var explained = ExplainedRefusals()
     private var repeated = RepeatedApprovals()
     private var looks = ExpectedLooks()
-    /// When notifications were changed last because they tell of less.
+    /// Time of the last update of shrinking notifications.
     private var lastChange: Instant?
     private var service: ServiceConnection
     private var unreadElsewhere = 0
@@ -39,7 +38,7 @@ public struct NotificationMachine: Sendable {
     private var isRecorded = true
     private var lastRecord: Instant?
 
-    /// More than so many chats at once become one notification.
+    /// Above this number, chats that are due together share one notification.
     private static let maxAtOnce = 3
     private static let recordInterval = Duration.seconds(5)
     private static let maxOpenedEarly = 256
@@ -58,7 +57,7 @@ public struct NotificationMachine: Sendable {
         service = ServiceConnection(at: now)
     }
 
-    // MARK: - What happens
+    // MARK: - Events
 
     public mutating func add(_ event: NotificationEvent, at now: Instant) {
         guard mode != .off else { return }
@@ -129,7 +128,7 @@ public struct NotificationMachine: Sendable {
         wait(.init(chat: chat, subject: .text), at: now) { $0.add(text, logEnd: end) }
     }
 
-    /// Once for each contact, also over mounts.
+    /// Notifies of each contact once, across mounts.
     private mutating func addContact(_ chat: ChatReference, _ name: String, at now: Instant) {
         guard told.noteContact(chat) else { return }
         isRecorded = false
@@ -137,14 +136,14 @@ public struct NotificationMachine: Sendable {
         wait(.init(chat: chat, subject: .connection), at: now) { $0.add(contact) }
     }
 
-    /// Once, also over mounts.
+    /// Notifies of each request once, across mounts.
     private mutating func addRequest(_ request: NotifiedFile, at now: Instant) {
         guard case .request(let number) = request.entry, isFirst("asked", request) else { return }
         let subject: NotificationSubject = request.name.isEmpty ? .request : .invitation
         wait(.init(chat: request.chat, subject: subject, request: number), at: now) { $0.add(request) }
     }
 
-    /// Nothing that came to a chat so far is told or counted any more.
+    /// Removes all arrivals of a chat so far, shown or counted.
     private mutating func markSeen(_ chat: ChatReference) {
         for group in waiting.take(waiting.arrivals(in: chat)) { note(group, [chat]) }
         shown.removeArrivals(in: chat, [.arrival, .text, .connection])
@@ -153,7 +152,7 @@ public struct NotificationMachine: Sendable {
         isRecorded = false
     }
 
-    /// Of what was opened before it could be told that it arrived nothing is told, also not by the next mount.
+    /// Records an item opened before its notification, so that neither this nor the next mount notifies of it.
     private mutating func noteOpened(_ entry: NotifiedEntry) {
         guard case .item(let id) = entry else { return }
         if waiting.holdsArrival(of: id) {
@@ -165,7 +164,7 @@ public struct NotificationMachine: Sendable {
         }
     }
 
-    /// Not told of before, also not by an earlier mount.
+    /// Returns true if the file was never notified under this word, across mounts.
     private func isFirst(_ word: String, _ file: NotifiedFile) -> Bool {
         !told.wasTold(Self.word(word, file.entry))
     }
@@ -179,7 +178,7 @@ public struct NotificationMachine: Sendable {
         wait(.init(chat: nil, subject: .refusal, refusal: request), at: now) { _ in }
     }
 
-    /// Once, also over mounts, until the user has said that the keys are right.
+    /// Warns once, across mounts, until the user confirms the keys.
     private mutating func warn(of chat: ChatReference, _ name: String, at now: Instant) {
         guard !told.wasTold(Self.keysWord(chat)), let sentence = ContactVerification.revoked.warning else {
             return
@@ -201,9 +200,9 @@ public struct NotificationMachine: Sendable {
         if case .item(let id) = entry, subjects.contains(.arrival), told.noteRead(id) { isRecorded = false }
     }
 
-    // MARK: - When
+    // MARK: - Timing
 
-    /// Chats of which something may be shown now, for who knows which of them are silent.
+    /// Returns the chats that are due. The caller determines which of them are silent.
     public func chatsDue(at now: Instant) -> Set<ChatReference> {
         let looked = looks.due(at: now)
         guard service.isReady else { return looked }
@@ -214,12 +213,12 @@ public struct NotificationMachine: Sendable {
         waiting.groups.filter { time(of: $0) <= now }.reduce(into: []) { $0.formUnion($1.chats) }
     }
 
-    /// Not before that is a group told.
+    /// Returns the earliest time of a group.
     private func time(of group: Group) -> Instant {
         schedule.time(of: group, answerDue: shown.answerDue(of: group.key))
     }
 
-    /// When `step` has to be called next; nil: not before something else happens.
+    /// Next time for `step`; nil if it depends on an event.
     public var wake: Instant? {
         var times: [Instant] = []
         if shown.hasObsolete { times.append(beginning) }
@@ -230,19 +229,19 @@ public struct NotificationMachine: Sendable {
         return (times + others.compactMap(\.self)).min()
     }
 
-    /// Opened one after the other, they do not change what is on show for each.
+    /// Limits the updates while many entries are opened one after the other.
     private var nextChange: Instant {
         lastChange.map { $0 + NotificationSchedule.interval } ?? beginning
     }
 
     private var count: Int { told.unread.count + unreadElsewhere }
 
-    // MARK: - What is done
+    // MARK: - Effects
 
-    /// What is to be done now.
+    /// Returns the due effects.
     /// - Parameters:
-    ///   - muted: chats of which nothing is told that others did.
-    ///   - inFront: chats of which nothing is told that arrives, since somebody sees it.
+    ///   - muted: Chats whose events by others are not notified.
+    ///   - inFront: Chats whose arrivals are not notified, because a window displays them.
     public mutating func step(
         at now: Instant, muted: Set<ChatReference> = [], inFront: Set<ChatReference> = []
     ) -> [NotificationEffect] {
@@ -272,7 +271,7 @@ public struct NotificationMachine: Sendable {
         return [.record(told)]
     }
 
-    /// What is not recorded yet, at the end, and that it has come.
+    /// Records the rest and the regular end.
     public mutating func finish(at now: Instant) -> [NotificationEffect] {
         if told.runningBoot != nil {
             told.endProcess()
@@ -281,14 +280,14 @@ public struct NotificationMachine: Sendable {
         return record(at: now)
     }
 
-    /// What is on show says that it tells of less.
+    /// Updates notifications whose groups shrank.
     private mutating func change(
         at now: Instant, showsMarkup: Bool, showsActions: Bool
     ) -> [NotificationEffect] {
         guard shown.hasChanged, nextChange <= now else { return [] }
         lastChange = now
         return shown.takeChanged().flatMap { token, group -> [NotificationEffect] in
-            // Told once more by nobody if that fails: it was told before.
+            // Empty, so that a failed update is not repeated as new.
             let nothing = Group(group.key, since: group.since)
             return show(
                 (token, group), added: nothing, isQuiet: true, at: now, showsMarkup: showsMarkup,
@@ -324,8 +323,8 @@ public struct NotificationMachine: Sendable {
         return record(at: now) + shows + tellCount()
     }
 
-    /// What it tells of counts as told, shown or not.
-    /// - Parameter silent: chats of which nothing counts as unread.
+    /// Records a group as notified, shown or not.
+    /// - Parameter silent: Chats without unread counts.
     private mutating func note(_ group: Group, _ silent: Set<ChatReference>) {
         for item in group.items where group.key.subject.isArrival {
             guard case .item(let id) = item.entry else { continue }
@@ -342,7 +341,7 @@ public struct NotificationMachine: Sendable {
         for file in group.files { told.note(Self.word(word, file.entry)) }
     }
 
-    /// Under which it is noted that something was told; nil where something else says it.
+    /// Returns the record's word for a subject; nil if another record covers it.
     private static func word(of subject: NotificationSubject) -> String? {
         switch subject {
         case .approval: "approval"
@@ -354,7 +353,7 @@ public struct NotificationMachine: Sendable {
         }
     }
 
-    /// What of a group is told; nil for nothing.
+    /// Returns the part of a group to show; nil for none.
     private static func rest(
         of group: Group, _ muted: Set<ChatReference>, _ inFront: Set<ChatReference>
     ) -> Group? {
@@ -366,7 +365,7 @@ public struct NotificationMachine: Sendable {
         }
     }
 
-    /// What arrived in many chats at once becomes one, and so do many who ask at once.
+    /// Merges arrivals of many chats into one group, and likewise many requests.
     private func together(_ due: [Group]) -> [Group] {
         [NotificationSubject.arrival, .text, .request, .invitation].reduce(due) { due, subject in
             let found = due.filter { $0.key.subject == subject }
@@ -392,12 +391,12 @@ public struct NotificationMachine: Sendable {
         return (dropped.map { [.close(token: $0)] } ?? []) + [.show(token: token, text)]
     }
 
-    // MARK: - What the other side says
+    // MARK: - Answers of the service
 
     public mutating func hear(_ answer: NotificationAnswer, at now: Instant) -> [NotificationEffect] {
         switch answer {
         case .ready(let capabilities):
-            // What another service had on show is not there any more.
+            // A new service does not display the old one's notifications.
             if service.isReady { shown.forgetAll() }
             service.ready(capabilities)
             countTold = 0

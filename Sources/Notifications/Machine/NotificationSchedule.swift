@@ -1,15 +1,15 @@
 import ChatCore
 
-/// When groups are told: a second after the last notification of their chat, in the next report, or some time after
-/// the service failed.
+/// Decides when groups are shown: a second after the last notification of their chat, at the next report, or after a
+/// delay if the service failed.
 struct NotificationSchedule: Sendable {
     typealias Instant = NotificationGroup.Instant
 
     private let mode: NotificationMode
     private let beginning: Instant
-    /// Of chats, and of what belongs to none.
+    /// Last notification by chat; nil stands for groups of no chat.
     private var lastTold: [ChatReference?: Instant] = [:]
-    /// When the service refused something: not at once again.
+    /// End of the delay after a failure.
     private var pausedUntil: Instant?
     private var failures = 0
 
@@ -32,7 +32,7 @@ struct NotificationSchedule: Sendable {
         return max(time, report(after: group.since))
     }
 
-    /// Reports come in periods from the beginning on.
+    /// Reports follow at fixed periods after the beginning.
     private func report(after time: Instant) -> Instant {
         let periods = Int(beginning.duration(to: time) / Self.period) + 1
         return beginning + Self.period * periods
@@ -43,11 +43,11 @@ struct NotificationSchedule: Sendable {
         if group.key.chat == nil { lastTold[nil as ChatReference?] = now }
     }
 
-    /// The service has shown something.
+    /// Called when the service showed a notification.
     mutating func succeeded() { failures = 0 }
 
-    /// It has not.
-    /// - Returns: whether that is tried once more, some time later: not for ever.
+    /// Called when the service failed to show one.
+    /// - Returns: True if it is retried later.
     mutating func failed(at now: Instant) -> Bool {
         failures += 1
         guard failures <= Self.maxFailures else { return false }

@@ -1,6 +1,6 @@
 import ChatCore
 
-/// What a notification is about; the raw values are words of the command line (`--silence`).
+/// The subject of a notification; the raw values are words of `--silence`.
 public enum NotificationSubject: String, Hashable, Sendable, CaseIterable {
     case arrival = "files"
     case approval = "approvals"
@@ -15,43 +15,43 @@ public enum NotificationSubject: String, Hashable, Sendable, CaseIterable {
     case invitation = "invitations"
     case stop = "stops"
 
-    /// Whether it is about what came, which counts as unread.
+    /// True for arrivals, which count as unread.
     var isArrival: Bool { self == .arrival || self == .text }
 }
 
-/// What the user wants by a click or a button.
+/// The action of a click or a button.
 public enum NotificationAction: Hashable, Sendable {
-    /// Receive from these relays.
+    /// Approve receiving from these relays.
     case approve([String])
     case retry([NotifiedEntry])
-    /// What is held back goes out as it is.
+    /// Send held files as they are.
     case send([NotifiedEntry])
-    /// What is held back goes.
+    /// Discard held files.
     case discard([NotifiedEntry])
     case keep([NotifiedEntry])
-    /// In its program.
+    /// Open it in its program.
     case open(NotifiedEntry)
-    /// Selected in the folder of their chat.
+    /// Select them in their chat's folder.
     case show([NotifiedEntry])
     case showFolder(ChatReference)
-    /// Who asks becomes a contact, or this profile a member.
+    /// Accept a contact request or a group invitation.
     case accept(Int64)
     case reject(Int64)
-    /// Nothing of the chat counts as unread any more.
+    /// Mark all arrivals of the chat as read.
     case markRead(ChatReference)
 }
 
-/// What can be done about a notification.
+/// The actions of a notification.
 struct OfferedActions: Hashable, Sendable {
-    /// What a click on it does; nil: nothing.
+    /// The click's action; nil for none.
     var click: NotificationAction?
-    /// In their order, three at most.
+    /// In order, three at most.
     var buttons: [NotificationAction] = []
 
     static let none = OfferedActions()
     static let maxButtons = 3
 
-    /// - Parameter number: 0 is the click, 1 the first button.
+    /// - Parameter number: 0 for the click, 1 for the first button.
     subscript(number: Int) -> NotificationAction? {
         if number == 0 { return click }
         return buttons.indices.contains(number - 1) ? buttons[number - 1] : nil

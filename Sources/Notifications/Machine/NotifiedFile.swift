@@ -1,16 +1,16 @@
 import ChatCore
 
-/// What is told of: a message with a file, a file that is being sent, a text, somebody who asks, or a new contact.
+/// The entry of a notification: a message with a file, a draft, a text, a request or a new contact.
 public enum NotifiedEntry: Hashable, Sendable {
     case item(ItemID)
     case draft(Int64)
-    /// By the id that its line in the log has.
+    /// Id of the text's line in the log.
     case text(String)
-    /// By its number (`WaitingRequest`).
+    /// Number of the request (`WaitingRequest`).
     case request(Int64)
     case contact(ChatReference)
 
-    /// Short, for the file of what was told.
+    /// A short word for the record.
     var word: String {
         switch self {
         case .item(let id): "\(id.rawValue)"
@@ -22,26 +22,26 @@ public enum NotifiedEntry: Hashable, Sendable {
     }
 }
 
-/// What users are told of. Texts are those of others, of any length and with any characters.
+/// The subject of a notification. Texts come from other people, with any length and any characters.
 public struct NotifiedFile: Hashable, Sendable {
-    /// What it is called in a sentence.
+    /// The noun for the file.
     public enum Kind: Hashable, Sendable {
         case file, picture, video, voice
     }
 
     public var entry: NotifiedEntry
-    /// Nil of who asks at the address.
+    /// nil for requests at the address.
     public var chat: ChatReference?
-    /// As the folder is called.
+    /// Name of the chat's folder.
     public var chatName: String
-    /// Of the file, or of the group of an invitation.
+    /// Name of the file, or of the invitation's group.
     public var name: String
-    /// Who sent it; empty for own files, and where the chat says it.
+    /// Name of the sender; empty for own files, and where the chat tells.
     public var sender: String
-    /// What was written with it, or the text itself.
+    /// The caption, or the text itself.
     public var caption: String
     public var kind: Kind
-    /// Its message carries a picture of it.
+    /// True if the message has a preview.
     public var hasPreview: Bool
 
     public init(
@@ -58,6 +58,6 @@ public struct NotifiedFile: Hashable, Sendable {
         self.hasPreview = hasPreview
     }
 
-    /// A click shows it in its program: what programs for it show without doing what it says.
+    /// True if a click opens the file in its program. Viewers of these kinds do not execute content.
     var isShownByClick: Bool { kind != .file }
 }

@@ -1,10 +1,10 @@
-/// When users were last told that a file waits for their approval.
+/// Times of the last notifications about files that wait for approval.
 struct RepeatedApprovals: Sendable {
     typealias Instant = NotificationGroup.Instant
 
     private var times: [NotifiedEntry: Instant] = [:]
 
-    /// A new attempt is told again only after that.
+    /// Minimum time before a new attempt is notified again.
     static let interval = Duration.seconds(60)
     static let limit = 256
 

@@ -1,43 +1,43 @@
 import Base
 
-/// Whether there is a notification service, and when it is tried to reach one.
+/// The state of the connection to the notification service, with its retries.
 struct ServiceConnection: Sendable {
     typealias Instant = NotificationGroup.Instant
 
     enum State: Hashable, Sendable {
         /// - Parameters:
-        ///   - tries: in vain, in a row.
-        ///   - until: not tried again before that.
+        ///   - tries: Number of consecutive failures.
+        ///   - until: Time of the next attempt.
         case absent(tries: Int, until: Instant)
         case starting(since: Instant, tries: Int)
-        /// The bus is there; it will tell of a service.
+        /// Connected to the bus, which will report a service.
         case waiting
         case ready(showsMarkup: Bool, showsActions: Bool)
     }
 
     private(set) var state: State
 
-    /// A bus that does not answer by then is given up.
+    /// Timeout of a connection attempt.
     static let timeout = Duration.seconds(30)
     private static let retry = RetryPolicy(first: .seconds(1), maxDelay: .seconds(300), tries: .max)
-    /// Something new is worth another try of a bus that was not there so long ago.
+    /// Maximum delay of the next attempt once there is a new notification.
     private static let renewal = Duration.seconds(5)
 
     init(at now: Instant) { state = .absent(tries: 0, until: now) }
 
     var isReady: Bool { if case .ready = state { true } else { false } }
 
-    /// There is something new to tell.
+    /// Shortens the delay for a new notification.
     mutating func renew(at now: Instant) {
         guard case .absent(let tries, let until) = state, tries > 0, until > now + Self.renewal
         else { return }
         state = .absent(tries: tries, until: now + Self.renewal)
     }
 
-    /// Begins to connect when that is due, and ends what does not come about.
+    /// Starts a due connection attempt, or ends one that timed out.
     /// - Parameters:
-    ///   - isWanted: something is to be told now.
-    ///   - tellsCount: there is a count to tell, for which a bus is tried once.
+    ///   - isWanted: True if a notification is due.
+    ///   - tellsCount: True if there is a count to report, for which one attempt is made.
     mutating func step(at now: Instant, isWanted: Bool, tellsCount: Bool) -> NotificationEffect? {
         switch state {
         case .absent(let tries, let until):
@@ -52,8 +52,8 @@ struct ServiceConnection: Sendable {
         }
     }
 
-    /// When `step` has something to do, or something can be told.
-    /// - Parameter time: when the first of what waits may be told.
+    /// Next time for `step`.
+    /// - Parameter time: Earliest time of a waiting notification.
     func wake(toTellAt time: Instant?, tellsCount: Bool) -> Instant? {
         switch state {
         case .absent(let tries, let until):
@@ -73,7 +73,7 @@ struct ServiceConnection: Sendable {
 
     mutating func noService() { state = .waiting }
 
-    /// There is no bus, or none any more.
+    /// The bus is unavailable or has closed.
     mutating func ended(at now: Instant) {
         switch state {
         case .absent(let tries, _): fail(tries: max(1, tries), at: now)

@@ -1,6 +1,6 @@
 import ChatCore
 
-/// What is on show, by the tokens under which the service knows it, and what it was asked and has not answered.
+/// The displayed notifications by token, and the pending requests to the service.
 struct ShownNotifications: Sendable {
     typealias Group = NotificationGroup
     typealias Instant = NotificationGroup.Instant
@@ -12,37 +12,37 @@ struct ShownNotifications: Sendable {
 
     private struct Question: Sendable {
         let since: Instant
-        /// What was added to the notification, which is told once more if the service fails.
+        /// The new entries, which are notified again if the service fails.
         let added: Group
     }
 
     private var shown: [UInt64: Shown] = [:]
-    /// On show, and of nothing any more.
+    /// Displayed notifications without remaining entries.
     private var obsolete: [UInt64] = []
-    /// On show, and of less than it says.
+    /// Displayed notifications whose groups shrank.
     private var changed: Set<UInt64> = []
     private var unanswered: [UInt64: Question] = [:]
     private var nextToken: UInt64 = 1
 
     static let limit = 64
     static let maxUnanswered = 16
-    /// A notification that is not answered by then is given up.
+    /// Time after which a pending request is given up.
     static let timeout = ServiceConnection.timeout
 
-    /// The service has so much to answer that it is asked nothing more.
+    /// True if too many requests are pending.
     var isFull: Bool { unanswered.count >= Self.maxUnanswered }
     var hasObsolete: Bool { !obsolete.isEmpty }
-    /// When the first question is given up.
+    /// Time at which the oldest request is given up.
     var nextTimeout: Instant? { unanswered.values.map { $0.since + Self.timeout }.min() }
 
-    /// Until then what is on show of the same may still be answered.
+    /// Returns the timeout of the pending request for a key; nil if there is none.
     func answerDue(of key: Group.Key) -> Instant? {
         token(of: key).flatMap { unanswered[$0] }.map { $0.since + Self.timeout }
     }
 
     private func token(of key: Group.Key) -> UInt64? { shown.first { $0.value.group.key == key }?.key }
 
-    /// Where a group is shown: in the place of what is on show of the same, of which it becomes part, or in a new one.
+    /// Returns the token and group to display: merged with a displayed group of the same key, or new.
     mutating func place(for added: Group) -> (token: UInt64, group: Group) {
         if let token = token(of: added.key), var group = shown[token]?.group {
             group.add(added)
@@ -53,8 +53,9 @@ struct ShownNotifications: Sendable {
     }
 
     /// - Parameters:
-    ///   - token, group: from `place(for: added)`.
-    /// - Returns: the oldest, where it has to go for this one.
+    ///   - token: From `place(for: added)`.
+    ///   - group: From `place(for: added)`.
+    /// - Returns: The oldest token if it must make room.
     mutating func show(
         _ token: UInt64, _ group: Group, _ actions: OfferedActions, added: Group, at now: Instant
     ) -> UInt64? {
@@ -70,7 +71,7 @@ struct ShownNotifications: Sendable {
         return dropped
     }
 
-    /// An entry of which nothing of these subjects need be told any more.
+    /// Removes an entry from the groups of these subjects.
     mutating func remove(_ entry: NotifiedEntry, of subjects: [NotificationSubject]) {
         for (token, notification) in shown where subjects.contains(notification.group.key.subject) {
             guard notification.group.key.refusal == nil else { continue }
@@ -83,7 +84,7 @@ struct ShownNotifications: Sendable {
         }
     }
 
-    /// What came to a chat, and that somebody has become its contact, is not on show any more.
+    /// Removes a chat's notifications of these subjects.
     mutating func removeArrivals(in chat: ChatReference, _ subjects: [NotificationSubject]) {
         for (token, notification) in shown where notification.group.key.chat == chat {
             guard subjects.contains(notification.group.key.subject) else { continue }
@@ -92,17 +93,17 @@ struct ShownNotifications: Sendable {
         }
     }
 
-    /// What some notifications say now that they tell of less. Those that are not answered yet wait.
+    /// Removes and returns the shrunk groups. Those with pending requests wait.
     mutating func takeChanged() -> [(token: UInt64, group: Group)] {
         let due = changed.filter { unanswered[$0] == nil }.sorted()
         changed.subtract(due)
         return due.compactMap { token in shown[token].map { (token, $0.group) } }
     }
 
-    /// Whether `takeChanged` has something.
+    /// True if `takeChanged` returns groups.
     var hasChanged: Bool { changed.contains { unanswered[$0] == nil } }
 
-    /// Those whose requests do not wait any more are of nothing.
+    /// Removes answered requests.
     mutating func removeRequests(except waiting: Set<Int64>) {
         for (token, notification) in shown {
             guard [.request, .invitation].contains(notification.group.key.subject) else { continue }
@@ -114,18 +115,18 @@ struct ShownNotifications: Sendable {
         }
     }
 
-    /// What is to be closed.
+    /// Removes and returns the tokens to close.
     mutating func takeObsolete() -> [UInt64] {
         defer { obsolete = [] }
         return obsolete
     }
 
-    /// Waits no longer for answers that should have come.
+    /// Gives up requests that timed out.
     mutating func giveUp(at now: Instant) {
         unanswered = unanswered.filter { $0.value.since + Self.timeout > now }
     }
 
-    // MARK: - What the service answers
+    // MARK: - Answers of the service
 
     mutating func answered(_ token: UInt64) { unanswered[token] = nil }
 
@@ -135,8 +136,8 @@ struct ShownNotifications: Sendable {
         unanswered[token] = nil
     }
 
-    /// It was clicked, or a button of it: then it goes.
-    /// - Parameter number: 0 is the click, 1 the first button.
+    /// Handles a click or a button, which closes the notification.
+    /// - Parameter number: 0 for the click, 1 for the first button.
     mutating func acted(_ token: UInt64, _ number: Int = 1) -> NotificationAction? {
         guard let action = shown[token]?.actions[number] else { return nil }
         shown[token] = nil
@@ -144,14 +145,14 @@ struct ShownNotifications: Sendable {
         return action
     }
 
-    /// It was not shown.
-    /// - Returns: what was to be; nil when it was given up before.
+    /// Handles a failed request.
+    /// - Returns: The entries to notify; nil if the request was given up.
     mutating func failed(_ token: UInt64) -> Group? {
         shown[token] = nil
         return unanswered.removeValue(forKey: token)?.added
     }
 
-    /// The service is another one, or gone, and with it what it had on show.
+    /// Forgets all notifications of a service that is gone.
     mutating func forgetAll() {
         shown = [:]
         changed = []

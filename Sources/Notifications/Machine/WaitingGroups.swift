@@ -1,13 +1,13 @@
 import ChatCore
 
-/// What waits to be told, in the order in which it began to: one group for each chat and subject.
+/// Waiting groups in order of arrival, one for each chat and subject.
 struct WaitingGroups: Sendable {
     typealias Group = NotificationGroup
 
     private(set) var groups: [Group] = []
     static let limit = 256
 
-    /// Something happened that belongs into a group.
+    /// Adds an event to its group.
     mutating func add(_ key: Group.Key, at now: Group.Instant, _ change: (inout Group) -> Void) {
         if let index = index(of: key) {
             change(&groups[index])
@@ -18,19 +18,19 @@ struct WaitingGroups: Sendable {
         }
     }
 
-    /// Whether that an item arrived waits to be told.
+    /// Returns true if the arrival of an item waits.
     func holdsArrival(of item: ItemID) -> Bool {
         groups.contains { group in
             group.key.subject == .arrival && group.items.contains { $0.entry == .item(item) }
         }
     }
 
-    /// What waits once more.
+    /// Adds a group again.
     mutating func add(_ group: Group) {
         if let index = index(of: group.key) { groups[index].add(group) } else { groups.append(group) }
     }
 
-    /// What comes when too much waits is told together, or not at all.
+    /// Above the limit, merges arrivals into one group and drops other events.
     private mutating func merge(_ group: Group) {
         guard group.key.subject.isArrival else { return }
         var all = Group(Group.Key(chat: nil, subject: group.key.subject), since: group.since)
@@ -38,7 +38,7 @@ struct WaitingGroups: Sendable {
         add(all)
     }
 
-    /// An entry of which nothing of these subjects need be told any more.
+    /// Removes an entry from the groups of these subjects.
     mutating func remove(_ entry: NotifiedEntry, of subjects: [NotificationSubject]) {
         for index in groups.indices.reversed() where subjects.contains(groups[index].key.subject) {
             guard groups[index].key.refusal == nil else { continue }
@@ -46,7 +46,7 @@ struct WaitingGroups: Sendable {
         }
     }
 
-    /// Requests that were answered before they were told.
+    /// Removes answered requests.
     mutating func removeRequests(except waiting: Set<Int64>) {
         for group in groups where [.request, .invitation].contains(group.key.subject) {
             for case .request(let number) in group.files.map(\.entry) where !waiting.contains(number) {
@@ -55,12 +55,12 @@ struct WaitingGroups: Sendable {
         }
     }
 
-    /// The keys of what came to a chat.
+    /// Returns the keys of a chat's arrivals.
     func arrivals(in chat: ChatReference) -> Set<Group.Key> {
         Set(groups.map(\.key).filter { $0.chat == chat && $0.subject.isArrival })
     }
 
-    /// Those of these keys, which wait no more.
+    /// Removes and returns the groups with these keys.
     mutating func take(_ keys: Set<Group.Key>) -> [Group] {
         defer { groups.removeAll { keys.contains($0.key) } }
         return groups.filter { keys.contains($0.key) }

@@ -2,21 +2,21 @@ import Base
 import Glibc
 import Posix
 
-/// Which folders of a mount a file manager shows.
+/// Finds folders of a mount that a file manager displays.
 ///
-/// What is in front on a screen nobody is told: neither the kernel nor, on Wayland, a program. What can be seen is that a
-/// file manager watches a folder with inotify(7), as they do for each window and tab that shows one, minimised ones too.
-/// Others that watch (scripts, synchronisers) show nothing to anybody and do not count. Blocks.
+/// Neither the kernel nor, on Wayland, a program can tell which window is in front. But file managers watch each
+/// displayed folder with inotify(7), in minimised windows too. Watches of other programs (scripts, synchronisers) do
+/// not count. Blocks.
 public enum ShownFolders {
-    /// Executables, as distributions have them.
+    /// Names of executables in distributions.
     static let fileManagers: Set<String> = [
         "thunar", "nautilus", "org.gnome.Nautilus", "nemo", "caja", "dolphin", "pcmanfm", "pcmanfm-qt",
         "krusader", "konqueror", "spacefm", "doublecmd", "io.elementary.files", "cosmic-files",
         "dde-file-manager", "peony",
     ]
 
-    /// Those of these inode numbers that one of them watches.
-    /// - Parameter device: of the mount, as the mount table has it: `0:45`.
+    /// Returns those of the inode numbers that a file manager watches.
+    /// - Parameter device: The mount's device from the mount table, such as `0:45`.
     public static func shown(_ inodes: Set<UInt64>, on device: String) -> Set<UInt64> {
         let numbers = device.split(separator: ":").compactMap { UInt64($0) }
         guard numbers.count == 2, !inodes.isEmpty else { return [] }
@@ -46,7 +46,7 @@ public enum ShownFolders {
         return target == "anon_inode:inotify"
     }
 
-    /// `inotify wd:1 ino:2a sdev:2d mask:…`, a line for each watch (proc(5)).
+    /// Parses lines like `inotify wd:1 ino:2a sdev:2d mask:…` (proc(5)).
     static func watched(_ text: String, _ device: UInt64) -> Set<UInt64> {
         Set(
             text.split(separator: "\n").compactMap { line -> UInt64? in

@@ -2,11 +2,11 @@ import ChatCore
 import Glibc
 import Posix
 
-/// Where it is kept what users were told: a file in the folder of a profile, which its mount holds. Blocks.
+/// Stores the notification state in a file of the profile's directory. Blocks.
 public enum ToldFile {
     static let name = "notifications"
 
-    /// Nil where there is none, or none that makes sense: then all that is there is history.
+    /// Returns nil if there is no valid file; then all existing messages are history.
     public static func read(in folder: OpenFile) -> ToldNotifications? {
         guard let file = try? OpenFile(name, flags: O_RDONLY, in: folder),
             let bytes = try? file.readAll(limit: 16 << 20)
@@ -14,12 +14,12 @@ public enum ToldFile {
         return ToldNotifications(String(decoding: bytes, as: UTF8.self))
     }
 
-    /// In one step.
-    /// - Throws: as `PrivateFolder.write`.
+    /// Replaces the file atomically.
+    /// - Throws: The errors of `PrivateFolder.write`.
     public static func write(_ told: ToldNotifications, in folder: OpenFile) throws(SystemError) {
         try PrivateFolder.write(Array(told.text.utf8), to: name, in: folder)
     }
 
-    /// What comes until they are wanted again is history then.
+    /// Removes the file; messages until the next activation become history.
     public static func remove(in folder: OpenFile) { unlinkat(folder.descriptor, name, 0) }
 }

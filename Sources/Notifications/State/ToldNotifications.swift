@@ -1,30 +1,30 @@
 import Base
 import ChatCore
 
-/// What users were told of, over mounts: kept so that nobody is told twice. A value without input and output.
+/// The record of notified events across mounts, which prevents duplicates. A pure value.
 ///
-/// Of what arrived the highest number in each chat: numbers of items only grow. Of texts how far the log of each chat
-/// was told. What was there before the first mount is history.
+/// For arrivals it stores each chat's highest item number, because numbers only grow; for texts, the notified offset of
+/// each chat's log. Messages before the first mount are history.
 public struct ToldNotifications: Hashable, Sendable {
-    /// When there was nothing to tell yet: the first mount with notifications.
+    /// Time of the first mount with notifications.
     public let beginning: Timestamp
-    /// The highest number of an item at that moment.
+    /// Highest item number at that time.
     public let history: ItemID
     private(set) var arrivals: [ChatReference: ItemID] = [:]
-    /// What else was told, in short words, oldest first.
+    /// Words of other notified events, oldest first.
     private(set) var others: [String] = []
-    /// What arrived and nobody has seen.
+    /// Unseen arrivals.
     public private(set) var unread = UnreadMessages()
-    /// How far the logs of chats were told, in bytes.
+    /// Notified offset of each chat's log in bytes.
     public private(set) var logEnds: [ChatReference: UInt64] = [:]
-    /// Contacts that are no news. Nil: kept by a version that told of no texts and no contacts.
+    /// Known contacts. nil in the record of a version without texts and contacts.
     public private(set) var contacts: Set<ChatReference>?
-    /// The boot of the machine in which a mount began that has not ended.
+    /// Boot id of a mount that has not ended.
     public private(set) var runningBoot: String?
 
     static let maxOthers = 1024
     static let maxContacts = 100_000
-    /// The clocks of two machines differ: a message that came this long before the beginning may have been sent after.
+    /// Tolerated clock difference: a message older than the beginning by less may be new.
     private static let tolerance = Duration.seconds(600)
 
     public init(beginning: Timestamp, history: ItemID) {
@@ -32,7 +32,7 @@ public struct ToldNotifications: Hashable, Sendable {
         self.history = history
     }
 
-    /// Whether an item that arrived may be news.
+    /// Returns true if an arrived item may be new.
     public func isNews(_ item: ItemID, in chat: ChatReference, at time: Timestamp) -> Bool {
         item > (arrivals[chat] ?? history) && time >= beginning.advanced(by: .zero - Self.tolerance)
     }
@@ -49,7 +49,7 @@ public struct ToldNotifications: Hashable, Sendable {
         if others.count > Self.maxOthers { others.removeFirst(others.count - Self.maxOthers) }
     }
 
-    /// Whether it was there.
+    /// Removes a word; returns true if it was there.
     @discardableResult
     mutating func forget(_ word: String) -> Bool {
         guard let index = others.firstIndex(of: word) else { return false }
@@ -61,38 +61,38 @@ public struct ToldNotifications: Hashable, Sendable {
 
     mutating func noteUnreadTexts(_ count: Int, in chat: ChatReference) { unread.addTexts(count, in: chat) }
 
-    /// Whether it was among what is unread.
+    /// Returns true if the item was unread.
     mutating func noteRead(_ item: ItemID) -> Bool { unread.remove(item) }
 
-    /// Whether something of the chat was unread.
+    /// Returns true if the chat had unread arrivals.
     mutating func noteSeen(_ chat: ChatReference) -> Bool { unread.removeAll(in: chat) }
 
     mutating func noteTextsRead(in chat: ChatReference) -> Bool { unread.removeTexts(in: chat) }
 
     // MARK: - Texts, contacts and the process
 
-    /// Whether a line of a chat's log that ends there was not told.
+    /// Returns true if a line that ends at this offset was not notified.
     func isNews(logEnd: UInt64, in chat: ChatReference) -> Bool { logEnd > logEnds[chat] ?? 0 }
 
     mutating func noteLog(_ end: UInt64, of chat: ChatReference) {
         logEnds[chat] = max(logEnds[chat] ?? 0, end)
     }
 
-    /// What is there now is no news: to be called by the first mount that tells of texts and contacts.
+    /// Marks existing texts and contacts as known. Called by the first mount that supports them.
     public mutating func begin(logEnds: [ChatReference: UInt64], contacts: Set<ChatReference>) {
         guard self.contacts == nil else { return }
         self.logEnds = logEnds
         self.contacts = contacts
     }
 
-    /// Whether it was not known.
+    /// Returns true if the contact was unknown.
     mutating func noteContact(_ chat: ChatReference) -> Bool {
         guard (contacts?.count ?? 0) < Self.maxContacts else { return false }
         return contacts?.insert(chat).inserted ?? false
     }
 
-    /// A mount begins.
-    /// - Returns: whether another one has not ended since the machine was started.
+    /// Records the begin of a mount.
+    /// - Returns: True if an earlier mount of this boot did not end.
     public mutating func beginProcess(in boot: String) -> Bool {
         defer { runningBoot = boot }
         return runningBoot == boot
@@ -104,7 +104,7 @@ public struct ToldNotifications: Hashable, Sendable {
 extension ToldNotifications {
     private static let head = "chatfs notifications 1"
 
-    /// Lines of a word and what belongs to it.
+    /// The stored text: lines of a word and its values.
     public var text: String {
         var lines = [Self.head, "beginning \(beginning.nanoseconds)", "history \(history.rawValue)"]
         lines += arrivals.map { "arrived \($0.key) \($0.value.rawValue)" }.sorted()
@@ -116,9 +116,9 @@ extension ToldNotifications {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Reads it back; nil for what is no such text, or was cut off within its head.
+    /// Parses the text; returns nil if it is invalid or truncated within its head.
     public init?(_ text: String) {
-        // By bytes: a carriage return and what follows it are one character.
+        // By bytes, because a carriage return and the newline after it are one character.
         let lines = text.utf8.split(separator: UInt8(ascii: "\n")).map { Substring($0) }
         guard lines.count >= 3, lines[0] == Self.head,
             let beginning = Self.number("beginning", lines[1]),

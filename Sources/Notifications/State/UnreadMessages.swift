@@ -1,11 +1,11 @@
 import ChatCore
 
-/// What arrived and nobody has seen: files one by one, as they are opened, and the number of texts in each chat. A value.
+/// The unseen arrivals: files one by one until opened, and the number of texts in each chat. A pure value.
 public struct UnreadMessages: Hashable, Sendable {
-    /// A file of a message.
+    /// The file of a message.
     struct File: Hashable, Sendable {
         var id: ItemID
-        /// Nil: written by a version that did not keep it.
+        /// nil in the record of an older version.
         var chat: ChatReference?
     }
 
@@ -22,7 +22,7 @@ public struct UnreadMessages: Hashable, Sendable {
     public var count: Int { files.count + texts.values.reduce(0, +) }
     public var isEmpty: Bool { files.isEmpty && texts.isEmpty }
 
-    /// How much is unread in each chat in which something is.
+    /// Unread arrivals of each chat with any.
     public var byChat: [ChatReference: Int] {
         files.reduce(into: texts) { counts, file in if let chat = file.chat { counts[chat, default: 0] += 1 }
         }
@@ -42,7 +42,7 @@ public struct UnreadMessages: Hashable, Sendable {
         texts[chat] = min(Self.maxTexts, (texts[chat] ?? 0) + count)
     }
 
-    /// Whether it was among them.
+    /// Returns true if the item was unread.
     mutating func remove(_ item: ItemID) -> Bool {
         guard ids.remove(item) != nil, let index = files.firstIndex(where: { $0.id == item }) else {
             return false
@@ -51,10 +51,10 @@ public struct UnreadMessages: Hashable, Sendable {
         return true
     }
 
-    /// Whether there were any.
+    /// Returns true if there were unread texts.
     mutating func removeTexts(in chat: ChatReference) -> Bool { texts.removeValue(forKey: chat) != nil }
 
-    /// Whether there was something.
+    /// Returns true if there were unread arrivals.
     mutating func removeAll(in chat: ChatReference) -> Bool {
         guard holds(chat) else { return false }
         files.removeAll { $0.chat == chat }
@@ -65,13 +65,13 @@ public struct UnreadMessages: Hashable, Sendable {
 }
 
 extension UnreadMessages {
-    /// As the file of what was told has them.
+    /// The lines of the record.
     var lines: [String] {
         files.map { "unread \($0.id.rawValue)" + ($0.chat.map { " \($0)" } ?? "") }
             + texts.map { "texts \($0.key) \($0.value)" }.sorted()
     }
 
-    /// Reads one of them back; nothing for what is none.
+    /// Parses one line; ignores other lines.
     mutating func read(_ words: [String]) {
         if words.first == "unread", let id = words.dropFirst().first.flatMap({ Int64($0) }) {
             add(ItemID(id), in: words.count == 3 ? ChatReference(words[2]) : nil)

@@ -2,9 +2,9 @@ import Base
 import Glibc
 import Posix
 
-/// How many files nobody has opened, over all mounts of a user: each keeps its own number in a file that it has locked,
-/// below `$XDG_RUNTIME_DIR`, and is told when one is written to. What a mount that was killed left there goes at the
-/// next look. Used by one thread.
+/// The number of unopened files over all mounts of a user. Each mount writes its number to a locked file below
+/// `$XDG_RUNTIME_DIR` and is notified of the others' writes. Files of killed mounts are removed by the next read. Used
+/// by one thread.
 final class UnreadTotals: Sendable {
     private let folder: OpenFile
     private let own: OpenFile
@@ -15,8 +15,8 @@ final class UnreadTotals: Sendable {
 
     private static let nextNumber = Lock(0)
 
-    /// Nil where it cannot be kept: then this mount counts alone.
-    /// - Parameter changed: called on the thread of all watches; must not wait.
+    /// Returns nil if the file cannot be created; the mount then counts alone.
+    /// - Parameter changed: Called on the thread of all watches; must not wait.
     init?(in runtimeFolder: String, changed: @escaping @Sendable () -> Void) {
         let number = Self.nextNumber.withLock { number in
             number += 1
@@ -28,7 +28,7 @@ final class UnreadTotals: Sendable {
             let folder = try? PrivateFolder.folder("unread", in: chatfs), Self.isOurs(folder),
             let own = try? OpenFile("." + name, flags: O_RDWR | O_CREAT | O_TRUNC, in: folder),
             (try? own.tryLock()) == true,
-            // Locked before others find it: one that is not is of nobody.
+            // Locked before it is visible, because an unlocked file counts as abandoned.
             renameat(folder.descriptor, "." + name, folder.descriptor, name) == 0
         else { return nil }
         self.folder = folder
@@ -47,13 +47,13 @@ final class UnreadTotals: Sendable {
     func set(_ count: Int) {
         guard last.withLock({ $0 }) != count else { return }
         last.withLock { $0 = count }
-        // In a fixed width, so that it is never seen in part.
+        // Fixed width, so that a read never sees a partial number.
         let digits = String(count)
         let text = String(repeating: "0", count: max(0, 8 - digits.count)) + digits
         try? own.write(Array(text.utf8), at: 0)
     }
 
-    /// Of the others.
+    /// Returns the sum of the other mounts' numbers.
     func others() -> Int {
         var sum = 0
         for other in (try? PrivateFolder.names(in: folder)) ?? [] where other != name && !other.hasPrefix(".")
@@ -71,7 +71,7 @@ final class UnreadTotals: Sendable {
 
     private static let maxTotal = 1_000_000
 
-    /// At the end of the mount.
+    /// Removes the file when the mount ends.
     func remove() {
         set(0)
         if let token { watch?.remove(token) }

@@ -1,6 +1,6 @@
 import ChatCore
 
-/// What is said of files and texts that arrived: who did what, then what it is.
+/// Composes the texts for arrivals: sender and action, then the content.
 struct ArrivalWords: Sendable {
     let preview: NotificationPreview
 
@@ -37,11 +37,11 @@ struct ArrivalWords: Sendable {
         return text
     }
 
-    // MARK: - Who did what
+    // MARK: - Summary
 
     private func summary(of group: NotificationGroup, _ isText: Bool) -> String {
         let chat = line(group.files.last?.chatName ?? "")
-        // The sender is said where the chat does not say it: of a group.
+        // The sender is named in groups only.
         let senders = Set(group.files.map { line($0.sender) })
         let isGroup = senders != [""] && senders != [chat]
         guard !chat.isEmpty else { return what(group, isText) }
@@ -52,7 +52,7 @@ struct ArrivalWords: Sendable {
         return isText ? "\(sender) wrote in \(chat)" : "\(sender) sent \(things(of: group)) to \(chat)"
     }
 
-    /// `New file`, `3 new messages`.
+    /// For example `New file` or `3 new messages`.
     private func what(_ group: NotificationGroup, _ isText: Bool) -> String {
         let noun = isText ? "message" : "file"
         return group.count == 1 ? "New \(noun)" : "\(group.count) new \(noun)s"
@@ -76,9 +76,9 @@ struct ArrivalWords: Sendable {
         group.chats.count == 1 ? "a chat" : "\(group.chats.count) chats"
     }
 
-    // MARK: - What it is
+    // MARK: - Body
 
-    /// The latest texts, each a line, the oldest of them first.
+    /// Returns the latest texts, one per line, oldest first.
     private func texts(_ group: NotificationGroup) -> String {
         let senders = Set(group.files.map(\.sender))
         return group.files.suffix(Self.namedFiles).map { file in

@@ -1,7 +1,7 @@
-/// Sentences about command lines, which help nobody who looks at a desktop.
+/// Removes hints about command lines, which do not help on a desktop.
 enum CommandText {
-    /// Without sentences that name a command of `chatfs` or an option; of one that only ends with a command after a
-    /// colon the beginning stays. All of it where nothing else would be left.
+    /// Removes sentences that name a command of `chatfs` or an option. Keeps the part before a colon that introduces a
+    /// command. Returns `text` if nothing else would be left.
     static func removed(from text: String) -> String {
         let sentences = sentences(of: text)
         let kept = sentences.compactMap(withoutCommand)
@@ -17,7 +17,7 @@ enum CommandText {
         return before[..<colon] + "."
     }
 
-    /// Where `chatfs WORD` or `--WORD` begins.
+    /// Returns the start of `chatfs WORD` or `--WORD`.
     private static func command(in sentence: Substring) -> Substring.Index? {
         var index = sentence.startIndex
         while index < sentence.endIndex {
@@ -32,7 +32,7 @@ enum CommandText {
         return nil
     }
 
-    /// Parts that end with a full stop before a space.
+    /// Splits at full stops before a space.
     private static func sentences(of text: String) -> [Substring] {
         var found: [Substring] = []
         var begin = text.startIndex

@@ -1,11 +1,11 @@
 import Base
 import ChatCore
 
-/// Makes texts of what happened. Whatever names and captions hold, a text has bounds and says nothing that its preview
-/// does not allow.
+/// Composes notification texts. Whatever names and captions contain, a text is bounded and reveals no more than its
+/// preview setting permits.
 struct NotificationComposer: Sendable {
     let preview: NotificationPreview
-    /// The service reads markup in bodies.
+    /// True if the service interprets markup in bodies.
     let escapesMarkup: Bool
 
     private static let application = NotificationText.application
@@ -32,7 +32,7 @@ struct NotificationComposer: Sendable {
                 category: "device.error")
         }
         text.summary = PlainText.line(text.summary, limit: NotificationText.maxSummary)
-        // By lines: each was made one.
+        // Lines stay separate; each was made a single line before.
         text.body = PlainText.shortened(text.body, to: NotificationText.maxBody / (escapesMarkup ? 5 : 1))
         if escapesMarkup { text.body = PlainText.escaped(text.body) }
         return text
@@ -173,7 +173,7 @@ struct NotificationComposer: Sendable {
         return preview == .hidden || name.isEmpty ? Self.application : name
     }
 
-    /// What a sentence begins with.
+    /// Returns the subject of a sentence.
     private func subject(of group: NotificationGroup) -> String {
         guard group.count == 1 else { return "\(group.count) files" }
         guard preview == .message, let file = group.files.last else { return "A file" }

@@ -1,29 +1,29 @@
-/// What a notification says, as it goes to the service.
+/// The text of a notification as sent to the service.
 public struct NotificationText: Hashable, Sendable {
-    /// How it is shown.
+    /// Urgency levels of the service.
     public enum Urgency: UInt8, Hashable, Sendable {
         case low, normal, critical
     }
 
     /// One line of plain text.
     public var summary: String
-    /// With markup where the service reads it.
+    /// Contains markup if the service interprets it.
     public var body: String
-    /// Words of its buttons, in their order.
+    /// Button labels in order.
     public var buttons: [String]
-    /// A click on it does something.
+    /// True if a click has an action.
     public var isClickable = false
-    /// It takes the place of one that the user has seen, and needs no attention.
+    /// True if it replaces a notification already seen and needs no attention.
     public var isQuiet = false
     public var urgency: Urgency
-    /// Of the Desktop Notifications Specification.
+    /// A category of the Desktop Notifications Specification.
     public var category: String
-    /// Whether it says which relays would be approved.
+    /// True if it names the relays to approve.
     var namesRelays = false
-    /// The message whose picture is shown with it.
+    /// The message whose picture is shown.
     var pictureOf: NotifiedFile?
 
-    /// Where a text names nobody.
+    /// The summary of texts without a name.
     static let application = "ChatFS"
     static let maxSummary = 200
     static let maxBody = 2400

@@ -1,11 +1,11 @@
 import ChatCore
 
-/// Text of others as one line that is what it looks like.
+/// Makes harmless text of other people's text.
 enum PlainText {
-    /// Without line breaks, spaces at either end, control characters, characters that nobody sees or that change the
-    /// direction of text, and with at most `limit` bytes of UTF-8.
+    /// Returns one line without leading or trailing spaces, control characters, invisible characters and changes of
+    /// text direction, with at most `limit` bytes of UTF-8.
     static func line(_ text: String, limit: Int) -> String {
-        // What is cut away anyway is not looked at; a scalar has four bytes at most, and few are dropped.
+        // Skips text beyond the limit: a scalar has at most four bytes, and few are dropped.
         let scalars = text.unicodeScalars.prefix(16 * limit).lazy.map {
             $0.properties.isWhitespace ? " " : $0
         }
@@ -26,7 +26,7 @@ enum PlainText {
         }
     }
 
-    /// `text` with at most `limit` bytes, cut between characters, with `…` where something is missing.
+    /// Shortens `text` to at most `limit` bytes at a character boundary, with `…` in place of the rest.
     static func shortened(_ text: String, to limit: Int) -> String {
         guard text.utf8.count > limit else { return text }
         let mark = "…"
@@ -40,7 +40,7 @@ enum PlainText {
         return result + mark
     }
 
-    /// For the markup of notifications: what could be read as a tag or an entity is not.
+    /// Escapes text for the markup of notifications.
     static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {

@@ -1,7 +1,7 @@
-/// The markup of SimpleX messages for what is only to be seen by who asks for it: `#text#`.
+/// The markup of hidden text in SimpleX messages: `#text#`.
 public enum SecretText {
-    /// With each secret as `…`. Hides what some apps would show: a text between number signs counts wherever it
-    /// begins, as long as it neither begins nor ends with a space.
+    /// Replaces each hidden text by `…`. Hides more than some apps do: any text between number signs counts unless it
+    /// begins or ends with a space.
     public static func hiding(_ text: String) -> String {
         var result = String.UnicodeScalarView()
         var rest = Array(text.unicodeScalars)[...]
