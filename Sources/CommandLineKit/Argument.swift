@@ -1,13 +1,13 @@
-/// A word that stands without an option's name in front of it.
+/// A positional argument.
 public struct Argument: Sendable {
     public enum Count: Sendable { case one, optional, oneOrMore, any }
 
-    /// In capitals, as help shows it: `MOUNTPOINT`.
+    /// Name in capitals, as in help: `MOUNTPOINT`.
     public let name: String
     public let type: ValueType
     public let count: Count
     public let help: String
-    /// Used when an optional argument is not given; shown in the help.
+    /// Value of an absent optional argument; shown in help.
     public let defaultText: String?
 
     public init(
@@ -21,7 +21,7 @@ public struct Argument: Sendable {
         self.defaultText = defaultText
     }
 
-    /// `NAME`, `[NAME]`, `NAME…`, `[NAME…]`.
+    /// `NAME`, `[NAME]`, `NAME…` or `[NAME…]`.
     var usage: String {
         switch count {
         case .one: name

@@ -2,18 +2,17 @@ import CLinux
 import Glibc
 import Posix
 
-/// A process that goes on behind its starter: `mount --background` comes back when the mount is
-/// ready, or with the error that kept it from being so.
+/// Continues a command in a background process: `mount --background` returns once the mount is ready, or with its
+/// error.
 ///
-/// Call `start` from a command's `begin`, on the only thread of the process: the threads of a parent
-/// do not exist in its child, and a Swift runtime that had started some would wait for them for ever.
+/// `start` must be called in a command's `begin`, on the only thread of the process. A child has no copy of its
+/// parent's threads, and a started Swift runtime would wait for them for ever.
 public struct Background: Sendable {
     private let pipe: OpenFile
 
-    /// Forks. Only the child returns. The parent waits until the child is ready and ends with 0, or
-    /// ends with the child's exit code when it ends first; the child's complaints are on the same
-    /// standard error until it is ready.
-    /// - Throws: as pipe(2) and fork(2).
+    /// Forks; only the child returns. The parent exits with 0 once the child is ready, or with the child's exit code if
+    /// it ends before. The child shares standard error until it is ready.
+    /// - Throws: As pipe(2) and fork(2).
     public static func start() throws(SystemError) -> Background {
         var ends: [Int32] = [0, 0]
         try check("make a pipe") { chatfs_pipe(&ends) }
@@ -23,13 +22,13 @@ public struct Background: Sendable {
             waitUntilReady(ends[0], child)
         }
         close(ends[0])
-        // A session of its own: no terminal can stop or kill it.
+        // A new session, so that no terminal can signal it.
         setsid()
         return Background(pipe: OpenFile(adopting: ends[1]))
     }
 
-    /// Lets the starter go on, and lets go of its terminal and folder.
-    /// - Throws: where it cannot let go of them, or its starter is gone (EPIPE).
+    /// Lets the parent exit, and releases its terminal and current directory.
+    /// - Throws: An error of releasing them, or EPIPE if the parent is gone.
     public func ready() throws(SystemError) {
         let null = try OpenFile("/dev/null", flags: O_RDWR)
         for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] {
@@ -45,7 +44,7 @@ public struct Background: Sendable {
         if let count = try? check("wait for the child", { read(descriptor, &byte, 1) }), count == 1 {
             _exit(0)
         }
-        // The pipe closed without a word: the child has ended.
+        // The pipe closed early: the child has ended.
         var status: Int32 = 0
         _ = try? check("wait for the child") { waitpid(child, &status, 0) }
         _exit(status & 0x7f == 0 && status >> 8 != 0 ? status >> 8 & 0xff : ExitCode.failure.value)

@@ -1,4 +1,4 @@
-/// The script for bash: finds the command among the words, then answers.
+/// Generates the script for bash.
 enum BashCompletion {
     static func script(program: String, entries: [CompletionEntry]) -> String {
         let function = "_" + program.replacing("-", with: "_")
@@ -8,7 +8,7 @@ enum BashCompletion {
         return lines.joined(separator: "\n")
     }
 
-    /// Finds the command among the words before the cursor, and counts its arguments.
+    /// Generates the search for the command among the words before the cursor, with a count of its arguments.
     private static func search(_ entries: [CompletionEntry], _ function: String) -> [String] {
         var lines = [
             "\(function)() {",
@@ -37,7 +37,7 @@ enum BashCompletion {
         return lines + ["            *) count=$((count + 1)) ;;", "        esac", "    done"]
     }
 
-    /// What may stand at the cursor: a value, an option, a subcommand or an argument.
+    /// Generates the candidates at the cursor: values, options, subcommands or arguments.
     private static func replies(_ entries: [CompletionEntry], _ function: String) -> [String] {
         var lines = [
             "    word=\"${typed[last]}\"", "    if ((i == last)); then option=''; fi",
@@ -67,7 +67,8 @@ enum BashCompletion {
         return lines + ["        esac", "    fi"]
     }
 
-    /// Names come from other people: they are only compared and quoted, never expanded, as `compgen -W` would.
+    /// Generates helpers. Names come from other people, so the helpers compare and quote them but never expand them, as
+    /// `compgen -W` would.
     private static func functions(_ function: String) -> [String] {
         let text = #"""
             # The words of a line, as the shell takes them, but nothing is expanded. Of the last one: the quote that is

@@ -1,35 +1,33 @@
-/// One command of a program: what it is called, what it takes, what it does. The same table makes
-/// parsing, help, the man page and the shell completions, so that they cannot disagree.
+/// A command of a program. Parsing, help, manual page and shell completions use the same table, so they always agree.
 public struct Command: Sendable {
-    /// The work of a command, run as a task once the Swift runtime may start threads.
+    /// The asynchronous part of a command, run after the Swift runtime may start threads.
     public typealias Run = @Sendable (Invocation) async throws -> Void
 
-    /// The word on the command line, for example `mount`.
+    /// The command's word, such as `mount`.
     public let name: String
     /// One sentence for lists of commands, with a full stop.
     public let abstract: String
-    /// Paragraphs for the command's own help, separated by empty lines. Wrapped to the width.
+    /// Paragraphs for the command's help, separated by empty lines and wrapped to the terminal's width.
     public let discussion: String
-    /// Heading under which the list of commands shows it, for example "Daily use".
+    /// Heading in lists of commands, such as "Daily use".
     public let section: String
     public let arguments: [Argument]
     public let options: [Option]
     public let examples: [Example]
-    /// When not empty, the command only leads to these and does nothing itself.
+    /// If not empty, the command is a group.
     public let subcommands: [Command]
-    /// The subcommand that is meant where none is named.
+    /// The subcommand that runs if none is named.
     let unnamed: String?
-    /// True when the command lives until it is told to stop: SIGINT, SIGTERM and SIGHUP then reach
-    /// it through `Invocation.stop` instead of ending the process.
+    /// True if SIGINT, SIGTERM and SIGHUP set `Invocation.stop` instead of ending the process.
     public let waitsForStop: Bool
-    /// For scripts of the program itself: in no help, manual or completion.
+    /// True for commands of the program's own scripts, absent from help, manual and completion.
     public let isHidden: Bool
-    /// Words that other programs have for it: an error about one of them names this command.
+    /// Words of other programs for which errors suggest this command.
     public private(set) var otherWords: [String] = []
     let begin: (@Sendable (Invocation) throws -> Run)?
 
-    /// A command that works in a task. A thrown `DescribedError` becomes one line on standard error
-    /// and exit code 1, a `UsageError` exit code 64, an `ExitCode` itself.
+    /// Creates an asynchronous command. A thrown `DescribedError` prints one line to standard error and exits with 1, a
+    /// `UsageError` with 64, an `ExitCode` with its value.
     public init(
         _ name: String, _ abstract: String, discussion: String = "", section: String = "",
         arguments: [Argument] = [], options: [Option] = [], examples: [Example] = [],
@@ -40,9 +38,8 @@ public struct Command: Sendable {
             begin: { _ in run })
     }
 
-    /// A command whose beginning must come before any thread or task exists, because it may fork
-    /// (`Background`): `begin` runs on the main thread of a process that still has only that one,
-    /// and answers the work to do in a task. It may not await, start threads or create tasks.
+    /// Creates a command with a synchronous part that may fork (`Background`). `begin` runs on the main thread while it
+    /// is the only one, and returns the asynchronous part. It must not await, start threads or create tasks.
     public static func beginningAlone(
         _ name: String, _ abstract: String, discussion: String = "", section: String = "",
         arguments: [Argument] = [], options: [Option] = [], examples: [Example] = [],
@@ -72,14 +69,14 @@ public struct Command: Sendable {
         unnamed = nil
     }
 
-    /// The same command, named by errors about these words of other programs.
+    /// Returns the command with words of other programs for suggestions.
     public func suggested(for words: String...) -> Command {
         var command = self
         command.otherWords = words
         return command
     }
 
-    /// Of an error about an unknown word: the subcommand that may be meant.
+    /// Returns the suggestion for an unknown word.
     func suggestion(for word: String) -> String {
         let shown = subcommands.filter { !$0.isHidden }
         if let meant = shown.first(where: { $0.otherWords.contains(word.lowercased()) }) {
@@ -88,9 +85,8 @@ public struct Command: Sendable {
         return Suggestion.text(for: word, among: shown.map(\.name))
     }
 
-    /// A command that only groups others, as `file` groups `file send` and `file receive`; also the
-    /// program itself.
-    /// - Parameter unnamed: the subcommand that is meant where none is named; nil: then one is missing.
+    /// Creates a group, as `file` groups `file send` and `file receive`, or the program itself.
+    /// - Parameter unnamed: The subcommand that runs if none is named; nil makes that an error.
     public init(
         _ name: String, _ abstract: String, discussion: String = "", section: String = "",
         examples: [Example] = [], subcommands: [Command], unnamed: String? = nil

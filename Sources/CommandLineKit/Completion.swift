@@ -1,8 +1,8 @@
-/// Shells for which a completion script can be made.
+/// Shells with completion scripts.
 public enum Completion: String, CaseIterable, Sendable {
     case bash, zsh, fish
 
-    /// The script, for `eval` or for the folder in which the shell looks for completions.
+    /// Returns the script, for `eval` or for the shell's directory of completions.
     public func script(for program: Command) -> String {
         let entries = CompletionEntry.all(of: program)
         return switch self {

@@ -1,11 +1,11 @@
-/// What can follow one command: the common ground of the three scripts.
+/// The completions of one command, common to all shells.
 struct CompletionEntry {
-    /// Words behind the program's name: "" for the program, "file send" for a subcommand.
+    /// Words after the program's name: "" for the program, "file send" for a subcommand.
     let path: String
     let subcommands: [Command]
     let options: [Option]
     let arguments: [Argument]
-    /// The path of the subcommand that is meant where an option comes before any name.
+    /// Path of the subcommand that runs if an option precedes any name.
     let unnamed: String?
 
     static func all(of program: Command) -> [CompletionEntry] {
@@ -23,14 +23,14 @@ struct CompletionEntry {
             + entry.subcommands.flatMap { entries(of: $0, path: path + [$0.name], isProgram: false) }
     }
 
-    /// What the first arguments may be, each in its place, and what all behind them may be. Where an argument may be
-    /// missing, or be several, the next ones may stand in its place too. Nothing stands for itself alone.
+    /// The candidates for each leading argument position, and for all later ones. Behind an optional or repeated
+    /// argument, the following arguments are candidates too.
     var places: (first: [[CompletionKind]], rest: [CompletionKind]) {
         let count = spans.map { ($0.last ?? $0.first - 1) + 1 }.max() ?? 0
         return ((0..<count).map(kinds), kinds(at: count))
     }
 
-    /// The first and the last place of each argument; nil: there is no last.
+    /// First and last position of each argument; nil if unlimited.
     private var spans: [(kind: CompletionKind, first: Int, last: Int?)] {
         var (least, most) = (0, Int?.some(0))
         return arguments.map { argument in
@@ -51,25 +51,25 @@ struct CompletionEntry {
         return kinds.isEmpty ? [.nothing] : kinds
     }
 
-    /// Options that take the next word.
+    /// Options with a value in the next word.
     var valueOptions: [String] {
         options.filter { $0.type != nil }.flatMap { ["--" + $0.name] + ($0.short.map { ["-\($0)"] } ?? []) }
     }
 
-    /// Every name that leads from this command to the next.
+    /// True if the command has subcommands.
     var isGroup: Bool { !subcommands.isEmpty }
 
-    /// A word behind this command, as patterns of `case` in shells have it.
+    /// Returns a word after this command as a `case` pattern of shells.
     fileprivate func pattern(_ word: String) -> String { "'\(path):\(word)'" }
 }
 
 extension [CompletionEntry] {
-    /// Words that say how much is said, which belong to a group itself.
+    /// The verbosity options, which groups accept too.
     static let verbosity = Verbosity.options.flatMap {
         ["--" + $0.name] + ($0.short.map { ["-\($0)"] } ?? [])
     }
 
-    /// The patterns of all subcommands, and the paths that they lead to.
+    /// Patterns of all subcommands with their paths.
     var commands: [(pattern: String, path: String)] {
         flatMap { entry in
             entry.subcommands.map { command in
@@ -78,14 +78,14 @@ extension [CompletionEntry] {
         }
     }
 
-    /// For each command that has some: the options that take the next word.
+    /// Returns, for each command with any, the patterns of options with a value.
     func valueOptionPatterns(separator: String) -> [String] {
         filter { !$0.valueOptions.isEmpty }.map { entry in
             entry.valueOptions.map(entry.pattern).joined(separator: separator)
         }
     }
 
-    /// Each of these options, and what its value may be.
+    /// Returns each option with a value, and the candidates for it.
     func valuedOptions(separator: String) -> [(pattern: String, kind: CompletionKind)] {
         flatMap { entry in
             entry.options.compactMap { option in
@@ -97,11 +97,11 @@ extension [CompletionEntry] {
     }
 }
 
-/// What a shell offers in a place.
+/// The kind of candidates at a position.
 enum CompletionKind: Equatable {
     case files, folders, nothing
     case words([String])
-    /// The lines that `PROGRAM complete LIST` prints.
+    /// The lines printed by `PROGRAM complete LIST`.
     case listed(String)
 
     init(_ type: ValueType) {

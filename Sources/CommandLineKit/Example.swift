@@ -1,4 +1,4 @@
-/// A command line that shows the use of a command, and what it does.
+/// An example command line with its meaning.
 public struct Example: Sendable {
     public let line: String
     public let meaning: String

@@ -1,22 +1,21 @@
 import Base
 
-/// How the program ended, for scripts. Thrown by a command's work, it ends the program silently.
+/// The exit code of the program. Thrown by a command, it ends the program silently.
 public struct ExitCode: Error, Hashable, Sendable {
     public let value: Int32
 
     public init(_ value: Int32) { self.value = value }
 
-    /// Done.
+    /// Success.
     public static let success = ExitCode(0)
-    /// It did not work; one line on standard error says why.
+    /// Failure; one line on standard error tells why.
     public static let failure = ExitCode(1)
-    /// The command line was wrong, or nobody could be asked (EX_USAGE of sysexits.h); nothing was done.
+    /// Invalid command line, or no terminal for a question (EX_USAGE of sysexits.h); nothing was done.
     public static let usage = ExitCode(64)
-    /// What is to be used is locked, and only somebody can change that (EX_NOPERM): who starts it again by itself would
-    /// ask the same question again.
+    /// The data is locked and only the user can unlock it (EX_NOPERM), so an automatic restart is useless.
     public static let locked = ExitCode(77)
 
-    /// The table of the man page.
+    /// The table of the manual page.
     static let meanings: [(code: String, meaning: String)] = [
         ("0", "Done."),
         ("1", "It did not work, or not for all that was named; a line on standard error says why."),
@@ -29,8 +28,8 @@ public struct ExitCode: Error, Hashable, Sendable {
     ]
 }
 
-/// Nothing was done, and nothing is wrong with the command line: a question was answered with no, or what was named is
-/// not in a state in which it could be done. Ends with `ExitCode.failure`.
+/// The command did nothing although the command line is valid: a question was answered with no, or the state does not
+/// permit the action. Exits with `ExitCode.failure`.
 public struct Refusal: DescribedError, Equatable {
     public let sentence: String
     public var cause: (any Error)? { nil }
@@ -38,7 +37,7 @@ public struct Refusal: DescribedError, Equatable {
     public init(_ sentence: String) { self.sentence = sentence }
 }
 
-/// An error that ends the program with a code of its own.
+/// An error with an exit code of its own.
 public struct CodedEnding: Error {
     let error: any Error
     let code: ExitCode
@@ -46,9 +45,9 @@ public struct CodedEnding: Error {
     public init(_ error: any Error, _ code: ExitCode) { (self.error, self.code) = (error, code) }
 }
 
-/// A command line that cannot be understood.
+/// An invalid command line.
 public struct UsageError: DescribedError, Equatable {
-    /// What is wrong, without the name of the command, without a full stop.
+    /// The reason, without the command's name and without a full stop.
     public let sentence: String
     public var cause: (any Error)? { nil }
 

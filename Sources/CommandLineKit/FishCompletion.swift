@@ -1,4 +1,5 @@
-/// The script for fish: one `complete` line for each command, option and argument, each with the place where it may stand.
+/// Generates the script for fish: one `complete` line for each command, option and argument, with a condition on the
+/// position.
 enum FishCompletion {
     static func script(program: String, entries: [CompletionEntry]) -> String {
         let function = "__\(program.replacing("-", with: "_"))_at"
@@ -36,7 +37,8 @@ enum FishCompletion {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// `FUNCTION PATH [FIRST [LAST]]`: whether the cursor is behind this command, and behind so many arguments of it.
+    /// Generates `FUNCTION PATH [FIRST [LAST]]`, which tests whether the cursor follows the command and that many of
+    /// its arguments.
     private static func search(_ entries: [CompletionEntry], _ function: String) -> [String] {
         var lines = [
             "function \(function)", "    set -l place ''", "    set -l given 0", "    set -l skips 0",
@@ -73,7 +75,7 @@ enum FishCompletion {
         ]
     }
 
-    /// Of an option: nothing but what its value may be.
+    /// Returns the flags for an option's value only.
     private static func accepted(_ kind: CompletionKind, _ list: String) -> String {
         kind == .files ? " -r -F" : " -x" + reply(kind, list)
     }

@@ -1,6 +1,6 @@
-/// The help of a command as text. Data in, text out: the width is an argument.
+/// Formats the help of a command. Pure: the width is an argument.
 public enum Help {
-    /// Help for the last command of `path`, which begins with the program.
+    /// Returns the help of the last command of `path`, which begins with the program.
     public static func text(for path: [Command], width: Int) -> String {
         let command = path[path.count - 1]
         var sections: [String] = [Wrap.paragraph(command.abstract, width: width)]
@@ -35,7 +35,7 @@ public enum Help {
         return words.joined(separator: " ")
     }
 
-    /// What help says of an argument or option, with its default.
+    /// Returns the help of an argument with its default.
     static func text(of argument: Argument) -> String {
         argument.help + (argument.defaultText.map(text(ofDefault:)) ?? "")
     }
@@ -54,7 +54,7 @@ public enum Help {
         return text
     }
 
-    /// Whether a sentence names all of the words itself.
+    /// Returns true if the text already names all the words.
     private static func isListed(_ words: [String], in text: String) -> Bool {
         let own = text.split { !$0.isLetter && !$0.isNumber && $0 != "-" }
         return words.allSatisfy { own.contains(Substring($0)) }
@@ -67,7 +67,7 @@ public enum Help {
         command.options + commonOptions(of: command) + [helpOption] + (isProgram ? [versionOption] : [])
     }
 
-    /// Those that every command has, but for what the command itself means by their names.
+    /// Returns the options common to all commands, minus those that the command defines itself.
     static func commonOptions(of command: Command) -> [Option] {
         Verbosity.options.filter { common in !command.options.contains { $0.name == common.name } }.map {
             common in
@@ -76,7 +76,7 @@ public enum Help {
         }
     }
 
-    /// Sections in the order in which they first occur, with their commands.
+    /// Returns the sections in order of first occurrence, with their commands.
     static func sections(of command: Command) -> [(title: String, commands: [Command])] {
         var result: [(title: String, commands: [Command])] = []
         for subcommand in command.subcommands where !subcommand.isHidden {
@@ -107,7 +107,7 @@ public enum Help {
     private static func columns(
         _ title: String, _ rows: [(String, String)], _ width: Int, left: Int? = nil
     ) -> String {
-        // The texts have at least half of the width, or a narrow terminal would show a word a line.
+        // Half of the width for texts, so that narrow terminals do not show one word per line.
         let column = min(left ?? rows.map(\.0.count).max() ?? 0, 28, width / 2 - 4) + 4
         let lines = rows.map { name, text in
             let start = "  " + name
@@ -121,7 +121,7 @@ public enum Help {
 }
 
 extension String {
-    /// With spaces behind, so that it has at least `count` characters.
+    /// Pads with spaces to at least `count` characters.
     func padded(to count: Int) -> String {
         self + String(repeating: " ", count: Swift.max(0, count - self.count))
     }

@@ -1,6 +1,6 @@
-/// `help COMMAND`: the same as `COMMAND --help`.
+/// `help COMMAND`, equivalent to `COMMAND --help`.
 public enum HelpCommand {
-    /// - Parameter section: the heading of the list of commands under which it stands.
+    /// - Parameter section: Heading in the list of commands.
     public static func command(section: String) -> Command {
         Command(
             "help", "Explain a command.", section: section,
@@ -15,7 +15,7 @@ public enum HelpCommand {
         }
     }
 
-    /// The words that may follow others behind `help`, for completions.
+    /// Returns the words that may follow after `help`, for completions.
     public static func next(after words: [String], in program: Command) -> [String] {
         guard let path = try? path(to: words, in: program) else { return [] }
         return path[path.count - 1].subcommands.filter { !$0.isHidden }.map(\.name)

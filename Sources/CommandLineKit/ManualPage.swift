@@ -1,12 +1,12 @@
-/// Pages for man(1), from the same table as the help: the whole program in one, or one for each command.
+/// Pages for man(1) from the same table as the help: one for the whole program, or one for each command.
 public enum ManualPage {
-    /// A row of a table at the end of the page: a name, and what it is.
+    /// A row of a table at the end of the page.
     public typealias Entry = (name: String, meaning: String)
 
-    /// roff source of section 1, with every command. Deterministic: no date, so that packages build reproducibly.
+    /// Returns roff source of section 1 with every command. Deterministic: without a date, for reproducible packages.
     /// - Parameters:
-    ///   - files: paths that the program reads and writes.
-    ///   - environment: variables that it looks at.
+    ///   - files: Paths that the program reads and writes.
+    ///   - environment: Variables that it reads.
     public static func text(
         for program: Command, version: String, files: [Entry] = [], environment: [Entry] = []
     ) -> String {
@@ -15,7 +15,7 @@ public enum ManualPage {
         }
     }
 
-    /// The same with a line for each command, whose page is `name(of:in:)`.
+    /// Returns the page with one line for each command, whose page is `name(of:in:)`.
     public static func overview(
         of program: Command, version: String, files: [Entry] = [], environment: [Entry] = []
     ) -> String {
@@ -26,7 +26,7 @@ public enum ManualPage {
         }
     }
 
-    /// The page of one command, with its subcommands.
+    /// Returns the page of one command with its subcommands.
     public static func text(of command: Command, in program: Command, version: String) -> String {
         let name = name(of: command, in: program)
         var page = head(name, command.abstract, program, version)
@@ -49,7 +49,7 @@ public enum ManualPage {
         return page.joined(separator: "\n") + "\n"
     }
 
-    /// What the page of a command is called, without its section.
+    /// Returns the page name of a command without its section.
     public static func name(of command: Command, in program: Command) -> String {
         "\(program.name)-\(command.name)"
     }
@@ -82,7 +82,7 @@ public enum ManualPage {
         ]
     }
 
-    /// What a path leads to that runs.
+    /// Returns the runnable commands below a path.
     private static func leaves(of path: [Command]) -> [[Command]] {
         let command = path[path.count - 1]
         if command.subcommands.isEmpty { return [path] }
@@ -112,7 +112,7 @@ public enum ManualPage {
             + body([command.abstract] + Wrap.paragraphs(command.discussion)) + details(of: command)
     }
 
-    /// - Parameter heading: the request that begins a part of the page; nil: the parts have no headings.
+    /// - Parameter heading: The request that begins a part of the page; nil for no headings.
     private static func details(of command: Command, heading: String? = nil) -> [String] {
         var lines: [String] = []
         if let heading, !(command.arguments.isEmpty && command.options.isEmpty) {
@@ -135,7 +135,7 @@ public enum ManualPage {
         paragraphs.flatMap { [".PP", escaped($0)] }
     }
 
-    /// Text that roff takes literally: backslashes and dashes escaped, no request at a line's start.
+    /// Escapes text for roff: backslashes, dashes, and request characters at the start of a line.
     static func escaped(_ text: String) -> String {
         let text = text.replacing("\\", with: "\\e").replacing("-", with: "\\-")
         return text.hasPrefix(".") || text.hasPrefix("'") ? "\\&" + text : text

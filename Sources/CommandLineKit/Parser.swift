@@ -1,20 +1,19 @@
-/// Turns the words of a command line into an `Invocation`. Pure: no output, no exit.
+/// Parses the words of a command line into an `Invocation`. Pure: no output, no exit.
 ///
-/// Options may stand before, between and behind arguments. `--name value` and `--name=value` are the
-/// same, `-abc` is `-a -b -c` as long as none of them takes a value, `-ofile` is `-o file`. An option
-/// that needs a value takes the next word as it is, also one that begins with `-`. `--` ends the
-/// options; a lone `-` is an argument.
+/// Options may stand before, between and after arguments. `--name value` equals `--name=value`, `-abc` equals `-a -b
+/// -c` if none of them takes a value, and `-ofile` equals `-o file`. An option with a value takes the next word even if
+/// it begins with `-`. `--` ends the options; a lone `-` is an argument.
 public struct Parser {
-    /// What the command line asks for.
+    /// The request of a command line.
     public enum Request {
         case run(Invocation)
-        /// `--help`: for the command at the end of this path.
+        /// `--help` for the last command of this path.
         case help([Command])
-        /// `--version`; with details where `--verbose` stands beside it.
+        /// `--version`; detailed with `--verbose`.
         case version(isDetailed: Bool)
     }
 
-    /// A wrong command line, with the path of the command whose help would explain it.
+    /// An invalid command line, with the path of the command whose help explains it.
     public struct Failure: Error {
         public let path: [String]
         public let error: UsageError
@@ -31,8 +30,9 @@ public struct Parser {
         commands = [program]
     }
 
-    /// `words` are the arguments without the program's name.
-    /// - Throws: why they make no request, for who typed them.
+    /// Parses a command line.
+    /// - Parameter words: The arguments without the program's name.
+    /// - Throws: The reason, for the user.
     public static func parse(
         _ words: [String], of program: Command, stop: StopRequest = StopRequest()
     ) throws(Failure) -> Request {
@@ -82,7 +82,7 @@ public struct Parser {
 
     private static func isVerbose(_ word: String) -> Bool { ["-v", "-vv", "--verbose"].contains(word) }
 
-    /// Options of a group are those of the subcommand that is meant without its name.
+    /// Enters the unnamed subcommand, which takes the group's options.
     private mutating func enterUnnamed() {
         let group = commands[commands.count - 1]
         guard let name = group.unnamed, let next = group.subcommands.first(where: { $0.name == name }) else {
@@ -91,7 +91,8 @@ public struct Parser {
         commands.append(next)
     }
 
-    /// Of the program itself only the options of its unnamed command are that command's: another one is a mistake.
+    /// Returns true if the option may belong to the unnamed subcommand. For the program itself only that command's own
+    /// options do; others are mistakes.
     private func isOfUnnamed(_ word: String) -> Bool {
         let group = commands[commands.count - 1]
         guard commands.count == 1, let next = group.subcommands.first(where: { $0.name == group.unnamed })
@@ -102,7 +103,7 @@ public struct Parser {
         return next.options.contains { $0.name == name }
     }
 
-    /// A word without dashes: the name of the next command, or an argument.
+    /// Takes a word without dashes: the next command's name, or an argument.
     private mutating func take(_ word: String) throws(UsageError) {
         let command = commands[commands.count - 1]
         guard !command.subcommands.isEmpty else {
@@ -123,7 +124,7 @@ public struct Parser {
         commands.append(next)
     }
 
-    /// Whether a word is an argument of the subcommand that is meant without its name, and no mistyped name.
+    /// Returns true if a word is an argument of the unnamed subcommand rather than a mistyped name.
     private func takesUnnamed(_ word: String, _ command: Command) -> Bool {
         guard let unnamed = command.subcommands.first(where: { $0.name == command.unnamed }),
             !unnamed.arguments.isEmpty
@@ -160,7 +161,7 @@ public struct Parser {
         }
     }
 
-    /// - Returns: whether help is asked for.
+    /// - Returns: True if help is requested.
     private mutating func takeShort(
         _ letters: Substring, _ rest: inout ArraySlice<String>
     ) throws(UsageError) -> Bool {
@@ -208,8 +209,7 @@ public struct Parser {
         options[option.name, default: []].append(value)
     }
 
-    /// Gives the words to the arguments in order; one that takes several leaves enough for the
-    /// required ones behind it.
+    /// Assigns words to arguments in order. A repeated argument leaves enough words for the required ones after it.
     private func assign(
         _ words: [String], to arguments: [Argument]
     ) throws(UsageError) -> [String: [String]] {

@@ -1,9 +1,9 @@
 import Base
 
-/// Text as a terminal can show it.
+/// Makes text safe for terminals.
 public enum PrintableText {
-    /// With control characters, and those that change the direction of text, as `\u{…}`: a name must not move
-    /// the cursor or pose as another line. Tabs stay.
+    /// Escapes control characters and changes of text direction as `\u{…}`, so that a name cannot move the cursor or
+    /// imitate another line. Keeps tabs.
     public static func escaping(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
         var result = String.UnicodeScalarView()
@@ -21,7 +21,7 @@ public enum PrintableText {
         scalar.isDisplayControl && scalar != "\t"
     }
 
-    /// With the few characters that our own texts have beyond ASCII replaced, for terminals without them.
+    /// Replaces the non-ASCII characters of our own texts, for terminals without them.
     static func ascii(_ text: String) -> String {
         var result = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {

@@ -6,16 +6,14 @@ import Posix
 public enum Program {
     /// Parses the process's arguments, runs the command and ends the process.
     ///
-    /// Order matters. Up to and including `begin` the process has exactly one thread, so that a
-    /// command may fork; then the stop signals are blocked, so that no thread started later meets
-    /// one; only then is the first task made, which starts the threads of the Swift runtime. The main
-    /// thread stays behind and waits for signals.
-    ///
-    /// - Parameter details: lines that `--version --verbose` adds.
+    /// The order matters. Until `begin` returns, the process has a single thread, so that a command may fork. Then the
+    /// stop signals are blocked for all later threads. Only then is the first task created, which starts the Swift
+    /// runtime's threads. The main thread waits for signals.
+    /// - Parameter details: Additional lines of `--version --verbose`.
     public static func main(
         _ program: Command, version: String, details: () -> [String] = { [] }
     ) -> Never {
-        // A reader that has gone is seen from EPIPE, the same in every command.
+        // EPIPE reports a closed pipe in every command.
         signal(SIGPIPE, SIG_IGN)
         openStandardDescriptors()
         let stop = StopRequest()
@@ -34,10 +32,10 @@ public enum Program {
         }
     }
 
-    /// A file that is opened later must not become standard output. What was closed cannot be used, as before.
+    /// Opens missing standard descriptors, so that later files do not get their numbers. Using them still fails.
     private static func openStandardDescriptors() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
-            // The lowest number that is free.
+            // open(2) returns the lowest free number.
             _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }
@@ -66,7 +64,7 @@ public enum Program {
         while true {
             if invocation.command.waitsForStop {
                 let signal = Signals.waitForStop()
-                // Who waits for an answer has begun nothing that would have to be ended.
+                // A prompt for a password means that nothing has begun yet.
                 if SilentTerminal.restore() { endProcess(by: signal) }
                 invocation.stop.request(signal: signal)
             } else {
@@ -75,7 +73,7 @@ public enum Program {
         }
     }
 
-    /// As the signal does where nobody waits for it.
+    /// Ends the process by the signal, as without a handler.
     private static func endProcess(by number: Int32) -> Never {
         signal(number, SIG_DFL)
         var set = sigset_t()
@@ -98,7 +96,7 @@ public enum Program {
         }
     }
 
-    /// What lay beneath an error, from the nearest to the first.
+    /// Prints the causes of an error, nearest first.
     private static func explain(_ error: any Error) {
         var error = error
         while let cause = (error as? any DescribedError)?.cause {
@@ -114,8 +112,8 @@ public enum Program {
         leave(.usage, path[0])
     }
 
-    /// Ends the process without the exit handlers of libraries: connections are still being closed on their
-    /// threads, and OpenSSL's handler frees what these use (one command in a hundred crashed when it was done).
+    /// Ends the process without exit handlers: other threads are still closing connections, and OpenSSL's handler frees
+    /// their memory (which crashed one command in a hundred).
     private static func leave(_ code: ExitCode, _ name: String) -> Never {
         fflush(nil)
         _ = SilentTerminal.restore()

@@ -1,9 +1,9 @@
 import Base
 import Glibc
 
-/// How far a transfer is, on standard error: a bar that redraws itself on a terminal, a plain line at every tenth on a
-/// terminal that cannot redraw; nothing in a pipe or a log, unless `--verbose` asks for it, and nothing with `--quiet`.
-/// Any thread may report.
+/// Shows a transfer's progress on standard error: a bar on a terminal, or a plain line at every tenth on a terminal
+/// that cannot redraw. Shows nothing in a pipe or a log unless `--verbose` is given, and nothing with `--quiet`.
+/// Thread-safe.
 public final class ProgressDisplay: Sendable {
     private struct State {
         var shownTenth = -1
@@ -18,7 +18,7 @@ public final class ProgressDisplay: Sendable {
     private let start = ContinuousClock.now
     private let state = Lock(State())
 
-    /// `title` stands in front, for example "Sending".
+    /// - Parameter title: Leading text, such as "Sending".
     public convenience init(_ title: String, descriptor: Int32 = STDERR_FILENO) {
         self.init(title, descriptor: descriptor, verbosity: Terminal.verbosity)
     }
@@ -31,7 +31,7 @@ public final class ProgressDisplay: Sendable {
         isShown = verbosity >= least
     }
 
-    /// Bytes done of all. On a terminal at most ten times a second.
+    /// Updates the display, on a terminal at most ten times a second. `done` and `total` are in bytes.
     public func update(done: UInt64, total: UInt64) {
         guard isShown else { return }
         let now = ContinuousClock.now
@@ -51,7 +51,7 @@ public final class ProgressDisplay: Sendable {
         Terminal.write(width == nil ? line + "\n" : "\r\u{1B}[K" + line, to: descriptor)
     }
 
-    /// Ends the bar's line. Further text starts on a new one.
+    /// Ends the bar's line, so that further text starts a new one.
     public func finish() {
         let isDrawn = state.withLock { state -> Bool in
             defer { state.isDrawn = false }
@@ -60,7 +60,7 @@ public final class ProgressDisplay: Sendable {
         if isDrawn { Terminal.write("\n", to: descriptor) }
     }
 
-    /// One line: with a bar when a width is given, plain otherwise.
+    /// Formats one line: with a bar if there is a width, plain otherwise.
     static func line(
         _ title: String, done: UInt64, total: UInt64, elapsed: Duration, width: Int?
     ) -> String {
@@ -78,7 +78,7 @@ public final class ProgressDisplay: Sendable {
         return "\(title) \(bar) \(String(repeating: " ", count: 4 - percent.count))\(percent)  \(amount)"
     }
 
-    /// From 0 to 1. What is done may be more than all: others say so.
+    /// Returns the share from 0 to 1. `done` may exceed `total`.
     private static func share(_ done: UInt64, _ total: UInt64) -> Double {
         total == 0 ? 1 : min(1, Double(done) / Double(total))
     }

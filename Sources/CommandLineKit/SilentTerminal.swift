@@ -2,19 +2,18 @@ import Base
 import Glibc
 import Posix
 
-/// The terminal while its user types what nobody is to see: nothing is shown of it, and however the process ends
-/// meanwhile, but by SIGKILL, the terminal shows again what is typed.
+/// Disables the terminal's echo while a secret is typed. The echo is restored however the process ends, except by
+/// SIGKILL.
 public enum SilentTerminal {
-    /// How the terminal was. Of the process's only terminal, for the handlers, which may take no lock.
+    /// The previous settings of the process's only terminal. Without a lock, for signal handlers.
     private nonisolated(unsafe) static let before = UnsafeMutablePointer<termios>.allocate(capacity: 1)
     private static let isSilent = Lock(false)
 
-    /// Signals that end a process; one that stops it (Ctrl-Z) is ignored meanwhile, as the shell would show what is
-    /// typed when it goes on.
+    /// Signals that end a process. SIGTSTP (Ctrl-Z) is ignored meanwhile, because the shell would turn the echo on.
     private static let ending = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
 
-    /// Runs `body`, which asks and reads standard input. One at a time. Blocks.
-    /// - Returns: nil without a terminal, or where this process would be stopped when it used it.
+    /// Runs `body`, which prompts and reads standard input. One call at a time. Blocks.
+    /// - Returns: nil without a terminal, or if using it would stop this process.
     public static func whileSilent<Result>(_ body: () -> Result?) -> Result? {
         guard tcgetpgrp(STDIN_FILENO) == getpgrp(), tcgetattr(STDIN_FILENO, before) == 0 else { return nil }
         let handled =
@@ -33,18 +32,18 @@ public enum SilentTerminal {
         return body()
     }
 
-    /// Whether it was silent until now.
+    /// Restores the echo. Returns true if it was off.
     static func restore() -> Bool {
         let wasSilent = isSilent.withLock { isSilent in
             defer { isSilent = false }
             return isSilent
         }
-        // At once: what is typed ahead stays, and nothing is waited for.
+        // At once and without a wait, which keeps input typed ahead.
         if wasSilent { tcsetattr(STDIN_FILENO, TCSANOW, before) }
         return wasSilent
     }
 
-    /// The earlier action; nil: the signal is ignored, and stays so.
+    /// Returns the previous action; nil if the signal is ignored and stays so.
     private static func handle(_ number: Int32, with handler: @escaping @convention(c) (Int32) -> Void)
         -> sigaction?
     {
@@ -57,8 +56,8 @@ public enum SilentTerminal {
         return earlier
     }
 
-    /// As a handler: only calls that signal-safety(7) lists. The signal comes once more when it returns, and ends the
-    /// process.
+    /// A signal handler: calls only functions of signal-safety(7). The raised signal ends the process when the handler
+    /// returns.
     private static let endProcess: @convention(c) (Int32) -> Void = { number in
         tcsetattr(STDIN_FILENO, TCSANOW, SilentTerminal.before)
         signal(number, SIG_DFL)

@@ -1,7 +1,6 @@
 import Base
 
-/// Tells a command that lives until it is stopped that it is time to leave. Any thread may ask, any
-/// number of tasks may wait.
+/// A request to stop for commands that run until stopped. Thread-safe; any number of tasks may wait.
 public final class StopRequest: Sendable {
     private struct State {
         var signal: Int32?
@@ -14,8 +13,8 @@ public final class StopRequest: Sendable {
 
     public var isRequested: Bool { state.withLock { $0.signal != nil } }
 
-    /// Asks to leave. `signal` is the number that asked, 0 for a request without a signal. Only the
-    /// first counts.
+    /// Requests the stop. Only the first call counts.
+    /// - Parameter signal: Signal number; 0 for a request without a signal.
     public func request(signal: Int32 = 0) {
         let waiting = state.withLock { state -> [CheckedContinuation<Int32, Never>] in
             guard state.signal == nil else { return [] }
@@ -26,7 +25,7 @@ public final class StopRequest: Sendable {
         for continuation in waiting { continuation.resume(returning: signal) }
     }
 
-    /// Waits until somebody asks and answers the signal. Ends only then; a cancelled task waits on.
+    /// Waits for the request and returns its signal. Cancelling the task does not end the wait.
     @discardableResult
     public func wait() async -> Int32 {
         await withCheckedContinuation { continuation in
@@ -40,11 +39,10 @@ public final class StopRequest: Sendable {
 }
 
 extension StopRequest {
-    /// Runs `work` until it ends or somebody asks to leave. Then it is cancelled and has `grace` to end; what goes
-    /// on after that is left behind, for it may hang in a call that nothing interrupts.
-    ///
-    /// - Returns: nil when it did not get done because of the request.
-    /// - Throws: what `work` throws, unless somebody has asked to leave by then.
+    /// Runs `work` until it ends or a stop is requested. Then cancels it and waits at most `grace`; later work is
+    /// abandoned, because it may hang in an uninterruptible call.
+    /// - Returns: nil if the stop prevented a result.
+    /// - Throws: The error of `work`, unless a stop was requested.
     public func interrupting<Result: Sendable>(
         grace: Duration = .milliseconds(300), _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result? {

@@ -1,8 +1,8 @@
 import Base
 
-/// What an error says about a mistyped word.
+/// Suggestions for mistyped words.
 public enum Suggestion {
-    /// `; did you mean 'mount'?`, or nothing when no word is near.
+    /// Returns `; did you mean 'mount'?`, or an empty text if no word is similar.
     public static func text(for word: String, among known: [String]) -> String {
         NearestWord.nearest(to: word, among: known).map { "; did you mean '\($0)'?" } ?? ""
     }

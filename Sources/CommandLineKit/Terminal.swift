@@ -3,11 +3,10 @@ import CLinux
 import Glibc
 import Posix
 
-/// Output for people and pipes: whole lines, written at once, nothing kept back in a buffer, so that
-/// a program at the other end of a pipe sees each line when it is said.
+/// Output to terminals and pipes. Lines are written whole and unbuffered, so that a pipe's reader sees each at once.
 ///
-/// What standard output did not take is remembered: a command that did its work and could not say so ends
-/// with an error (`Program`). A reader that has gone (`| head`) is no error. Any thread.
+/// Write errors of standard output are remembered: a command whose output was lost exits with an error (`Program`). A
+/// closed pipe (`| head`) is no error. Thread-safe.
 public enum Terminal {
     private struct State {
         var verbosity = Verbosity.normal
@@ -20,15 +19,15 @@ public enum Terminal {
 
     public static var verbosity: Verbosity { state.withLock { $0.verbosity } }
 
-    /// Why standard output did not take all that was printed.
+    /// The first write error of standard output.
     static var outputFailure: SystemError? { state.withLock { $0.outputFailure } }
 
-    /// One line on standard output.
+    /// Prints a line to standard output.
     public static func print(_ line: String) { write(line + "\n", to: STDOUT_FILENO) }
 
-    /// One line on standard output that somebody must have before the command goes on, such as the only copy
-    /// of a key: taken as a whole, on the disk where standard output is a file.
-    /// - Throws: as write(2), EPIPE when nobody reads any more; as fsync(2).
+    /// Prints a line that must be delivered before the command continues, such as the only copy of a key. Synchronises
+    /// standard output if it is a file.
+    /// - Throws: As write(2), EPIPE for a closed pipe; as fsync(2).
     public static func deliver(_ line: String) throws(SystemError) {
         try writeAll(line + "\n", to: STDOUT_FILENO)
         try check("write to standard output") {
@@ -37,13 +36,12 @@ public enum Terminal {
         }
     }
 
-    /// One of many lines on standard output, for a command that has nothing to do when nobody reads them: it ends, with 0
-    /// as everywhere when a reader has gone.
-    /// - Throws: `ExitCode.success` when nobody reads any more; `SystemError` where it cannot be written.
+    /// Prints one of many lines. Throws for a closed pipe, so that the command ends early with 0.
+    /// - Throws: `ExitCode.success` for a closed pipe; `SystemError` for other write errors.
     public static func show(_ line: String) throws { try show(line, end: "\n") }
 
-    /// - Parameter end: behind the line.
-    /// - Throws: as without an end.
+    /// - Parameter end: Text after the line.
+    /// - Throws: As without `end`.
     public static func show(_ line: String, end: String) throws {
         do throws(SystemError) {
             try writeAll(line + end, to: STDOUT_FILENO)
@@ -52,25 +50,24 @@ public enum Terminal {
         }
     }
 
-    /// Whether nobody reads what goes to standard output any more, for a command that waits for something to print.
+    /// True if the reader of standard output has closed the pipe.
     public static var hasLostItsReader: Bool {
         var request = [pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)]
         return poll(&request, milliseconds: 0) > 0
             && request[0].revents & Int16(POLLERR | POLLHUP) != 0
     }
 
-    /// One line on standard error: something went wrong. Control characters, which names may have, are shown
-    /// escaped.
+    /// Prints an error to standard error. Escapes control characters, which names may contain.
     public static func complain(_ line: String) {
         write(PrintableText.escaping(line) + "\n", to: STDERR_FILENO)
     }
 
-    /// One line on standard error for who watches; not with `--quiet`.
+    /// Prints a note to standard error, unless `--quiet` is given.
     public static func note(_ line: String) {
         if verbosity > .quiet { complain(line) }
     }
 
-    /// Writes all of `text`, or as much as the other end takes.
+    /// Writes `text`, or as much as the descriptor accepts.
     public static func write(_ text: String, to descriptor: Int32) {
         do throws(SystemError) {
             try writeAll(text, to: descriptor)
@@ -93,16 +90,16 @@ public enum Terminal {
 
     public static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
-    /// Whether a line on it can be drawn again: a terminal that understands control sequences.
+    /// Returns true if the terminal understands control sequences.
     public static func canRedraw(_ descriptor: Int32) -> Bool {
         guard isTerminal(descriptor), let type = getenv("TERM") else { return false }
         return !["", "dumb"].contains(String(cString: type))
     }
 
-    /// Whether it shows block characters: its locale has more than ASCII, and it is no `TERM=dumb`.
+    /// Returns true if the terminal shows block characters: a Unicode locale, and not `TERM=dumb`.
     public static func drawsBlocks(_ descriptor: Int32) -> Bool { isUnicode && canRedraw(descriptor) }
 
-    /// Whether the user's locale has more than ASCII.
+    /// True for a Unicode locale.
     static var isUnicode: Bool {
         let names = ["LC_ALL", "LC_CTYPE", "LANG"].compactMap { (name: String) in
             getenv(name).map { String(cString: $0) }
@@ -111,7 +108,7 @@ public enum Terminal {
         return name.hasSuffix("utf-8") || name.hasSuffix("utf8") || name.contains("utf-8@")
     }
 
-    /// Rows of the terminal, else of LINES, else 24; at least 4.
+    /// Returns the rows of the terminal, else LINES, else 24; at least 4.
     public static func height(of descriptor: Int32 = STDOUT_FILENO) -> Int {
         var size = winsize()
         if ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0 {
@@ -123,7 +120,7 @@ public enum Terminal {
         return 24
     }
 
-    /// Columns for text: those of the terminal, else of COLUMNS, else 80; at least 40.
+    /// Returns the columns of the terminal, else COLUMNS, else 80; at least 40.
     public static func width(of descriptor: Int32 = STDOUT_FILENO) -> Int {
         let columns = Int(chatfs_terminal_columns(descriptor))
         if columns > 0 { return max(40, columns) }

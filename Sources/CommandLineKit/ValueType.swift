@@ -1,25 +1,25 @@
 import Base
 
-/// What a value on the command line may be. Checked while parsing, before anything is done.
+/// The type of a value, checked during parsing, before any action.
 public enum ValueType: Sendable {
     case text
     /// A path; completions offer files.
     case file
-    /// A path; completions offer folders.
+    /// A path; completions offer directories.
     case folder
-    /// A whole number in the range.
+    /// An integer in the range.
     case integer(ClosedRange<Int>)
-    /// `10gb`, `512kb`, `65536`.
+    /// A size in bytes: `10gb`, `512kb`, `65536`.
     case byteCount
-    /// `500ms`, `1s`, `5m`, `48h`, `7d`.
+    /// A duration: `500ms`, `1s`, `5m`, `48h`, `7d`.
     case duration
     /// One of these words.
     case choice([String])
-    /// A text for which completions offer what `PROGRAM complete LIST -- WORDS` prints, a line each. The words are those
-    /// that stand before it.
+    /// A text for which completions offer the lines of `PROGRAM complete LIST -- WORDS`, where WORDS are the preceding
+    /// words.
     case listed(String)
 
-    /// What is wrong with `text`, or nil.
+    /// Returns the reason that `text` is invalid, or nil.
     public func complaint(about text: String) -> String? {
         switch self {
         case .text, .listed: return nil
@@ -46,13 +46,13 @@ public enum ValueType: Sendable {
     }
 }
 
-/// Times as they are written on the command line: a whole number and `ms`, `s`, `m`, `h` or `d`.
+/// Durations on the command line: an integer with `ms`, `s`, `m`, `h` or `d`.
 public enum DurationText {
     private static let units: [(suffix: String, milliseconds: Int64)] = [
         ("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
     ]
 
-    /// The duration, or nil when `text` is none or longer than some 292 million years.
+    /// Returns nil if `text` is invalid or exceeds 292 million years.
     public static func parse(_ text: String) -> Duration? {
         if text == "0" { return .zero }
         for (suffix, unit) in units where text.hasSuffix(suffix) {

@@ -1,12 +1,12 @@
 import Glibc
 import Posix
 
-/// How much a command says beside its result: `--quiet`, nothing, `--verbose`, or `--verbose` twice.
+/// The amount of output beside the result: `--quiet`, default, `--verbose`, or `--verbose` twice.
 public enum Verbosity: Int, Comparable, Sendable {
     /// Results and errors only: no progress, no notes.
     case quiet
     case normal
-    /// Also what led to an error, and what a daemon does.
+    /// Adds causes of errors and the actions of daemons.
     case verbose
     case debug
 
@@ -15,10 +15,10 @@ public enum Verbosity: Int, Comparable, Sendable {
     static let quietOption = Option.flag("quiet", short: "q", "Say nothing but results and errors.")
     static let verboseOption = Option.flag(
         "verbose", short: "v", "Say more, of errors their causes too; twice for everything.")
-    /// Understood by every command.
+    /// Accepted by every command.
     static let options = [quietOption, verboseOption]
 
-    /// Whether a word is one of these options.
+    /// Returns true if a word is one of these options.
     static func isOption(_ word: String) -> Bool {
         options.contains { option in
             word == "--" + option.name
@@ -26,7 +26,7 @@ public enum Verbosity: Int, Comparable, Sendable {
         }
     }
 
-    /// What is logged at this verbosity, unless the environment variable `PROGRAM_LOG` names a level.
+    /// Returns the log level, which the environment variable `PROGRAM_LOG` overrides.
     func logLevel(environment text: String?) -> LogLevel {
         if let level = text.flatMap(LogLevel.init(word:)) { return level }
         return switch self {

@@ -1,6 +1,6 @@
-/// Text broken into lines between words.
+/// Wraps text between words.
 enum Wrap {
-    /// The parts between empty lines, each as one line.
+    /// Returns the paragraphs between empty lines, each as one line.
     static func paragraphs(_ text: String) -> [String] {
         var result: [[Substring]] = [[]]
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
@@ -9,14 +9,13 @@ enum Wrap {
         return result.filter { !$0.isEmpty }.map { $0.joined(separator: " ") }
     }
 
-    /// Lines of at most `width` characters, each behind `indent` spaces. A longer word has a line of
-    /// its own.
+    /// Wraps to lines of at most `width` characters, each after `indent` spaces. A longer word gets a line of its own.
     static func paragraph(_ text: String, width: Int, indent: Int = 0) -> String {
         let margin = String(repeating: " ", count: indent)
         return lines(text, width: width - indent).map { margin + $0 }.joined(separator: "\n")
     }
 
-    /// The first line behind `start`, the others under its end.
+    /// Puts the first line after `start` and indents the others to its end.
     static func hanging(_ start: String, _ text: String, width: Int) -> String {
         let body = paragraph(text, width: width, indent: start.count)
         return start + body.dropFirst(start.count)
@@ -25,7 +24,7 @@ enum Wrap {
     static func lines(_ text: String, width: Int) -> [String] {
         var lines: [String] = []
         var line = ""
-        // A bracket such as `[--relay ADDR]` stays together.
+        // A bracket such as `[--relay ADDR]` is not broken.
         for word in words(text) {
             if !line.isEmpty, line.count + 1 + word.count > width {
                 lines.append(line)

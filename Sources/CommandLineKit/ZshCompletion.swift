@@ -1,4 +1,4 @@
-/// The script for zsh: finds the command among the words, then describes what may follow.
+/// Generates the script for zsh.
 enum ZshCompletion {
     static func script(program: String, entries: [CompletionEntry]) -> String {
         let function = "_" + program.replacing("-", with: "_")
@@ -21,7 +21,7 @@ enum ZshCompletion {
         return lines.joined(separator: "\n")
     }
 
-    /// Finds the command among the words before the present one, and counts its arguments.
+    /// Generates the search for the command among the words before the cursor, with a count of its arguments.
     private static func search(_ entries: [CompletionEntry]) -> [String] {
         var lines = [
             "    local path_='' option='' ended='' typed i count=0", "    local -a found",
@@ -48,7 +48,7 @@ enum ZshCompletion {
         return lines + ["            *) ((count++)) ;;", "        esac", "    done"]
     }
 
-    /// What may follow a command: its options, its subcommands or its arguments.
+    /// Generates the candidates of a command: options, subcommands or arguments.
     private static func possibilities(_ entry: CompletionEntry) -> [String] {
         let options = entry.options.map { quoted("--" + $0.name, $0.help) }.joined(separator: " ")
         var lines = [
@@ -85,7 +85,7 @@ enum ZshCompletion {
         }
     }
 
-    /// `'name:meaning'` for `_describe`.
+    /// Returns `'name:meaning'` for `_describe`.
     private static func quoted(_ name: String, _ meaning: String) -> String {
         "'\(name):\(meaning.replacing(":", with: "\\:").replacing("'", with: "'\\''"))'"
     }
