@@ -3,9 +3,9 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Relays that are approved, listed and taken back", .serialized)
+@Suite("Approval of relays", .serialized)
 struct ApprovalTests {
-    @Test("what was refused is read at once after the approval, and a new file not after it was taken back")
+    @Test("approval permits reads until it is withdrawn")
     func approval() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let relay = mounts.relayAddress
@@ -34,7 +34,7 @@ struct ApprovalTests {
         #expect(try await Shell.run("cat", [second]).errors.contains("Permission denied"))
     }
 
-    @Test("a server for messages is approved, listed and taken back beside relays for files")
+    @Test("message servers are approved like file relays")
     func servers() async throws {
         let folder = try TemporaryFolder()
         func run(_ arguments: [String]) async throws -> Shell.Outcome {
@@ -56,7 +56,7 @@ struct ApprovalTests {
     }
 
     @Test(
-        "what makes no sense together is refused before anything is done",
+        "contradictory options are refused first",
         arguments: [
             ["approve", "--revoke"], ["approve", "--list", "--policy", "always"],
             ["relay", "--profile", "bob"], ["relay", "remove", "nonsense"],

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Export, import, copies in clear and storage of mounted profiles", .serialized)
+@Suite("Export, import, plain copies and storage of mounts", .serialized)
 struct ArchiveCommandTests {
     private static let bytes = TwoMounts.bytes(2_000_000)
     private static let name = "bob/alice/film.bin"
@@ -29,7 +29,7 @@ struct ArchiveCommandTests {
             limit: .seconds(60))
     }
 
-    @Test("an archive of what is mounted is a directory that can be mounted, with the same names and bytes")
+    @Test("an exported mount can be imported and mounted")
     func archive() async throws {
         let mounts = try await Self.received()
         try mounts.write([1, 2, 3], to: "bob/alice/half.part")
@@ -57,7 +57,7 @@ struct ArchiveCommandTests {
     }
 
     @Test(
-        "files in clear have their names, times and bytes; the next run gets what is new, and leaves what was changed"
+        "plain export adds new and keeps changed files"
     )
     func decrypted() async throws {
         let mounts = try await Self.received()
@@ -101,7 +101,7 @@ struct ArchiveCommandTests {
         #expect(!refused.succeeded && refused.errors.contains("holds other files"), "\(refused.errors)")
     }
 
-    @Test("storage says what could go, and what is freed is a placeholder that is read again, mounted or not")
+    @Test("freed copies become placeholders, mounted or not")
     func storage() async throws {
         let mounts = try await Self.received()
         let arguments = ["--data", mounts.data, "--profile", "bob"]

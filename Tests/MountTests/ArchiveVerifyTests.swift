@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func aWholeArchiveIsAsItWasKept() async throws {
+    @Test func intactArchivePassesVerification() async throws {
         #expect(try await export().succeeded)
         let outcome = try await verify()
         #expect(outcome.succeeded && outcome.output.isEmpty, "\(outcome.output)\(outcome.errors)")
@@ -58,7 +58,7 @@ import Testing
         #expect(left.output == "")
     }
 
-    @Test func aDamagedFileIsExportedWithAWordAndFoundInTheArchive() async throws {
+    @Test func exportReportsDamagedFileAndVerifyFindsIt() async throws {
         let file = try OpenFile(stage.folder.path(stored), flags: O_RDWR)
         try file.write(try file.read(count: 1, at: 1000).map { $0 ^ 1 }, at: 1000)
         let exported = try await export()
@@ -74,7 +74,7 @@ import Testing
         #expect(json.output.contains("\"outcome\":\"elsewhere\""), "\(json.output)")
     }
 
-    @Test func aDamagedArchiveIsSaidToBeOne() async throws {
+    @Test func damagedArchiveIsReported() async throws {
         #expect(try await export().succeeded)
         let file = try OpenFile(archive, flags: O_RDWR)
         try file.write(try file.read(count: 1, at: 60_000).map { $0 ^ 1 }, at: 60_000)

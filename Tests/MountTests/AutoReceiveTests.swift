@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Small media at arrival", .serialized)
+@Suite("Small media on arrival", .serialized)
 struct AutoReceiveTests {
     /// A recording of seven seconds that does not fit into a message.
     private static let recording: [UInt8] = {
@@ -27,7 +27,7 @@ struct AutoReceiveTests {
         ])
     }
 
-    @Test("what is sent as voice comes by itself, and turned off, it waits for a reader")
+    @Test("voice arrives by itself unless turned off")
     func voice() async throws {
         let mounts = try await TwoMounts.start()
         #expect(try await send("memo.bin", as: "voice", mounts).succeeded)
@@ -50,7 +50,7 @@ struct AutoReceiveTests {
         #expect(try mounts.read("bob/alice/later.bin.m4a") == Self.recording)
     }
 
-    @Test("a content that does not fit its form is refused, and nothing is sent")
+    @Test("content of another form is not sent")
     func unfit() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let picture = try await send("memo.bin", as: "image", mounts)

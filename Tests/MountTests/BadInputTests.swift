@@ -9,7 +9,7 @@ import Testing
 struct BadInputTests {
     private static let bytes = TwoMounts.bytes(300_000)
 
-    @Test("each lie of a sender or relay is an errno and a sentence, and harms nothing else")
+    @Test("each invalid input gives an errno and sentence")
     func lies() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         let server = try await HostileServer(relayFolder: mounts.path("relay"))
@@ -59,7 +59,7 @@ struct BadInputTests {
         try await server.stop()
     }
 
-    @Test("a file received by its description gets a name in the folder it was told, and nowhere else")
+    @Test("a description cannot escape its folder")
     func climbingName() async throws {
         let mounts = try await TwoMounts.start(mounting: [], encrypted: false)
         let inner = try mounts.folder.makeFolder("inner")

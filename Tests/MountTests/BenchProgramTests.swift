@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("chatfs-bench as people run it", .serialized)
+@Suite("The chatfs-bench program", .serialized)
 struct BenchProgramTests {
     private let folder: TemporaryFolder
     private let work: String
@@ -27,7 +27,7 @@ struct BenchProgramTests {
         #expect(try MountTable.mounts(below: work).isEmpty)
     }
 
-    @Test("small files are measured beside the C passthrough filesystem, and what is missing is said")
+    @Test("small files are compared with C passthrough")
     func measures() async throws {
         let marks = ["<!-- figures of chatfs-bench -->", "<!-- end of the figures -->"]
         let page = try folder.write(Array("before\n\(marks[0])\(marks[1])\nafter\n".utf8), to: "page.md")
@@ -48,7 +48,7 @@ struct BenchProgramTests {
         try expectNothingLeft()
     }
 
-    @Test("a long history is written, listed and added to")
+    @Test("a long history is written, listed and extended")
     func history() async throws {
         let figures = folder.path("history.json")
         let bench = try await start(["--only", "history", "--json", figures])
@@ -61,7 +61,7 @@ struct BenchProgramTests {
         try expectNothingLeft()
     }
 
-    @Test("Ctrl-C in the middle of a measure leaves no mount, no process and no file")
+    @Test("Ctrl-C removes mounts, processes and files")
     func interrupted() async throws {
         let figures = folder.path("figures.json")
         let bench = try await start(["--only", "list", "--json", figures])
@@ -75,7 +75,7 @@ struct BenchProgramTests {
         try expectNothingLeft()
     }
 
-    @Test("a page without a place for the figures is refused before anything is measured")
+    @Test("a page without markers is refused first")
     func page() async throws {
         let page = try folder.write(Array("nothing".utf8), to: "page.md")
         let bench = try await start(["--page", page])

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A mounted profile", .serialized)
 struct BrowsingTests {
-    @Test("what is copied in on one side appears on the other while it is mounted, whole, once")
+    @Test("a copied file arrives once and complete")
     func bothWays() async throws {
         let mounts = try await TwoMounts.start()
         for (number, size) in [1, 2, 65_000, 261_120, 261_121, 1 << 20, 3_145_729, 5_500_000].enumerated() {
@@ -19,7 +19,7 @@ struct BrowsingTests {
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
-    @Test("a placeholder shows its size, time and attributes before a byte of it is here")
+    @Test("a placeholder has size, time and attributes")
     func placeholder() async throws {
         let mounts = try await TwoMounts.start()
         let source = try mounts.folder.write(TwoMounts.bytes(700_000), to: "report.pdf")
@@ -65,7 +65,7 @@ struct BrowsingTests {
         }
     }
 
-    @Test("reads of every kind give the same bytes: mmap, pread anywhere, tar with holes")
+    @Test("mmap, pread and tar read the same bytes")
     func kindsOfReads() async throws {
         let mounts = try await TwoMounts.start()
         let bytes = TwoMounts.bytes(9_000_001)
@@ -92,7 +92,7 @@ struct BrowsingTests {
         #expect(tar.output.prefix(64) == sum.output.prefix(64))
     }
 
-    @Test("draft rules hold: caption, temporary names, a rename that sends, empty files that stay")
+    @Test("caption, temporary names and renames follow draft rules")
     func drafts() async throws {
         let mounts = try await TwoMounts.start()
         let draft = mounts.path("alice/bob/letter.txt")
@@ -116,7 +116,7 @@ struct BrowsingTests {
         #expect(access(mounts.path("alice/bob/empty"), F_OK) == -1)
     }
 
-    @Test("thousands of entries are listed whole, with all their attributes")
+    @Test("listings of thousands of entries are complete")
     func manyEntries() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         // Drafts that stay: temporary names are never sent.

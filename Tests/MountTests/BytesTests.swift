@@ -31,7 +31,7 @@ struct BytesTests {
         func paths(in folder: String) -> [String] { names.map { folder + "/" + $0 } }
     }
 
-    @Test("every size is read by everyone in a group, by a contact and from the notes, in every way")
+    @Test("every size arrives everywhere by every way")
     func sizesAndReaders() async throws {
         let mounts = try await TwoMounts.start(mounting: [], encrypted: false)
         let everyone = ["alice", "bob", "carol", "dave", "erin"]
@@ -174,7 +174,7 @@ struct BytesTests {
         ("status.json", "status.json"),
     ]
 
-    @Test("names from outside are shown safely, keep their bytes and stay when mounted anew")
+    @Test("received names are sanitised and stay after remount")
     func incomingNames() async throws {
         let mounts = try await TwoMounts.start(mounting: [], encrypted: false)
         _ = try mounts.folder.makeFolder("source")
@@ -227,7 +227,7 @@ struct BytesTests {
         }
     }
 
-    @Test("a draft keeps the bytes of its name, the message carries the safe one")
+    @Test("a draft keeps its unsafe name locally")
     func draftNames() async throws {
         let mounts = try await TwoMounts.start(encrypted: false)
         _ = try mounts.folder.makeFolder("source")
@@ -248,7 +248,7 @@ struct BytesTests {
         #expect(try mounts.folder.names(in: "bob/alice").count == Self.names.count)
     }
 
-    @Test("300 MiB go either way whole")
+    @Test("300 MiB arrive complete in both directions")
     func large() async throws {
         let mounts = try await TwoMounts.start(encrypted: false)
         let source = try mounts.folder.makeFolder("source")

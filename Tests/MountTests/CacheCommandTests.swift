@@ -3,13 +3,13 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("What lies decrypted, by command", .serialized)
+@Suite("Cache commands", .serialized)
 struct CacheCommandTests {
     private func chatfs(_ arguments: String...) async throws -> Shell.Outcome {
         try await ChatFSProcess.run(arguments)
     }
 
-    @Test("a file is received, given up, pinned, and at hand again after a remount")
+    @Test("hydrate, dehydrate and pin survive a remount")
     func requests() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         try await mounts.mount("bob", ["--cache", "plain"])
@@ -51,7 +51,7 @@ struct CacheCommandTests {
         #expect(elsewhere.ending == .code(1) && elsewhere.errors.contains("not on a mount"))
     }
 
-    @Test("a cache in memory says so, with its limit; a folder is received without what was not sent from it")
+    @Test("status of a memory cache shows its limit")
     func memory() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         try await mounts.mount("bob", ["--cache", "memory"])
@@ -71,7 +71,7 @@ struct CacheCommandTests {
         #expect(!status.output.contains("read through ChatFS"), "\(status.output)")
     }
 
-    @Test("what is dehydrated leaves the kernel's memory too")
+    @Test("dehydrate also drops the kernel's pages")
     func pages() async throws {
         let mounts = try await TwoMounts.start()
         let bytes = TwoMounts.bytes(3_000_000)
@@ -109,7 +109,7 @@ struct CacheCommandTests {
         return count
     }
 
-    @Test("a pinned file on a relay that is not approved comes when it is, without anybody reading it")
+    @Test("a pinned file arrives after its relay's approval")
     func approvedLater() async throws {
         let mounts = try await TwoMounts.start(mounting: ["bob"])
         let other = try await ChatFSProcess.start(["relay", "--dir", mounts.path("other relay")])
@@ -133,7 +133,7 @@ struct CacheCommandTests {
         #expect(try await mounts.leave("bob") == .code(0))
     }
 
-    @Test("every mode of the cache serves the same bytes", arguments: ["sealed", "plain", "memory"])
+    @Test("every cache mode serves the same bytes", arguments: ["sealed", "plain", "memory"])
     func modes(mode: String) async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let bytes = TwoMounts.bytes(9_000_000)

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Programs that look into everything", .serialized)
+@Suite("Background programs", .serialized)
 struct CallerTests {
     private static let size = 270_000
 
@@ -47,7 +47,7 @@ struct CallerTests {
         Set(try (0..<count).compactMap { try mounts.state("bob/alice/\($0).jpg") })
     }
 
-    @Test("a hundred files are fetched for none of them, and for `file` only their beginnings")
+    @Test("background programs fetch nothing, 'file' only beginnings")
     func everything() async throws {
         let count = 100
         let mounts = try await Self.stage(count)
@@ -90,7 +90,7 @@ struct CallerTests {
     }
 
     @Test(
-        "the worker of KDE that makes previews is refused, and the one that copies is served; scripts by their names"
+        "KDE's preview worker is refused, its copier not"
     )
     func workers() async throws {
         let mounts = try await Self.stage(3)
@@ -115,7 +115,7 @@ struct CallerTests {
     }
 
     @Test(
-        "the rules of whoever mounts come before what is known, and thumbnailers fetch with --previews fetch")
+        "the user's rules precede the built-in ones")
     func rules() async throws {
         let mounts = try await Self.stage(
             4, ["--previews", "fetch", "--allow", "restic", "--refuse", "nosy*", "--refuse", "tail"])

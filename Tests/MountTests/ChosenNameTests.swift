@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Peers choose what they call themselves; which chat a word selects they do not.
-@Suite("Names that peers choose", .serialized)
+@Suite("Names chosen by peers", .serialized)
 struct ChosenNameTests {
     private static let alice = ["--profile", "alice"]
 
@@ -22,7 +22,7 @@ struct ChosenNameTests {
         try await mounts.run(["profile", "rename", "mallory", "bob"])
     }
 
-    @Test("without a mount, a contact keeps the name under which it was met")
+    @Test("an unmounted contact keeps its first name")
     func unmounted() async throws {
         let mounts = try await directory()
         try await swap(mounts)
@@ -37,7 +37,7 @@ struct ChosenNameTests {
         #expect(try await mounts.leave("Robert") == .code(0))
     }
 
-    @Test("a name that the user took from a contact selects nobody")
+    @Test("a removed alias selects no chat")
     func renamed() async throws {
         let mounts = try await directory()
         try await mounts.run(["contact", "rename", "bob", "Robert"] + Self.alice)

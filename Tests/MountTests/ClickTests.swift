@@ -32,7 +32,7 @@ struct ClickTests {
         }
     }
 
-    @Test("a click, Open, Show in Folder and Mark as Read")
+    @Test("click, Open, Show in Folder, Mark as Read")
     func files() async throws {
         let stage = try await Stage.start()
         let (mounts, path) = (stage.mounts, stage.mounts.path("bob/alice/"))
@@ -55,7 +55,7 @@ struct ClickTests {
         try await wait(until: "nothing is unread") { stage.desktop.counts.last == 0 }
     }
 
-    @Test("Approve Relay has the file received")
+    @Test("Approve Relay receives the file")
     func approve() async throws {
         let stage = try await Stage.start()
         let mounts = stage.mounts
@@ -70,7 +70,7 @@ struct ClickTests {
         }
     }
 
-    @Test("Keep has an expiring file stay")
+    @Test("Keep receives an expiring file")
     func keep() async throws {
         let stage = try await Stage.start()
         let mounts = stage.mounts
@@ -85,7 +85,7 @@ struct ClickTests {
         try await wait(until: "it is kept") { try mounts.state("bob/alice/soon.bin") != "remote" }
     }
 
-    @Test("Try Again, Send and Discard do so")
+    @Test("Try Again, Send and Discard act on drafts")
     func sending() async throws {
         let stage = try await Stage.start(quietTime: "3s")
         let mounts = stage.mounts
@@ -112,7 +112,7 @@ struct ClickTests {
         }
     }
 
-    @Test("Accept and Reject answer who asks at the address")
+    @Test("Accept and Reject answer contact requests")
     func requests() async throws {
         let desktop = try await NotificationDesktop.start(nil)
         let daemon = try await RealDaemon.start(on: desktop)

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("mounts of the configuration", .serialized)
+@Suite("Mounts of the configuration", .serialized)
 struct ConfiguredMountTests {
     private static func configure(_ mounts: CopyStage, _ text: String) throws -> [String: String] {
         _ = try mounts.folder.makeFolder("config")
@@ -12,7 +12,7 @@ struct ConfiguredMountTests {
         return ["XDG_CONFIG_HOME": mounts.folder.path("config"), "HOME": mounts.folder.path("home")]
     }
 
-    @Test("a mount has the folder, options and rules of the file")
+    @Test("the file sets folder, options and rules")
     func named() async throws {
         let mounts = try await CopyStage.start()
         let environment = try Self.configure(
@@ -47,7 +47,7 @@ struct ConfiguredMountTests {
         #expect(!again.succeeded && again.errors.contains("nobody"), "\(again.errors)")
     }
 
-    @Test("a mistake ends with its line before anything is mounted")
+    @Test("an error names its line before the mount")
     func mistake() async throws {
         let mounts = try await CopyStage.start(encrypted: false)
         let environment = try Self.configure(
@@ -62,7 +62,7 @@ struct ConfiguredMountTests {
         }
     }
 
-    @Test("edit creates the file, opens it and checks it")
+    @Test("edit creates, opens and checks the file")
     func edit() async throws {
         let folder = try TemporaryFolder()
         var environment = ["XDG_CONFIG_HOME": folder.path("config"), "HOME": folder.path("home")]

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 /// What the process of a mount has given up.
-@Suite("the process of a mount is confined")
+@Suite("Confinement of the daemon")
 struct ConfinedDaemonTests {
-    @Test("no thread but the one that starts programs may look into processes or change the kernel")
+    @Test("only the child starter may trace or mount")
     func threads() async throws {
         let stage = try await CopyStage.start()
         let mount = try await stage.mount("alice")

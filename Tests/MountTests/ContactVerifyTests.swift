@@ -8,7 +8,7 @@ import Testing
 
 /// Two contacts who want to know that nobody is in between.
 @Suite struct ContactVerifyTests {
-    @Test("both sides see the same digits and code, and what one shows the other compares")
+    @Test("both sides show and compare the same code")
     func comparing() async throws {
         let machines = try await TwoMachines()
         let (pair, link) = try await machines.pair("alice", ["--profile", "alice"] + machines.servers)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Tools that read control files", .serialized)
 struct ControlFileToolTests {
-    @Test("every tool reads all of status.json, however long stat said it was before")
+    @Test("every tool reads all of status.json")
     func tools() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let folder = mounts.path("alice/.chatfs")

@@ -5,7 +5,7 @@ import Testing
 
 /// Files of every size by every tool: each new name is one message, and the other side reads what was
 /// copied.
-@Suite("copying into a chat", .serialized)
+@Suite("Copying into a chat", .serialized)
 struct CopyingTests {
     @Test("each way of copying sends every size once")
     func tools() async throws {
@@ -75,7 +75,7 @@ struct CopyingTests {
         try await bob.terminate()
     }
 
-    @Test("a thousand small files are a thousand messages, in the order in which they were copied")
+    @Test("a thousand files are sent in copy order")
     func manyFiles() async throws {
         let mounts = try await CopyStage.start()
         let (alice, bob) = (try await mounts.mount("alice"), try await mounts.mount("bob"))
@@ -95,7 +95,7 @@ struct CopyingTests {
         try await bob.terminate()
     }
 
-    @Test("editors save as they do, and the last content is sent once")
+    @Test("editors' last content is sent once")
     func editors() async throws {
         let mounts = try await CopyStage.start()
         // Long enough for several saves within it.
@@ -145,7 +145,7 @@ struct CopyingTests {
         try await bob.terminate()
     }
 
-    @Test("a reader sees a draft grow, and a move to another chat is refused")
+    @Test("readers see drafts grow; cross-chat moves are refused")
     func besidesCopying() async throws {
         let mounts = try await CopyStage.start()
         let (alice, bob) = (try await mounts.mount("alice"), try await mounts.mount("bob"))

@@ -5,7 +5,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Folders that somebody watches, of many files", .serialized)
+@Suite("Watched folders with many files", .serialized)
 struct CrowdedFolderTests {
     private let folder: TemporaryFolder
     private let mount: RunningProcess
@@ -24,7 +24,7 @@ struct CrowdedFolderTests {
         try await mount.line("that it is mounted") { $0.contains("is mounted at") }
     }
 
-    @Test("ten thousand files that arrive at once are all listed, and who watches is told of each")
+    @Test("watchers see each of ten thousand arrivals")
     func burst() async throws {
         let count = 10_000
         let watch = try await FolderWatch.start(folder.path("mount/chat 0"))
@@ -48,7 +48,7 @@ struct CrowdedFolderTests {
         #expect(try await mount.terminate() == .code(0))
     }
 
-    @Test("deletions go on under readers that wait, and while others list the folder")
+    @Test("deletions continue despite waiting readers")
     func deletions() async throws {
         let (count, rounds) = (1000, 100)
         try writer.deliver((0..<count).map { "new \($0).bin" }, in: chats[0])

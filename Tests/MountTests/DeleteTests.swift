@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("chatfs delete", .serialized)
+@Suite("The command chatfs delete", .serialized)
 struct DeleteTests {
     private static let bytes = TwoMounts.bytes(600_000)
 
@@ -20,7 +20,7 @@ struct DeleteTests {
         try await mounts.run(["storage", "show", "--profile", "alice"]).output
     }
 
-    @Test("a sent file's copy is freed, its entry goes at once, and the recipient keeps the file")
+    @Test("deletion by default affects this user only")
     func sentCopy() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(Self.bytes, as: "report.bin")
@@ -39,7 +39,7 @@ struct DeleteTests {
         #expect(try mounts.read("bob/alice/report.bin") == Self.bytes)
     }
 
-    @Test("for everyone the recipient loses it too, and a received file is refused")
+    @Test("deletion for everyone affects own files only")
     func everyone() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(Self.bytes, as: "report.bin")
@@ -58,7 +58,7 @@ struct DeleteTests {
         #expect(try copies(mounts) == 0)
     }
 
-    @Test("a cancelled upload's copy is freed, and one under way is taken back")
+    @Test("deletion also frees or cancels uploads")
     func cancelled() async throws {
         let mounts = try await TwoMounts.start()
         mounts.relay.send(SIGSTOP)
@@ -83,7 +83,7 @@ struct DeleteTests {
         }
     }
 
-    @Test("names that fit nothing, or two files, delete nothing")
+    @Test("an unknown or ambiguous name deletes nothing")
     func names() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         for _ in 0..<2 {
@@ -112,7 +112,7 @@ struct DeleteTests {
         #expect(try mounts.folder.names(in: "alice/bob") == ["twice.txt"])
     }
 
-    @Test("without a mount all files of a chat go, and of the sent ones only these")
+    @Test("unmounted deletion can spare received files")
     func allOfAChat() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(Self.bytes, as: "sent.bin")
@@ -132,7 +132,7 @@ struct DeleteTests {
         #expect(try mounts.folder.names(in: "alice/bob").isEmpty)
     }
 
-    @Test("the question names the file, and no keeps it")
+    @Test("answering no keeps the file")
     func question() async throws {
         // No credential of the test: the command has a terminal of its own.
         let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
@@ -148,7 +148,7 @@ struct DeleteTests {
         #expect(try copies(mounts) == 0)
     }
 
-    @Test("everything is refused while it is mounted, and goes afterwards but for what is not ours")
+    @Test("delete everything waits for unmount, keeps foreign files")
     func everything() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let words = ["delete", "--everything", "--yes", "--data", mounts.data]
@@ -172,7 +172,7 @@ struct DeleteTests {
         #expect(third.ending == .code(1) && third.errors.contains("There is no data directory"))
     }
 
-    @Test("everything takes the key out of the keyring, without unlocking the data")
+    @Test("delete everything also clears the keyring")
     func keyringEntry() async throws {
         var stage = try KeyStage()
         try await stage.installKeyring()

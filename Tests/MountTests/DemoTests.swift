@@ -3,9 +3,9 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("chatfs demo", .serialized)
+@Suite("The command chatfs demo", .serialized)
 struct DemoTests {
-    @Test("a newcomer sees two folders, reads, sends, and finds nothing left after Ctrl-C")
+    @Test("the demo sends, receives and leaves nothing")
     func wholePath() async throws {
         let stage = try await DemoStage.start()
         // What bob got over the relay: a small text, a picture that came by itself, and a sound that was not fetched.
@@ -40,7 +40,7 @@ struct DemoTests {
         #expect(try stage.folder.names() == [])
     }
 
-    @Test("a stop signal to its whole group, or to a demo started with it ignored or blocked, is as good")
+    @Test("stop signals work even if initially ignored")
     func signals() async throws {
         for (signal, ignored, blocked) in [
             (SIGTERM, [], []), (SIGINT, [SIGINT], []), (SIGTERM, [], [SIGTERM]),
@@ -53,7 +53,7 @@ struct DemoTests {
         }
     }
 
-    @Test("a demo that is stopped while it builds up leaves nothing")
+    @Test("stopping during the setup leaves nothing")
     func early() async throws {
         for milliseconds in [0, 100, 300, 700] {
             let folder = try TemporaryFolder()
@@ -67,7 +67,7 @@ struct DemoTests {
         }
     }
 
-    @Test("the children of a killed demo leave by themselves, the next demo takes the folder over")
+    @Test("a killed demo is cleaned up")
     func killed() async throws {
         let stage = try await DemoStage.start()
         let children = try stage.children()

@@ -3,9 +3,9 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("a mount that may open no more files")
+@Suite("A mount without free descriptors")
 struct DescriptorTests {
-    @Test("keeps a command waiting without working itself to death, and hears it later")
+    @Test("a command waits and is served later")
     func control() async throws {
         let stage = try await CopyStage.start()
         let daemon = try await stage.mount("alice")

@@ -4,7 +4,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("The desktop's thumbnail cache during and after a mount", .serialized)
+@Suite("The desktop's thumbnail cache and a mount", .serialized)
 struct DesktopThumbnailTests {
     /// Alice has sent bob pictures, which he does not have yet, and a text.
     private final class Gallery {
@@ -76,7 +76,7 @@ struct DesktopThumbnailTests {
         }
     }
 
-    @Test("holds links to the previews of a listed chat, which GLib takes for good, and after it nothing")
+    @Test("GLib accepts links; unmount removes them")
     func life() async throws {
         let gallery = try await Gallery()
         let bob = try await gallery.mount()
@@ -106,7 +106,7 @@ struct DesktopThumbnailTests {
         #expect(bob.errors == "")
     }
 
-    @Test("loses the mark that a thumbnailer failed with a file once that is here")
+    @Test("arrival of a file removes thumbnailers' failure marks")
     func fetched() async throws {
         let gallery = try await Gallery()
         let bob = try await gallery.mount()
@@ -121,7 +121,7 @@ struct DesktopThumbnailTests {
         #expect(try await bob.terminate() == .code(0))
     }
 
-    @Test("after kill -9 the next mount takes away what is left, wherever it is")
+    @Test("the mount after kill -9 removes all traces")
     func killed() async throws {
         let gallery = try await Gallery()
         let bob = try await gallery.mount()
@@ -140,7 +140,7 @@ struct DesktopThumbnailTests {
         #expect(try await other.terminate() == .code(0))
     }
 
-    @Test("stays empty where previews are to come from elsewhere", arguments: ["fetch", "none"])
+    @Test("no links without message previews", arguments: ["fetch", "none"])
     func modes(mode: String) async throws {
         let gallery = try await Gallery()
         let bob = try await gallery.mount(["--previews", mode])
@@ -151,7 +151,7 @@ struct DesktopThumbnailTests {
         #expect(try await gallery.entries().isEmpty)
     }
 
-    @Test("may be unusable, or on a disk without room: then there are no previews, and all else is as ever")
+    @Test("an unusable cache only disables previews")
     func unusable() async throws {
         let gallery = try await Gallery()
         let file = try gallery.stage.folder.write([], to: "file")
@@ -169,7 +169,7 @@ struct DesktopThumbnailTests {
     }
 
     @Test(
-        "holds the links of thousands of files soon after their folder was listed, and none when it was left")
+        "thousands of links appear quickly and vanish")
     func thousands() async throws {
         let count = 5_000
         let folder = try TemporaryFolder()
@@ -209,7 +209,7 @@ struct DesktopThumbnailTests {
         #expect(try await links() == 0)
     }
 
-    @Test("a preview that no decoder survives is offered no more after the first look")
+    @Test("an undecodable preview is offered only once")
     func hostile() async throws {
         let gallery = try await Gallery()
         let changed = try await Shell.run(

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `chatfs-file-action`, which the menus of file managers start, on real mounts.
-@Suite("What the menus of file managers do", .serialized)
+@Suite("Menus of file managers", .serialized)
 struct FileManagerActionTests {
     private func act(
         _ action: String, on paths: [String], text: String = "", environment: [String: String?] = [:]
@@ -20,7 +20,7 @@ struct FileManagerActionTests {
             environment: environment)
     }
 
-    @Test("several files are received, kept and freed, and what is refused is told by its name")
+    @Test("several files are received, kept and freed")
     func receiving() async throws {
         let mounts = try await TwoMounts.start()
         let names = ["first photo.bin", "second.bin", "third.bin"]
@@ -60,7 +60,7 @@ struct FileManagerActionTests {
         #expect(refused.errors.contains("none.bin: No such file"))
     }
 
-    @Test("the relays of a refused file are approved, and then it is received")
+    @Test("approval receives a refused file")
     func approving() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         try await mounts.run(["relay", "remove", mounts.relayAddress, "--profile", "bob"])
@@ -87,7 +87,7 @@ struct FileManagerActionTests {
         #expect(try await act("approve", on: [file]).succeeded, "nothing is left to approve")
     }
 
-    @Test("the last copy of a file is freed only by the button that the question offers")
+    @Test("a last copy needs the confirmation's button")
     func lastCopy() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(TwoMounts.bytes(1000), as: "letter.txt")
@@ -105,7 +105,7 @@ struct FileManagerActionTests {
         #expect(own.errors == "letter.txt: Your own files stay: nobody keeps them for you.\n")
     }
 
-    @Test("properties say state, sender, size here and expiry in words")
+    @Test("properties show state, sender, size and expiry")
     func properties() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(TwoMounts.bytes(400_000), as: "film.bin")
@@ -120,7 +120,7 @@ struct FileManagerActionTests {
         #expect(here.output.contains("\nOn this device\t400.0 kB\n"), "\(here)")
     }
 
-    @Test("the menu of a chat mutes, sends, keeps and saves")
+    @Test("the chat menu mutes, sends, keeps and saves")
     func chats() async throws {
         let mounts = try await TwoMounts.start()
         let chat = mounts.path("bob/alice")
@@ -152,7 +152,7 @@ struct FileManagerActionTests {
                 .succeeded)
     }
 
-    @Test("a mount that was killed is told, and nothing waits for it")
+    @Test("a killed mount is reported without waiting")
     func killed() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(TwoMounts.bytes(400_000), as: "report.bin")

@@ -23,7 +23,7 @@ import Testing
         try await ChatFSProcess.run(["relay", "list"] + data).output
     }
 
-    @Test("without a yes no server is used, and the reason names the ways that are left")
+    @Test("without consent no server is used")
     func refused() async throws {
         let pair = try await answer(["pair", "--profile", "desk", "--no-encryption"], "n")
         #expect(pair.ending == .code(1))
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(
-        "after a yes the profile has servers of the operator, and is not asked again",
+        "consent adds the operator's servers and is remembered",
         arguments: ["pair", "address create"])
     func accepted(command: String) async throws {
         let words = command.split(separator: " ").map(String.init)

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Windows that list files whose names do not say what they are", .serialized)
+@Suite("Windows that list files without known types", .serialized)
 struct FolderViewerTests {
     private static let size = 300_000
     private static let names = ["backup", "firmware.bin", "model.xyz", "old.dat", "song.ogg", "plan.pdf"]

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The disk of a data directory is full: a sentence, nothing lost, and the next attempt works.
-@Suite("A full disk, while data is encrypted, exported, imported, sent and received", .serialized)
+@Suite("A full data disk", .serialized)
 struct FullDataDiskTests {
     /// One line on standard error that says what is missing.
     private func expectFull(
@@ -37,7 +37,7 @@ struct FullDataDiskTests {
             environment: ["CREDENTIALS_DIRECTORY": nil])
     }
 
-    @Test("encrypting plain data: it stays plain and usable, and is encrypted when there is room")
+    @Test("a failed encryption leaves plain data, then succeeds")
     func encrypting() async throws {
         let folder = try TemporaryFolder()
         let disk = try await SmallDisk(at: try folder.makeFolder("data"), size: "12m")
@@ -87,7 +87,7 @@ struct FullDataDiskTests {
         #expect(found.output == "")
     }
 
-    @Test("exporting and importing: nothing is there under the name, and the next attempt has everything")
+    @Test("a failed export or import leaves nothing")
     func archives() async throws {
         let folder = try TemporaryFolder()
         let mounts = try await TwoMounts.start(in: folder)
@@ -132,7 +132,7 @@ struct FullDataDiskTests {
         #expect(verified.succeeded, "\(verified.output)\(verified.errors)")
     }
 
-    @Test("a text that has no room is refused with a sentence, and the log of each has what was sent")
+    @Test("a text without disk space is refused")
     func texts() async throws {
         let folder = try TemporaryFolder()
         let disk = try await SmallDisk(at: try folder.makeFolder("data"), size: "12m")
@@ -172,7 +172,7 @@ struct FullDataDiskTests {
         }
     }
 
-    @Test("what comes over the network when nothing can be stored stays on its server until there is room")
+    @Test("undeliverable messages wait on their server")
     func receiving() async throws {
         let folder = try TemporaryFolder()
         let disk = try await SmallDisk(at: try folder.makeFolder("bob data"), size: "12m")

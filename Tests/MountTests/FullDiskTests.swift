@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A full disk", .serialized)
 struct FullDiskTests {
-    @Test("without room for the cache a file is read through memory, and received for good all the same")
+    @Test("reads go through memory without cache space")
     func cache() async throws {
         let folder = try TemporaryFolder()
         let disk = try await SmallDisk(at: try folder.makeFolder("cache"), size: "8m")
@@ -29,7 +29,7 @@ struct FullDiskTests {
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
-    @Test("a chunk that the disk has room for when asked, and not when it comes, is kept in memory")
+    @Test("an unstorable chunk stays in memory")
     func fullWhileWriting() async throws {
         let folder = try TemporaryFolder()
         let disk = try await SmallDisk(at: try folder.makeFolder("cache"), size: "8m")
@@ -59,7 +59,7 @@ struct FullDiskTests {
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
-    @Test("without room for the data nothing is lost, and nothing is sent that is not whole")
+    @Test("nothing is lost or sent in part")
     func data() async throws {
         let folder = try TemporaryFolder()
         let disk = try await SmallDisk(at: try folder.makeFolder("data"), size: "32m")
@@ -133,7 +133,7 @@ struct FullDiskTests {
         #expect(try mounts.read("alice/bob/waiting.bin") == waiting)
     }
 
-    @Test("on a full disk failed drafts are removed, and status and doctor name the disk")
+    @Test("failed drafts can be removed")
     func removal() async throws {
         let folder = try TemporaryFolder()
         let disk = try await SmallDisk(at: try folder.makeFolder("data"), size: "16m")
@@ -167,7 +167,7 @@ struct FullDiskTests {
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
-    @Test("a long file that is encrypted along with its writer when the disk fills goes later, and whole")
+    @Test("a long draft waits for free space")
     func following() async throws {
         let folder = try TemporaryFolder()
         let disk = try await SmallDisk(at: try folder.makeFolder("data"), size: "96m")
@@ -222,7 +222,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test("mounting, sending and making profiles on a full disk are one line each")
+    @Test("each command fails with one line")
     func commands() async throws {
         let folder = try TemporaryFolder()
         let disk = try await SmallDisk(at: try folder.makeFolder("data"), size: "8m")

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("A file that is half here", .serialized)
+@Suite("A partly received file", .serialized)
 struct HydrationHazardTests {
     /// What a reader of a disk would look for.
     private static let mark = Array("MARK-6f1c-of-a-file-that-nobody-else-may-read".utf8)
@@ -30,7 +30,7 @@ struct HydrationHazardTests {
         }
     }
 
-    @Test("kill -9 in the middle leaves nothing of it that could be read, on no disk")
+    @Test("kill -9 leaves nothing readable on disk")
     func killed() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let temporary = try mounts.folder.makeFolder("temporary")
@@ -72,7 +72,7 @@ struct HydrationHazardTests {
     }
 
     @Test(
-        "what was read past its first chunk is received after the next mount, by itself",
+        "longer downloads resume after remount",
         arguments: [SIGTERM, SIGKILL])
     func resumed(signal: Int32) async throws {
         let mounts = try await TwoMounts.start()
@@ -106,7 +106,7 @@ struct HydrationHazardTests {
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
-    @Test("a bit that changes in what is here of it is never served, and not kept")
+    @Test("a flipped bit is neither served nor kept")
     func flipped() async throws {
         // The process lets only root look into it.
         guard geteuid() == 0 else { return }
@@ -158,7 +158,7 @@ struct HydrationHazardTests {
         }
     }
 
-    @Test("a relay that answers one chunk with another is EBADMSG there, and the other chunks are right")
+    @Test("a swapped chunk fails with EBADMSG alone")
     func swapped() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let bytes = TwoMounts.bytes(10_000_000)
@@ -188,7 +188,7 @@ struct HydrationHazardTests {
         #expect(says?.contains("hunk") == true, "\(says ?? "nothing")")
     }
 
-    @Test("what was read once is read again from the kernel's pages: no request reaches the daemon")
+    @Test("a second read comes from the kernel's pages")
     func again() async throws {
         let mounts = try await TwoMounts.start()
         let bytes = TwoMounts.bytes(6_000_000)

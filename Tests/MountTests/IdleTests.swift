@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("A mount with nothing to do does nothing", .serialized)
+@Suite("An idle mount", .serialized)
 struct IdleTests {
     /// How often each thread of a process went to sleep so far, by its number and name.
     private func sleeps(of process: pid_t) -> [String: Int] {
@@ -41,7 +41,7 @@ struct IdleTests {
         return try #require(line?.split(separator: " ").dropLast().last.flatMap { Int($0) }) << 10
     }
 
-    @Test("with 1,000 files it has less than 20 MiB in memory, and answers as before")
+    @Test("1,000 files take less than 20 MiB")
     func memory() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         for number in 0..<1_000 { try mounts.write([1], to: "alice/bob/\(number).txt") }
@@ -58,7 +58,7 @@ struct IdleTests {
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
-    @Test("no thread of it wakes up with 1,000 files, after they were sent, read and listed")
+    @Test("no thread wakes up with 1,000 files")
     func mount() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(TwoMounts.bytes(400_000), as: "film.bin")

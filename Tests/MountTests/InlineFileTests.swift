@@ -56,10 +56,10 @@ private struct InlineMount {
     }
 }
 
-@Suite("Small files that come within messages, read on a mount", .serialized)
+@Suite("Small files sent within messages", .serialized)
 struct InlineFileTests {
     @Test(
-        "it is a placeholder with its real size; reading asks for it, shows how far it is and gives its bytes"
+        "reading a placeholder receives and shows progress"
     )
     func reading() async throws {
         let stage = try await InlineMount(in: TemporaryFolder())
@@ -98,7 +98,7 @@ struct InlineFileTests {
         #expect(try await stage.relay.terminate() == .code(0))
     }
 
-    @Test("killed in the middle, the next mount has the rest, and its reader all of it")
+    @Test("the next mount resumes after a kill")
     func killed() async throws {
         let stage = try await InlineMount(in: TemporaryFolder())
         let first = try await stage.mount()
@@ -124,7 +124,7 @@ struct InlineFileTests {
         #expect(try await stage.relay.terminate() == .code(0))
     }
 
-    @Test("on a full disk nothing of it is lost: it is there when there is space again")
+    @Test("a full disk loses nothing of it")
     func fullDisk() async throws {
         let folder = try TemporaryFolder()
         let disk = try await SmallDisk(at: try folder.makeFolder("data"), size: "12m")

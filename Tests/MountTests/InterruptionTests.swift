@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 /// The daemon dies, or leaves, while files are on their way.
-@Suite("interrupted sending", .serialized)
+@Suite("Interrupted sending", .serialized)
 struct InterruptionTests {
-    @Test("what was closed is sent once after kill -9, what was not is recovered")
+    @Test("kill -9 sends closed drafts, recovers open ones")
     func killed() async throws {
         let mounts = try await CopyStage.start()
         let bob = try await mounts.mount("bob")
@@ -60,7 +60,7 @@ struct InterruptionTests {
         return settings
     }
 
-    @Test("unmounting sends what is closed at once and says who still writes")
+    @Test("unmount sends closed drafts and names writers")
     func unmounting() async throws {
         let mounts = try await CopyStage.start()
         let bob = try await mounts.mount("bob")
@@ -90,7 +90,7 @@ struct InterruptionTests {
         try await bob.terminate()
     }
 
-    @Test("chatfs send goes past a mount, also several times under one name")
+    @Test("chatfs send bypasses the mount, also repeatedly")
     func sendingPastTheMount() async throws {
         let mounts = try await CopyStage.start()
         let (alice, bob) = (try await mounts.mount("alice"), try await mounts.mount("bob"))
@@ -116,7 +116,7 @@ struct InterruptionTests {
         try await bob.terminate()
     }
 
-    @Test("what a killed daemon left mounted is told and taken away")
+    @Test("a dead mount is reported and removed")
     func staleMount() async throws {
         let mounts = try await CopyStage.start()
         let alice = try await mounts.mount("alice")

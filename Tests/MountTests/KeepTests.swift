@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("What is kept before relays drop it", .serialized)
+@Suite("Keep rules", .serialized)
 struct KeepTests {
     private func keep(_ mounts: TwoMounts, _ arguments: [String]) async throws -> String {
         try await mounts.run(["keep"] + arguments + ["--profile", "bob"]).output
@@ -29,7 +29,7 @@ struct KeepTests {
             ["\(hours)", name])
     }
 
-    @Test("nothing by default; all of it once a rule says so, at once, and it outlives relay and mount")
+    @Test("a rule receives files that outlive the relay")
     func kept() async throws {
         let mounts = try await TwoMounts.start(encrypted: false)
         let bytes = TwoMounts.bytes(5_000_000)
@@ -59,7 +59,7 @@ struct KeepTests {
         #expect(try mounts.read("bob/alice/next.bin") == TwoMounts.bytes(700_000, seed: 2))
     }
 
-    @Test("only what fits the rules of its chat: kinds, sizes, room, and others as all chats")
+    @Test("kinds, sizes and free space limit each chat")
     func rules() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         try await mounts.run(["profile", "create", "carol", "--relay", mounts.relayAddress])
@@ -92,7 +92,7 @@ struct KeepTests {
         #expect(try mounts.state("bob/carol/large.bin") == "remote")
     }
 
-    @Test("what is not kept is told of once in its last twelve hours, over mounts too, and counted")
+    @Test("expiring files are reported once across mounts")
     func notice() async throws {
         let mounts = try await TwoMounts.start(encrypted: false)
         for (number, name) in ["soon.bin", "later.bin"].enumerated() {
@@ -122,7 +122,7 @@ struct KeepTests {
         #expect(try isRemote(mounts, "soon.bin") && isRemote(mounts, "later.bin"))
     }
 
-    @Test("the desktop tells of what relays drop soon, and its button keeps it")
+    @Test("the notification's button keeps an expiring file")
     func button() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await TwoMounts.start(encrypted: false)
@@ -137,7 +137,7 @@ struct KeepTests {
         #expect(desktop.shown.count { $0.button == "Keep" } == 1)
     }
 
-    @Test("what is lost while nothing is mounted is told of by the next mount")
+    @Test("the next mount reports files lost meanwhile")
     func lost() async throws {
         let mounts = try await TwoMounts.start(encrypted: false)
         _ = try await keep(mounts, ["set", "--what", "all", "--when", "expiring"])
@@ -150,7 +150,7 @@ struct KeepTests {
         #expect(try isRemote(mounts, "film.bin"))
     }
 
-    @Test("a relay that nobody approved is not asked; its files come when it is")
+    @Test("files of an unapproved relay wait for approval")
     func approval() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         try await mounts.run(["relay", "remove", mounts.relayAddress, "--profile", "bob"])
@@ -165,7 +165,7 @@ struct KeepTests {
         try await mounts.waitForState("stored", of: "bob/alice/film.bin")
     }
 
-    @Test("a relay that is away is asked again, and a killed mount goes on with the next one")
+    @Test("unreachable relays are retried, also after a kill")
     func away() async throws {
         let mounts = try await TwoMounts.start(encrypted: false)
         let bytes = TwoMounts.bytes(3_000_000)
@@ -185,7 +185,7 @@ struct KeepTests {
         #expect(try mounts.read("bob/alice/film.bin") == bytes)
     }
 
-    @Test("what is cancelled stays cancelled, and what is being read is not taken from its reader")
+    @Test("cancelled downloads stay cancelled, readers keep theirs")
     func cancelled() async throws {
         let mounts = try await TwoMounts.start(encrypted: false)
         try await mounts.send(TwoMounts.bytes(30_000_000), as: "film.bin")
@@ -204,7 +204,7 @@ struct KeepTests {
     }
 
     @Test(
-        "what makes no sense is refused before anything is done",
+        "invalid rules are refused first",
         arguments: [
             ["set"], ["set", "--reset", "--what", "all"], ["set", "--what", "some"],
             ["set", "--max-size", "17eb"],

@@ -5,7 +5,7 @@ import Testing
 
 /// How users make, unlock and change encrypted data.
 @Suite struct KeyCommandTests {
-    @Test func aScriptIsToldToNameAWay() async throws {
+    @Test func scriptsMustNameAnUnlockMethod() async throws {
         let stage = try KeyStage()
         let outcome = try await stage.chatfs("profile create alice")
         #expect(outcome.ending == .code(64))
@@ -13,7 +13,7 @@ import Testing
         #expect(access(stage.data, F_OK) != 0)
     }
 
-    @Test func aPassphraseUnlocksWhatItMadeAndNothingElseDoes() async throws {
+    @Test func onlyThePassphraseUnlocksItsData() async throws {
         let stage = try KeyStage()
         try await stage.make(passphrase: "correct horse\n")
         let listed = try await stage.chatfs("profile list --passphrase-fd 3", handing: ["correct horse"])
@@ -28,7 +28,7 @@ import Testing
         #expect(closed.ending == .code(1) && !closed.errors.isEmpty)
     }
 
-    @Test func plainDataIsMadeOnRequestAndEncryptedLater() async throws {
+    @Test func plainDataCanBeEncryptedLater() async throws {
         let stage = try KeyStage()
         let made = try await stage.chatfs("profile create mark-of-alice --no-encryption")
         #expect(made.succeeded && made.errors.contains("whoever has the disk"))
@@ -44,7 +44,7 @@ import Testing
         #expect(found.output == "")
     }
 
-    @Test func whoForgotThePassphraseHasTheRecoveryCode() async throws {
+    @Test func recoveryCodeReplacesForgottenPassphrase() async throws {
         let stage = try KeyStage()
         try await stage.make(passphrase: "old")
         let printed = try await stage.chatfs("key recovery --passphrase-fd 3", handing: ["old"])
@@ -66,7 +66,7 @@ import Testing
             json.output.contains(#""kind":"recovery-code""#) && json.output.contains(#""encrypted":true"#))
     }
 
-    @Test func damagedAndNewerDataIsToldFromAWrongPassphrase() async throws {
+    @Test func damagedAndNewerDataDifferFromWrongPassphrase() async throws {
         let stage = try KeyStage()
         try await stage.make(passphrase: "a")
         let database = try stage.folder.read("data/chatfs.db")
@@ -81,7 +81,7 @@ import Testing
         #expect(damaged.ending == .code(1) && damaged.errors.contains("damaged"))
     }
 
-    @Test func aMountIsUnlockedLikeEverythingElseAndNothingIsEncryptedBelowIt() async throws {
+    @Test func mountsUnlockLikeCommandsAndPreventEncryption() async throws {
         let stage = try KeyStage()
         #expect(try await stage.chatfs("profile create alice --no-encryption").succeeded)
         // As data is that is older than encryption: nobody has said yet that it is to be in clear.
@@ -105,7 +105,7 @@ import Testing
         #expect(outcome.succeeded, "\(outcome.errors)")
     }
 
-    @Test func aRelayWithAFolderOfItsOwnHasKeysOfItsOwn() async throws {
+    @Test func relayWithOwnFolderHasOwnKeys() async throws {
         let stage = try KeyStage()
         let folder = stage.folder.path("relay")
         let relay = try await ChatFSProcess.start(["relay", "--dir", folder])

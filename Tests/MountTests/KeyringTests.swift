@@ -5,7 +5,7 @@ import Testing
 
 /// The keyring of the desktop. A C library takes the place of libsecret, so that it can be locked and hang.
 @Suite struct KeyringTests {
-    @Test func newDataHasItsKeyInTheKeyringAndNobodyIsAskedForAnything() async throws {
+    @Test func newDataIsUnlockedByKeyringWithoutPrompt() async throws {
         var stage = try KeyStage()
         try await stage.installKeyring()
         let made = try await stage.chatfs("profile create alice")
@@ -19,7 +19,7 @@ import Testing
         #expect(try stage.kept().count == 1)
     }
 
-    @Test func aLockedKeyringIsToldInWordsAndMayBeUnlocked() async throws {
+    @Test func lockedKeyringIsReportedAndCanBeUnlocked() async throws {
         var stage = try KeyStage()
         try await stage.installKeyring()
         #expect(try await stage.chatfs("profile create alice").succeeded)
@@ -40,7 +40,7 @@ import Testing
     }
 
     /// The unit for systemd starts a mount again that failed, but not to ask the same question again.
-    @Test func aMountThatNobodyUnlocksIsNotStartedAgainAndOneThatWaitsForAKeyringIs() async throws {
+    @Test func onlyMountAwaitingKeyringIsRestarted() async throws {
         var stage = try KeyStage()
         try await stage.installKeyring()
         #expect(try await stage.chatfs("profile create alice").succeeded)
@@ -65,7 +65,7 @@ import Testing
         #expect(early.ending == .code(1) && early.errors.contains("no keyring"), "\(early.errors)")
     }
 
-    @Test func aKeyringThatHangsHoldsNobodyUp() async throws {
+    @Test func hangingKeyringDelaysNoCommand() async throws {
         var stage = try KeyStage()
         try await stage.installKeyring()
         #expect(try await stage.chatfs("profile create alice").succeeded)
@@ -75,7 +75,7 @@ import Testing
         #expect(outcome.ending == .code(1) && outcome.errors.contains("does not answer"), "\(outcome.errors)")
     }
 
-    @Test func aKeyringThatAcceptsTheKeyAndLosesItIsNotTrustedWithNewData() async throws {
+    @Test func forgetfulKeyringIsNotTrustedWithNewData() async throws {
         var stage = try KeyStage()
         try await stage.installKeyring()
         try stage.setKeyring("forgets")
@@ -87,7 +87,7 @@ import Testing
         #expect(try await stage.chatfs("profile list").output == "alice\n")
     }
 
-    @Test func thePassphraseMovesIntoTheKeyringAndOutOfItAgain() async throws {
+    @Test func passphraseMovesIntoKeyringAndBack() async throws {
         var stage = try KeyStage()
         try await stage.make(passphrase: "a")
         let absent = try await stage.chatfs("key remember --passphrase-fd 3", handing: ["a"])
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(.enabled(if: Self.isInstalled, "gnome-keyring or libsecret-1-0 is not installed"))
-    func aRealKeyringKeepsTheKey() async throws {
+    func realKeyringStoresKey() async throws {
         let stage = try KeyStage()
         let script = """
             printf password | gnome-keyring-daemon --unlock --components=secrets >/dev/null

@@ -6,11 +6,11 @@ import Testing
 
 /// Again and again the daemon ends while files are being copied in, each time in another way and at another moment.
 /// `contrib/kills COUNT` does it more often.
-@Suite("many kills", .serialized)
+@Suite("Many kills", .serialized)
 struct KillTests {
     private static let count = ProcessInfo.processInfo.environment["CHATFS_KILLS"].flatMap(Int.init) ?? 15
 
-    @Test("however often the daemon is killed or cut off, what was copied in arrives once and whole")
+    @Test("copied files arrive once and complete despite kills")
     func kills() async throws {
         var run = KillRun(stage: try await CopyStage.start(), generator: SeededGenerator(state: 20))
         let bob = try await run.stage.mount("bob")

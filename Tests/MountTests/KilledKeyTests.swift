@@ -40,7 +40,7 @@ import Testing
         try await stage.chatfs("key test " + words, handing: texts).succeeded
     }
 
-    @Test func aKeyringThatAloneUnlocksItKeepsItsKey() async throws {
+    @Test func onlyWayInKeyringKeepsItsKey() async throws {
         #expect(try await stage.chatfs("profile create alice").succeeded)
         let before = (try stage.folder.read("data/keys"), try stage.kept())
         #expect(try await stage.chatfs("key remember").succeeded)
@@ -49,7 +49,7 @@ import Testing
         #expect(try await unlocks())
     }
 
-    @Test func rememberingEndsWithTheEarlierWaysOrWithAllOfThem() async throws {
+    @Test func killedRememberingIsAtomic() async throws {
         try await stage.make(passphrase: "a")
         try await atEachStep("key remember --passphrase-fd 3", handing: ["a"]) {
             (outcome: Shell.Outcome) async throws in
@@ -74,7 +74,7 @@ import Testing
         #expect(try await stage.chatfs("key status --json").output.count(of: "\"kind\":\"keyring\"") == 1)
     }
 
-    @Test func aRecoveryCodeOpensUntilTheNextOneWasPrinted() async throws {
+    @Test func recoveryCodeIsValidUntilNextIsPrinted() async throws {
         try await stage.make(passphrase: "a")
         let first = try await stage.chatfs("key recovery --passphrase-fd 3", handing: ["a"]).output
         try await atEachStep("key recovery --passphrase-fd 3", handing: ["a"]) {
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func aRecoveryCodeThatCouldNotBePrintedTakesNoOthersPlace() async throws {
+    @Test func unprintedRecoveryCodeReplacesNone() async throws {
         try await stage.make(passphrase: "a")
         let first = try await stage.chatfs("key recovery --passphrase-fd 3", handing: ["a"]).output
         let lost = try await stage.chatfs("key recovery --passphrase-fd 3 >/dev/full", handing: ["a"])
@@ -103,7 +103,7 @@ import Testing
         #expect(status.output.count(of: "recovery-code") == 1, "\(status.output)")
     }
 
-    @Test func aChangedPassphraseIsTheOldOneOrTheNewOne() async throws {
+    @Test func killedPassphraseChangeIsAtomic() async throws {
         try await stage.make(passphrase: "old")
         try await atEachStep(
             "key change --passphrase-fd 3 --new-passphrase-fd 4", handing: ["old", "new"]

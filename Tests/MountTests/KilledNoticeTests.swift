@@ -5,9 +5,9 @@ import Testing
 
 /// The kernel is told of changes by calls that wait, for no signal to end, until a folder's lock is free; who makes a
 /// file in the folder holds it until the daemon has answered.
-@Suite("daemons that are killed while the kernel is told something", .serialized)
+@Suite("Daemons killed during notices to the kernel", .serialized)
 struct KilledNoticeTests {
-    @Test("a daemon that is killed while a notice waits for a request ends", arguments: [1, 6])
+    @Test("a daemon killed during a waiting notice ends", arguments: [1, 6])
     func killed(writers count: Int) async throws {
         let mounts = try await TwoMounts.start(mounting: ["bob"], encrypted: false)
         try await mounts.mount("alice", ["--quiet-time", "0s"])

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 /// Programs that end while they write, and others that only look as if.
-@Suite("killed writers", .serialized)
+@Suite("Killed writers", .serialized)
 struct KilledWriterTests {
-    @Test("what a program was writing that a signal ends is not sent before somebody says so")
+    @Test("a killed program's file needs a retry")
     func signals() async throws {
         let mounts = try await CopyStage.start()
         let (alice, bob) = (
@@ -149,7 +149,7 @@ struct KilledWriterTests {
         """,
     ]
 
-    @Test("what ends in order is sent, whoever else has the descriptor")
+    @Test("a regular end sends despite inherited descriptors")
     func orderlyEnds() async throws {
         let mounts = try await CopyStage.start()
         let (alice, bob) = (
@@ -191,7 +191,7 @@ struct KilledWriterTests {
         return settings
     }
 
-    @Test("a killed daemon sends what every writer had closed after its last write, and recovers the rest")
+    @Test("a daemon's kill sends only completed writes")
     func killedDaemon() async throws {
         let mounts = try await CopyStage.start()
         let bob = try await mounts.mount("bob")

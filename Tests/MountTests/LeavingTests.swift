@@ -3,9 +3,9 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Leaving a mount", .serialized)
+@Suite("Unmounting", .serialized)
 struct LeavingTests {
-    @Test("a second mount of a profile is refused, naming the process and the mountpoint of the first")
+    @Test("a second mount names the first one's process")
     func secondMount() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         for place in ["alice", "elsewhere"] {
@@ -19,7 +19,7 @@ struct LeavingTests {
         #expect(try await mounts.leave("alice") == .code(0))
     }
 
-    @Test("INT, TERM and HUP leave cleanly, also when they were ignored or blocked at the start")
+    @Test("INT, TERM and HUP unmount even if ignored")
     func signals() async throws {
         let mounts = try await TwoMounts.start(mounting: [])
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -34,7 +34,7 @@ struct LeavingTests {
         }
     }
 
-    @Test("what could not be sent yet is counted by who leaves: the mount and the command")
+    @Test("unmounting reports the number of unsent files")
     func waiting() async throws {
         let mounts = try await TwoMounts.start(mounting: [])
         try await mounts.run(["relay", "remove", "--profile", "alice", mounts.relayAddress])
@@ -55,7 +55,7 @@ struct LeavingTests {
         }
     }
 
-    @Test("fusermount3 -u ends the daemon, and what was closed just before is sent at the next mount")
+    @Test("fusermount3 -u defers sending to the next mount")
     func unmountedFromOutside() async throws {
         let mounts = try await TwoMounts.start()
         try mounts.write(Array("last words".utf8), to: "alice/bob/late.txt")
@@ -69,7 +69,7 @@ struct LeavingTests {
         #expect(try mounts.state("alice/bob/late.txt") == "sent")
     }
 
-    @Test("after kill -9 nothing readable is left, and the next mount takes the dead one away")
+    @Test("kill -9 leaves nothing readable, remount works")
     func killed() async throws {
         let mounts = try await TwoMounts.start()
         let bytes = TwoMounts.bytes(2_000_000)
@@ -95,7 +95,7 @@ struct LeavingTests {
         #expect(try MountTable.mounts(below: mounts.path("bob")).count == 1)
     }
 
-    @Test("what was still being written when the daemon died is recovered and not sent")
+    @Test("unfinished drafts are recovered after a kill")
     func recovered() async throws {
         let mounts = try await TwoMounts.start()
         let file = try OpenFile(mounts.path("alice/bob/half.txt"), flags: O_WRONLY | O_CREAT)
@@ -113,7 +113,7 @@ struct LeavingTests {
         #expect(try mounts.folder.names(in: "bob/alice").isEmpty)
     }
 
-    @Test("a mount that is in use leaves all the same when it is told to")
+    @Test("a busy mount can be ended")
     func busy() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         try mounts.write([1, 2, 3], to: "alice/bob/kept.part")
@@ -125,7 +125,7 @@ struct LeavingTests {
         #expect(try mounts.read("alice/bob/kept.part") == [1, 2, 3])
     }
 
-    @Test("--background that cannot write its log ends with the error and leaves no dead mount behind")
+    @Test("--background without a log leaves no mount")
     func backgroundWithoutLog() async throws {
         guard access("/run/systemd/journal/socket", F_OK) != 0 else { return }
         let mounts = try await TwoMounts.start(mounting: ["alice"])
@@ -140,7 +140,7 @@ struct LeavingTests {
         #expect(try await mounts.leave("alice") == .code(0))
     }
 
-    @Test("--background comes back when the folder is ready, and with the error when it cannot be")
+    @Test("--background returns when ready or with the error")
     func background() async throws {
         let mounts = try await TwoMounts.start(mounting: [])
         let started = try await ChatFSProcess.run(mounts.arguments(toMount: "alice", ["--background"]))
@@ -156,7 +156,7 @@ struct LeavingTests {
         #expect(try await mounts.leave("alice") == .code(0))
     }
 
-    @Test("a mount that follows on the heels of one that is leaving waits for it")
+    @Test("a new mount waits for a leaving one")
     func onTheHeels() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         // An open draft keeps the first busy for a while.
@@ -176,7 +176,7 @@ struct LeavingTests {
         #expect(try await second.terminate() == .code(0))
     }
 
-    @Test("a folder that is not empty, a file, and a mounted folder are no mountpoints")
+    @Test("invalid mountpoints are refused")
     func mountpoints() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         _ = try mounts.folder.makeFolder("full")

@@ -8,7 +8,7 @@ struct LinkFolderTests {
     private let bob = ["--profile", "bob"]
 
     @Test(
-        "a file that is copied in gets a link, and whoever has that has the file",
+        "a copied file gets a public link",
         arguments: [1, 100_000, 3_000_000])
     func upload(size: Int) async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
@@ -36,7 +36,7 @@ struct LinkFolderTests {
     }
 
     @Test(
-        "a link that is added is a placeholder with name and size, and reading it brings the file",
+        "reading an added link fetches its file",
         arguments: [50_000, 3_000_000])
     func add(size: Int) async throws {
         let mounts = try await TwoMounts.start(encrypted: false)
@@ -75,7 +75,7 @@ struct LinkFolderTests {
         try await wait(until: "it is gone") { try mounts.folder.names(in: "bob/Links").isEmpty }
     }
 
-    @Test("removing an upload leaves nothing on the relay, and its shortcut goes along")
+    @Test("removing an upload deletes chunks and shortcut")
     func remove() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         for name in ["one.bin", "two.bin", "three.bin"] {
@@ -91,7 +91,7 @@ struct LinkFolderTests {
         try await wait(until: "no file is left here") { try mounts.keptFiles().isEmpty }
     }
 
-    @Test("what is removed while its relay is away is deleted there by a later mount, also after kill -9")
+    @Test("pending deletions survive an outage and kill -9")
     func removedWhileAway() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         try mounts.write(TwoMounts.bytes(300_000), to: "alice/Links/a.bin")
@@ -106,7 +106,7 @@ struct LinkFolderTests {
         #expect(try mounts.folder.names(in: "alice/Links").isEmpty)
     }
 
-    @Test("an upload goes on after kill -9, to one link and one set of chunks")
+    @Test("an upload resumes after kill -9 without duplicates")
     func killed() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         for round in 0..<3 {
@@ -130,7 +130,7 @@ struct LinkFolderTests {
         try await wait(until: "the relay has nothing", within: .seconds(60)) { try mounts.chunks() == 0 }
     }
 
-    @Test("an upload waits for a relay that is away, and says so")
+    @Test("an upload waits for an unreachable relay")
     func relayAway() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         mounts.relay.send(SIGKILL)
@@ -146,7 +146,7 @@ struct LinkFolderTests {
         _ = try await mounts.waitForLink("alice/Links/a.bin", within: .seconds(120))
     }
 
-    @Test("what is not finished, or not meant, is not uploaded, and what is too large is refused")
+    @Test("unfinished, hidden and oversized files are not uploaded")
     func drafts() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         let writer = try mounts.create("alice/Links/slow.bin")
@@ -169,7 +169,7 @@ struct LinkFolderTests {
         #expect(mkdir(mounts.path("alice/Links/.folder"), 0o700) != 0 && errno == EPERM)
     }
 
-    @Test("links that make no sense, or lead to relays that nobody approved, add nothing")
+    @Test("invalid and unapproved links are refused")
     func hostile() async throws {
         let mounts = try await TwoMounts.start(encrypted: false)
         try mounts.write(TwoMounts.bytes(3_000_000), to: "alice/Links/a.bin")
@@ -192,7 +192,7 @@ struct LinkFolderTests {
         #expect(usage.ending == .code(64))
     }
 
-    @Test("links are listed, printed and copied to the clipboard, with a mount and without one")
+    @Test("links are listed, printed and copied")
     func commands() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         try mounts.write(TwoMounts.bytes(1000), to: "alice/Links/a.bin")
@@ -231,7 +231,7 @@ struct LinkFolderTests {
         #expect(try await mounts.run(["link", "list"] + alice).output.isEmpty)
     }
 
-    @Test("names, numbers and links are the same in the next mount, and a retried failure gets a link")
+    @Test("names and numbers survive remounts and retries")
     func remounted() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         try mounts.write(TwoMounts.bytes(1000), to: "alice/Links/a.bin")

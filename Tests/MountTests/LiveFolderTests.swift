@@ -3,10 +3,10 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Folders that somebody watches", .serialized)
+@Suite("Watched folders", .serialized)
 struct LiveFolderTests {
     @Test(
-        "a file that arrives appears to who watches its chat, with its real size, and goes when it is deleted"
+        "watchers see arrival, size and deletion"
     )
     func comesAndGoes() async throws {
         let mounts = try await TwoMounts.start(mounting: ["bob"])
@@ -35,7 +35,7 @@ struct LiveFolderTests {
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
-    @Test("the folder's time moves with what comes, for who looks at that instead")
+    @Test("arrivals change the folder's time")
     func folderTime() async throws {
         let mounts = try await TwoMounts.start()
         var before = stat()
@@ -51,7 +51,7 @@ struct LiveFolderTests {
         }
     }
 
-    @Test("chats that are made, renamed and deleted do so to who watches the mount")
+    @Test("watchers of the root see chats change")
     func chats() async throws {
         let mounts = try await TwoMounts.start()
         let watch = try await FolderWatch.start(mounts.path("alice"))
@@ -76,7 +76,7 @@ struct LiveFolderTests {
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
-    @Test("who watches is told when a file is received, and when what was written is sent")
+    @Test("watchers see receiving and sending complete")
     func states() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(TwoMounts.bytes(9_000_000), as: "film.bin")
@@ -93,7 +93,7 @@ struct LiveFolderTests {
         #expect(sending.count("CREATE") == 1, "\(sending.events)")
     }
 
-    @Test("the name is not taken away from others while it appears: they find it before and after")
+    @Test("lookups succeed while an event is raised")
     func lookedAtMeanwhile() async throws {
         let mounts = try await TwoMounts.start(mounting: ["bob"])
         try await mounts.mount("alice", ["--quiet-time", "0s"])
@@ -124,7 +124,7 @@ struct LiveFolderTests {
         }
     }
 
-    @Test("deletions under a frozen relay and a hundred readers are told, and nobody waits for anybody")
+    @Test("notices continue under a frozen relay")
     func frozenRelay() async throws {
         let count = 20
         let mounts = try await TwoMounts.start(mounting: ["bob"])
@@ -157,7 +157,7 @@ struct LiveFolderTests {
     }
 
     @Test(
-        "a mount that something else is mounted over raises nothing there, and goes on afterwards",
+        "covered mounts raise no events until uncovered",
         .enabled(if: geteuid() == 0, "only root can mount over it"))
     func covered() async throws {
         let mounts = try await TwoMounts.start()
@@ -178,7 +178,7 @@ struct LiveFolderTests {
         #expect(try mounts.folder.names(in: "bob/alice").sorted() == ["a.txt", "b.txt"])
     }
 
-    @Test("a mount can be left, and left lazily, while files arrive and somebody watches")
+    @Test("unmounting works while events are raised")
     func leaving() async throws {
         let mounts = try await TwoMounts.start(mounting: ["bob"])
         try await mounts.mount("alice", ["--quiet-time", "0s"])
@@ -196,7 +196,7 @@ struct LiveFolderTests {
         }
     }
 
-    @Test("nobody who watches is no work: nothing is started, and nothing is asked of the mount")
+    @Test("unwatched folders cause no work")
     func unwatched() async throws {
         let mounts = try await TwoMounts.start()
         try mounts.write([1], to: "alice/bob/a.txt")
@@ -207,7 +207,7 @@ struct LiveFolderTests {
         try await mounts.waitForFile("bob/alice/a.txt")
     }
 
-    @Test("the process that raises events goes when there are none any more")
+    @Test("the event process ends when idle")
     func idle() async throws {
         let mounts = try await TwoMounts.start()
         let watch = try await FolderWatch.start(mounts.path("bob/alice"))
@@ -223,7 +223,7 @@ struct LiveFolderTests {
         try await watch.waitFor("CREATE c.txt")
     }
 
-    @Test("a daemon that is killed while it raises events goes, and its mount is dead and no more")
+    @Test("killing the daemon during events leaves nothing")
     func killed() async throws {
         let mounts = try await TwoMounts.start(mounting: ["bob"])
         try await mounts.mount("alice", ["--quiet-time", "0s"])

@@ -50,7 +50,7 @@ struct LongHistoryTests {
         return line.flatMap { Int($0.filter(\.isNumber)) }
     }
 
-    @Test("what fits is in memory before anybody looks, and what the kernel forgets is let go")
+    @Test("chats are loaded ahead and evicted again")
     func letGo() async throws {
         #expect(try figure("entries") == Self.chats * Self.filesInEach)
         try await wait(until: "all is loaded ahead", within: .seconds(60)) {

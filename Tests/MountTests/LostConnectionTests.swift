@@ -5,17 +5,17 @@ import Testing
 
 /// The connection between kernel and daemon ends in the middle of a copy: what is half written is nobody's
 /// message.
-@Suite("lost connections", .serialized)
+@Suite("Lost kernel connections", .serialized)
 struct LostConnectionTests {
     @Test(
-        "a file that is being copied when the connection is aborted is recovered and not sent",
+        "an abort recovers the open draft unsent",
         .enabled(if: FuseControl.isReachable, "only root can mount fusectl"))
     func aborted() async throws {
         try await endInTheMiddle { try await FuseControl.abort($0) }
     }
 
     @Test(
-        "a file that is being copied at 'umount -f' is recovered and not sent",
+        "umount -f recovers the open draft unsent",
         .enabled(if: geteuid() == 0, "only root can force an unmount"))
     func forced() async throws {
         try await endInTheMiddle { mountpoint in
@@ -25,7 +25,7 @@ struct LostConnectionTests {
     }
 
     @Test(
-        "a file that is being copied at 'umount -f -l', which leaves no mount behind, is recovered and not sent",
+        "umount -f -l recovers the open draft unsent",
         .enabled(if: geteuid() == 0, "only root can force an unmount"))
     func forcedAway() async throws {
         try await endInTheMiddle { mountpoint in

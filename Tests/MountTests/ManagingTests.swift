@@ -3,9 +3,9 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Managing while a profile is mounted", .serialized)
+@Suite("Changes to mounted profiles", .serialized)
 struct ManagingTests {
-    @Test("a renamed contact's folder follows, one that was left takes nothing, and a mounted profile stays")
+    @Test("folders follow renamed, left and deleted chats")
     func contacts() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(TwoMounts.bytes(1000), as: "a.bin")
@@ -49,7 +49,7 @@ struct ManagingTests {
     }
 
     @Test(
-        "a deleted contact's folder goes at once, with its drafts; who has a file of it open keeps the bytes")
+        "a deleted contact's open files stay readable")
     func deleting() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(TwoMounts.bytes(1000), as: "a.bin")
@@ -102,7 +102,7 @@ struct ManagingTests {
         #expect(try await ChatFSProcess.run(["hydrate", film]).succeeded)
     }
 
-    @Test("what is being received goes no further, and can be received later")
+    @Test("a cancelled download can be resumed")
     func cancelling() async throws {
         let mounts = try await TwoMounts.start()
         let bytes = TwoMounts.bytes(3_000_000)

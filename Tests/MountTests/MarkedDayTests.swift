@@ -10,7 +10,7 @@ import Testing
     ]
 
     @Test(arguments: [SIGTERM, SIGKILL])
-    func noMarkIsLeftAnywhere(_ signal: Int32) async throws {
+    func noMarkRemainsOnDisk(_ signal: Int32) async throws {
         let mounts = try await TwoMounts.start(mounting: [])
         try await mounts.run(["profile", "create", "mark-person", "--relay", mounts.relayAddress])
         try await mounts.run(["connect", "alice", "mark-person"])

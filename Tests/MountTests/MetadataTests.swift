@@ -3,10 +3,10 @@ import TestSupport
 import Testing
 
 /// From the writer to the bytes that the other side has.
-@Suite("Pictures are sent without what they tell beside what they show, for who wants that")
+@Suite("Removal of metadata")
 struct MetadataTests {
     @Test(
-        "copied in, by 'chatfs send' through the mount and without one; the sender is told, across mounts too"
+        "copies and chatfs send remove metadata"
     )
     func sent() async throws {
         let stage = try await CopyStage.start()
@@ -49,7 +49,7 @@ struct MetadataTests {
     }
 
     @Test(
-        "a damaged picture stays with its writer, and the reason with it; without exiftool nothing is mounted"
+        "damaged pictures stay; a mount needs exiftool"
     )
     func refused() async throws {
         let stage = try await CopyStage.start()

@@ -29,7 +29,7 @@ import Testing
     ]
 
     @Test(arguments: [["keys"], ["chatfs.db"], ["keys", "chatfs.db"], [".chatfs-folder"]])
-    func withoutAPartThatNothingReplacesEveryCommandNamesIt(parts: [String]) async throws {
+    func everyCommandNamesAMissingPart(parts: [String]) async throws {
         try await stage.make(passphrase: "correct horse")
         // With something beside the first database.
         #expect(try await chatfs("contact list").succeeded)
@@ -59,13 +59,13 @@ import Testing
         #expect(try sizes() == before)
     }
 
-    @Test func theTableOfPartsIsTheOneThatIsUsed() throws {
+    @Test func tableOfPartsIsComplete() throws {
         let rows = try SemanticsDocumentTests.rows(below: "Missing parts")
         #expect(
             rows == DirectoryPart.all.map { ["`\($0.place)`", $0.content, $0.absence.rawValue] })
     }
 
-    @Test func withoutADatabaseOfAProfileItsUserDecides() async throws {
+    @Test func missingProfileDatabaseIsUsersDecision() async throws {
         try await stage.make(passphrase: "correct horse")
         #expect(try await chatfs("contact list").succeeded)
         #expect(try await chatfs("profile list").succeeded)
@@ -92,7 +92,7 @@ import Testing
         #expect(try await chatfs("verify").succeeded)
     }
 
-    @Test func aDirectoryWhoseMakingWasKilledIsMadeByTheNextCommand() async throws {
+    @Test func nextCommandCompletesAKilledCreation() async throws {
         let killed = try await KilledCommand(in: stage.folder)
         for step in 1...60 {
             var mortal = try KeyStage(sharing: stage, data: "data-\(step)")

@@ -5,10 +5,10 @@ import Testing
 
 /// A path is not a mount: others may be mounted over it, and copies of it be elsewhere.
 @Suite(
-    "leaving the right mount", .serialized,
+    "Unmounting the right mount", .serialized,
     .enabled(if: geteuid() == 0, "only root can mount what else is needed"))
 struct MountIdentityTests {
-    @Test("SIGTERM leaves what is mounted over the mount alone, and the profile is free afterwards")
+    @Test("SIGTERM spares a mount on top")
     func coveredAtTheSignal() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         try await mount("tmpfs", at: mounts.path("alice"))
@@ -26,7 +26,7 @@ struct MountIdentityTests {
         #expect(try MountTable.mounts(below: mounts.folder.path).isEmpty)
     }
 
-    @Test("chatfs unmount refuses to take away what is mounted over the mount")
+    @Test("chatfs unmount refuses a covered mount")
     func coveredAtTheCommand() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         try await mount("tmpfs", at: mounts.path("alice"))
@@ -41,7 +41,7 @@ struct MountIdentityTests {
         #expect(try await mounts.daemon("alice").ending() == .code(0))
     }
 
-    @Test("a mount that another mount namespace has a copy of ends there too, and the profile is free")
+    @Test("unmounting ends copies in other namespaces")
     func copyElsewhere() async throws {
         let mounts = try await TwoMounts.start()
         let bytes = TwoMounts.bytes(300_000)
@@ -58,7 +58,7 @@ struct MountIdentityTests {
         try await other.end()
     }
 
-    @Test("what is being written through a copy of the mount elsewhere is recovered and not sent")
+    @Test("a draft open in a copy is recovered")
     func writerElsewhere() async throws {
         let mounts = try await TwoMounts.start()
         let other = try await OtherNamespace.start()
@@ -85,7 +85,7 @@ struct MountIdentityTests {
         try await other.end()
     }
 
-    @Test("chatfs unmount in another mount namespace ends the mount where it was made")
+    @Test("chatfs unmount works from another namespace")
     func commandElsewhere() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let done = try await Shell.run(
@@ -96,7 +96,7 @@ struct MountIdentityTests {
         #expect(try MountTable.mounts(below: mounts.folder.path).isEmpty)
     }
 
-    @Test("a mount that was moved is left where it is now")
+    @Test("a moved mount is found and unmounted")
     func moved() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         // Moving wants a parent that is not shared; where it is, the test's own bind mount is none.
@@ -125,9 +125,9 @@ struct MountIdentityTests {
 }
 
 /// A lazy unmount while files are open: the mount is gone from the tree, the connection is not.
-@Suite("leaving lazily", .serialized)
+@Suite("Lazy unmounting", .serialized)
 struct LazyUnmountTests {
-    @Test("the process is gone within seconds of 'fusermount3 -u -z', although a program has a file open")
+    @Test("the process ends despite open files")
     func reader() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(TwoMounts.bytes(300_000), as: "known.bin")
@@ -139,7 +139,7 @@ struct LazyUnmountTests {
         #expect(try mounts.read("bob/alice/known.bin") == TwoMounts.bytes(300_000))
     }
 
-    @Test("a writer may finish after 'fusermount3 -u -z', and what it wrote is sent")
+    @Test("an open writer may finish and is sent")
     func writer() async throws {
         let mounts = try await TwoMounts.start()
         var draft: OpenFile? = try mounts.create("alice/bob/slow.txt")

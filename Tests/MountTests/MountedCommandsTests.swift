@@ -4,7 +4,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Commands about mounts say what is, for people and programs", .serialized)
+@Suite("Commands about mounts", .serialized)
 struct MountedCommandsTests {
     private struct Status: Decodable {
         var mountpoint: String
@@ -12,7 +12,7 @@ struct MountedCommandsTests {
         var pid: Int32?
     }
 
-    @Test("status --json of several mounts is an array, of one an object, also when one has died")
+    @Test("status --json prints an object or an array")
     func statusForPrograms() async throws {
         let mounts = try await TwoMounts.start()
         let named = try await ChatFSProcess.run(["status", "--json", mounts.path("alice")])
@@ -35,7 +35,7 @@ struct MountedCommandsTests {
         #expect(try await ChatFSProcess.run(["unmount", mounts.path("bob")]).succeeded)
     }
 
-    @Test("hydrate of a folder goes on after an entry that fails, names it, and counts")
+    @Test("hydrate continues after failures and counts them")
     func hydrateGoesOn() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(TwoMounts.bytes(400_000), as: "a-lost.bin")
@@ -54,7 +54,7 @@ struct MountedCommandsTests {
         #expect(try mounts.state("bob/alice/b-there.bin") == "stored")
     }
 
-    @Test("a name with control characters does not reach the terminal as it is")
+    @Test("control characters in names are escaped")
     func hostileName() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let open = try mounts.create("alice/bob/red\u{1B}[31m\nalert.txt")
@@ -64,7 +64,7 @@ struct MountedCommandsTests {
         withExtendedLifetime(open) {}
     }
 
-    @Test("a mount in the background writes its log into the profile's folder, where no journal listens")
+    @Test("a background mount logs to the profile's folder")
     func backgroundLog() async throws {
         guard access("/run/systemd/journal/socket", F_OK) != 0 else { return }
         let mounts = try await TwoMounts.start(mounting: [])
@@ -77,7 +77,7 @@ struct MountedCommandsTests {
         #expect(try await ChatFSProcess.run(["unmount", mounts.path("alice")]).succeeded)
     }
 
-    @Test("a mount that fails takes the folder away again that it made")
+    @Test("a failed mount removes its new folder")
     func failedMount() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let place = mounts.path("elsewhere/new")

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 /// Files that leave a mount by way of programs that copy or move.
-@Suite("What copies and moves of received files leave", .serialized)
+@Suite("Copies and moves of received files", .serialized)
 struct MovingOutTests {
-    @Test("a file that is moved out is there and here, without an error")
+    @Test("a moved file exists in both places")
     func moving() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(TwoMounts.bytes(400_000), as: "film.bin")
@@ -22,7 +22,7 @@ struct MovingOutTests {
         #expect(removed.errors.contains("Operation not permitted"))
     }
 
-    @Test("a copy has the mode of a new file, also where the tool carries modes over")
+    @Test("copies have the mode of new files")
     func modes() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(TwoMounts.bytes(10), as: "note.txt")

@@ -23,9 +23,9 @@ private struct OnePerson {
     }
 }
 
-@Suite("How a profile reaches the network", .serialized)
+@Suite("Network settings of a profile", .serialized)
 struct NetworkChoiceTests {
-    @Test("what is chosen of the network is kept, a word at a time")
+    @Test("settings persist one by one")
     func network() async throws {
         let person = try await OnePerson()
         let first = try await person.run(["network", "show"]).output
@@ -45,7 +45,7 @@ struct NetworkChoiceTests {
         #expect(try await person.relay.terminate() == .code(0))
     }
 
-    @Test("with a SOCKS proxy, messages and files go through it and nothing goes past it")
+    @Test("all traffic goes through the SOCKS proxy")
     func proxy() async throws {
         let person = try await OnePerson()
         let proxy = try SOCKSServer()
@@ -87,7 +87,7 @@ struct NetworkChoiceTests {
         #expect(try await person.relay.terminate() == .code(0))
     }
 
-    @Test("to the proxy each profile is somebody else, and nobody who was there before")
+    @Test("each profile and run has its own circuit")
     func isolation() async throws {
         let person = try await OnePerson()
         let proxy = try SOCKSServer()
@@ -121,7 +121,7 @@ struct NetworkChoiceTests {
     }
 
     @Test(
-        "what is no choice is refused before anything is done",
+        "invalid settings are refused first",
         arguments: [
             [], ["--socks-proxy", "nowhere"], ["--private-routing", "often"], ["--receipts", "maybe"],
         ])

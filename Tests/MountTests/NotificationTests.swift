@@ -33,7 +33,7 @@ struct NotificationTests {
         }
     }
 
-    @Test("a file that arrives is told once, with who, what and its caption, without what the caption hides")
+    @Test("an arrival is notified once without secrets")
     func arrival() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(desktop)
@@ -58,7 +58,7 @@ struct NotificationTests {
     }
 
     @Test(
-        "hundreds of files that arrive at once are one notification, which is updated once a second at most")
+        "hundreds of arrivals share one notification")
     func burst() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(desktop)
@@ -71,7 +71,7 @@ struct NotificationTests {
         try await wait(until: "they are counted") { desktop.counts.last == 300 }
     }
 
-    @Test("the button of a file that waits for approval approves its relay, and nobody else can press it")
+    @Test("only the service's button approves a relay")
     func approval() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await TwoMounts.start(mounting: ["alice"])
@@ -92,7 +92,7 @@ struct NotificationTests {
         #expect(desktop.shown.count { $0.button == "Approve Relay" } == 1)
     }
 
-    @Test("the button of a file that could not be sent sends it")
+    @Test("the failure's button sends the file again")
     func retry() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await TwoMounts.start(mounting: ["bob"])
@@ -109,7 +109,7 @@ struct NotificationTests {
         #expect(desktop.shown.count { $0.button == "Try Again" } == 1)
     }
 
-    @Test("what is refused is explained once, however often it is tried")
+    @Test("a repeated refusal is explained once")
     func refused() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(desktop, ["--folders", "refuse"])
@@ -139,7 +139,7 @@ struct NotificationTests {
         #expect(explained.first?.summary == "Refused in alice")
     }
 
-    @Test("nothing is told twice after a kill, nor what was there before; what came meanwhile is told")
+    @Test("a kill causes no repetition and no loss")
     func killed() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await TwoMounts.start(mounting: ["alice"])
@@ -164,7 +164,7 @@ struct NotificationTests {
         }
     }
 
-    @Test("a kill at any moment of a burst: every file is told at most once")
+    @Test("kills during bursts cause no repetition")
     func killedWithin() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(desktop)
@@ -190,7 +190,7 @@ struct NotificationTests {
     }
 
     @Test(
-        "without a bus a mount does its work; when one comes, what waits is told, and again when it comes back"
+        "without a bus notifications wait"
     )
     func noBus() async throws {
         let desktop = try NotificationDesktop()
@@ -212,7 +212,7 @@ struct NotificationTests {
         #expect(try await mounts.leave("bob") == .code(0))
     }
 
-    @Test("a service that comes late, or goes and comes back, is told what waits")
+    @Test("a late or restarted service receives waiting notifications")
     func lateService() async throws {
         let desktop = try await NotificationDesktop.start(nil)
         let mounts = try await Self.mounts(desktop)
@@ -231,7 +231,7 @@ struct NotificationTests {
     }
 
     @Test(
-        "a service that never answers, refuses, or answers nonsense holds up nothing",
+        "a faulty service delays nothing",
         arguments: [NotificationDesktop.Service.silent, .refusing, .wrong])
     func silent(kind: NotificationDesktop.Service) async throws {
         let desktop = try await NotificationDesktop.start(kind)
@@ -244,7 +244,7 @@ struct NotificationTests {
         #expect(try await mounts.leave("bob") == .code(0))
     }
 
-    @Test("the process on the bus is one, which is replaced when it is killed, and ends with its mount")
+    @Test("a killed bus process is replaced")
     func process() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(desktop)
@@ -274,7 +274,7 @@ struct NotificationTests {
         }
     }
 
-    @Test("previews say no more than they may, a muted chat nothing, and 'off' nothing at all")
+    @Test("previews, muting and 'off' limit the content")
     func discretion() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(
@@ -317,7 +317,7 @@ struct NotificationTests {
         #expect(desktop.shown.count == before + 1)
     }
 
-    @Test("of a chat that a file manager shows nothing is told; of others that watch it, it is")
+    @Test("chats shown by file managers are silent")
     func inFront() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(desktop)
@@ -354,7 +354,7 @@ struct NotificationTests {
         #expect(desktop.shown.count == 2, "\(desktop.shown)")
     }
 
-    @Test("the count of unopened files is that of all mounts of the user")
+    @Test("the count includes all mounts of the user")
     func counts() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(desktop)

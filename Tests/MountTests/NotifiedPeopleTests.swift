@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Notifications of people, and what is done with them", .serialized)
+@Suite("Notifications of people and their actions", .serialized)
 struct NotifiedPeopleTests {
     private static func mounts(
         _ desktop: NotificationDesktop, _ more: [String] = []
@@ -27,7 +27,7 @@ struct NotifiedPeopleTests {
         try await ChatFSProcess.run(["chats", mounts.path("bob"), "--json"]).output
     }
 
-    @Test("a text is told once, hides secrets, and counts until it is read")
+    @Test("a text counts until it is read")
     func texts() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(desktop)
@@ -48,7 +48,7 @@ struct NotifiedPeopleTests {
         #expect(desktop.shown.count == 2)
     }
 
-    @Test("a silenced kind is not shown, and counted all the same")
+    @Test("a silenced subject is hidden but counted")
     func silenced() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(desktop, ["--silence", "texts"])
@@ -59,7 +59,7 @@ struct NotifiedPeopleTests {
         #expect(desktop.shown.count == 1)
     }
 
-    @Test("a new contact is told, and a click shows its folder")
+    @Test("clicking a new contact opens its folder")
     func contact() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(desktop)
@@ -72,7 +72,7 @@ struct NotifiedPeopleTests {
         }
     }
 
-    @Test("one look at a folder in a file manager clears what is unread in it")
+    @Test("one look clears a folder's unread count")
     func looking() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(desktop)
@@ -104,7 +104,7 @@ struct NotifiedPeopleTests {
         try await wait(until: "nothing is unread") { desktop.counts.last == 0 }
     }
 
-    @Test("what a click and buttons of a file show, with and without a portal")
+    @Test("clicks and buttons work with and without portal")
     func revealing() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(desktop)
@@ -132,7 +132,7 @@ struct NotifiedPeopleTests {
         }
     }
 
-    @Test("a picture has a verb, its preview and the icon of the program")
+    @Test("a picture's notification has verb, preview and icon")
     func picture() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(desktop)
@@ -149,7 +149,7 @@ struct NotifiedPeopleTests {
         }
     }
 
-    @Test("a second file of a name is told by the name of its entry, and less when one is deleted")
+    @Test("notifications use entry names and shrink on deletion")
     func names() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(desktop)

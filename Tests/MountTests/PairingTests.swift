@@ -3,9 +3,9 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Becoming contacts over the network", .serialized)
+@Suite("Connecting over the network", .serialized)
 struct PairingTests {
-    @Test("a link connects two machines, and what is copied into a folder here is read there, both ways")
+    @Test("a link connects two machines for sending")
     func pairing() async throws {
         let machines = try await TwoMachines()
         let (pair, link) = try await machines.pair("alice", ["--profile", "alice"] + machines.servers)
@@ -46,7 +46,7 @@ struct PairingTests {
     }
 
     @Test(
-        "who stops waiting has lost nothing: the link stays usable, and the contact is there with the next mount"
+        "an abandoned wait keeps the link usable"
     )
     func interrupted() async throws {
         let machines = try await TwoMachines()
@@ -62,7 +62,7 @@ struct PairingTests {
         #expect(try await mount.terminate() == .code(0))
     }
 
-    @Test("who asks at an address is listed and let in, by commands with and without a mount")
+    @Test("address requests are accepted with and without mount")
     func address() async throws {
         let machines = try await TwoMachines()
         let alice = machines.data("alice")
@@ -102,7 +102,7 @@ struct PairingTests {
         #expect(try await machines.relay.terminate() == .code(0))
     }
 
-    @Test("what cannot be is refused with a sentence, and no link is shown")
+    @Test("impossible requests are refused without a link")
     func refusals() async throws {
         let machines = try await TwoMachines()
         let alice = machines.data("alice")

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Files that the kernel reads by itself", .serialized)
+@Suite("Passthrough", .serialized)
 struct PassthroughTests {
     private static let size = 6_000_000
     private static let bytes = TwoMounts.bytes(size)
@@ -34,7 +34,7 @@ struct PassthroughTests {
         try OpenFile(path, flags: O_RDONLY).readAll(limit: 1 << 26)
     }
 
-    @Test("a finished file of a plain cache costs no request when the process may, and says why when not")
+    @Test("reads of plain cached files cost no request")
     func reading() async throws {
         let (mounts, film) = try await Self.stage()
         let report = try await KernelReport.read(mounts.path("bob"))
@@ -61,7 +61,7 @@ struct PassthroughTests {
         #expect(report.passesThrough ? counts[1] == 0 : counts[1] > 3, "\(counts)")
     }
 
-    @Test("every way of reading gets the same bytes, mapped pages too, also after the descriptor is closed")
+    @Test("every way of reading gives the same bytes")
     func ways() async throws {
         let (mounts, film) = try await Self.stage()
         let copies = try mounts.folder.makeFolder("copies")
@@ -78,7 +78,7 @@ struct PassthroughTests {
         }
     }
 
-    @Test("who opened before the file was finished and who opens afterwards both read it")
+    @Test("readers before and after completion both succeed")
     func mixed() async throws {
         let (mounts, film) = try await Self.stage(reading: false)
         let early = try OpenFile(film, flags: O_RDONLY)
@@ -93,7 +93,7 @@ struct PassthroughTests {
         #expect(try late.readAll(limit: 1 << 26) == Self.bytes)
     }
 
-    @Test("many who open, read and close at once, while the cache is cleared again and again, always get it")
+    @Test("concurrent clearing of the cache loses no reader")
     func crowd() async throws {
         let (mounts, film) = try await Self.stage()
         let script = """
@@ -129,7 +129,7 @@ struct PassthroughTests {
         #expect(outcome.succeeded, "\(outcome.errors)")
     }
 
-    @Test("a file that leaves the cache while it is mapped stays readable, and is read again afterwards")
+    @Test("evicted files stay readable through mappings")
     func evicted() async throws {
         let (mounts, film) = try await Self.stage()
         var held: OpenFile? = try OpenFile(film, flags: O_RDONLY)
@@ -152,7 +152,7 @@ struct PassthroughTests {
         try await mapping.line("the digest of what it has mapped") { $0 == expected }
     }
 
-    @Test("a message that is deleted leaves its bytes to who has them open")
+    @Test("deleted messages stay readable through open handles")
     func deleted() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         try await mounts.mount("bob", ["--cache", "plain", "--delete", "self"])
@@ -166,7 +166,7 @@ struct PassthroughTests {
         #expect(try held.readAll(limit: 1 << 26) == Self.bytes)
     }
 
-    @Test("a mount that is left, or killed, while files are open gives no wrong byte to who holds them")
+    @Test("unmounting never causes wrong bytes")
     func leaving() async throws {
         for signal in [SIGTERM, SIGKILL] {
             let (mounts, film) = try await Self.stage()
@@ -183,7 +183,7 @@ struct PassthroughTests {
         }
     }
 
-    @Test("a sealed cache is read through the process, and says so")
+    @Test("a sealed cache disables passthrough and says so")
     func sealed() async throws {
         let mounts = try await TwoMounts.start()
         let report = try await KernelReport.read(mounts.path("bob"))
@@ -191,7 +191,7 @@ struct PassthroughTests {
         #expect(try mounts.daemon("bob").errors == "")
     }
 
-    @Test("what the kernel keeps it does not ask for again")
+    @Test("the kernel does not request cached pages")
     func requests() async throws {
         let mounts = try await TwoMounts.start(mounting: ["bob"])
         try await mounts.mount("alice", ["--quiet-time", "0s"])

@@ -5,7 +5,7 @@ import Testing
 
 /// Folders that are copied in with `--folders archive`: into other places than a chat with one person, and while
 /// something that they need is away.
-@Suite("Pasted folders, in groups and links, and while something is missing", .serialized)
+@Suite("Pasted folders in groups, links and outages", .serialized)
 struct PastedFolderPlacesTests {
     private static let archiving = ["--folders", "archive", "--quiet-time", "200ms"]
 
@@ -30,7 +30,7 @@ struct PastedFolderPlacesTests {
             """, mounts)
     }
 
-    @Test("into a group: each member has one archive")
+    @Test("each member of a group gets one archive")
     func group() async throws {
         let mounts = try await TwoMounts.start(mounting: [])
         try await mounts.run(["profile", "create", "carol", "--relay", mounts.relayAddress])
@@ -48,7 +48,7 @@ struct PastedFolderPlacesTests {
         }
     }
 
-    @Test("into Links: the archive is uploaded, and its link gives all that was in the folder")
+    @Test("an uploaded archive's link gives all files")
     func links() async throws {
         let mounts = try await TwoMounts.start(mounting: [])
         try await mounts.mount("alice", Self.archiving)
@@ -66,7 +66,7 @@ struct PastedFolderPlacesTests {
         try await expectHoliday(in: "received.zip", mounts)
     }
 
-    @Test("while the relay is away the archive waits for it, and is sent once")
+    @Test("an archive waits for its relay, sent once")
     func away() async throws {
         let mounts = try await TwoMounts.start(mounting: ["bob"])
         try await mounts.mount("alice", Self.archiving)
@@ -84,7 +84,7 @@ struct PastedFolderPlacesTests {
         #expect(try mounts.folder.names(in: "bob/alice") == ["Holiday.zip"])
     }
 
-    @Test("on a disk without room for the archive the folder stays whole, and goes when there is some")
+    @Test("without disk space the folder waits unchanged")
     func full() async throws {
         let folder = try TemporaryFolder()
         let disk = try await SmallDisk(at: try folder.makeFolder("data"), size: "24m")

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Folders that are copied into a chat.
-@Suite("Pasted folders are sent as one archive", .serialized)
+@Suite("Pasted folders", .serialized)
 struct PastedFolderTests {
     /// Quick enough for a test, and long enough for a tool between two files.
     private static let archiving = ["--quiet-time", "200ms"]
@@ -57,7 +57,7 @@ struct PastedFolderTests {
     }
 
     @Test(
-        "however it is copied, the other side gets one archive with all that was in it",
+        "each way of copying sends one archive",
         arguments: [
             "cp -r Holiday alice/bob/", "cp -a Holiday alice/bob/", "rsync -a Holiday alice/bob/",
             "tar -c Holiday | tar -x -C alice/bob",
@@ -85,7 +85,7 @@ struct PastedFolderTests {
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
-    @Test("before it rests it is an ordinary folder: files and folders in it are changed, moved and removed")
+    @Test("before it is quiet the folder is ordinary")
     func changed() async throws {
         let mounts = try await start()
         try await shell(
@@ -106,7 +106,7 @@ struct PastedFolderTests {
             """, mounts)
     }
 
-    @Test("a folder that is removed before it rests is not sent, and an empty one never is")
+    @Test("removed and empty folders are not sent")
     func removed() async throws {
         let mounts = try await start()
         _ = try makeHoliday(mounts)
@@ -127,7 +127,7 @@ struct PastedFolderTests {
         }
     }
 
-    @Test("while somebody writes into it, or has just done so, it waits")
+    @Test("the folder waits while it is written")
     func writing() async throws {
         let mounts = try await start()
         try await shell("mkdir alice/bob/Holiday && echo 1 > alice/bob/Holiday/1", mounts)
@@ -140,7 +140,7 @@ struct PastedFolderTests {
         withExtendedLifetime(open) {}
     }
 
-    @Test("unmounting sends what is complete, and the folder is gone for good")
+    @Test("unmounting sends a complete folder")
     func unmounted() async throws {
         let mounts = try await start()
         let holiday = try makeHoliday(mounts)
@@ -152,7 +152,7 @@ struct PastedFolderTests {
     }
 
     @Test(
-        "after a kill nothing is sent that may be half a folder; it is there, and goes when its user says so")
+        "after a kill the folder needs a retry")
     func killed() async throws {
         let mounts = try await start()
         let holiday = try makeHoliday(mounts)
@@ -179,7 +179,7 @@ struct PastedFolderTests {
         #expect(try names(mounts) == ["Holiday.zip"])
     }
 
-    @Test("what was left is complete with another file, and then goes by itself")
+    @Test("a further file completes a leftover folder")
     func completed() async throws {
         let mounts = try await start()
         try await shell("mkdir alice/bob/Holiday && echo 1 > alice/bob/Holiday/1", mounts)
@@ -198,7 +198,7 @@ struct PastedFolderTests {
         try await shell("grep -q 'Holiday/2 ' list", mounts)
     }
 
-    @Test("a file in it whose writer was killed keeps all of it here")
+    @Test("a killed writer's part stops the folder")
     func incomplete() async throws {
         let mounts = try await start()
         try await shell(
@@ -215,7 +215,7 @@ struct PastedFolderTests {
         try await mounts.waitForFile("bob/alice/Holiday.zip")
     }
 
-    @Test("where nothing may be sent, and outside of chats, it is refused before its first file")
+    @Test("folders are refused where sending is impossible")
     func refused() async throws {
         let mounts = try await TwoMounts.start(mounting: [])
         try await mounts.mount("alice", Self.archiving)

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 /// Pictures that are copied in or sent carry a small one of themselves, and arrive as they were.
-@Suite("pictures are sent with a preview")
+@Suite("Previews of sent pictures")
 struct PreviewTests {
-    @Test("by copying them into a chat, and by 'chatfs send', mounted or not")
+    @Test("copies and chatfs send add a preview")
     func pictures() async throws {
         let stage = try await CopyStage.start(encrypted: false)
         let drawn = try await stage.copy(
@@ -40,7 +40,7 @@ struct PreviewTests {
     }
 
     /// Its preview is the picture that it hands out when nothing worked, so that all of the way is gone.
-    @Test("a program that was taken over in the place of ffmpeg can do nothing but hand out a picture")
+    @Test("a compromised ffmpeg is confined")
     func hostile() async throws {
         let stage = try await CopyStage.start(encrypted: false)
         let folder = try TemporaryFolder()

@@ -4,7 +4,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("What programs and scripts see of a mount", .serialized)
+@Suite("Commands for programs and scripts", .serialized)
 struct ProgramCommandTests {
     private struct Item: Decodable {
         var name: String
@@ -27,7 +27,7 @@ struct ProgramCommandTests {
         }
     }
 
-    @Test("chats, ls and find say what is there, for people and programs, and receive nothing")
+    @Test("chats, ls and find fetch nothing")
     func looking() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(TwoMounts.bytes(400_000), as: "large report.pdf")
@@ -79,7 +79,7 @@ struct ProgramCommandTests {
         String(try await Shell.run("sha256sum", [path]).output.prefix(64))
     }
 
-    @Test("ls --hash tells the SHA-256 of what is here, without fetching, and it stays known")
+    @Test("ls --hash computes and remembers local digests")
     func hashes() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(TwoMounts.bytes(3_000_000), as: "large.bin")
@@ -111,7 +111,7 @@ struct ProgramCommandTests {
             })
     }
 
-    @Test("events tells what comes, changes and goes, and ends with Ctrl-C or with the mount")
+    @Test("events reports changes until Ctrl-C or unmount")
     func events() async throws {
         let mounts = try await TwoMounts.start()
         let bob = mounts.path("bob")
@@ -135,7 +135,7 @@ struct ProgramCommandTests {
         #expect(try await events.ending() == .code(0))
     }
 
-    @Test("a program runs for each file that arrives, is told of it, and never of what was sent")
+    @Test("events --exec runs once per arrival")
     func arrivals() async throws {
         let mounts = try await TwoMounts.start()
         let log = mounts.path("arrivals")
@@ -174,7 +174,7 @@ struct ProgramCommandTests {
         #expect(try await events.ending() == .code(143))
     }
 
-    @Test("status --watch prints it again when something changes, and not while nothing does")
+    @Test("status --watch prints changes only")
     func watching() async throws {
         let mounts = try await TwoMounts.start()
         let watch = try await ChatFSProcess.start(["status", "--watch", "--json", mounts.path("bob")])
@@ -192,7 +192,7 @@ struct ProgramCommandTests {
         #expect(refused.errors.contains("Nothing of ChatFS is mounted"), "\(refused.errors)")
     }
 
-    @Test("what goes on printing ends when its reader has gone, without waiting for something to print")
+    @Test("a closed pipe ends printing commands")
     func readerGone() async throws {
         let mounts = try await TwoMounts.start()
         let commands = ["events --json", "events", "status --watch --json", "status --watch"]
@@ -233,7 +233,7 @@ struct ProgramCommandTests {
         try await pipeline.ending()
     }
 
-    @Test("a file is uploaded once for one key, and never one of the mount itself")
+    @Test("an upload with a key happens once")
     func upload() async throws {
         let mounts = try await TwoMounts.start()
         let file = try mounts.folder.write(TwoMounts.bytes(300_000), to: "for bob.bin")

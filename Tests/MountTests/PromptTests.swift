@@ -28,7 +28,7 @@ import Testing
         #expect(try await ChatFSProcess.run(["lock", "--data", stage.data]).succeeded)
     }
 
-    @Test func weakPassphraseIsToldAndTaken() async throws {
+    @Test func weakPassphraseIsAcceptedWithWarning() async throws {
         let made = try await chatfs(
             "profile create alice",
             [
@@ -68,7 +68,7 @@ import Testing
         #expect(listed.ending == .code(0) && listed.shown.contains("alice"), "\(listed.shown)")
     }
 
-    @Test func aNewPassphraseIsTypedTwiceAndNothingOfItIsShown() async throws {
+    @Test func newPassphraseIsTypedTwiceWithoutEcho() async throws {
         let made = try await chatfs(
             "profile create alice",
             [
@@ -84,7 +84,7 @@ import Testing
         #expect(listed.echoes == [false, true])
     }
 
-    @Test func twoThatDifferMakeNothing() async throws {
+    @Test func differingPassphrasesCreateNothing() async throws {
         let differing = try await chatfs(
             "profile create alice",
             [
@@ -96,7 +96,7 @@ import Testing
         #expect(access(stage.data, F_OK) != 0)
     }
 
-    @Test func whoMistypesIsToldAndAskedThreeTimes() async throws {
+    @Test func wrongPassphraseIsRetriedThreeTimes() async throws {
         try await stage.make(passphrase: "right")
         let again = "Not the right one. " + Self.asked
         let third = try await chatfs(
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(
-        "whoever is ended while asked leaves a terminal that shows what is typed",
+        "a killed prompt restores the terminal's echo",
         arguments: [
             ("profile list", ScriptedTerminal.Step.type("secr\u{3}"), SIGINT),
             ("profile list", .type("secr\u{1C}"), SIGQUIT), ("profile list", .signal(SIGTERM), SIGTERM),
@@ -138,7 +138,7 @@ import Testing
             outcome.echoes == [false, false, true] && !outcome.shown.contains("secr"), "\(outcome.shown)")
     }
 
-    @Test func aMountInTheBackgroundIsAskedForBeforehandAndToldAtOnce() async throws {
+    @Test func backgroundMountPromptsFirstAndReportsFailure() async throws {
         try await stage.make(passphrase: "right")
         let mount = try stage.folder.makeFolder("mount")
         let outcome = try await chatfs(
@@ -151,7 +151,7 @@ import Testing
         #expect(try await ChatFSProcess.run(["unmount", mount]).succeeded)
     }
 
-    @Test func aProcessInTheBackgroundIsNotStopped() async throws {
+    @Test func backgroundProcessIsNotStopped() async throws {
         try await stage.make(passphrase: "right")
         // Job control: the program is in another group than the one that the terminal listens to.
         let outcome = try await ScriptedTerminal.run(
@@ -166,7 +166,7 @@ import Testing
         #expect(outcome.shown.contains("--passphrase-fd") && !outcome.shown.contains(Self.asked))
     }
 
-    @Test func newDataOfAProcessInTheBackgroundIsToBeMadeInTheForeground() async throws {
+    @Test func newDataNeedsForegroundProcess() async throws {
         let outcome = try await ScriptedTerminal.run(
             "/bin/bash",
             [
@@ -180,7 +180,7 @@ import Testing
         #expect(access(stage.data, F_OK) != 0)
     }
 
-    @Test func aNoIsNoWrongCommandLine() async throws {
+    @Test func answeringNoIsNoUsageError() async throws {
         try await stage.make(passphrase: "right")
         let outcome = try await chatfs(
             "profile delete alice",

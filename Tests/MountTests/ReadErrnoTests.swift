@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Rows of the table under "Reading" whose cause is no lie and no silence.
-@Suite("What a reader is told", .serialized)
+@Suite("Errors of reads", .serialized)
 struct ReadErrnoTests {
     /// The errno of reading a first byte, 0 when it can be read, and what the entry says then.
     private static func reading(_ path: String) throws -> (code: Int32, says: String) {
@@ -15,7 +15,7 @@ struct ReadErrnoTests {
         return (code, try ExtendedAttribute.text("user.chatfs.error", of: path) ?? "")
     }
 
-    @Test("a file that its sender cancelled while it was sent is ENODATA")
+    @Test("a cancelled file fails with ENODATA")
     func cancelled() async throws {
         let mounts = try await TwoMounts.start(encrypted: false)
         mounts.relay.send(SIGSTOP)
@@ -29,7 +29,7 @@ struct ReadErrnoTests {
         #expect(answer.code == ENODATA && answer.says.contains("sender"), "\(answer)")
     }
 
-    @Test("a file of which the relay has the record and never got the bytes is ENODATA")
+    @Test("an incomplete upload fails with ENODATA")
     func neverUploaded() async throws {
         let mounts = try await TwoMounts.start(encrypted: false)
         try await mounts.send(TwoMounts.bytes(600_000), as: "empty.bin")
@@ -55,7 +55,7 @@ struct ReadErrnoTests {
         #expect(counted.flatMap { Int($0.1) } ?? 0 >= 1, "\(report.output)")
     }
 
-    @Test("a disk without room for one more file is ENOSPC, and the file can be read when there is room")
+    @Test("a full disk fails with ENOSPC")
     func noRoomForAFile() async throws {
         let folder = try TemporaryFolder()
         let disk = try await SmallDisk(at: try folder.makeFolder("cache"), size: "8m,nr_inodes=100")
@@ -75,7 +75,7 @@ struct ReadErrnoTests {
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
-    @Test("without a relay a large file waits and says how to name one")
+    @Test("a large file waits for a relay")
     func noRelay() async throws {
         let mounts = try await TwoMounts.start(mounting: [], encrypted: false)
         try await mounts.run(["profile", "create", "carol"])

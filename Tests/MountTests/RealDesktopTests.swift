@@ -7,7 +7,7 @@ import Testing
 @Suite("Notifications of a real daemon", .serialized)
 struct RealDesktopTests {
     @Test(
-        "a daemon shows what arrived and why something was refused",
+        "the daemon shows arrivals and refusals",
         .enabled(if: RealDaemon.isInstalled, "dunst and xvfb are not installed"))
     func dunst() async throws {
         let desktop = try await NotificationDesktop.start(nil)

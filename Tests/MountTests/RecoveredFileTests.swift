@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("files in .chatfs/recovered", .serialized)
+@Suite("Files in .chatfs/recovered", .serialized)
 struct RecoveredFileTests {
     /// Alice's mount ends without a word while somebody writes.
     private func leaveUnfinished(_ name: String, _ text: String, _ mounts: CopyStage, _ alice: RunningProcess)
@@ -18,7 +18,7 @@ struct RecoveredFileTests {
         _ = try await Shell.run("fusermount3", ["-u", "-z", mounts.folder.path("a")])
     }
 
-    @Test("they stay over mounts, are listed, and go to the chat that they came from when named")
+    @Test("recovered files persist and are sent when renamed")
     func life() async throws {
         let mounts = try await CopyStage.start()
         let bob = try await mounts.mount("bob")
@@ -45,7 +45,7 @@ struct RecoveredFileTests {
         for mount in [again, bob] { #expect(try await mount.terminate() == .code(0)) }
     }
 
-    @Test("a file moved in under a temporary name is announced to stay, and is sent when named")
+    @Test("a temporary name is sent when renamed")
     func temporaryNames() async throws {
         let mounts = try await CopyStage.start()
         let (alice, bob) = (

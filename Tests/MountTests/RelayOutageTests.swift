@@ -3,9 +3,9 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("A relay that is away for a while", .serialized)
+@Suite("Relay outages", .serialized)
 struct RelayOutageTests {
-    @Test("a read that it falls into succeeds when it is back, whether it was waiting or begins then")
+    @Test("reads succeed when the relay is back")
     func restart() async throws {
         let mounts = try await TwoMounts.start()
         let sent = try await Shell.script(
@@ -74,7 +74,7 @@ struct RelayOutageTests {
         #expect(write(reader.child.input?.descriptor ?? -1, "\n", 1) == 1)
     }
 
-    @Test("while one relay is stopped, files of another are read, and its own when it goes on")
+    @Test("a stopped relay does not delay others")
     func twoRelays() async throws {
         let mounts = try await TwoMounts.start(mounting: [])
         let other = try await ChatFSProcess.start(["relay", "--dir", mounts.path("other relay")])

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Drafts that are removed or replaced while programs use them", .serialized)
+@Suite("Drafts removed or replaced while in use", .serialized)
 struct RemovedDraftTests {
     private func spool(_ mounts: TwoMounts) throws -> [String] {
         try mounts.folder.names(in: "data/profiles").flatMap { profile in
@@ -26,7 +26,7 @@ struct RemovedDraftTests {
         }
     }
 
-    @Test("an open draft that is removed stays what it was: stat, read, write, mmap, truncate")
+    @Test("an open removed draft stays fully usable")
     func open() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let program = """
@@ -54,7 +54,7 @@ struct RemovedDraftTests {
         try await wait(until: "nothing of it is left") { try spool(mounts) == [] }
     }
 
-    @Test("a copy of a draft that is removed meanwhile is whole")
+    @Test("a copy of a removed draft is complete")
     func copied() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let program = """
@@ -70,7 +70,7 @@ struct RemovedDraftTests {
         try await wait(until: "nothing of it is left") { try spool(mounts) == [] }
     }
 
-    @Test("who opens a name that is replaced all the time finds one of both, every time")
+    @Test("opening a replaced name always succeeds")
     func replaced() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let ending = "end = time.time() + 4\nwhile time.time() < end:"
@@ -104,7 +104,7 @@ struct RemovedDraftTests {
         try await wait(until: "one file is left") { try spool(mounts).count == 1 }
     }
 
-    @Test("thousands of drafts are made, listed, looked at and removed side by side without an error")
+    @Test("concurrent creation and removal cause no error")
     func many() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         // A listing of 1,000 names needs several buffers of readdir. Readers open every name in turn, so the work grows
@@ -154,7 +154,7 @@ struct RemovedDraftTests {
         return try #require(line?.split(separator: " ").dropLast().last.flatMap { Int($0) }) << 10
     }
 
-    @Test("the memory of many drafts that are gone is given back")
+    @Test("memory of removed drafts is freed")
     func memory() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let process = try mounts.daemon("alice").processIdentifier

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("What the kernel answers itself", .serialized)
+@Suite("Requests saved by the kernel's caches", .serialized)
 struct RequestCountTests {
     private static func count(_ mounts: TwoMounts) throws -> Int {
         let file = try OpenFile(mounts.path("bob/.chatfs/status.json"), flags: O_RDONLY)
@@ -13,7 +13,7 @@ struct RequestCountTests {
     }
 
     @Test(
-        "a file that was read and looked at is read and looked at again without asking the mount, which counts"
+        "repeated reads and stats cause no request"
     )
     func warm() async throws {
         let mounts = try await TwoMounts.start()
@@ -38,7 +38,7 @@ struct RequestCountTests {
         #expect(try Self.count(mounts) - start >= warm + 100)
     }
 
-    @Test("a folder that nobody has looked at yet is listed with all attributes without asking for each")
+    @Test("a first listing needs no request per entry")
     func listing() async throws {
         let mounts = try await TwoMounts.start(mounting: [])
         try await mounts.mount("alice", ["--quiet-time", "0s"])
@@ -55,7 +55,7 @@ struct RequestCountTests {
         #expect(counts[0] + counts[1] < 10 && counts[2] > 0, "\(counts)")
     }
 
-    @Test("pages of a file of which a part is here are read without asking whether it has changed")
+    @Test("cached pages need no attribute request")
     func coming() async throws {
         let mounts = try await TwoMounts.start()
         let bytes = TwoMounts.bytes(9_000_000)

@@ -117,9 +117,9 @@ private struct RestlessWriter {
     }
 }
 
-@Suite("Writers of long files that do not keep to any order", .serialized)
+@Suite("Writers of long files in any order", .serialized)
 struct RestlessWriterTests {
-    @Test("whatever they do before the last close, the other side gets that, once")
+    @Test("the last content is sent once")
     func anyOrder() async throws {
         let mounts = try await TwoMounts.start()
         let folder = mounts.path("alice/bob")
@@ -156,7 +156,7 @@ struct RestlessWriterTests {
         }
     }
 
-    @Test("killed at any moment of a long copy, nothing of it is sent and nothing is left of the copy")
+    @Test("a kill during a copy sends nothing")
     func killedWhileFollowing() async throws {
         let mounts = try await TwoMounts.start()
         let marker = Array("a sentence that must never lie on a disk as it is".utf8)
@@ -198,7 +198,7 @@ struct RestlessWriterTests {
         #expect(try mounts.folder.names(in: "bob/alice") == ["after.txt"])
     }
 
-    @Test("killed at any moment after a long copy, it is sent once or recovered, and whole")
+    @Test("a kill after a copy loses nothing")
     func killedAfterTheClose() async throws {
         let mounts = try await TwoMounts.start()
         let whole = TwoMounts.bytes(6_000_000)

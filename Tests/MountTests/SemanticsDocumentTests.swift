@@ -5,7 +5,7 @@ import Testing
 
 /// Performs what `docs/semantics.md` says, row by row, on a real mount. A row without a deed here, or
 /// a deed without a row, fails too.
-@Suite("docs/semantics.md is true", .serialized)
+@Suite("The tables of docs/semantics.md", .serialized)
 struct SemanticsDocumentTests {
     /// The rows of the first table below a heading, as cells.
     static func rows(below heading: String) throws -> [[String]] {
@@ -24,7 +24,7 @@ struct SemanticsDocumentTests {
         }
     }
 
-    @Test("every refusal is the one that the table names")
+    @Test("every refusal matches the table")
     func refusals() async throws {
         let stage = try await DemoStage.start()
         let deeds = Refusals(stage).deeds
@@ -37,7 +37,7 @@ struct SemanticsDocumentTests {
         #expect(try await stage.process.terminate() == .code(0))
     }
 
-    @Test("every tool sends the bytes it copies, in one message")
+    @Test("every tool sends its bytes in one message")
     func tools() async throws {
         let stage = try await DemoStage.start()
         let source = try stage.folder.makeFolder("source")

@@ -5,7 +5,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("chatfs send through a daemon that does not answer", .serialized)
+@Suite("Sending through an unresponsive daemon", .serialized)
 struct SendingTests {
     private func arguments(_ mounts: TwoMounts, _ file: String, _ more: [String] = []) -> [String] {
         ["send", file, "bob", "--profile", "alice", "--data", mounts.data] + more
@@ -19,7 +19,7 @@ struct SendingTests {
         ((try? mounts.folder.names(in: "data/profiles/1/staging")) ?? []).filter { $0.hasPrefix("send-") }
     }
 
-    @Test("Ctrl-C ends it at once, nothing is sent later, and the next one sends once")
+    @Test("Ctrl-C ends at once; nothing is sent later")
     func interrupted() async throws {
         let mounts = try await TwoMounts.start()
         let file = try mounts.folder.write(TwoMounts.bytes(50_000), to: "report.bin")
@@ -40,7 +40,7 @@ struct SendingTests {
         #expect(staged(mounts).isEmpty)
     }
 
-    @Test("stopped while it has the request: repeated meanwhile and afterwards, it is one message")
+    @Test("repetitions during a stop send once")
     func stoppedWithTheRequest() async throws {
         let mounts = try await TwoMounts.start()
         let file = try mounts.folder.write(TwoMounts.bytes(200_000_000), to: "big.bin")
@@ -74,7 +74,7 @@ struct SendingTests {
     }
 
     @Test(
-        "a daemon that is killed with the request: the next command, without a mount, sends the same message")
+        "after a daemon's kill the repetition sends once")
     func killedWithTheRequest() async throws {
         let mounts = try await TwoMounts.start()
         let file = try mounts.folder.write(TwoMounts.bytes(120_000_000), to: "big.bin")

@@ -3,9 +3,9 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("A messaging server that is away", .serialized)
+@Suite("An unreachable messaging server", .serialized)
 struct ServerOutageTests {
-    @Test("status names it and what waits, and a text that waits says so, mounted and not")
+    @Test("status names the server and waiting texts")
     func outage() async throws {
         let folder = try TemporaryFolder()
         var relay = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")])

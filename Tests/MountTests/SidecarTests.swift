@@ -5,7 +5,7 @@ import Testing
 
 /// Sidecars, parts and unsaved texts, made by the real programs; the tables "Sidecars and parts" and "Unfinished files" of
 /// `docs/semantics.md` have them.
-@Suite("files that programs keep for themselves", .serialized)
+@Suite("Sidecar files", .serialized)
 struct SidecarTests {
     /// What a program does with files of `$FOLDER`, which names that leaves, and what each says.
     private struct Deed: Sendable {
@@ -76,7 +76,7 @@ struct SidecarTests {
             names: ["x.aux.xml"], word: ""),
     ]
 
-    @Test("what programs leave beside a received file stays here, and a copy is sent")
+    @Test("sidecars stay local, copies are sent")
     func programs() async throws {
         let server = try await RunningProcess.start(
             ChildProcess.Settings(try Shell.find("python3"), ["-c", Self.server]))

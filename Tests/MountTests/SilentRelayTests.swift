@@ -3,9 +3,9 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("A relay that accepts and never answers", .serialized)
+@Suite("An unresponsive relay", .serialized)
 struct SilentRelayTests {
-    @Test("400 readers wait, half of them are killed, and everything else goes on as without them")
+    @Test("400 waiting readers delay nothing else")
     func readers() async throws {
         let mounts = try await TwoMounts.start()
         let bytes = TwoMounts.bytes(300_000)
@@ -64,7 +64,7 @@ struct SilentRelayTests {
     }
 
     /// `CHATFS_DELETION_SECONDS=60` for a minute of it.
-    @Test("a hundred deletions a second go on while a hundred readers wait, and end those of what is deleted")
+    @Test("deletions continue and end their readers")
     func deletions() async throws {
         let seconds = getenv("CHATFS_DELETION_SECONDS").flatMap { Int(String(cString: $0)) } ?? 3
         let mounts = try await TwoMounts.start(mounting: [])
@@ -129,7 +129,7 @@ struct SilentRelayTests {
             os.unlink(f"{folder}/{name}")
         """
 
-    @Test("a daemon that is told to leave while readers wait leaves at once, and they are told")
+    @Test("the daemon leaves at once, readers get errors")
     func leaving() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(TwoMounts.bytes(600_000), as: "far.bin")
@@ -144,7 +144,7 @@ struct SilentRelayTests {
         #expect(try MountTable.mounts(below: mounts.path("bob")).isEmpty)
     }
 
-    @Test("a relay that is gone gives EHOSTUNREACH, and the file when it is back")
+    @Test("a stopped relay gives EHOSTUNREACH until restarted")
     func gone() async throws {
         let mounts = try await TwoMounts.start()
         let bytes = TwoMounts.bytes(600_000)

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("chatfs file with a profile", .serialized)
+@Suite("The command chatfs file with a profile", .serialized)
 struct StandaloneFileTests {
     private let alice = ["--profile", "alice"]
     private let bob = ["--profile", "bob"]
@@ -13,7 +13,7 @@ struct StandaloneFileTests {
     }
 
     @Test(
-        "one uploads a file by its relays, the other downloads it from the link, and the first takes it back",
+        "a file is uploaded, downloaded and withdrawn",
         arguments: [["alice", "bob"], []], [1000, 3_000_000])
     func sendAndReceive(mounting people: [String], size: Int) async throws {
         let mounts = try await TwoMounts.start(mounting: people, encrypted: false)
@@ -44,7 +44,7 @@ struct StandaloneFileTests {
         #expect(unknown.ending == .code(1) && unknown.errors.contains("no such file"), "\(unknown.errors)")
     }
 
-    @Test("a file of the mount itself is refused, and so is what does not go together")
+    @Test("files of the mount itself are refused")
     func refusals() async throws {
         let mounts = try await TwoMounts.start(encrypted: false)
         try await mounts.send(TwoMounts.bytes(1000), as: "a.bin")
@@ -65,7 +65,7 @@ struct StandaloneFileTests {
     }
 
     @Test(
-        "Ctrl-C takes back what was sent, through a mount and without one",
+        "Ctrl-C withdraws the upload, mounted or not",
         arguments: [["alice", "bob"], []])
     func interrupted(mounting people: [String]) async throws {
         let mounts = try await TwoMounts.start(mounting: people, encrypted: false)

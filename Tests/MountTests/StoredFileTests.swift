@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Stored files that somebody writes into", .serialized)
+@Suite("Modified stored files", .serialized)
 struct StoredFileTests {
     private static let size = 2_000_000
     private static let bytes = TwoMounts.bytes(size)
@@ -24,7 +24,7 @@ struct StoredFileTests {
         return (mounts, first)
     }
 
-    @Test("nobody gets a byte that nobody sent: it is fetched once more, for who has it open too")
+    @Test("modified bytes are never served, but fetched again")
     func fetchedAgain() async throws {
         let (mounts, first) = try await Self.damaged()
         #expect(try first.read(count: 500_000, at: 1_400_000) == Array(Self.bytes[1_400_000..<1_900_000]))
@@ -39,7 +39,7 @@ struct StoredFileTests {
         #expect(try mounts.read(Self.name) == Self.bytes)
     }
 
-    @Test("hydrate fetches one again that was found damaged after a new mount")
+    @Test("hydrate fetches a damaged file again")
     func hydrated() async throws {
         let (mounts, _) = try await Self.damaged()
         #expect(try await mounts.leave("bob") == .code(0))
@@ -49,7 +49,7 @@ struct StoredFileTests {
         #expect(try mounts.read(Self.name) == Self.bytes)
     }
 
-    @Test("where no relay has it any more the error says so, and what is whole of it can be had")
+    @Test("an unavailable file reports its readable part")
     func salvaged() async throws {
         let (mounts, first) = try await Self.damaged()
         try await mounts.change("UPDATE chunk SET stored = 0", in: "../relay/records.db")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import chatfs
 
-@Suite("A mount that transfers nothing for a while", .serialized)
+@Suite("Suspended transfers", .serialized)
 struct SuspensionTests {
     /// Connections to the relay, of whichever mount: only root may look which process has them.
     private func connections(_ mounts: TwoMounts) throws -> Int {
@@ -35,7 +35,7 @@ struct SuspensionTests {
     }
 
     @Test(
-        "chatfs suspend closes connections in the middle of a file; chatfs resume has its reader get all of it"
+        "suspend pauses a download, resume completes it"
     )
     func byUser() async throws {
         let mounts = try await TwoMounts.start()
@@ -74,7 +74,7 @@ struct SuspensionTests {
         #expect(try await self.suspended(mounts) == "")
     }
 
-    @Test("a suspended mount can be unmounted, and begins anew")
+    @Test("a suspended mount can be unmounted and restarted")
     func unmounted() async throws {
         let mounts = try await TwoMounts.start()
         #expect(try await ChatFSProcess.run(["suspend", mounts.path("bob")]).succeeded)
@@ -85,7 +85,7 @@ struct SuspensionTests {
         try await mounts.waitForState("sent", of: "bob/alice/back.bin")
     }
 
-    @Test("the machine may sleep when connections are closed; when it wakes, what was read goes on")
+    @Test("sleep suspends, waking resumes transfers")
     func sleep() async throws {
         let services = try await SystemServices.start(metered: 0)
         let mounts = try await TwoMounts.start(mounting: ["alice"])
@@ -115,7 +115,7 @@ struct SuspensionTests {
     }
 
     @Test(
-        "a system bus that dies while the machine sleeps ends no mount's transfers, and is heard when it returns"
+        "a bus outage during sleep is survived"
     )
     func busReturns() async throws {
         let services = try await SystemServices.start(metered: 0)
@@ -138,7 +138,7 @@ struct SuspensionTests {
         try await wait(until: "it is awake again") { try await suspended(mounts) == "" }
     }
 
-    @Test("reasons to suspend: whichever comes and goes, connections are closed while there is one")
+    @Test("connections stay closed while any reason remains")
     func reasons() {
         // Every sequence of six events.
         let events = SuspensionReasons.Event.allCases

@@ -9,7 +9,7 @@ struct TextTests {
         try await mounts.run(["send", "--text", text, "bob", "--profile", "alice"] + more)
     }
 
-    @Test("what is sent is read in the log of both, also by who follows it, and nothing can be changed there")
+    @Test("texts appear in both read-only logs")
     func logs() async throws {
         let mounts = try await TwoMounts.start()
         try await send("first \"words\"\nof two lines", mounts)
@@ -40,7 +40,7 @@ struct TextTests {
         tail.send(SIGTERM)
     }
 
-    @Test("when its time is over a text is gone from the logs of both, also while they are mounted and read")
+    @Test("expired texts vanish from both logs")
     func disappearing() async throws {
         let mounts = try await TwoMounts.start()
         try await send("before", mounts)
@@ -67,7 +67,7 @@ struct TextTests {
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
-    @Test("what cannot be sent is refused with a sentence, and nothing is")
+    @Test("impossible texts are refused with a sentence")
     func refusals() async throws {
         let mounts = try await TwoMounts.start(mounting: ["bob"])
         let long = String(repeating: "é", count: 15_001)
@@ -92,7 +92,7 @@ struct TextTests {
         }
     }
 
-    @Test("interrupted while the daemon is silent and given again, it is one line")
+    @Test("repetition after an interruption sends once")
     func repeated() async throws {
         let mounts = try await TwoMounts.start()
         let daemon = try mounts.daemon("alice")
@@ -114,7 +114,7 @@ struct TextTests {
         #expect(text.split(separator: "\n").count == 2, "\(text)")
     }
 
-    @Test("killed at any moment and given again, a text is sent once, past a mount and through one")
+    @Test("repetition after a kill sends once")
     func killed() async throws {
         let mounts = try await TwoMounts.start(mounting: ["bob"])
         var repeated: Set<String> = []

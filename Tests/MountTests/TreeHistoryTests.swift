@@ -5,9 +5,9 @@ import Testing
 
 /// Long histories of two chats through the kernel, with mounts that end and daemons that are killed, compared with a
 /// model (`TreeModel`) after each step.
-@Suite("The tree of a real mount keeps to its model", .serialized)
+@Suite("A real mount against its model", .serialized)
 struct TreeHistoryTests {
-    @Test("whatever users do, arrives and is deleted, across mounts and kills", arguments: 1...3)
+    @Test("random histories with remounts and kills agree", arguments: 1...3)
     func histories(seed: UInt64) async throws {
         var history = try await TreeHistory(seed: seed)
         for _ in 0..<70 {

@@ -3,9 +3,9 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("A file that lies on two relays", .serialized)
+@Suite("A file on two relays", .serialized)
 struct TwoReplicasTests {
-    @Test("a reader gets all of it from the second when the first stops in the middle")
+    @Test("the second relay completes the read")
     func stopped() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         let bytes = TwoMounts.bytes(30_000_000)

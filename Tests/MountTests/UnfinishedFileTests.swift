@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Performs the table "Unfinished files" of `docs/semantics.md` with the real programs, each as its users meet it.
-@Suite("files that may be unfinished", .serialized)
+@Suite("Possibly unfinished files", .serialized)
 struct UnfinishedFileTests {
     /// What a program does with `$FOLDER/$NAME`, and what becomes of the file.
     private struct Deed: Sendable {
@@ -144,13 +144,13 @@ struct UnfinishedFileTests {
         program.hasPrefix("/") ? access(program, X_OK) == 0 : (try? Shell.find(program)) != nil
     }
 
-    @Test("the table names what is performed here")
+    @Test("the table lists the performed cases")
     func rows() throws {
         let rows = Set(try SemanticsDocumentTests.rows(below: "Unfinished files").map { $0[0] })
         #expect(rows == Set(Self.deeds.map(\.row)).union(["source broke off", "sidecar or part"]))
     }
 
-    @Test("programs that end unfinished have nothing sent, and those that finish lose nothing")
+    @Test("unfinished programs' files are held, others sent")
     func programs() async throws {
         let server = try await RunningProcess.start(
             ChildProcess.Settings(try Shell.find("python3"), ["-c", Self.server]))
@@ -231,7 +231,7 @@ struct UnfinishedFileTests {
         try await bob.terminate()
     }
 
-    @Test("what is forwarded while its download breaks off is held, whatever copies it")
+    @Test("forwarded partial downloads are held")
     func brokenSource() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         try await mounts.mount("bob", ["--no-finish", "--quiet-time", "200ms"])

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Verify says what is damaged, and has received again what can be", .serialized)
+@Suite("The command chatfs verify", .serialized)
 struct VerifyTests {
     private static let bytes = TwoMounts.bytes(2_000_000)
     private static let name = "bob/alice/film.bin"
@@ -26,7 +26,7 @@ struct VerifyTests {
         try file.write(try file.read(count: 1, at: 1_500_000).map { $0 ^ 1 }, at: 1_500_000)
     }
 
-    @Test("while it is mounted it only looks; status says when, and what it found")
+    @Test("a mounted profile is checked without changes")
     func mounted() async throws {
         let (mounts, copy) = try await Self.received()
         let first = try await Self.verify(mounts)
@@ -46,7 +46,7 @@ struct VerifyTests {
         #expect(access(copy, F_OK) == 0)
     }
 
-    @Test("what is damaged, or gone, is received again after --fix", arguments: [true, false])
+    @Test("--fix receives damaged and missing files again", arguments: [true, false])
     func fixed(isDamaged: Bool) async throws {
         let (mounts, copy) = try await Self.received()
         #expect(try await mounts.leave("bob") == .code(0))
@@ -70,7 +70,7 @@ struct VerifyTests {
         #expect(try await Self.verify(mounts).succeeded)
     }
 
-    @Test("what its sender alone had is lost, and what can be read of it is kept")
+    @Test("an unavailable file's readable part is kept")
     func lost() async throws {
         let (mounts, _) = try await Self.received()
         #expect(try await mounts.leave("alice") == .code(0))
@@ -104,7 +104,7 @@ struct VerifyTests {
         #expect(access(mounts.path("other.bin"), F_OK) != 0)
     }
 
-    @Test("a database that cannot be opened is named, with what to do", arguments: [true, false])
+    @Test("a locked database is named with a remedy", arguments: [true, false])
     func database(isEncrypted: Bool) async throws {
         let folder = try TemporaryFolder()
         #expect(
