@@ -3,7 +3,7 @@ import Testing
 @testable import FileSystem
 @testable import Posix
 
-@Suite("Who may have files fetched")
+@Suite("Caller policy")
 struct CallerPolicyTests {
     private static func caller(_ commandLine: String, of executable: String? = nil) -> Caller {
         let words = commandLine.split(separator: " ").map(String.init)
@@ -38,7 +38,7 @@ struct CallerPolicyTests {
         (caller("/usr/bin/perl -w /usr/bin/mimetype a", of: "/usr/bin/perl"), .sniffer),
     ]
 
-    @Test("thumbnailers, indexers, scanners and backup programs are known by what they run", arguments: known)
+    @Test("background programs are known by executable", arguments: known)
     func kinds(caller: Caller, kind: CallerKind) {
         let verdict = CallerPolicy().verdict(on: caller)
         #expect(verdict.kind == kind)
@@ -58,12 +58,12 @@ struct CallerPolicyTests {
         Caller(executable: "", arguments: ["tumblerd"]), Caller(executable: "/usr/bin/python3"),
     ]
 
-    @Test("what copies or opens files for somebody is served, whatever it is called with", arguments: served)
-    func everybodyElse(caller: Caller) {
+    @Test("copy tools and viewers are always served", arguments: served)
+    func copyToolsAreServed(caller: Caller) {
         #expect(CallerPolicy().verdict(on: caller) == CallerPolicy.Verdict(access: .full, kind: nil))
     }
 
-    @Test("thumbnailers fetch where previews are to come from files, and do not wait long")
+    @Test("thumbnailers fetch briefly if previews permit it")
     func previews() {
         let tumbler = Self.caller("/usr/lib/tumblerd")
         for (mode, access) in [
@@ -75,7 +75,7 @@ struct CallerPolicyTests {
         #expect(CallerPolicy(previews: .fetch).verdict(on: indexer).access == .none)
     }
 
-    @Test("of the user's rules that fit a program the longer decides, before what is known of it")
+    @Test("the longest user rule precedes the table")
     func rules() throws {
         let policy = CallerPolicy(
             refused: try ["mpv*", "kioworker:file.so", "/opt/viewer/bin/*"].map {
@@ -95,7 +95,7 @@ struct CallerPolicyTests {
         }
     }
 
-    @Test("a rule needs a name, and a word behind its colon")
+    @Test("a rule needs a name before its colon")
     func malformedRules() {
         for text in ["", ":", ":word", "name:"] { #expect(ProgramPattern(text) == nil, "\(text)") }
         for text in ["name", "name:word", "*", "*:word", "/a/b", "a:b:c"] {
@@ -103,7 +103,7 @@ struct CallerPolicyTests {
         }
     }
 
-    @Test("a star stands for any characters, also for none")
+    @Test("a star matches any characters")
     func globs() {
         let fitting = [
             ("", ""), ("*", ""), ("*", "abc"), ("a*", "a"), ("a*c", "abbc"), ("a*c", "ac"), ("*b*", "abc"),
@@ -114,7 +114,7 @@ struct CallerPolicyTests {
         for (glob, text) in others { #expect(!Glob(glob).fits(text), "\(glob) \(text)") }
     }
 
-    @Test("every program of the table is a rule that can be understood, and no executable is in it twice")
+    @Test("the table is valid and free of duplicates")
     func table() {
         let all = CallerKind.table.flatMap(\.programs)
         #expect(all.allSatisfy { ProgramPattern($0) != nil })

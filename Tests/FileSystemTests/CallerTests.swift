@@ -7,7 +7,7 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("Programs that open files which are not here")
+@Suite("Openings of remote files by programs")
 struct CallerTests {
     private typealias Fixture = FileSystemFixture
 
@@ -25,7 +25,7 @@ struct CallerTests {
         await fixture.fileSystem.status().callers?[kind.rawValue]
     }
 
-    @Test("a thumbnailer is refused at once, nothing is opened for it, and that is counted")
+    @Test("a thumbnailer is refused and counted")
     func refused() async throws {
         let fixture = try await Self.fixture("/usr/bin/tumblerd")
         for _ in 0..<3 {
@@ -40,7 +40,7 @@ struct CallerTests {
         #expect(try fixture.attribute("user.chatfs.state", of: "bob/a.bin") == "remote")
     }
 
-    @Test("a program in a folder whose name begins with an accent is known by its own name")
+    @Test("accented folder names do not hide the program")
     func accents() {
         let folder = "/opt/\u{301}a"
         #expect(Caller(executable: "\(folder)/tumblerd").name == "tumblerd")
@@ -50,14 +50,14 @@ struct CallerTests {
         #expect(ProgramPattern("python3:\u{301}b")?.fits(script) == true)
     }
 
-    @Test("what is here is for everybody, and nobody is counted for it")
+    @Test("local files are served and not counted")
     func here() async throws {
         let fixture = try await Self.fixture("/usr/bin/tumblerd", status: .rcvComplete)
         #expect(try await fixture.read("bob/a.bin", count: 10).count == 10)
         #expect(await fixture.fileSystem.status().callers == [:])
     }
 
-    @Test("who copies is served, and marks the message as read")
+    @Test("a copy is served and marks as read")
     func served() async throws {
         let fixture = try await Self.fixture("/usr/bin/cp")
         #expect(try await fixture.read("bob/a.bin", count: 10).count == 10)
@@ -65,7 +65,7 @@ struct CallerTests {
         #expect(await fixture.fileSystem.status().callers == [:])
     }
 
-    @Test("a thumbnailer that may fetch is served, counted, and waits a short while only")
+    @Test("permitted thumbnailers have a short deadline")
     func allowed() async throws {
         let fixture = try await Self.fixture("/usr/bin/tumblerd", callers: CallerPolicy(previews: .fetch))
         #expect(try await fixture.read("bob/a.bin", count: 10).count == 10)
@@ -74,7 +74,7 @@ struct CallerTests {
         #expect(fixture.core.opened == [])
     }
 
-    @Test("who looks at beginnings gets the first chunk, and an error behind it for which nothing is fetched")
+    @Test("a sniffer gets the first chunk only")
     func beginning() async throws {
         let fixture = try await Self.fixture("/usr/bin/file")
         let item = try #require(fixture.core.state.withLock { $0.items.first })
@@ -90,7 +90,7 @@ struct CallerTests {
         #expect(fixture.core.opened == [])
     }
 
-    @Test("a beginning that cannot be had is the error of the file")
+    @Test("a failed first chunk gives the file's error")
     func failing() async throws {
         let fixture = try await Self.fixture("/usr/bin/file")
         let item = try #require(fixture.core.state.withLock { $0.items.first })
@@ -98,7 +98,7 @@ struct CallerTests {
         #expect(await code { _ = try await fixture.read("bob/a.bin", count: 10) } == ENODATA)
     }
 
-    @Test("where a claim makes the core receive all of a file, who looks at beginnings gets nothing")
+    @Test("a sniffer never causes a whole-file claim")
     func receivedByCore() async throws {
         let fixture = try await Self.fixture("/usr/bin/file")
         fixture.core.state.withLock { $0.receivesWhatIsClaimed = true }
@@ -107,7 +107,7 @@ struct CallerTests {
         #expect(fixture.contents.open.withLock { $0.isEmpty })
     }
 
-    @Test("who cannot be seen is served, also who cannot be seen in time")
+    @Test("unidentified programs are served")
     func unknown() async throws {
         let isStuck = Lock(true)
         let stuck: @Sendable (pid_t) -> Caller? = { _ in
@@ -125,7 +125,7 @@ struct CallerTests {
         #expect(await check.access(of: 1) == .none)
     }
 
-    @Test("the name of a program in the log is one word, whatever it is")
+    @Test("a program's name is one word in logs")
     func names() {
         #expect(Caller(executable: "/a/b\u{1B}[31m\n thing-2.0").printableName == "b31mthing-2.0")
         #expect(Caller(executable: String(repeating: "x", count: 500)).printableName.count == 64)

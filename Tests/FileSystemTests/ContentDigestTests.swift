@@ -13,7 +13,7 @@ import Testing
         try await fixture.fileSystem.lister.entry(at: path, isHashing: isHashing).digest
     }
 
-    @Test func whatIsHereIsReadOnceAndWhatIsNotIsLeftAlone() async throws {
+    @Test func onlyLocalFilesAreHashedOnce() async throws {
         var items: [ChatItem] = []
         let fixture = try await Fixture.make { core in
             items.append(core.received("here.bin", in: Fixture.bob, size: 2_500_000, status: .rcvComplete))

@@ -8,7 +8,7 @@ import Testing
 struct ControlFileTests {
     private typealias Fixture = FileSystemFixture
 
-    @Test("stat says how long one was when it was last opened, and does not make it again")
+    @Test("stat reports the last generated size")
     func sizes() async throws {
         let fixture = try await Fixture.make { _ = $0.received("a.bin", in: Fixture.bob, size: 10) }
         let fs = fixture.fileSystem
@@ -32,9 +32,9 @@ struct ControlFileTests {
     }
 }
 
-@Suite("Extended attributes that are set")
+@Suite("Setting extended attributes")
 struct SettingAttributeTests {
-    @Test("XATTR_CREATE and XATTR_REPLACE are kept to")
+    @Test("XATTR_CREATE and XATTR_REPLACE are honoured")
     func flags() async throws {
         let fixture = try await FileSystemFixture.make(quietTime: .seconds(60))
         try await fixture.write([1], to: "a.part")

@@ -8,11 +8,11 @@ import TestSupport
 import Testing
 
 /// What its user wrote and nobody got is not lost with a chat that was deleted while nothing was mounted.
-@Suite("What was not sent into a chat that is gone", .serialized, .timeLimit(.minutes(10)))
+@Suite("Drafts of deleted chats", .serialized, .timeLimit(.minutes(10)))
 struct DeletedChatTests {
     private static let gone = ChatError(.noSuchChat, "There is no such chat.")
 
-    @Test("drafts and parts of folders are in .chatfs/recovered, with their bytes, and can be removed")
+    @Test("drafts and parts move to the recovered folder")
     func recovered() async throws {
         let first = try await PastedStage()
         try await first.write("to bob", to: "letter.txt")
@@ -54,7 +54,7 @@ struct DeletedChatTests {
         #expect(try await stage.fileSystem.attributes(id).value().size == UInt64(text.utf8.count))
     }
 
-    @Test("what the core refuses for good, since the chat is gone, stays with the reason")
+    @Test("drafts refused by the core keep their reason")
     func refused() async throws {
         let first = try await PastedStage()
         try await first.write("to bob", to: "letter.txt")
@@ -73,7 +73,7 @@ struct DeletedChatTests {
         for stage in [first, second, third] { await stage.end() }
     }
 
-    @Test("an archive that was begun of a folder in it is no file for anybody")
+    @Test("an unfinished archive is not shown")
     func begunArchive() async throws {
         let first = try await PastedStage(quietTime: .milliseconds(30))
         let left = first.copyWhenArchiving(2)
@@ -84,7 +84,7 @@ struct DeletedChatTests {
         for stage in [first, second] { await stage.end() }
     }
 
-    @Test("when the chat is there again, so is what was to go into it")
+    @Test("a returning chat gets its drafts back")
     func back() async throws {
         let first = try await PastedStage()
         try await first.write("to bob", to: "letter.txt")

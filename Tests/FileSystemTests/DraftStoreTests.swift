@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// What drafts answer at any moment, without a disk that would have to be broken for it.
-@Suite("Drafts that fail, change and go")
+@Suite("Drafts between outbox and tree")
 struct DraftStoreTests {
     private typealias Fixture = FileSystemFixture
 
@@ -37,7 +37,7 @@ struct DraftStoreTests {
         (.shuttingDown, ESHUTDOWN), (.wrongVersion, EIO), (.storage, EIO),
     ]
 
-    @Test("whatever a draft answers reaches the program as its errno", arguments: codes)
+    @Test("each outbox error maps to its errno", arguments: codes)
     func answers(code refused: OutboxErrorCode, errno: Int32) async throws {
         let stage = try await Scene()
         let (fs, draft, error) = (stage.fileSystem, stage.draft, OutboxError(refused, "No."))
@@ -62,7 +62,7 @@ struct DraftStoreTests {
         await stage.fixture.end()
     }
 
-    @Test("what the outbox refuses changes no name", arguments: codes)
+    @Test("refused changes keep the name", arguments: codes)
     func names(code: OutboxErrorCode, errno: Int32) async throws {
         let stage = try await Scene()
         let (fs, name) = (stage.fileSystem, EntryName("b.txt"))
@@ -114,7 +114,7 @@ struct DraftStoreTests {
             to: FileSystemFixture.bob)
     }
 
-    @Test("who opens it at the moment at which it is sent reads the message's file")
+    @Test("a just sent draft opens as the item")
     func sentWhileOpening() async throws {
         let stage = try await Scene()
         let item = try await item(of: stage)
@@ -135,7 +135,7 @@ struct DraftStoreTests {
         await stage.fixture.end()
     }
 
-    @Test("who writes when it has just been sent is refused")
+    @Test("writing a just sent draft is refused")
     func sentBeforeWriting() async throws {
         let stage = try await Scene()
         let item = try await item(of: stage)
@@ -148,7 +148,7 @@ struct DraftStoreTests {
         await stage.fixture.end()
     }
 
-    @Test("removing what the core is just taking waits until it is known, and takes the message back")
+    @Test("removal during acceptance withdraws the item")
     func removedWhileSending() async throws {
         let stage = try await Scene()
         stage.fixture.core.state.withLock { $0.sentStatus = .sndTransfer(sent: 1, total: 3) }
@@ -165,7 +165,7 @@ struct DraftStoreTests {
         await stage.fixture.end()
     }
 
-    @Test("so does removing what the core begins to take at that very moment")
+    @Test("acceptance during removal is withdrawn too")
     func removedWhenSendingBegins() async throws {
         let stage = try await Scene()
         stage.fixture.core.state.withLock { $0.sentStatus = .sndTransfer(sent: 1, total: 3) }
@@ -183,7 +183,7 @@ struct DraftStoreTests {
         await stage.fixture.end()
     }
 
-    @Test("who asks for the removal of what the core is taking, and gives up, is answered at once")
+    @Test("an interrupted removal returns at once")
     func removalGivenUp() async throws {
         let stage = try await Scene()
         stage.draft.change { $0.state = .sending }
@@ -200,7 +200,7 @@ struct DraftStoreTests {
         await stage.fixture.end()
     }
 
-    @Test("removing what the core gave back removes the draft")
+    @Test("removal of a returned draft deletes it")
     func removedAfterARefusal() async throws {
         let stage = try await Scene()
         stage.draft.change { $0.state = .sending }
@@ -213,7 +213,7 @@ struct DraftStoreTests {
         await stage.fixture.end()
     }
 
-    @Test("what happens to a draft by itself is shown and told to the kernel")
+    @Test("draft changes reach tree and kernel")
     func changes() async throws {
         let stage = try await Scene()
         let notices = Lock<[String]>([])
@@ -233,7 +233,7 @@ struct DraftStoreTests {
         await stage.fixture.end()
     }
 
-    @Test("drafts of an earlier process are there when the mount begins, each where it belongs")
+    @Test("earlier drafts are shown in their folders")
     func earlierProcess() async throws {
         let drafts = MemoryDrafts()
         for (name, state) in [("a.txt", DraftState.queued), ("b.txt", .recovered), ("c.txt", .unsure)] {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("The queue of events")
+@Suite("Event queue")
 struct EventQueueTests {
     private typealias Queue = EventQueue<String, Int>
     private let start = ContinuousClock.now
@@ -25,7 +25,7 @@ struct EventQueueTests {
         return taken
     }
 
-    @Test("events are given in the order in which they came")
+    @Test("events keep their order")
     func order() {
         var queue = queue((0..<3000).map { ("\($0 % 7)", $0) })
         #expect(drain(&queue, at: start) == Array(0..<3000))
@@ -34,7 +34,7 @@ struct EventQueueTests {
         #expect(drain(&queue, at: start) == [1])
     }
 
-    @Test("what failed comes again after a delay, with all of its lane behind it, and holds up no other")
+    @Test("a failed event delays only its lane")
     func failure() throws {
         var queue = queue([("a", 1), ("b", 2), ("a", 3), ("b", 4)])
         #expect(drain(&queue, at: start, failing: [1]) == [1, 2, 4])
@@ -47,7 +47,7 @@ struct EventQueueTests {
         #expect(queue.nextTry == nil)
     }
 
-    @Test("a delay grows with each failure up to its longest, and begins anew after a success")
+    @Test("delays grow and reset after a success")
     func delays() throws {
         var queue = queue([("a", 1)])
         var now = start
@@ -69,7 +69,7 @@ struct EventQueueTests {
         #expect(try #require(queue.nextTry) <= now + .seconds(1))
     }
 
-    @Test("the end waits for no delay, and what fails then can be given up")
+    @Test("finishing waits for no delay")
     func end() {
         var queue = queue([("a", 1), ("a", 2), ("b", 3)])
         #expect(drain(&queue, at: start, failing: [1, 3]) == [1, 3])
@@ -80,7 +80,7 @@ struct EventQueueTests {
 
     /// Lanes of numbers that fail at random: each lane comes out complete and in order.
     @Test(
-        "whatever fails, every event is given until it is taken, those of a lane in order", arguments: 1...20)
+        "every event is delivered in lane order", arguments: 1...20)
     func histories(seed: UInt64) {
         var random = SeededGenerator(state: seed)
         var queue = queue([])

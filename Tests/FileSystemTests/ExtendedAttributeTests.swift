@@ -12,7 +12,7 @@ struct ExtendedAttributeTests {
     private typealias Fixture = FileSystemFixture
 
     /// `.name` stands for the last prefix before it.
-    @Test("the table in docs/semantics.md names every attribute there is, and no other")
+    @Test("docs/semantics.md lists exactly these attributes")
     func documented() throws {
         // contrib/test has a copy for users who may not be let into the clone.
         let copy = getenv("CHATFS_REPOSITORY").map { String(cString: $0) }
@@ -37,7 +37,7 @@ struct ExtendedAttributeTests {
         return values
     }
 
-    @Test("each kind of entry has its own, with these values")
+    @Test("each kind of entry has its attributes")
     func values() async throws {
         let drafts = MemoryDrafts()
         let fixture = try await Fixture.make(drafts: drafts) { core in
@@ -86,7 +86,7 @@ struct ExtendedAttributeTests {
     }
 
     @Test(
-        "what is here, or was taken back, expires no more; what was tried in vain until then says so",
+        "local files do not expire",
         arguments: [
             (FileStatus.rcvComplete, false, String?.none), (.rcvCancelled, false, "The file was cancelled."),
             (.rcvInvitation(described: true), true, nil),
@@ -110,7 +110,7 @@ struct ExtendedAttributeTests {
         ("bob/b.txt", 0),
     ]
 
-    @Test("what is not to be set is dropped on own entries, and refused on all others", arguments: refusals)
+    @Test("unknown attributes are dropped on own entries only", arguments: refusals)
     func dropped(path: String, errno: Int32) async throws {
         let drafts = MemoryDrafts()
         let fixture = try await Fixture.make(drafts: drafts) { core in

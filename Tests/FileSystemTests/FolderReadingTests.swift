@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The core gives the items of `bob` when the test lets it.
-@Suite("A mount whose chats are not all read yet", .timeLimit(.minutes(10)))
+@Suite("Chats that are not loaded", .timeLimit(.minutes(10)))
 struct FolderReadingTests {
     private typealias Fixture = FileSystemFixture
 
@@ -46,7 +46,7 @@ struct FolderReadingTests {
         return Task { try await answer.value() }
     }
 
-    @Test("names of it and its listing wait for its files, the root and other chats do not")
+    @Test("only this chat's lookups and listings wait")
     func waiting() async throws {
         let gate = Gate()
         let fixture = try await make(gate) { core in
@@ -74,7 +74,7 @@ struct FolderReadingTests {
         #expect(gate.asked == 2, "read once, in two pages")
     }
 
-    @Test("news of it wins over what was read before, whichever comes first")
+    @Test("events win over concurrent loading")
     func news() async throws {
         let gate = Gate()
         let fixture = try await make(gate) { core in
@@ -100,7 +100,7 @@ struct FolderReadingTests {
         #expect(try fixture.attribute("user.chatfs.state", of: "bob/c.bin") == "remote")
     }
 
-    @Test("a chat that cannot be read gives an error to who looks into it, and is read again by the next")
+    @Test("a failed load is reported and retried")
     func failing() async throws {
         let isBroken = Lock(true)
         let fixture = try await Fixture.make(readDeadline: .seconds(60)) { core in
@@ -119,7 +119,7 @@ struct FolderReadingTests {
         #expect(try await fs.lookup(EntryName("a.bin"), in: bob).value().size == 10)
     }
 
-    @Test("a chat whose reading never ends gives ETIMEDOUT, and its files when it ends after all")
+    @Test("slow loading gives ETIMEDOUT and completes later")
     func stalled() async throws {
         let gate = Gate()
         let fixture = try await make(gate, deadline: .milliseconds(50)) { core in
@@ -136,7 +136,7 @@ struct FolderReadingTests {
         #expect(try await fs.lookup(EntryName("a.bin"), in: bob).value().size == 10)
     }
 
-    @Test("who gives up waiting for a chat is answered at once, and stops nothing for the others")
+    @Test("an interrupted wait does not stop the load")
     func interrupted() async throws {
         let gate = Gate()
         let fixture = try await make(gate) { core in
@@ -152,7 +152,7 @@ struct FolderReadingTests {
         #expect(try await patient.value.size == 10)
     }
 
-    @Test("a draft of an earlier mount that is sent before its chat was looked into keeps its name")
+    @Test("an unloaded chat's sent draft keeps its name")
     func draft() async throws {
         let folder = try TemporaryFolder()
         let core = ScriptedCore(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("Windows that list files which are not here")
+@Suite("Type detection by windows")
 struct FolderViewerTests {
     private typealias Fixture = FileSystemFixture
 
@@ -30,7 +30,7 @@ struct FolderViewerTests {
         return try await fixture.read(handle, at: offset, count: count).count
     }
 
-    @Test func gioIsRefusedAndCountsAsNothing() async throws {
+    @Test func gioIsRefusedWithoutCount() async throws {
         let fixture = try await Self.fixture(ProgramTraits(loadsGIO: true))
         let answer = try fixture.fileSystem.open(fixture.id("bob/backup"), flags: Self.noAccessTime)
         #expect(await answer.code() == EACCES)
@@ -71,7 +71,7 @@ struct FolderViewerTests {
         }
     }
 
-    @Test func detectionGetsWhatIsHereAndIsNotCounted() async throws {
+    @Test func detectionReadsLocalBytesWithoutCount() async throws {
         let worker = ProgramTraits(loadsQt: true, showsFolder: true, isWorker: true)
         let fixture = try await Self.fixture(worker)
         #expect(try await Self.read(fixture, O_RDONLY, 32_768) == 32_768)

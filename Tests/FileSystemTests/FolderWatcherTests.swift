@@ -7,7 +7,7 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("What those who watch folders are told")
+@Suite("Folder watchers")
 struct FolderWatcherTests {
     private typealias Fixture = FileSystemFixture
 
@@ -37,7 +37,7 @@ struct FolderWatcherTests {
         }
     }
 
-    @Test("what comes, moves on and goes in a chat that the kernel knows; nothing of one that it does not")
+    @Test("only folders known to the kernel are reported")
     func entries() async throws {
         let fixture = try await Fixture.make()
         let ear = Ear(fixture.fileSystem)
@@ -77,7 +77,7 @@ struct FolderWatcherTests {
         #expect(ear.told.withLock { $0.count } == 4)
     }
 
-    @Test("chats come, get other names and go to who watches the root, whom nobody has to know for that")
+    @Test("watchers of the root see chats change")
     func chats() async throws {
         let fixture = try await Fixture.make()
         let ear = Ear(fixture.fileSystem)
@@ -95,7 +95,7 @@ struct FolderWatcherTests {
             ["appeared carol", "renamed carol to Carol from work", "vanished Carol from work"])
     }
 
-    @Test("a file that was loaded before it was told of is told of all the same")
+    @Test("a file loaded before its event is reported")
     func loadedBefore() async throws {
         let fixture = try await Fixture.make(showsEverything: false)
         _ = try fixture.id("bob")
@@ -106,7 +106,7 @@ struct FolderWatcherTests {
         try await ear.expect(["appeared a.bin"])
     }
 
-    @Test("the way to a folder is its names from the root")
+    @Test("paths list the names from the root")
     func paths() async throws {
         let fixture = try await Fixture.make()
         #expect(fixture.fileSystem.path(of: .root) == [])
@@ -114,7 +114,7 @@ struct FolderWatcherTests {
         #expect(fixture.fileSystem.path(of: NodeID(999_999)) == nil)
     }
 
-    @Test("a folder is known from the first time the kernel is told of it to the last that it forgets")
+    @Test("a folder is known while references remain")
     func known() {
         let folders = KnownFolders()
         let folder = NodeID(2000)

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// What fails for programs is noted about what they write, and what is held back can be discarded.
-@Suite("Files that may be unfinished")
+@Suite("Possibly unfinished files")
 struct HeldFileTests {
     private typealias Fixture = FileSystemFixture
 
@@ -24,7 +24,7 @@ struct HeldFileTests {
         return attributes.id
     }
 
-    @Test("refused renames and owners and failed reads are noted with who asked")
+    @Test("refused operations are noted with their thread")
     func notes() async throws {
         let drafts = MemoryDrafts()
         let fixture = try await Fixture.make(drafts: drafts) {
@@ -61,7 +61,7 @@ struct HeldFileTests {
         await fixture.end()
     }
 
-    @Test("a held file is discarded with its entry, another one is not")
+    @Test("only held files can be discarded")
     func discarding() async throws {
         let fixture = try await Fixture.make(quietTime: .seconds(3600))
         let fs = fixture.fileSystem

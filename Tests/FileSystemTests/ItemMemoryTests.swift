@@ -6,7 +6,7 @@ import Namespace
 import TestSupport
 import Testing
 
-@Suite("Files that the kernel has forgotten", .timeLimit(.minutes(10)))
+@Suite("Eviction of items", .timeLimit(.minutes(10)))
 struct ItemMemoryTests {
     private typealias Fixture = FileSystemFixture
 
@@ -33,7 +33,7 @@ struct ItemMemoryTests {
         try await wait(until: "they are let go") { await inMemory(fixture) == 0 }
     }
 
-    @Test("are let go of with the last of their chat, and found again by number and by name, unchanged")
+    @Test("forgotten items are evicted and found again")
     func forgotten() async throws {
         let fixture = try await make()
         let fs = fixture.fileSystem
@@ -57,7 +57,7 @@ struct ItemMemoryTests {
         await fixture.end()
     }
 
-    @Test("every operation by number or name loads them first")
+    @Test("every operation loads evicted items")
     func operations() async throws {
         let fixture = try await make()
         let fs = fixture.fileSystem
@@ -87,7 +87,7 @@ struct ItemMemoryTests {
         await fixture.end()
     }
 
-    @Test("stay while one of their chat is open or being written")
+    @Test("open or written chats are not evicted")
     func pinned() async throws {
         let fixture = try await make()
         let fs = fixture.fileSystem
@@ -108,7 +108,7 @@ struct ItemMemoryTests {
         await fixture.end()
     }
 
-    @Test("are changed and taken away by what the core tells, and the kernel is told by number and name")
+    @Test("events change and remove evicted items")
     func events() async throws {
         let fixture = try await make()
         let (fs, core) = (fixture.fileSystem, fixture.core)
@@ -146,7 +146,7 @@ struct ItemMemoryTests {
         await fixture.end()
     }
 
-    @Test("too many in memory: those of the chat used longest ago go, whatever the kernel knows of them")
+    @Test("the least recently used chat is evicted")
     func limit() async throws {
         let fixture = try await Fixture.make(
             readDeadline: .seconds(60), itemsInMemory: 4, showsEverything: false

@@ -5,7 +5,7 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("Who reads a file and then removes it moves it out")
+@Suite("Moves out of the mount")
 struct LastReadersTests {
     private typealias Fixture = FileSystemFixture
 
@@ -18,7 +18,7 @@ struct LastReadersTests {
             now: { beginning + passed.withLock { $0 } }, process: { $0 < 100 ? $0 / 10 : nil })
     }
 
-    @Test("a process counts as the reader until two seconds after its close")
+    @Test("a process counts as reader for two seconds")
     func moment() {
         let passed = Lock(Duration.zero)
         let readers = Self.readers(after: passed)
@@ -35,14 +35,14 @@ struct LastReadersTests {
         #expect(!readers.isReader(10, of: Self.node))
     }
 
-    @Test("a look at the beginning does not make a reader")
+    @Test("type detection does not make a reader")
     func sniffing() {
         let readers = Self.readers(after: Lock(.zero))
         readers.opened(Self.node, flags: O_RDONLY | 0o1000000, by: 10)
         #expect(!readers.isReader(10, of: Self.node))
     }
 
-    @Test("of many files the latest are remembered")
+    @Test("only the latest files are remembered")
     func bounded() {
         let readers = Self.readers(after: Lock(.zero))
         for number in 0..<1000 { readers.opened(NodeID(2000 + UInt64(number)), flags: O_RDONLY, by: 10) }
@@ -50,7 +50,7 @@ struct LastReadersTests {
         #expect(!readers.isReader(10, of: NodeID(2000)))
     }
 
-    @Test("a file that is moved out stays, and its user is told")
+    @Test("a moved file stays and is reported")
     func movedOut() async throws {
         let fixture = try await Fixture.make { _ = $0.received("a.bin", in: Fixture.bob, size: 10) }
         let files = fixture.fileSystem

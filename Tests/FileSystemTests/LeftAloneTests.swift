@@ -28,11 +28,11 @@ private final class HourClock: OutboxClock {
     }
 }
 
-@Suite("Drafts that are left alone")
+@Suite("Abandoned drafts")
 struct LeftAloneTests {
     private typealias Fixture = FileSystemFixture
 
-    @Test("an incomplete one moves to the recovered ones while it is mounted, its name is free")
+    @Test("an incomplete draft is recovered while mounted")
     func incomplete() async throws {
         let clock = HourClock()
         let fixture = try await Fixture.make(clock: clock)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("Folders that are being listed")
+@Suite("Notices during listings")
 struct ListedFolderTests {
     private static let start = ContinuousClock.now
     private static let one = NodeID(1000)
@@ -27,7 +27,7 @@ struct ListedFolderTests {
         }
     }
 
-    @Test func restingFolderIsToldAtOnce() {
+    @Test func quietFolderIsNotifiedAtOnce() {
         var folders = ListedFolders()
         #expect(!Self.holds(&folders, Self.notice(1), Self.at(0)))
         folders.listed(Self.one, now: Self.at(0))
@@ -49,7 +49,7 @@ struct ListedFolderTests {
         #expect(folders.nextDue == nil)
     }
 
-    @Test func folderThatIsAlwaysListedIsToldAfterLimit() {
+    @Test func continuallyListedFolderIsNotifiedAfterLimit() {
         var folders = ListedFolders()
         for time in stride(from: 0, to: 2100, by: 50) {
             folders.listed(Self.one, now: Self.at(time))

@@ -6,7 +6,7 @@ import Namespace
 import TestSupport
 import Testing
 
-@Suite("Chats that nobody has looked into yet", .timeLimit(.minutes(10)))
+@Suite("Loading chats ahead", .timeLimit(.minutes(10)))
 struct LoadingAheadTests {
     private typealias Fixture = FileSystemFixture
 
@@ -41,7 +41,7 @@ struct LoadingAheadTests {
         try (0..<4).filter { try isLoaded($0, in: fixture) }
     }
 
-    @Test("are read when the mount begins, those with the newest messages first, as many as fit")
+    @Test("newest chats load first up to the limit")
     func newestFirst() async throws {
         let fixture = try await make([3, 3, 3, 3], ahead: 7)
         try await wait(until: "two are read") { try loaded(in: fixture) == [0, 1] }
@@ -49,7 +49,7 @@ struct LoadingAheadTests {
         #expect(try loaded(in: fixture) == [0, 1])
     }
 
-    @Test("are not all asked for when a few files more would fit")
+    @Test("small capacity left ends loading")
     func nearlyFull() async throws {
         let asked = Lock<Set<ChatReference>>([])
         let fixture = try await make([32, 3, 3, 3], ahead: 34) { core in
@@ -62,7 +62,7 @@ struct LoadingAheadTests {
         #expect(asked.withLock { $0 } == [Self.chats[0]])
     }
 
-    @Test("are not all asked for when each has more files than fit")
+    @Test("large chats end loading")
     func allLarge() async throws {
         let asked = Lock<Set<ChatReference>>([])
         let fixture = try await make([20, 20, 20, 20], ahead: 16) { core in
@@ -76,7 +76,7 @@ struct LoadingAheadTests {
         #expect(try loaded(in: fixture) == [] && asked.withLock { $0 } == Set(Self.chats.prefix(2)))
     }
 
-    @Test("are left out where they have more files than fit, and read when somebody looks")
+    @Test("chats beyond the limit load on demand")
     func tooMany() async throws {
         let fixture = try await make([2, 600, 2, 2], ahead: 6)
         try await wait(until: "the others are read") { try loaded(in: fixture) == [0, 2, 3] }
@@ -86,7 +86,7 @@ struct LoadingAheadTests {
         await fixture.end()
     }
 
-    @Test("give all their files to who looks while it is being found out that they do not fit")
+    @Test("a lookup during loading gets all files")
     func joined() async throws {
         let isOpen = Lock(false)
         let fixture = try await make([600, 0, 0, 0], ahead: 6) { core in
@@ -107,7 +107,7 @@ struct LoadingAheadTests {
         await fixture.end()
     }
 
-    @Test("that cannot be read hold up no other, and tell who looks why")
+    @Test("a failing chat delays no other")
     func broken() async throws {
         let fixture = try await make([1, 1, 1, 1], ahead: 10) { core in
             core.state.withLock { state in
@@ -121,7 +121,7 @@ struct LoadingAheadTests {
         await fixture.end()
     }
 
-    @Test("are not read on once the mount ends")
+    @Test("the end of the mount stops loading")
     func end() async throws {
         let asked = Lock(0)
         let fixture = try await make([1, 1, 1, 1], ahead: 10) { core in

@@ -4,11 +4,11 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("Files that are there for programs only")
+@Suite("Files for programs only")
 struct MarkerTests {
     private typealias Fixture = FileSystemFixture
 
-    @Test("indexers find their marks in the root and in every chat, and nobody lists or changes them")
+    @Test("indexers find unlisted, read-only markers")
     func markers() async throws {
         let fixture = try await Fixture.make { _ = $0.received("a.bin", in: Fixture.bob, size: 10) }
         for name in [".nomedia", ".trackerignore"] {
@@ -32,7 +32,7 @@ struct MarkerTests {
         await fixture.end()
     }
 
-    @Test("NAME.part is refused beside what cannot be replaced, and stays what it was elsewhere")
+    @Test("NAME.part is refused beside an entry")
     func parts() async throws {
         let fixture = try await Fixture.make(quietTime: .seconds(60)) {
             _ = $0.received("a.bin", in: Fixture.bob, size: 10)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("The files of .chatfs/messages")
+@Suite("The folder .chatfs/messages")
 struct MessageFileTests {
     private typealias Fixture = FileSystemFixture
 
@@ -18,7 +18,7 @@ struct MessageFileTests {
         }
     }
 
-    @Test("a chat with messages has a file with its name, as long as its log, which stat does not ask for")
+    @Test("stat reports the log's length without reading")
     func shown() async throws {
         let fixture = try await fixture("{\"event\":\"message\"}\n")
         let fs = fixture.fileSystem
@@ -36,7 +36,7 @@ struct MessageFileTests {
         await fixture.end()
     }
 
-    @Test("nobody writes, renames or removes there")
+    @Test("writes, renames and removals are refused")
     func readOnly() async throws {
         let fixture = try await fixture("x\n")
         let fs = fixture.fileSystem
@@ -52,7 +52,7 @@ struct MessageFileTests {
         await fixture.end()
     }
 
-    @Test("who has it open reads what is added, and the kernel is told of its new length")
+    @Test("open logs grow and the kernel is notified")
     func grows() async throws {
         let fixture = try await fixture("one\n")
         let fs = fixture.fileSystem
@@ -71,7 +71,7 @@ struct MessageFileTests {
         await fixture.end()
     }
 
-    @Test("the first message makes the file, another name of the chat renames it, and with the chat it goes")
+    @Test("logs follow the life of their chat")
     func names() async throws {
         let fixture = try await Fixture.make()
         let fs = fixture.fileSystem
@@ -103,7 +103,7 @@ struct MessageFileTests {
         await fixture.end()
     }
 
-    @Test("a chat whose name fills a whole name has a file all the same")
+    @Test("a longest-named chat has a log")
     func longName() async throws {
         let name = String(repeating: "n", count: 255)
         let fixture = try await Fixture.make { core in

@@ -5,7 +5,7 @@ import Testing
 @testable import FileSystem
 
 @Suite struct PastedChildrenTests {
-    @Test func afterAnyInsertionsAndRemovalsItIsASortedDictionary() {
+    @Test func randomChangesMatchASortedDictionary() {
         var random = SeededGenerator(state: 31)
         for _ in 0..<200 {
             var children = PastedChildren()

@@ -8,9 +8,9 @@ import TestSupport
 import Testing
 
 /// Every refusal that a program meets in folders that are being copied into a chat.
-@Suite("Changes in folders that are being copied in", .serialized, .timeLimit(.minutes(10)))
+@Suite("Changes in pasted folders", .serialized, .timeLimit(.minutes(10)))
 struct PastedFolderChangeTests {
-    @Test("folders are made in chats that take files, where folders are sent at all")
+    @Test("folders can be created where sending is possible")
     func where_() async throws {
         let refusing = try await PastedStage(policy: .refuse)
         #expect(try await refusing.makeFolder("F") == EPERM)
@@ -30,7 +30,7 @@ struct PastedFolderChangeTests {
         await stage.end()
     }
 
-    @Test("names are there once, and folders end at their depth")
+    @Test("names are unique and depth is limited")
     func limits() async throws {
         let stage = try await PastedStage()
         var path = "1"
@@ -53,7 +53,7 @@ struct PastedFolderChangeTests {
         await stage.end()
     }
 
-    @Test("what is moved stays in its folder, and takes the place of its own kind only")
+    @Test("moves stay within the pasted folder")
     func moving() async throws {
         let stage = try await PastedStage()
         for folder in ["F", "F/full", "F/empty", "G"] { #expect(try await stage.makeFolder(folder) == 0) }
@@ -79,7 +79,7 @@ struct PastedFolderChangeTests {
         await stage.end()
     }
 
-    @Test("files are unlinked, folders are removed when they are empty, and neither as the other")
+    @Test("unlink and rmdir respect kinds and emptiness")
     func removing() async throws {
         let stage = try await PastedStage()
         for folder in ["F", "F/sub"] { #expect(try await stage.makeFolder(folder) == 0) }
@@ -98,7 +98,7 @@ struct PastedFolderChangeTests {
         await stage.end()
     }
 
-    @Test("who makes something in a folder that is just removed is told that it is gone, and leaves nothing")
+    @Test("creating in a removed folder fails cleanly")
     func gone() async throws {
         let stage = try await PastedStage()
         #expect(try await stage.makeFolder("F") == 0)
@@ -112,7 +112,7 @@ struct PastedFolderChangeTests {
         await stage.end()
     }
 
-    @Test("a removed part keeps its bytes for who has it open, and nothing of it is sent")
+    @Test("a removed open part stays readable, unsent")
     func removedWhileOpen() async throws {
         let stage = try await PastedStage(quietTime: .milliseconds(30))
         stage.archiver.hold()
@@ -129,7 +129,7 @@ struct PastedFolderChangeTests {
         await stage.end()
     }
 
-    @Test("state and error of a folder say how far it is, and only what was stopped is sent by a retry")
+    @Test("only stopped folders can be retried")
     func attributes() async throws {
         let stage = try await PastedStage()
         #expect(try await stage.makeFolder("F") == 0)
@@ -150,7 +150,7 @@ struct PastedFolderChangeTests {
         await stage.end()
     }
 
-    @Test("a folder with a part that a full disk cut short is not sent before that is written again")
+    @Test("a cut part stops the folder")
     func incompletePart() async throws {
         let stage = try await PastedStage(quietTime: .milliseconds(30))
         #expect(try await stage.makeFolder("F") == 0)
@@ -174,7 +174,7 @@ struct PastedFolderChangeTests {
         await stage.end()
     }
 
-    @Test("of a chat that is deleted nothing stays that was being copied into it")
+    @Test("a deleted chat removes its pasted folders")
     func chatDeleted() async throws {
         let stage = try await PastedStage()
         #expect(try await stage.makeFolder("F") == 0)

@@ -86,7 +86,7 @@ import Testing
                 ]
         }
 
-    @Test func everyEventInEveryPhaseDoesWhatTheTableSaysOrNothing() {
+    @Test func transitionsMatchTheTable() {
         for phase in Self.all {
             for event in Self.events {
                 var machine = Self.machine(phase)
@@ -101,7 +101,7 @@ import Testing
         #expect(Set(Self.rows.map(\.event)).isSubset(of: Set(Self.events)))
     }
 
-    @Test func whatIsWantedAsItIsGoesAlsoWhenSomethingIsMissingUntilItIsChanged() {
+    @Test func retriedFolderIsSentIncomplete() {
         var machine = Self.machine(Self.stopped)
         _ = machine.apply(.retryRequested)
         #expect(machine.apply(.quiet(attempt: 2, .incomplete("why"))) == .archive(attempt: 2))
@@ -111,7 +111,7 @@ import Testing
         #expect(machine.problem != nil)
     }
 
-    @Test func whateverHappensOnlyWhatWasLookedAtAndNotChangedSinceIsHandedOver() {
+    @Test func onlyUnchangedFoldersAreHandedOver() {
         var random = SeededGenerator(state: 14)
         var handed = 0
         for _ in 0..<2_000 {

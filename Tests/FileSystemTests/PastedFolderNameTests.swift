@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Who gets a name, and keeps it, when a folder that is being copied in and something else want the same.
-@Suite("Names of folders that are being copied in", .timeLimit(.minutes(10)))
+@Suite("Names of pasted folders", .timeLimit(.minutes(10)))
 struct PastedFolderNameTests {
     private func arrive(_ name: String, _ stage: PastedStage, chat: ChatReference = FileSystemFixture.bob)
         async throws -> ChatItem
@@ -23,7 +23,7 @@ struct PastedFolderNameTests {
         stage.names.node(of: item.id)?.name.description
     }
 
-    @Test("a file that arrives under the name of such a folder gets another, and both are there")
+    @Test("an arriving file gets another name")
     func arrival() async throws {
         let stage = try await PastedStage()
         #expect(try await stage.makeFolder("Holiday") == 0)
@@ -42,7 +42,7 @@ struct PastedFolderNameTests {
         await stage.end()
     }
 
-    @Test("once the folder is gone its name is free for what arrives")
+    @Test("the folder's name is free afterwards")
     func freed() async throws {
         let stage = try await PastedStage()
         #expect(try await stage.makeFolder("F") == 0)
@@ -56,7 +56,7 @@ struct PastedFolderNameTests {
         await stage.end()
     }
 
-    @Test("what arrived while nothing was mounted does not hide the folder either")
+    @Test("files arrived while unmounted do not hide it")
     func arrivedBetweenMounts() async throws {
         let first = try await PastedStage()
         #expect(try await first.makeFolder("F") == 0)
@@ -68,7 +68,7 @@ struct PastedFolderNameTests {
         for stage in [first, second] { await stage.end() }
     }
 
-    @Test("of many folders and files that come at once under the same names each has one of its own")
+    @Test("concurrent folders and files get distinct names")
     func atOnce() async throws {
         let stage = try await PastedStage()
         let (fs, chat, core) = (stage.fileSystem, stage.bob, stage.core)
@@ -99,7 +99,7 @@ struct PastedFolderNameTests {
         await stage.end()
     }
 
-    @Test("a draft, a folder and an archive do not get each other's names")
+    @Test("drafts, folders and archives have distinct names")
     func drafts() async throws {
         let stage = try await PastedStage()
         #expect(try await stage.makeFolder("F") == 0)
@@ -116,7 +116,7 @@ struct PastedFolderNameTests {
         await stage.end()
     }
 
-    @Test("a folder whose new name makes one path too long keeps its old one with all that is in it")
+    @Test("a rename to a too long path fails")
     func tooLong() async throws {
         let stage = try await PastedStage()
         #expect(try await stage.makeFolder("F") == 0)
@@ -144,7 +144,7 @@ struct PastedFolderNameTests {
         for stage in [stage, next, last] { await stage.end() }
     }
 
-    @Test("a folder that is renamed is one folder after a kill, whatever lies in it")
+    @Test("a rename is atomic across a kill")
     func renamed() async throws {
         let stage = try await PastedStage()
         for folder in ["F", "F/sub", "F/sub/deep"] { #expect(try await stage.makeFolder(folder) == 0) }
@@ -159,7 +159,7 @@ struct PastedFolderNameTests {
         for stage in [stage, next] { await stage.end() }
     }
 
-    @Test("files that are made while their folder gets other names are in it after a kill")
+    @Test("parts created during renames survive a kill")
     func madeWhileRenamed() async throws {
         let stage = try await PastedStage()
         #expect(try await stage.makeFolder("n0") == 0)
@@ -192,7 +192,7 @@ struct PastedFolderNameTests {
         for stage in [stage, next] { await stage.end() }
     }
 
-    @Test("a file takes the place of another one in its folder, and an open part is renamed with its folder")
+    @Test("a part may replace another part")
     func replaced() async throws {
         let stage = try await PastedStage()
         #expect(try await stage.makeFolder("F") == 0)

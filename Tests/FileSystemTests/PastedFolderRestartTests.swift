@@ -9,7 +9,7 @@ import Testing
 
 /// What a folder that is being copied into a chat is after kills of the process: nobody may get half of it.
 // One after the other: each has an archive that is held on a thread of the pool.
-@Suite("A folder whose daemon was killed", .serialized, .timeLimit(.minutes(10)))
+@Suite("Pasted folders after a kill", .serialized, .timeLimit(.minutes(10)))
 struct PastedFolderRestartTests {
     /// A mount that was killed when a folder of two files had rested and its archive was half written.
     private func killedWhileArchiving(quietTime: Duration = PastedStage.never) async throws -> PastedStage {
@@ -23,7 +23,7 @@ struct PastedFolderRestartTests {
         return next
     }
 
-    @Test("one that had rested is known to be complete, and is sent by the next mount")
+    @Test("the next mount sends a quiet folder")
     func complete() async throws {
         let stage = try await killedWhileArchiving(quietTime: .milliseconds(30))
         try await wait(until: "the archive has taken its place") { await stage.node("F") == nil }
@@ -33,7 +33,7 @@ struct PastedFolderRestartTests {
         await stage.end()
     }
 
-    @Test("one that was being copied is not sent, until something in it changes or its user says so")
+    @Test("an unfinished folder needs a change or retry")
     func incomplete() async throws {
         let first = try await PastedStage()
         try await first.makeFolder("F")
@@ -79,7 +79,7 @@ struct PastedFolderRestartTests {
     }
 
     @Test(
-        "one that was complete, and was being changed when the process was killed again, is not sent",
+        "a complete folder being changed is not sent",
         arguments: Change.allCases)
     func changedBeforeTheSecondKill(change: Change) async throws {
         let first = try await killedWhileArchiving()
@@ -95,7 +95,7 @@ struct PastedFolderRestartTests {
         for stage in [first, second, third] { await stage.end() }
     }
 
-    @Test("one with a file that a kill cut off stays incomplete when that file is thrown away")
+    @Test("removing a cut part does not complete")
     func recoveredPartRemoved() async throws {
         let first = try await killedWhileArchiving()
         let handle = try await first.create("F/c")
@@ -111,7 +111,7 @@ struct PastedFolderRestartTests {
         for stage in [first, second, third] { await stage.end() }
     }
 
-    @Test("one that is changed while its archive is made is not complete for who finds it a moment later")
+    @Test("a change during archiving withdraws completeness")
     func changedWhileArchiving() async throws {
         let stage = try await PastedStage(quietTime: .milliseconds(30))
         stage.archiver.hold()
@@ -131,7 +131,7 @@ struct PastedFolderRestartTests {
         for stage in [stage, next] { await stage.end() }
     }
 
-    @Test("a change that is refused says nothing of a folder that is not known to be complete")
+    @Test("a refused change does not complete")
     func refusedChange() async throws {
         let first = try await PastedStage()
         var path = "F"
@@ -158,7 +158,7 @@ struct PastedFolderRestartTests {
     }
 
     @Test(
-        "one of which a file is written anew while the archive takes its place is not complete after a kill",
+        "a part rewritten during hand-over prevents completeness",
         arguments: [false, true])
     func changedWhileItIsReplaced(isChanged: Bool) async throws {
         let first = try await PastedStage()
@@ -185,7 +185,7 @@ struct PastedFolderRestartTests {
         for stage in [first, second] { await stage.end() }
     }
 
-    @Test("an archive that says what is not true and cannot be removed keeps its folder from being changed")
+    @Test("an irremovable mark prevents changes")
     func archiveThatStays() async throws {
         let drafts = MemoryDrafts()
         // The archive in the middle: what came after it is not in it.
@@ -204,7 +204,7 @@ struct PastedFolderRestartTests {
         await fixture.end()
     }
 
-    @Test("an archive that was begun of a folder of which nothing is left goes")
+    @Test("an orphaned archive is removed")
     func archiveOfNothing() async throws {
         let first = try await killedWhileArchiving()
         #expect(try await first.unlink("F/a") == 0)
@@ -215,7 +215,7 @@ struct PastedFolderRestartTests {
         for stage in [first, second] { await stage.end() }
     }
 
-    @Test("a mount that sends no folders keeps those that an earlier one has left")
+    @Test("mounts without folder sending keep old folders")
     func withoutArchives() async throws {
         let first = try await PastedStage()
         try await first.makeFolder("F")

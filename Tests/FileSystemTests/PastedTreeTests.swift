@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func afterAnyChangesItHoldsWhatAListOfPathsHolds() throws {
+    @Test func randomChangesMatchAListOfPaths() throws {
         var random = SeededGenerator(state: 15)
         let tree = PastedTree(clock: SystemWallClock())
         var (model, ids, lastDraft): (Model, [String: NodeID], Int64) = (Model(), [:], 0)
@@ -87,7 +87,7 @@ import Testing
 
     private static func text(_ path: [EntryName]) -> String { path.map(\.description).joined(separator: "/") }
 
-    @Test func aListingGoesOnWhereItWasHoweverManyItTakesAtOnce() throws {
+    @Test func listingsResumeAtAnyPageSize() throws {
         let tree = PastedTree(clock: SystemWallClock())
         let root = try #require(tree.add(.pastedFolder, named: EntryName("F"), in: Self.chat))
         for number in 0..<100 { _ = tree.add(.pastedFolder, named: EntryName("\(number)"), in: root.id) }
@@ -105,7 +105,7 @@ import Testing
                 && !PastedTree.holds(NodeID(3 << 60)))
     }
 
-    @Test func theNameOfAnArchiveIsCutBetweenCharacters() {
+    @Test func archiveNamesAreCutBetweenCharacters() {
         #expect(FolderArchives.name(ofArchive: EntryName("Holiday")) == EntryName("Holiday.zip"))
         for length in 240...255 {
             let name = EntryName(String(String(repeating: "ä☀", count: 60).utf8.prefix(length)) ?? "short")

@@ -9,7 +9,7 @@ import Testing
 @testable import Namespace
 
 /// What happens in a chat and cannot be taken into the tree at that moment.
-@Suite("Events that cannot be shown for now", .timeLimit(.minutes(10)))
+@Suite("Postponed events", .timeLimit(.minutes(10)))
 struct PostponedEventTests {
     private typealias Fixture = FileSystemFixture
 
@@ -46,7 +46,7 @@ struct PostponedEventTests {
     }
 
     @Test(
-        "a file that comes while the index takes nothing is shown when it does, and so is what came after it")
+        "arrivals wait for the index in order")
     func arrival() async throws {
         let fixture = try await Fixture.make()
         let index = try ClosedIndex(fixture)
@@ -64,7 +64,7 @@ struct PostponedEventTests {
         await fixture.end()
     }
 
-    @Test("a deleted file goes from the tree when the index takes it, its bytes at once")
+    @Test("a deletion frees bytes before the index")
     func deletion() async throws {
         let fixture = try await Fixture.make { _ = $0.received("a.bin", in: Fixture.bob, size: 10) }
         let index = try ClosedIndex(fixture)
@@ -77,7 +77,7 @@ struct PostponedEventTests {
         await fixture.end()
     }
 
-    @Test("a sent draft becomes its item when the index takes it, and nobody is told before")
+    @Test("a sent draft becomes an item later")
     func sent() async throws {
         let drafts = MemoryDrafts()
         let fixture = try await Fixture.make(drafts: drafts)
@@ -102,7 +102,7 @@ struct PostponedEventTests {
         await fixture.end()
     }
 
-    @Test("an unfinished draft moves to what is recovered in one piece, however often that is tried")
+    @Test("recovery of a draft is retried whole")
     func recovered() async throws {
         let drafts = MemoryDrafts()
         let fixture = try await Fixture.make(drafts: drafts)
@@ -124,7 +124,7 @@ struct PostponedEventTests {
 
     /// The core answers when it is asked for the files of `bob` again.
     @Test(
-        "what happens in a chat whose files cannot be read holds up no other chat, and is shown when they can"
+        "an unloadable chat delays no other"
     )
     func unreadableChat() async throws {
         let isAway = Lock(true)
@@ -147,7 +147,7 @@ struct PostponedEventTests {
         await fixture.end()
     }
 
-    @Test("a mount ends though something could not be shown; the next one shows it")
+    @Test("the next mount applies a failed event")
     func end() async throws {
         let fixture = try await Fixture.make()
         let index = try ClosedIndex(fixture)

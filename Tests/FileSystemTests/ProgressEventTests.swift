@@ -5,7 +5,7 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("Reports of progress in the tree", .timeLimit(.minutes(1)))
+@Suite("Progress events", .timeLimit(.minutes(1)))
 struct ProgressEventTests {
     private typealias Fixture = FileSystemFixture
 
@@ -23,7 +23,7 @@ struct ProgressEventTests {
         }
     }
 
-    @Test func progressShowsNumbersOfTransferUnderWay() async throws {
+    @Test func progressUpdatesRunningTransfer() async throws {
         let fixture = try await Fixture.make()
         var item = fixture.core.received("a.bin", in: Fixture.bob, size: 10)
         fixture.core.tell(.newChatItems([item]))
@@ -53,7 +53,7 @@ struct ProgressEventTests {
         await fixture.end()
     }
 
-    @Test func lateProgressRevivesNoDeletedEntry() async throws {
+    @Test func lateProgressDoesNotRestoreDeletedEntry() async throws {
         let fixture = try await Fixture.make()
         var item = fixture.core.received("a.bin", in: Fixture.bob, size: 10)
         item.file?.status = .rcvTransfer(received: 0, total: 10)

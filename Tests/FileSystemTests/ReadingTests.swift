@@ -10,7 +10,7 @@ import Testing
 struct ReadingTests {
     private typealias Fixture = FileSystemFixture
 
-    @Test("bytes that are here are answered at once, and never beyond the end or short before it")
+    @Test("local bytes are answered at once and exactly")
     func here() async throws {
         let fixture = try await Fixture.make { _ = $0.received("a.bin", in: Fixture.bob, size: 1000) }
         let handle = try await fixture.fileSystem.open(fixture.id("bob/a.bin"), flags: O_RDONLY).value()
@@ -24,7 +24,7 @@ struct ReadingTests {
         #expect(fixture.contents.open.withLock { Array($0.values) } == [0])
     }
 
-    @Test("pages of the kernel stay from one opening to the next, unless the bytes are others since")
+    @Test("kernel pages stay valid unless bytes changed")
     func pages() async throws {
         let fixture = try await Fixture.make { _ = $0.received("a.bin", in: Fixture.bob, size: 1000) }
         let item = try #require(fixture.core.state.withLock { $0.items.first })
@@ -37,7 +37,7 @@ struct ReadingTests {
         }
     }
 
-    @Test("each reason why a file cannot be had has its errno")
+    @Test("each file problem has its errno")
     func problems() async throws {
         let table: [(FileProblem.Kind, Int32)] = [
             (.notApproved, EACCES), (.blocked, EACCES), (.expired, ENODATA), (.neverUploaded, ENODATA),
@@ -57,7 +57,7 @@ struct ReadingTests {
         }
     }
 
-    @Test("a file whose time is over says since when")
+    @Test("an expired file reports the time")
     func expired() async throws {
         let gone = FileStatus.rcvError(FileProblem(.expired, "The relay does not have it any more."))
         let deleted = FileStatus.rcvError(FileProblem(.cancelledBySender, "The sender cancelled it."))
@@ -73,7 +73,7 @@ struct ReadingTests {
             try fixture.attribute("user.chatfs.error", of: "bob/other.bin") == "The sender cancelled it.")
     }
 
-    @Test("a read that has to wait ends with its bytes, at its deadline, or when its reader gives up")
+    @Test("waiting reads end by bytes, deadline or interrupt")
     func waiting() async throws {
         func make(_ deadline: Duration) async throws -> Fixture {
             let fixture = try await Fixture.make(readDeadline: deadline) { core in
@@ -93,7 +93,7 @@ struct ReadingTests {
         #expect(await reader.value == EINTR)
     }
 
-    @Test("what is deleted can be looked at and read through handles that are open, and is gone after")
+    @Test("deleted files stay readable through handles")
     func deleted() async throws {
         let fixture = try await Fixture.make { _ = $0.received("a.bin", in: Fixture.bob, size: 10) }
         let id = try fixture.id("bob/a.bin")
@@ -106,7 +106,7 @@ struct ReadingTests {
         #expect(await fixture.fileSystem.attributes(id).code() == ESTALE)
     }
 
-    @Test("status.json and transfers say what is going on, as one whole per open")
+    @Test("control files are consistent per open")
     func control() async throws {
         let fixture = try await Fixture.make { core in
             _ = core.received("a.bin", in: Fixture.bob, size: 10)
@@ -123,7 +123,7 @@ struct ReadingTests {
         #expect(try fixture.attributes(".chatfs/transfers").size == UInt64(transfers.utf8.count))
     }
 
-    @Test("items that come, change and go are seen, and the kernel is told what to drop")
+    @Test("item changes invalidate the kernel's caches")
     func news() async throws {
         let fixture = try await Fixture.make()
         let told = Lock<[String]>([])
@@ -153,7 +153,7 @@ struct ReadingTests {
     }
 
     @Test(
-        "what disappears or is moderated goes from the kernel too, whoever has it open; what is deleted stays",
+        "expired and moderated files lose their pages",
         arguments: [DeletionReason.deleted, .disappeared, .moderated])
     func gone(reason: DeletionReason) async throws {
         let fixture = try await Fixture.make { core in _ = core.received("a.jpg", in: Fixture.bob, size: 10) }

@@ -5,7 +5,7 @@ import Namespace
 import TestSupport
 import Testing
 
-@Suite("Drafts whose name is gone")
+@Suite("Removed drafts")
 struct RemovedDraftTests {
     private typealias Fixture = FileSystemFixture
 
@@ -19,7 +19,7 @@ struct RemovedDraftTests {
 
     private func spool(_ fixture: Fixture) throws -> [String] { try fixture.folder.names(in: "outbox/spool") }
 
-    @Test("an open draft stays what it was when it is removed, and can be written and cut as before")
+    @Test("an open removed draft stays usable")
     func open() async throws {
         let fixture = try await Fixture.make(quietTime: .seconds(60))
         let fs = fixture.fileSystem
@@ -44,7 +44,7 @@ struct RemovedDraftTests {
         #expect(await fs.attributes(handle.id).code() == ESTALE)
     }
 
-    @Test("what a rename replaced can be opened for as long as the kernel knows it, and is stale then")
+    @Test("a replaced draft stays open until forgotten")
     func replaced() async throws {
         let fixture = try await Fixture.make(quietTime: .seconds(60))
         let fs = fixture.fileSystem
@@ -78,7 +78,7 @@ struct RemovedDraftTests {
         try await wait(until: "its bytes are gone") { try spool(fixture).count == 1 }
     }
 
-    @Test("a listing counts what it tells of, once for each entry that reached the kernel")
+    @Test("a listing counts its references exactly")
     func listed() async throws {
         let fixture = try await Fixture.make(quietTime: .seconds(60))
         let fs = fixture.fileSystem
@@ -94,7 +94,7 @@ struct RemovedDraftTests {
         #expect(fs.attributesToKeep(of: node) == nil)
     }
 
-    @Test("at the end of the mount nothing of a removed draft stays, though nobody has closed it")
+    @Test("the mount's end deletes removed drafts")
     func atTheEnd() async throws {
         let fixture = try await Fixture.make(quietTime: .seconds(60))
         let bob = try fixture.id("bob")
@@ -108,7 +108,7 @@ struct RemovedDraftTests {
         #expect(try spool(fixture) == [])
     }
 
-    @Test("a draft that was sent is its entry for who knew it, whatever the kernel forgets")
+    @Test("a sent draft's references lead to its item")
     func sent() async throws {
         let fixture = try await Fixture.make()
         let handle = try await create("a.txt", [7], in: fixture)
@@ -121,7 +121,7 @@ struct RemovedDraftTests {
         #expect(entry.links == 1 && entry.size == 1 && entry.permissions == 0o644)
     }
 
-    @Test("a draft that is removed while the core takes it is taken back when the core has it")
+    @Test("removal during acceptance withdraws later")
     func removedWhileHandedOver() async throws {
         let fixture = try await Fixture.make()
         let isHeld = Lock(true)

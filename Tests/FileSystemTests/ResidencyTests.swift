@@ -3,12 +3,12 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("What is let go of first")
+@Suite("Eviction order")
 struct ResidencyTests {
     private let folders = (0..<4).map { NodeID(2000 + $0) }
     private let items = (0..<4).map { NodeID(3000 + $0) }
 
-    @Test("the folder used longest ago goes first, the one used last never")
+    @Test("least recently used folders go first")
     func order() {
         var residency = Residency()
         for folder in folders { residency.use(folder) }
@@ -18,7 +18,7 @@ struct ResidencyTests {
         #expect(residency.candidates == [folders[1], folders[3]])
     }
 
-    @Test("folders of which the kernel knows nothing go before the others")
+    @Test("folders without kernel references go first")
     func known() {
         var residency = Residency()
         for folder in folders { residency.use(folder) }
@@ -26,7 +26,7 @@ struct ResidencyTests {
         #expect(residency.candidates == [folders[1], folders[2], folders[0]])
     }
 
-    @Test("folders that nobody looked into go before the others, those with the oldest messages first")
+    @Test("folders loaded ahead go first, oldest messages first")
     func unused() {
         var residency = Residency()
         residency.use(folders[3])
@@ -38,7 +38,7 @@ struct ResidencyTests {
     }
 
     @Test(
-        "a folder is forgotten with the last item that the kernel was told of, each as often as it was told")
+        "a folder's last forgotten item evicts it")
     func counts() {
         var (residency, isLast) = (Residency(), false)
         residency.tell(items[0], in: folders[0])
@@ -56,7 +56,7 @@ struct ResidencyTests {
         #expect(!isLast, "once")
     }
 
-    @Test("more may be forgotten than is counted, and what is gone is not waited for")
+    @Test("surplus forgets and vanished items are ignored")
     func uneven() {
         var (residency, isLast) = (Residency(), false)
         residency.tell(items[0], in: folders[0])

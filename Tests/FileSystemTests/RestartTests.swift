@@ -8,9 +8,9 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("A mount after a crash")
+@Suite("Mounting after a crash")
 struct RestartTests {
-    @Test("a crash between noting that a draft was sent and telling the outbox keeps nobody from mounting")
+    @Test("a crash before acknowledging a draft is repaired")
     func betweenIndexAndJournal() async throws {
         let folder = try TemporaryFolder()
         let core = ScriptedCore(
@@ -124,7 +124,7 @@ struct RestartTests {
         outbox.close()
     }
 
-    @Test("a kill between the two notes of a rename keeps nobody from mounting, and the new name counts")
+    @Test("the outbox's name wins after a kill")
     func withinARename() async throws {
         let folder = try TemporaryFolder()
         let core = try core(folder)
@@ -135,7 +135,7 @@ struct RestartTests {
         #expect(try await mounted(folder, core) == ["letter.txt": ".letter.tmp"])
     }
 
-    @Test("where the index lost several renames, each draft gets its name, whichever has to move first")
+    @Test("lost renames are repaired in any order")
     func afterManyRenames() async throws {
         let folder = try TemporaryFolder()
         let core = try core(folder)
@@ -155,7 +155,7 @@ struct RestartTests {
         #expect(try await mounted(other, core).values.sorted() == ["a", "b"])
     }
 
-    @Test("a name that belonged to a deleted file is the draft's, though the index lost the deletion")
+    @Test("a draft may reuse a lost deletion's name")
     func afterALostDeletion() async throws {
         let folder = try TemporaryFolder()
         let core = try core(folder)

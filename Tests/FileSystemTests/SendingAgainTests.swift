@@ -7,7 +7,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("A file whose upload failed for good")
+@Suite("Resending failed uploads")
 struct SendingAgainTests {
     private typealias Fixture = FileSystemFixture
 
@@ -37,7 +37,7 @@ struct SendingAgainTests {
     }
 
     @Test(
-        "goes out in a new message with the same bytes, under the same name and number; the old one goes",
+        "the new message keeps name and number",
         arguments: ["Look", String(repeating: "Löok ", count: 10_000)])
     func again(caption: String) async throws {
         let files = try TemporaryFolder()
@@ -60,7 +60,7 @@ struct SendingAgainTests {
         #expect(try await retry(fixture) == EPERM)
     }
 
-    @Test("stays as it is when the file is gone or nothing can be sent; a later try is another")
+    @Test("a failed resend changes nothing")
     func refused() async throws {
         let files = try TemporaryFolder()
         let path = try files.write([1, 2, 3], to: "a.bin")

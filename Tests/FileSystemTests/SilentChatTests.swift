@@ -5,11 +5,11 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("A chat out of which nothing comes")
+@Suite("Chats with problems in the status")
 struct SilentChatTests {
     private typealias Fixture = FileSystemFixture
 
-    @Test("it is in the status of the mount with why and what helps, for as long as that is so")
+    @Test("a silent chat is listed with a remedy")
     func status() async throws {
         let fixture = try await Fixture.make()
         #expect(await fixture.fileSystem.status().silentChats == nil)
@@ -28,7 +28,7 @@ struct SilentChatTests {
         await fixture.end()
     }
 
-    @Test("a contact whose keys changed since it was verified is in the status until it is verified again")
+    @Test("changed keys are listed until verified")
     func changedKeys() async throws {
         let fixture = try await Fixture.make()
         var chat = try #require(await fixture.core.chats().first { $0.reference == Fixture.bob })

@@ -67,7 +67,7 @@ struct ThumbnailFileTests {
         return String(decoding: try await fixture.read(handle, at: 0, count: 4096), as: UTF8.self)
     }
 
-    @Test("are offered when a folder is listed, of what has a preview, and made when somebody looks")
+    @Test("previews are offered on listing, rendered on lookup")
     func offered() async throws {
         let fixture = try await make([
             "a b.jpg": .image(preview: "one"), "c.mp4": .video(preview: "two", seconds: 3), "d.pdf": .file,
@@ -98,7 +98,7 @@ struct ThumbnailFileTests {
         #expect(try await fixture.fileSystem.attributes(found.id).value().size == found.size)
     }
 
-    @Test("are in no listing, cannot be written, and are of nothing but previews")
+    @Test("thumbnails are unlisted and read-only")
     func refusals() async throws {
         let fixture = try await make(["a.jpg": .image(preview: "one"), "d.pdf": .file])
         let (fs, bob) = (fixture.fileSystem, try fixture.id("bob"))
@@ -128,7 +128,7 @@ struct ThumbnailFileTests {
         #expect(fs.parent(of: found.id) == size.id && fs.parent(of: size.id) == folder.id)
     }
 
-    @Test("come and go with the messages of a folder that was listed")
+    @Test("thumbnails follow the folder's messages")
     func news() async throws {
         let fixture = try await make(["a.jpg": .image(preview: "one")])
         try await fixture.fileSystem.prepare(fixture.id("bob")).value()
@@ -145,7 +145,7 @@ struct ThumbnailFileTests {
         #expect(await code { _ = try await look(fixture, place) } == ENOENT)
     }
 
-    @Test("of a preview that cannot be decoded there is none, and nobody tries again")
+    @Test("an undecodable preview is not retried")
     func broken() async throws {
         let fixture = try await make(["a.jpg": .image(preview: "broken")])
         try await fixture.fileSystem.prepare(fixture.id("bob")).value()
@@ -158,7 +158,7 @@ struct ThumbnailFileTests {
         try await wait(until: "its links are gone") { try links(fixture).isEmpty }
     }
 
-    @Test("whoever waits too long for one is told so, and the others are made")
+    @Test("a slow rendering times out alone")
     func stuck() async throws {
         let fixture = try await make(["a.jpg": .image(preview: "one")], deadline: .seconds(1))
         while await fixture.fileSystem.prepare(try fixture.id("bob")).code() == ETIMEDOUT {}
@@ -170,7 +170,7 @@ struct ThumbnailFileTests {
         #expect(maker.state.withLock { $0.asked } == 1)
     }
 
-    @Test("where nothing can be decoded, nothing is offered")
+    @Test("nothing is offered without a decoder")
     func unavailable() async throws {
         maker.state.withLock { $0.isAvailable = false }
         let fixture = try await make(["a.jpg": .image(preview: "one")])
@@ -178,7 +178,7 @@ struct ThumbnailFileTests {
         #expect(try links(fixture).isEmpty)
     }
 
-    @Test("a time that its writer gave to a sent file is that of its thumbnail")
+    @Test("thumbnails use the writer's time")
     func otherTime() async throws {
         let fixture = try await Fixture.make(
             readDeadline: .seconds(60), showsEverything: false, thumbnails: maker

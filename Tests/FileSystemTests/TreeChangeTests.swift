@@ -7,7 +7,7 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("What programs are told of the tree", .timeLimit(.minutes(10)))
+@Suite("Tree changes for programs", .timeLimit(.minutes(10)))
 struct TreeChangeTests {
     private typealias Fixture = FileSystemFixture
 
@@ -24,7 +24,7 @@ struct TreeChangeTests {
         }
     }
 
-    @Test("an arrival that a listing showed before its event is told")
+    @Test("an arrival shown by a listing is reported")
     func listedFirst() async throws {
         let fixture = try await Fixture.make(showsEverything: false)
         let changes = fixture.fileSystem.changes {}
@@ -36,7 +36,7 @@ struct TreeChangeTests {
         await fixture.end()
     }
 
-    @Test("arrivals, changes and deletions are told, with the path of what is gone")
+    @Test("arrivals, changes and deletions are reported")
     func events() async throws {
         let fixture = try await Fixture.make()
         let (fs, core) = (fixture.fileSystem, fixture.core)
@@ -71,7 +71,7 @@ struct TreeChangeTests {
         await fixture.end()
     }
 
-    @Test("what users do is told as well: a copy, its new name, its removal")
+    @Test("changes by users are reported too")
     func drafts() async throws {
         let fixture = try await Fixture.make(quietTime: .seconds(60))
         let fs = fixture.fileSystem
@@ -90,7 +90,7 @@ struct TreeChangeTests {
         await fixture.end()
     }
 
-    @Test("several changes of an entry are one, a change of what has just appeared none")
+    @Test("repeated changes are merged")
     func coalescing() {
         var backlog = ChangeBacklog()
         let (first, second) = (NodeID(2000), NodeID(2001))
@@ -109,7 +109,7 @@ struct TreeChangeTests {
         #expect(isFirst, "told of again after it was taken")
     }
 
-    @Test("who does not listen for long is told to look again, and of what comes afterwards")
+    @Test("a slow program is told to list again")
     func missed() {
         var backlog = ChangeBacklog()
         var signals = 0
@@ -122,7 +122,7 @@ struct TreeChangeTests {
         #expect(backlog.take() == [.appeared(NodeID(3000))])
     }
 
-    @Test("ten thousand arrivals are told within bounds, and a listing afterwards has all of them")
+    @Test("ten thousand arrivals stay within bounds")
     func burst() async throws {
         let fixture = try await Fixture.make()
         let changes = fixture.fileSystem.changes(limit: 100) {}
@@ -151,11 +151,11 @@ struct TreeChangeTests {
     }
 }
 
-@Suite("Entries as programs see them", .timeLimit(.minutes(10)))
+@Suite("Entries for programs", .timeLimit(.minutes(10)))
 struct EntryListerTests {
     private typealias Fixture = FileSystemFixture
 
-    @Test("chats by their folders, entries with what their extended attributes say")
+    @Test("chats and entries are described with attributes")
     func listing() async throws {
         let fixture = try await Fixture.make { core in
             _ = core.received("a.jpg", in: Fixture.bob, size: 10)
@@ -175,7 +175,7 @@ struct EntryListerTests {
         await fixture.end()
     }
 
-    @Test("what is not there, or is no file, is refused as the kernel would refuse it")
+    @Test("missing names and folders give kernel errors")
     func refusals() async throws {
         let fixture = try await Fixture.make()
         let lister = fixture.fileSystem.lister
@@ -191,7 +191,7 @@ struct EntryListerTests {
         await fixture.end()
     }
 
-    @Test("a chat that was let go of is loaded for them, and the kernel is told of nothing")
+    @Test("evicted chats are loaded without kernel references")
     func letGo() async throws {
         let fixture = try await Fixture.make(readDeadline: .seconds(60), showsEverything: false) { core in
             for number in 0..<3 { _ = core.received("\(number).bin", in: Fixture.bob, size: 10) }

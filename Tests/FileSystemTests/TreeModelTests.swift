@@ -9,7 +9,7 @@ import Testing
 
 /// Histories of one chat's folder against what `docs/semantics.md` says of names, worked out here: what users do to
 /// drafts, what arrives and is deleted, drafts that become messages, and mounts that end and begin again.
-@Suite("The tree keeps to its model", .timeLimit(.minutes(10)))
+@Suite("The tree against its model", .timeLimit(.minutes(10)))
 struct TreeModelTests {
     private typealias Fixture = FileSystemFixture
 
@@ -212,7 +212,7 @@ struct TreeModelTests {
         func end() async { await fixture.end() }
     }
 
-    @Test("whatever users do, arrives, is deleted and sent, across mounts", arguments: 1...12)
+    @Test("random histories with remounts agree", arguments: 1...12)
     func histories(seed: UInt64) async throws {
         let history = try await History(seed: seed)
         var steps: [String] = []

@@ -6,7 +6,7 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("Whom each change of the tree is told", .timeLimit(.minutes(10)))
+@Suite("Receivers of tree changes", .timeLimit(.minutes(10)))
 struct TreeNoticesTests {
     private typealias Fixture = FileSystemFixture
 
@@ -30,7 +30,7 @@ struct TreeNoticesTests {
         }
     }
 
-    @Test("of what a program made, renamed and removed programs are told, not the kernel that did it")
+    @Test("kernel requests are reported to programs only")
     func requests() async throws {
         let fixture = try await Fixture.make(quietTime: .seconds(60))
         let fs = fixture.fileSystem
@@ -55,7 +55,7 @@ struct TreeNoticesTests {
         await fixture.end()
     }
 
-    @Test("a chat that gets another name is gone and there for the kernel, renamed for watchers")
+    @Test("a chat's rename is reported to each receiver")
     func renamedChat() async throws {
         let fixture = try await Fixture.make()
         let told = Told(fixture.fileSystem)

@@ -7,12 +7,12 @@ import TestSupport
 import Testing
 
 /// Two programs that make one new file at the same moment: the kernel asks for both of them to make it.
-@Suite("Two programs that make one file", .timeLimit(.minutes(10)))
+@Suite("Concurrent creation of a file", .timeLimit(.minutes(10)))
 struct TwoMakersTests {
     private static let flags = O_RDWR | O_CREAT | O_TRUNC
 
     @Test(
-        "the second does not empty what the first is writing; once that is closed, it does",
+        "a second creat does not truncate during writing",
         arguments: ["", "F/"])
     func truncation(place: String) async throws {
         let stage = try await PastedStage()
@@ -34,7 +34,7 @@ struct TwoMakersTests {
         await stage.end()
     }
 
-    @Test("with O_EXCL one of them makes it, and with O_TRUNC by name it is emptied as ever")
+    @Test("O_EXCL succeeds once; O_TRUNC by name truncates")
     func others() async throws {
         let stage = try await PastedStage()
         let first = try await stage.create("a", flags: Self.flags)
@@ -47,7 +47,7 @@ struct TwoMakersTests {
         await stage.end()
     }
 
-    @Test("however many come at once, each has the file open, and there is one", arguments: ["", "F/"])
+    @Test("many concurrent creators share one file", arguments: ["", "F/"])
     func atOnce(place: String) async throws {
         let stage = try await PastedStage()
         if !place.isEmpty { #expect(try await stage.makeFolder("F") == 0) }

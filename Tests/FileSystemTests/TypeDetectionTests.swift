@@ -4,7 +4,7 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("Openings that only find out a type")
+@Suite("Type detection at open")
 struct TypeDetectionTests {
     private static let large: UInt64 = 1 << 20
     private static let gio = ProgramTraits(loadsGIO: true)
@@ -27,14 +27,14 @@ struct TypeDetectionTests {
         #expect(Self.verdict(Self.noAccessTime, size: 10, by: Self.gio) == .detection)
     }
 
-    @Test func otherProgramsWithThatFlagShowByReading() {
+    @Test func otherNoAccessTimeReadersDecideByReading() {
         for program in [nil, ProgramTraits(), Self.window] {
             #expect(Self.verdict(Self.noAccessTime, by: program) == .byFirstRead(limit: 16_384))
             #expect(Self.verdict(Self.noAccessTime, size: 16_384, by: program) == .reader)
         }
     }
 
-    @Test func qtWindowThatShowsTheFolderDetects() {
+    @Test func qtWindowShowingTheFolderDetects() {
         #expect(Self.verdict(O_RDONLY, by: Self.window) == .detection)
         #expect(Self.verdict(O_RDONLY, settled: true, by: Self.window) == .reader)
         #expect(Self.verdict(O_RDONLY, by: ProgramTraits(loadsQt: true)) == .reader)
@@ -42,20 +42,20 @@ struct TypeDetectionTests {
         #expect(Self.verdict(O_RDONLY, by: nil) == .reader)
     }
 
-    @Test func copyingThreadOfWindowShowsByReading() {
+    @Test func copyingThreadOfWindowDecidesByReading() {
         #expect(Self.verdict(O_RDONLY, by: Self.worker) == .byFirstRead(limit: 32_768))
         #expect(Self.verdict(O_RDONLY, size: 32_768, by: Self.worker) == .reader)
         #expect(Self.verdict(O_RDONLY, settled: true, by: Self.worker) == .reader)
     }
 
-    @Test func programsAreLookedAtOnlyWhereItDependsOnThem() {
+    @Test func programsAreInspectedOnlyIfNeeded() {
         #expect(!TypeDetection.dependsOnProgram(flags: O_RDONLY, nameSettlesType: true))
         #expect(TypeDetection.dependsOnProgram(flags: O_RDONLY, nameSettlesType: false))
         #expect(TypeDetection.dependsOnProgram(flags: Self.noAccessTime, nameSettlesType: true))
     }
 }
 
-@Suite("The first read of an opening")
+@Suite("Type detection by the first read")
 struct FirstReadTests {
     private static func read(_ read: inout FirstRead, at offset: UInt64, _ count: Int) -> FirstRead.Action {
         read.read(at: offset, count: count)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("Names that settle the type of a file")
+@Suite("Names that determine the type")
 struct TypeNameTests {
     private static let names = TypeNames(
         globs: Array(
@@ -28,22 +28,22 @@ struct TypeNameTests {
         arguments: [
             "a.pdf", "A.PDF", "two.dots.pdf", "a.tar.gz", "a.gz", "Makefile", "notes.txt", "old.odd~", ".pdf",
         ])
-    func oneTypeSettles(_ name: String) { #expect(Self.names.settles(name.utf8)) }
+    func singleTypeDeterminesName(_ name: String) { #expect(Self.names.settles(name.utf8)) }
 
     @Test(
         arguments: [
             "", ".", "backup", "a.", "a.dat", "model.xyz", "a.pdf.part", "song.ogg", "disk.iso", "readme.txt",
             "start.desktop", "pdf", "a.anim1",
         ])
-    func otherNamesDoNot(_ name: String) { #expect(!Self.names.settles(name.utf8)) }
+    func otherNamesDoNotDetermine(_ name: String) { #expect(!Self.names.settles(name.utf8)) }
 
-    @Test func longNamesAndEveryByteAreRead() {
+    @Test func longNamesAndAllBytesAreParsed() {
         let long = [UInt8](repeating: 0xFF, count: 251) + Array(".pdf".utf8)
         #expect(Self.names.settles(long))
         for byte in UInt8.min...UInt8.max { _ = Self.names.settles([byte, 0x2E, byte]) }
     }
 
-    @Test func knownExtensionsSettleWithoutDatabase() {
+    @Test func knownExtensionsNeedNoDatabase() {
         #expect(TypeNames().settles("a.pdf".utf8))
         #expect(!TypeNames().settles("a.dat".utf8))
         #expect(!TypeNames(globs: Array("::\n:::\n50:x\n\n".utf8)).settles("a".utf8))

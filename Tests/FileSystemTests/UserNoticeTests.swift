@@ -8,7 +8,7 @@ import Testing
 
 @testable import FileSystem
 
-@Suite("What users are told of that they were refused, or have opened")
+@Suite("Notices to the user")
 struct UserNoticeTests {
     private typealias Fixture = FileSystemFixture
 
@@ -50,7 +50,7 @@ struct UserNoticeTests {
         return (fixture, listener, try fixture.id("bob"))
     }
 
-    @Test("what is refused because of what was asked for is told, with where, what and why")
+    @Test("refusals are reported with subject and reason")
     func refusals() async throws {
         let (fixture, listener, bob) = try await Self.start()
         let files = fixture.fileSystem
@@ -77,7 +77,7 @@ struct UserNoticeTests {
         await fixture.end()
     }
 
-    @Test("what programs try by themselves, what is not there and what failed is not told")
+    @Test("background attempts and failures are not reported")
     func silent() async throws {
         let (fixture, listener, bob) = try await Self.start()
         let files = fixture.fileSystem
@@ -92,7 +92,7 @@ struct UserNoticeTests {
         await fixture.end()
     }
 
-    @Test("a program that fetches nothing is told of once")
+    @Test("a background program is reported once")
     func programs() async throws {
         let (fixture, listener, _) = try await Self.start(
             opener: Caller(executable: "/usr/bin/borg"), status: .rcvInvitation(described: true))
@@ -104,7 +104,7 @@ struct UserNoticeTests {
         await fixture.end()
     }
 
-    @Test("a received file that somebody opens is told of, whether it is here or not")
+    @Test("opening a received file is reported")
     func opened() async throws {
         for status in [FileStatus.rcvComplete, .rcvInvitation(described: true)] {
             let (fixture, listener, _) = try await Self.start(
@@ -121,7 +121,7 @@ struct UserNoticeTests {
         }
     }
 
-    @Test("chats and the entries of items are found by what they are")
+    @Test("chats and entries are found by reference")
     func numbers() async throws {
         let (fixture, _, bob) = try await Self.start()
         let lister = fixture.fileSystem.lister

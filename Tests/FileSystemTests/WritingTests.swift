@@ -10,7 +10,7 @@ import Testing
 struct WritingTests {
     private typealias Fixture = FileSystemFixture
 
-    @Test("a file that was copied in is sent once and stays the same entry, with the time its writer set")
+    @Test("a copied file is sent once, same entry")
     func sent() async throws {
         let fixture = try await Fixture.make()
         let (attributes, handle) = try await fixture.fileSystem.create(
@@ -43,7 +43,7 @@ struct WritingTests {
         #expect(fixture.core.state.withLock { $0.sent.map(\.fileName) } == ["a.txt"])
     }
 
-    @Test("each refusal has its errno and changes nothing")
+    @Test("each refusal has its errno and no effect")
     func refusals() async throws {
         let fixture = try await Fixture.make { _ = $0.received("a.bin", in: Fixture.bob, size: 10) }
         let fs = fixture.fileSystem
@@ -80,7 +80,7 @@ struct WritingTests {
         #expect(fixture.core.state.withLock { $0.sent.isEmpty && $0.deleted.isEmpty })
     }
 
-    @Test("a rename gives a draft its final name, replaces a draft, and goes nowhere else")
+    @Test("rename finishes or replaces drafts in their folder")
     func rename() async throws {
         let fixture = try await Fixture.make(quietTime: .seconds(60)) {
             _ = $0.received("a.bin", in: Fixture.bob, size: 10)
@@ -103,7 +103,7 @@ struct WritingTests {
         #expect(fs.entries(bob).map(\.name.description) == ["a.bin", "b"])
     }
 
-    @Test("a draft that nobody closed since its last write is not complete because its mount has gone")
+    @Test("an unclosed draft is incomplete after unmount")
     func unfinishedAtTheEnd() async throws {
         let fixture = try await Fixture.make()
         let (_, handle) = try await fixture.fileSystem.create(
@@ -121,7 +121,7 @@ struct WritingTests {
         #expect(fixture.core.state.withLock { $0.sent.isEmpty })
     }
 
-    @Test("a group of drafts that was closed without a release being read is closed at the end")
+    @Test("unreleased handles are closed at the end")
     func lostReleases() async throws {
         let fixture = try await Fixture.make()
         let (_, handle) = try await fixture.fileSystem.create(
@@ -160,7 +160,7 @@ struct DeletingTests {
         }
     }
 
-    @Test("--delete=self deletes any entry, for this user")
+    @Test("--delete=self deletes any entry locally")
     func own() async throws {
         let fixture = try await fixture(.own, time: Timestamp(seconds: 1_600_000_000))
         let bob = try fixture.id("bob")
@@ -171,7 +171,7 @@ struct DeletingTests {
         #expect((try? fixture.id("bob/0")) == nil)
     }
 
-    @Test("--delete=everyone deletes own messages of a day, at most twenty a minute, and nothing of others")
+    @Test("--delete=everyone is limited to recent own messages")
     func everyone() async throws {
         let old = try await fixture(.everyone, time: Timestamp(seconds: 1_600_000_000))
         #expect(await old.fileSystem.unlink(EntryName("5"), in: try old.id("bob")).code() == EPERM)
@@ -186,7 +186,7 @@ struct DeletingTests {
         #expect(fresh.core.state.withLock { $0.deleted.allSatisfy { $0.1 == .broadcast } })
     }
 
-    @Test("removing what is being sent takes it back, whatever --delete says")
+    @Test("removal of a sending file always withdraws it")
     func takenBack() async throws {
         let fixture = try await Fixture.make { core in
             var item = core.received("a", in: Fixture.bob, size: 9)

@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func whatIsChangedOnTheWayIsAnotherCallOrNone() {
+    @Test func changedBytesAreAnotherCallOrNone() {
         var random = SeededGenerator(state: 23)
         for _ in 0..<3000 {
             let call = Self.call(&random)
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func anyBytesAreReadToTheirEndOrAreNoCall() {
+    @Test func anyBytesParseOrAreRejected() {
         var random = SeededGenerator(state: 24)
         for _ in 0..<20_000 {
             let bytes = (0..<Int.random(in: 0...40, using: &random)).map { _ in
@@ -61,7 +61,7 @@ import Testing
         #expect(MountCall(encoded: []) == nil)
     }
 
-    @Test func theLongestPathsOfAMountAreShortEnoughForACall() {
+    @Test func longestPathsFitIntoACall() {
         // Thirty-three names of 255 bytes, twice.
         let path = Array(repeating: [UInt8](repeating: 97, count: 255), count: 31)
         let long = Array(path.joined(separator: [UInt8(ascii: "/")]))
@@ -83,7 +83,7 @@ import Testing
 
     /// The queue against a plain list: order, changes that wait once, and folders with too many.
     @Test(arguments: [1, 2, 5, 50] as [Int])
-    func theQueueTellsWhatAListOfNoticesTells(limit: Int) throws {
+    func queueMatchesAListOfNotices(limit: Int) throws {
         let nodes = try Self.nodes(6)
         var random = SeededGenerator(state: UInt64(limit))
         var queue = WatcherQueue(limit: limit)
@@ -132,7 +132,7 @@ import Testing
         #expect(word(queue.next()) == nil)
     }
 
-    @Test func theNamesThatAreAgreedOnHoldForOneProcessAtATime() throws {
+    @Test func repeatedChangeAppliesToOneProcess() throws {
         let nodes = try Self.nodes(2)
         let calls = OwnCalls()
         calls.begin(.appeared(nodes[0]), by: 7)
@@ -150,13 +150,13 @@ import Testing
         #expect(calls.name(nodes[0].name, in: .recovered, for: 8) == nil)
     }
 
-    @Test func whoEndsBeforeItsCallIsNobody() throws {
+    @Test func endWithoutCallIsIgnored() throws {
         let calls = OwnCalls()
         calls.end()
         #expect(calls.notice(of: 0) == nil && calls.name(EntryName("a"), in: .root, for: 0) == nil)
     }
 
-    @Test func requestsThatWaitAreInterruptedEachForItself() async throws {
+    @Test func waitingRequestsAreInterruptedSeparately() async throws {
         let files = try NotedFiles()
         files.state.withLock { ($0.isLate, $0.waitsForCancellation) = (true, true) }
         let kernel = try await SimulatedKernel(files)

@@ -10,7 +10,7 @@ import Testing
 @Suite struct FailureLogTests {
     private static let failure = FileSystemError(FileProblem(.damaged, "A chunk is damaged."))
 
-    @Test func aFailureIsLoggedOnceHoweverOftenItIsRepeatedAndCountedEachTime() {
+    @Test func repeatedFailureIsLoggedOnceAndAlwaysCounted() {
         let lines = Lock<[String]>([])
         let log = FailureLog { line in lines.withLock { $0.append(line) } }
         for _ in 0..<1000 { log.note(RequestSubject("read", 1030), Self.failure) }
@@ -23,7 +23,7 @@ import Testing
         #expect(log.counts == ["read": ["EBADMSG": 1001]])
     }
 
-    @Test func aStormOfDifferentFailuresDoesNotFloodTheLog() {
+    @Test func manyFailuresDoNotFloodTheLog() {
         let lines = Lock(0)
         let log = FailureLog { _ in lines.withLock { $0 += 1 } }
         for node in 0..<100_000 { log.note(RequestSubject("open", UInt64(node)), Self.failure) }
@@ -31,7 +31,7 @@ import Testing
         #expect(log.counts == ["open": ["EBADMSG": 100_000]])
     }
 
-    @Test func whatTheCallerAskedWronglyIsNeitherLoggedNorCounted() {
+    @Test func callersErrorsAreNeitherLoggedNorCounted() {
         let log = FailureLog { line in Issue.record("\(line)") }
         for code in [ENOENT, EPERM, EEXIST, EINVAL, EINTR, ENODATA, ENAMETOOLONG, ESTALE] {
             log.note(RequestSubject("open", 7), FileSystemError(code))
@@ -40,7 +40,7 @@ import Testing
         #expect(log.counts.isEmpty)
     }
 
-    @Test func theSystemsReasonIsInTheLine() {
+    @Test func logLineContainsTheSystemsReason() {
         let lines = Lock<[String]>([])
         let log = FailureLog { line in lines.withLock { $0.append(line) } }
         let disk = SystemError(code: EIO, operation: "read a file")

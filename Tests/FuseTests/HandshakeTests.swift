@@ -33,7 +33,7 @@ import Testing
         return agreement
     }
 
-    @Test func aKernelWithAllOfItGivesPassthroughWhenItIsWanted() throws {
+    @Test func passthroughIsNegotiatedIfWanted() throws {
         let request = Self.request(flags: Self.more | Self.dropsPrivileges, more: Self.passthrough | 1)
         let wanted = try Self.agreement(with: request, passthrough: true)
         #expect(wanted.flags == 1 | Self.more | Self.dropsPrivileges)
@@ -43,7 +43,7 @@ import Testing
         #expect(unwanted.more_flags == 0 && unwanted.stack_depth == 0)
     }
 
-    @Test func whatAKernelDoesNotOfferIsNotAskedOfIt() throws {
+    @Test func unofferedFeaturesAreNotRequested() throws {
         // Linux 6.1: flags above 31, passthrough not among them.
         let before = try Self.agreement(
             with: Self.request(flags: Self.more | Self.dropsPrivileges, more: 0b111), passthrough: true)
@@ -57,7 +57,7 @@ import Testing
         #expect(odd.flags == 1 && odd.more_flags == 0)
     }
 
-    @Test func otherRequestsAndShortOnesAreNoHandshake() {
+    @Test func otherAndShortRequestsAreRejected() {
         let lookup = Self.request(operation: 1, flags: Self.more)
         #expect(lookup.withUnsafeBytes { Handshake(request: $0) } == nil)
         for count in [0, 1, 39, 40, 55] {

@@ -6,7 +6,7 @@ import Testing
 
 /// When a mount has nothing to do, its memory goes back to the system.
 @Suite struct IdleMemoryTests {
-    @Test func itIsGivenBackOnceAfterEachTimeOfRequests() async throws {
+    @Test func memoryIsReturnedOncePerIdlePeriod() async throws {
         let given = Lock(0)
         let (counts, memory) = (
             RequestCounts(), IdleMemory(after: .milliseconds(50)) { given.withLock { $0 += 1 } }
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func whileRequestsComeItStays() async throws {
+    @Test func requestsDelayReturningMemory() async throws {
         let given = Lock(0)
         let (counts, memory) = (
             RequestCounts(), IdleMemory(after: .milliseconds(400)) { given.withLock { $0 += 1 } }
@@ -37,7 +37,7 @@ import Testing
     }
 
     /// Code that was given back runs as before.
-    @Test func theProcessGoesOnWithItsCodeAndConstants() async throws {
+    @Test func processWorksAfterReturningCode() async throws {
         let given = Lock(0)
         let counts = RequestCounts()
         for round in 0..<5 {

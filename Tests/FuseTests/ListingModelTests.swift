@@ -9,7 +9,7 @@ import Testing
 @testable import Fuse
 
 /// Listings that are read in parts of any size, of folders that change meanwhile.
-@Suite("Listings in parts", .timeLimit(.minutes(10)))
+@Suite("Listings in pages", .timeLimit(.minutes(10)))
 struct ListingModelTests {
     private struct Entry: Hashable {
         var name: String
@@ -54,7 +54,7 @@ struct ListingModelTests {
     }
 
     @Test(
-        "in parts of any size everything is there once, in the order of its positions", arguments: operations)
+        "pages of any size list each entry once", arguments: operations)
     func parts(operation: UInt32) async throws {
         let files = try NotedFiles()
         _ = try files.names.show((1...120).map(Self.chat))
@@ -84,7 +84,7 @@ struct ListingModelTests {
         #expect(try await part(kernel, operation, after: .max >> 1, size: 4096) == [])
     }
 
-    @Test("what comes and goes meanwhile shifts nothing of the rest", arguments: operations)
+    @Test("concurrent changes do not shift positions", arguments: operations)
     func changing(operation: UInt32) async throws {
         let files = try NotedFiles()
         _ = try files.names.show((1...60).map(Self.chat))
@@ -114,7 +114,7 @@ struct ListingModelTests {
         #expect(before.subtracting(removed).isSubset(of: Set(names)))
     }
 
-    @Test("the kernel is counted to know of a page what it was given, and nothing more")
+    @Test("kernel references match the delivered entries")
     func counted() async throws {
         let files = try NotedFiles()
         _ = try files.names.show((1...40).map(Self.chat))
@@ -131,7 +131,7 @@ struct ListingModelTests {
         }
     }
 
-    @Test("a part into which not even one entry fits is empty, and does not end the listing")
+    @Test("a too small page is empty")
     func tiny() async throws {
         let files = try NotedFiles()
         _ = try files.names.show([Self.chat(39)])

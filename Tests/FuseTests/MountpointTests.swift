@@ -23,7 +23,7 @@ import Testing
 
     private func exists(_ name: String) -> Bool { access(folder.path(name), F_OK) == 0 }
 
-    @Test func aFolderThatIsMissingIsMadeForItsOwnerAndGoesAgain() async throws {
+    @Test func missingFolderIsCreatedPrivateAndRemoved() async throws {
         let mountpoint = try await Mountpoint.prepare(folder.path("mnt"))
         #expect(mountpoint.path == folder.path("mnt"))
         var status = stat()
@@ -37,7 +37,7 @@ import Testing
         #expect(try folder.read("mnt/file") == [1])
     }
 
-    @Test func aFolderThatWasThereStays() async throws {
+    @Test func existingFolderStays() async throws {
         _ = try folder.makeFolder("mnt")
         let mountpoint = try await Mountpoint.prepare(folder.path("mnt"))
         mountpoint.abandon()
@@ -45,7 +45,7 @@ import Testing
         #expect(try await Mountpoint.prepare(folder.path("mnt")) == mountpoint)
     }
 
-    @Test func whatHasFilesOrIsNoFolderIsRefusedAndLeftAsItWas() async throws {
+    @Test func filesAndNonemptyFoldersAreRefused() async throws {
         _ = try folder.makeFolder("full")
         try folder.write([1], to: "full/.hidden")
         try folder.write([2], to: "file")
@@ -57,13 +57,13 @@ import Testing
         #expect(try folder.names() == ["dangling", "file", "full"])
     }
 
-    @Test func whatSomethingIsMountedOnIsTaken() async throws {
+    @Test func mountedFolderIsRefused() async throws {
         #expect(await refusal("/proc") == .alreadyMounted)
         let root = await refusal("/")
         #expect(root == .alreadyMounted || root == .mountpoint, "behind chroot(2) it is no mount")
     }
 
-    @Test func pathsAreAbsoluteWithTheLinksOfTheirParentsResolved() throws {
+    @Test func pathsAreAbsoluteWithResolvedParents() throws {
         let real = try folder.makeFolder("real")
         _ = try folder.makeFolder("real/sub")
         #expect(symlink(real, folder.path("link")) == 0)
@@ -82,7 +82,7 @@ import Testing
         #expect(try Mountpoint.absolutePath(of: "/proc") == "/proc")
     }
 
-    @Test func missingParentsAreMadeAndGoAgain() async throws {
+    @Test func missingParentsAreCreatedAndRemoved() async throws {
         let mountpoint = try await Mountpoint.prepare(folder.path("a/b/mnt"))
         #expect(access(folder.path("a/b/mnt"), F_OK) == 0)
         mountpoint.abandon()
@@ -94,7 +94,7 @@ import Testing
         #expect(error?.code == .mountpoint)
     }
 
-    @Test func pathsFromHereBeginWhereTheProcessIs() throws {
+    @Test func relativePathsStartAtCurrentFolder() throws {
         let here = try #require(
             getcwd(nil, 0).map { pointer in
                 defer { free(pointer) }
@@ -106,7 +106,7 @@ import Testing
         #expect(try Mountpoint.absolutePath(of: "./a") == here + "/a")
     }
 
-    @Test func whatCannotBeFoundIsSaidWithItsReason() throws {
+    @Test func unresolvablePathIsReported() throws {
         #expect(symlink(folder.path("nowhere"), folder.path("dangling")) == 0)
         #expect(symlink(folder.path("loop"), folder.path("loop")) == 0)
         for (path, code) in [

@@ -5,12 +5,12 @@ import Testing
 
 @testable import Fuse
 
-@Suite("What the kernel is told of names")
+@Suite("Encoding of notices")
 struct NoticeTests {
     /// FUSE_NOTIFY_INVAL_INODE and FUSE_NOTIFY_INVAL_ENTRY, in the place of an answer's errno.
     private static let (node, entry): (Int32, Int32) = (-2, -3)
 
-    @Test("a name ends with a NUL, and nothing of what lies behind it in memory goes along")
+    @Test("a name is sent with its NUL only")
     func names() async throws {
         let kernel = try await SimulatedKernel(NotedFiles())
         for length in [1, 8, 24, 40, 56, 255] {
@@ -26,7 +26,7 @@ struct NoticeTests {
         }
     }
 
-    @Test("attributes alone, or what a file holds from its first byte on")
+    @Test("inval_inode covers attributes or all bytes")
     func nodes() async throws {
         let kernel = try await SimulatedKernel(NotedFiles())
         for (notice, offset) in [

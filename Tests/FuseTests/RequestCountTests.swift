@@ -3,7 +3,7 @@ import Testing
 @testable import Fuse
 
 @Suite struct RequestCountTests {
-    @Test func requestsAreCountedByTheNamesOfTheProtocol() {
+    @Test func requestsAreCountedByOperationName() {
         let counts = RequestCounts()
         #expect(counts.named.isEmpty)
         // FUSE_LOOKUP, FUSE_OPEN, FUSE_READ, FUSE_READDIRPLUS, FUSE_TMPFILE, and some that have no name here.

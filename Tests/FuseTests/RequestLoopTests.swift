@@ -7,13 +7,13 @@ import Testing
     /// FUSE_NOTIFY_RETRIEVE, in the place of an answer's errno.
     private static let retrieve: Int32 = -5
 
-    @Test func endingLoopAnswersWhatItRead() async throws {
+    @Test func endingLoopAnswersPendingRequests() async throws {
         let kernel = try await SimulatedKernel(NotedFiles())
         kernel.server.stopAfterNext()
         #expect(try await kernel.ask(Self.statfs, node: 1, []).code == 0)
     }
 
-    @Test func leavingThreadWakesTheNext() async throws {
+    @Test func endingThreadWakesTheNext() async throws {
         let kernel = try await SimulatedKernel(NotedFiles())
         _ = try await kernel.ask(Self.statfs, node: 1, [])
         kernel.server.stopAfterNext()
@@ -28,7 +28,7 @@ import Testing
         #expect(asked == 2)
     }
 
-    @Test func requestsOfManyProgramsAreReadAtATime() async throws {
+    @Test func concurrentRequestsAreReadInParallel() async throws {
         let files = try NotedFiles()
         let kernel = try await SimulatedKernel(files)
         let all = try (0..<200).map { _ in try kernel.send(Self.statfs, node: 1, []) }

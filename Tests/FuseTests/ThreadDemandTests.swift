@@ -3,7 +3,7 @@ import Testing
 @testable import Fuse
 
 @Suite struct ThreadDemandTests {
-    @Test func oneThreadAlwaysWaitsUntilAllAreThere() {
+    @Test func oneThreadWaitsUpToTheLimit() {
         var demand = ThreadDemand(limit: 3)
         let asked = (0..<3).map { _ in demand.received(isShort: false) }
         #expect(asked == [true, true, false] && demand.threads == 3)
@@ -12,7 +12,7 @@ import Testing
         #expect(!again && demand.threads == 3)
     }
 
-    @Test func oneRequestAfterAnotherNeedsTwoThreads() {
+    @Test func sequentialRequestsNeedTwoThreads() {
         var demand = ThreadDemand(limit: 8)
         for _ in 0..<1_000 {
             _ = demand.received(isShort: false)
@@ -30,7 +30,7 @@ import Testing
         #expect(next)
     }
 
-    @Test func aThreadThatCannotBeginIsAskedForAgain() {
+    @Test func failedThreadIsRequestedAgain() {
         var demand = ThreadDemand(limit: 2)
         let first = demand.received(isShort: false)
         demand.failedToBegin()

@@ -21,7 +21,7 @@ import Testing
             modified: Timestamp(seconds: seconds), links: links, keeping: keeping)
     }
 
-    @Test func aFileAndAFolderAreWhatTheirModeSays() {
+    @Test func filesAndFoldersHaveTheirMode() {
         let file = Self.attributes().status(of: Self.owner)
         #expect(file.st_mode == S_IFREG | 0o400 && file.st_ino == 1030 && file.st_nlink == 1)
         #expect(file.st_uid == 1000 && file.st_gid == 100 && file.st_blksize == 4096)
@@ -29,7 +29,7 @@ import Testing
         #expect(folder.st_mode == S_IFDIR | 0o700 && folder.st_nlink == 9)
     }
 
-    @Test func sizesThatTheKernelCannotTakeAreTheLargestThatItCan() {
+    @Test func largeSizesAreClamped() {
         let huge = Self.attributes(size: .max, blocks: .max).status(of: Self.owner)
         #expect(huge.st_size == Int(Int64.max) && huge.st_blocks == Int(Int64.max))
         let most = Self.attributes(size: UInt64(Int64.max), blocks: 0).status(of: Self.owner)
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: [Int64.min, -1, 0, 1, 1_700_000_000, .max])
-    func allTimesAreTheOneOfTheMessageInWholeSeconds(seconds: Int64) {
+    func allTimesAreTheMessagesWholeSeconds(seconds: Int64) {
         let status = Self.attributes(seconds: seconds).status(of: Self.owner)
         for time in [status.st_mtim, status.st_atim, status.st_ctim] {
             // What no calendar has, no timestamp has.
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func namesAreKeptForLongAndAttributesForAsLongAsTheyHold() {
+    @Test func timeoutsFollowTheKindOfAttributes() {
         for (keeping, seconds) in [
             (Attributes.Keeping.untilNotice, 3600.0), (.moment, 1), (.never, 0),
         ] {
@@ -66,7 +66,7 @@ import Testing
         return AttributeChange(status, fields: fields, owner: owner)
     }
 
-    @Test func onlyTheFieldsThatAreNamedAreChanged() {
+    @Test func onlySelectedFieldsChange() {
         let none = Self.change(0)
         #expect(none.permissions == nil && none.size == nil && none.modified == nil && !none.changesOwner)
         #expect(Self.change(FUSE_SET_ATTR_MODE).permissions == 0o4755)
@@ -80,7 +80,7 @@ import Testing
         #expect(Self.change(FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW).modified == nil)
     }
 
-    @Test func nowIsNowWhateverTimeIsBesideIt() {
+    @Test func nowOverridesAGivenTime() {
         guard case .now? = Self.change(FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW).modified else {
             Issue.record("it is another time")
             return
@@ -93,26 +93,26 @@ import Testing
         (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID, 1000, 100, false),
         (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID, 1000, 101, true), (0, 1001, 101, false),
     ])
-    func anOwnerIsAnotherOnlyWhereItIsNamedAndDiffers(
+    func ownerChangesOnlyIfSelectedAndDifferent(
         fields: Int32, user: uid_t, group: gid_t, changes: Bool
     ) {
         let change = Self.change(fields) { ($0.st_uid, $0.st_gid) = (user, group) }
         #expect(change.changesOwner == changes)
     }
 
-    @Test func aLengthBelowNothingIsNothing() {
+    @Test func negativeSizeIsZero() {
         #expect(Self.change(FUSE_SET_ATTR_SIZE) { $0.st_size = -1 }.size == 0)
         #expect(Self.change(FUSE_SET_ATTR_SIZE) { $0.st_size = Int.max }.size == UInt64(Int64.max))
     }
 
-    @Test func aNameIsTheBytesUpToItsEnd() {
+    @Test func nameEndsAtItsNUL() {
         #expect(EntryName(nil as UnsafePointer<CChar>?).bytes == [])
         let bytes: [UInt8] = [0xFF, 0x2E, 0xC3, 0xA4, 0, 0x61]
         let name = bytes.withUnsafeBytes { EntryName($0.baseAddress?.assumingMemoryBound(to: CChar.self)) }
         #expect(name.bytes == [0xFF, 0x2E, 0xC3, 0xA4])
     }
 
-    @Test func anOpeningWithoutDescriptionHasNoFlagsAndNoHandle() {
+    @Test func missingOpenInfoHasNoFlagsOrHandle() {
         #expect(Opening(nil).flags == 0)
         #expect(
             FileHandle.of(nil) == nil && FileHandle.taken(from: nil as UnsafePointer<fuse_file_info>?) == nil)
@@ -121,7 +121,7 @@ import Testing
         #expect(Opening(&info).flags == O_RDWR && FileHandle.of(&info) == nil)
     }
 
-    @Test func aHandleComesBackAsItWasGivenAndGoesWithItsRelease() throws {
+    @Test func handleSurvivesUntilRelease() throws {
         weak var gone: FileHandle?
         do {
             let files = try NotedFiles()
@@ -141,14 +141,14 @@ import Testing
         (EHOSTUNREACH, "EHOSTUNREACH"), (EMFILE, "EMFILE"), (ESTALE, "ESTALE"), (EDOM, "errno 33"),
         (0, "errno 0"), (-1, "errno -1"),
     ])
-    func failuresAreCountedByTheirNames(code: Int32, name: String) {
+    func failuresAreCountedByErrnoName(code: Int32, name: String) {
         #expect(FailureLog.name(of: code) == name)
         let log = FailureLog { _ in }
         log.note(RequestSubject("read", 1), FileSystemError(code, isFailure: true))
         #expect(log.counts == ["read": [name: 1]])
     }
 
-    @Test func buffersAreLentAgainAndNeverTwoAtOnce() {
+    @Test func buffersAreReusedExclusively() {
         let buffers = ReplyBuffers()
         let small = buffers.take(1)
         #expect(small.bytes.count == 1 << 20)

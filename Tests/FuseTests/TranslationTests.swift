@@ -9,7 +9,7 @@ import Testing
 @testable import Fuse
 
 /// Each operation from the bytes of its request to the call, and from the answer to the bytes of its reply.
-@Suite("Requests and answers", .timeLimit(.minutes(10)))
+@Suite("Requests and replies", .timeLimit(.minutes(10)))
 struct TranslationTests {
     /// One request that reaches the files.
     struct Asked: Sendable, CustomTestStringConvertible {
@@ -77,7 +77,7 @@ struct TranslationTests {
         Asked("readdirplus", 44, bytes(of: [0, 0, 4096, 0, 0] as [UInt64]), "prepare 3"),
     ]
 
-    @Test("what the kernel asks reaches the files, and what they refuse the kernel", arguments: asked)
+    @Test("requests and errors pass through", arguments: asked)
     func refused(asked: Asked) async throws {
         let files = try NotedFiles()
         let kernel = try await SimulatedKernel(files)
@@ -111,7 +111,7 @@ struct TranslationTests {
         ("release without a handle", 18, bytes(of: [0, 0, 0] as [UInt64]), 0),
     ]
 
-    @Test("what there is not, and what has no handle, reaches no files", arguments: impossible)
+    @Test("unknown names and handles fail early", arguments: impossible)
     func refusedHere(name: String, operation: UInt32, arguments: [UInt8], code: Int32) async throws {
         let files = try NotedFiles()
         let kernel = try await SimulatedKernel(files)
@@ -119,7 +119,7 @@ struct TranslationTests {
         #expect(files.calls == [])
     }
 
-    @Test("attributes, names and sizes stand where the kernel looks for them", arguments: [false, true])
+    @Test("attributes, names and sizes are encoded", arguments: [false, true])
     func found(isLate: Bool) async throws {
         let files = try NotedFiles()
         files.state.withLock { $0.isLate = isLate }
@@ -140,7 +140,7 @@ struct TranslationTests {
         #expect(disk.number(at: 0, as: UInt64.self) == 99)
     }
 
-    @Test("a file is opened, read, written, synchronised and released through the handle that open gave")
+    @Test("a handle passes from open to release")
     func openFile() async throws {
         let files = try NotedFiles()
         let kernel = try await SimulatedKernel(files)
@@ -185,7 +185,7 @@ struct TranslationTests {
         (ProducedSource([1]), 1 | 1 << 5), (WritableSource(), 2),
     ]
 
-    @Test("open says whether pages are kept, and whether closing is told", arguments: flags)
+    @Test("open sets page and flush flags", arguments: flags)
     func openFlags(source: any OpenSource, flags: UInt32) async throws {
         let kernel = try await SimulatedKernel(NotedFiles(source))
         let opened = try await kernel.ask(14, node: 3, bytes(of: [UInt32(O_RDONLY), 0]))
@@ -214,7 +214,7 @@ struct TranslationTests {
         return entries
     }
 
-    @Test("a listing that is read in parts has everything once", arguments: [28, 44] as [UInt32])
+    @Test("a listing in pages is complete", arguments: [28, 44] as [UInt32])
     func listing(operation: UInt32) async throws {
         let files = try NotedFiles()
         let kernel = try await SimulatedKernel(files)
@@ -238,7 +238,7 @@ struct TranslationTests {
         #expect(files.calls == ["prepare 2"] + (operation == 44 ? ["forget 4 1"] : []))
     }
 
-    @Test("the size of an attribute is told before its value, and a value that does not fit is not cut")
+    @Test("attribute sizes are reported; short buffers get ERANGE")
     func attributeSizes() async throws {
         let kernel = try await SimulatedKernel(NotedFiles())
         func get(_ size: UInt32) async throws -> SimulatedKernel.Reply {
@@ -254,7 +254,7 @@ struct TranslationTests {
         #expect(try await kernel.ask(23, node: 3, bytes(of: [64, 0] as [UInt32])) == .refused(0))
     }
 
-    @Test("what the kernel forgets is forgotten, and not answered")
+    @Test("forget is passed on without reply")
     func forgetting() async throws {
         let files = try NotedFiles()
         let kernel = try await SimulatedKernel(files)
@@ -266,7 +266,7 @@ struct TranslationTests {
         #expect(!kernel.hasUnexpectedReply)
     }
 
-    @Test("the first answer agrees on what the mount relies on")
+    @Test("FUSE_INIT negotiates the required features")
     func agreement() async throws {
         let kernel = try await SimulatedKernel(NotedFiles())
         let agreement = kernel.agreement
@@ -283,7 +283,7 @@ struct TranslationTests {
         #expect(kernel.context.kernelSide.passthrough.reason == "the cache is not plain")
     }
 
-    @Test("who gives up is answered at once, and only once", arguments: asked.filter(\.mayWait))
+    @Test("an interrupted request is answered once", arguments: asked.filter(\.mayWait))
     func interrupted(asked: Asked) async throws {
         let files = try NotedFiles()
         files.state.withLock { ($0.isLate, $0.waitsForCancellation) = (true, true) }
@@ -296,7 +296,7 @@ struct TranslationTests {
         #expect(!kernel.hasUnexpectedReply)
     }
 
-    @Test("a request that nobody answers traps in debug builds")
+    @Test("a dropped request traps in debug builds")
     func dropped() async {
         await #expect(processExitsWith: .failure) {
             _ = Request(fuse_req_t(bitPattern: 8), "read", 3)

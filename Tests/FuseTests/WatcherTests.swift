@@ -9,7 +9,7 @@ import Testing
 @testable import FileSystem
 @testable import Fuse
 
-@Suite("Telling those who watch folders", .timeLimit(.minutes(10)))
+@Suite("Events for folder watchers", .timeLimit(.minutes(10)))
 struct WatcherTests {
     private static func node(_ number: UInt64, _ name: String) throws -> Node {
         // Only a namespace makes nodes.
@@ -20,7 +20,7 @@ struct WatcherTests {
         return try #require(names.node(of: bob))
     }
 
-    @Test("every call is the same after its way to the process that makes it, and nothing else is a call")
+    @Test("calls survive encoding; other bytes are rejected")
     func calls() {
         let path = Array("a folder/é.txt".utf8)
         let calls: [MountCall] = [
@@ -38,7 +38,7 @@ struct WatcherTests {
         #expect(MountCall(encoded: [99, 65, 0]) == nil)
     }
 
-    @Test("notices come in their order; too many of a folder become one that says to look again")
+    @Test("too many notices become one lookAgain")
     func queue() throws {
         let nodes = try (1...5).map { try Self.node($0, "chat \($0)") }
         var queue = WatcherQueue(limit: 3)
@@ -68,7 +68,7 @@ struct WatcherTests {
         #expect(queue.next() == nil)
     }
 
-    @Test("what is repeated on the mount has yet to happen for who repeats it, and for nobody else")
+    @Test("repeated changes are pending for our process only")
     func ownCalls() throws {
         let (node, old) = (try Self.node(1, "new"), EntryName("old"))
         let calls = OwnCalls()
@@ -88,7 +88,7 @@ struct WatcherTests {
         #expect(calls.notice(of: 7) == nil)
     }
 
-    @Test("the requests of our own call are answered as if it happened now; those of others as ever")
+    @Test("our requests are answered before the change")
     func requests() async throws {
         let files = try NotedFiles()
         let kernel = try await SimulatedKernel(files)

@@ -19,7 +19,7 @@ import Testing
         return chat
     }
 
-    @Test func indexGivesTheNamesThatTheNextMountShows() throws {
+    @Test func indexPredictsNamesOfTheNextMount() throws {
         let fixture = try Fixture()
         let chats = [
             Fixture.chat(.direct(10), "Bob"), named(.direct(11), "Carol"), Fixture.chat(.group(12), "Carol"),
@@ -39,7 +39,7 @@ import Testing
         for (chat, name) in expected { #expect(fixture.names.node(of: chat)?.name.description == name) }
     }
 
-    @Test func indexIsMadeOnlyForChats() throws {
+    @Test func indexIsCreatedOnlyForChats() throws {
         let folder = try TemporaryFolder()
         let index = FolderIndex(path: folder.path("names.sqlite"), key: nil)
         #expect(try index.folders(of: []).isEmpty)
@@ -49,7 +49,7 @@ import Testing
         #expect(try index.knownFolders(of: [Fixture.chat(.direct(2), "Eve")]) == [.direct(1): "Bob"])
     }
 
-    @Test func nameThatTheUserTookAwayGoesToNobodyElse() throws {
+    @Test func nameReassignedByUserIsReserved() throws {
         let fixture = try Fixture()
         _ = try fixture.names.show([named(Fixture.bob, "Robert")])
         _ = try fixture.names.show([Fixture.chat(.direct(10), "Bob"), Fixture.chat(.direct(11), "Robert")])
@@ -60,7 +60,7 @@ import Testing
         #expect(fixture.names.node(of: Fixture.bob)?.name.description == "Bob")
     }
 
-    @Test func aliasIsKeptBeforeAMountShowsIt() throws {
+    @Test func aliasIsReservedBeforeAMount() throws {
         let fixture = try Fixture()
         let renamed = named(Fixture.bob, "Robert")
         #expect(try index(fixture).folders(of: [renamed])[Fixture.bob] == "Bob")
@@ -75,20 +75,20 @@ import Testing
             ("@7", "@7 (2)"), ("#3", "#3 (2)"), ("~1", "~1 (2)"), ("@Bob", "@Bob (2)"), ("#Bob", "#Bob (2)"),
             ("#general", "#general"), ("@@Bob", "@@Bob"),
         ])
-    func folderDoesNotReadLikeAReferenceOrAnotherChat(name: String, folder: String) throws {
+    func folderNameNeverReadsLikeAReference(name: String, folder: String) throws {
         let fixture = try Fixture()
         _ = try fixture.names.show([Fixture.chat(.direct(10), name)])
         #expect(fixture.names.node(of: .direct(10))?.name.description == folder)
     }
 
-    @Test func signBeforeANameIsKeptForItsOwner() throws {
+    @Test func signedNameIsReservedForItsOwner() throws {
         let fixture = try Fixture()
         _ = try fixture.names.show([Fixture.chat(.direct(10), "@x"), Fixture.chat(.direct(11), "x")])
         #expect(fixture.names.node(of: .direct(10))?.name.description == "@x")
         #expect(fixture.names.node(of: .direct(11))?.name.description == "x (2)")
     }
 
-    @Test func damagedIndexIsAnErrorAndNoNameIsGiven() throws {
+    @Test func damagedIndexIsReported() throws {
         let fixture = try Fixture()
         try fixture.changeIndex { try $0.execute("UPDATE node SET name = x'2F' WHERE name = x'426F62'") }
         let error = #expect(throws: NamespaceError.self) {

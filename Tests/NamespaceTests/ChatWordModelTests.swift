@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
-    func aWordNeverSelectsAnotherChatLater(seed: UInt64) throws {
+    func wordNeverSelectsAnotherChatLater(seed: UInt64) throws {
         let run = try Run(seed: seed)
         for _ in 0..<120 { try run.step() }
         #expect(run.owners.count > 20)

@@ -4,12 +4,12 @@ import Testing
 
 @testable import Namespace
 
-@Suite("An index that another hand has changed")
+@Suite("Damaged indexes")
 struct DamagedIndexTests {
     private typealias Fixture = NamespaceFixture
 
     @Test(
-        "what no version wrote is said to be damage, and nothing of it is shown",
+        "foreign rows are reported as damage",
         arguments: [
             "UPDATE node SET name = X'' WHERE item = 1", "UPDATE node SET name = X'2E2E' WHERE item = 1",
             "UPDATE node SET name = CAST('a/b' AS BLOB) WHERE item = 1",
@@ -36,7 +36,7 @@ struct DamagedIndexTests {
         #expect(fixture.list() == ["b.txt"])
     }
 
-    @Test("a folder that belongs to no kind of chat is damage", arguments: ["", "Alice", "@0", "@x", "!1"])
+    @Test("an unknown chat kind is damage", arguments: ["", "Alice", "@0", "@x", "!1"])
     func chats(word: String) throws {
         let fixture = try Fixture()
         try fixture.changeIndex { connection in

@@ -7,7 +7,7 @@ import Testing
 struct DraftNodeTests {
     private typealias Fixture = NamespaceFixture
 
-    @Test("a draft that becomes a message keeps name, number and time, across mounts too")
+    @Test("a sent draft keeps name, number and time")
     func becomesItem() throws {
         let fixture = try Fixture()
         let name = EntryName("e\u{301}t\u{E9} .txt ")
@@ -25,7 +25,7 @@ struct DraftNodeTests {
         #expect(again.id == draft.id && again.name == name && again.modified == time)
     }
 
-    @Test("a message that was shown before its draft was known to be it takes over the draft's name")
+    @Test("an early shown message takes the draft's name")
     func knownTooEarly() throws {
         let fixture = try Fixture()
         let draft = try fixture.names.show(
@@ -41,7 +41,7 @@ struct DraftNodeTests {
     }
 
     /// The outbox was told that it was sent, which a power cut has taken back; whose the name is was durable.
-    @Test("a draft that is sent again finds its name with its message, which keeps it")
+    @Test("a repeated draft leaves the message its name")
     func sentBefore() throws {
         let fixture = try Fixture()
         let (folder, name) = (fixture.folder(Fixture.alice), EntryName("a.txt"))
@@ -65,7 +65,7 @@ struct DraftNodeTests {
         #expect(fixture.names.node(of: ItemID(50))?.id == first.id)
     }
 
-    @Test("a writer may use the name of a deleted file, but no name that is in use")
+    @Test("only names in use are refused")
     func namesOfWriters() throws {
         let fixture = try Fixture()
         let folder = fixture.folder(Fixture.alice)
@@ -79,7 +79,7 @@ struct DraftNodeTests {
         #expect(fixture.names.node(of: DraftID(2)) == nil)
     }
 
-    @Test("drafts that get a free name at the same moment get one each")
+    @Test("concurrent free names are distinct")
     func freeNamesAtOnce() async throws {
         let fixture = try Fixture()
         let (names, folder) = (fixture.names, fixture.folder(Fixture.alice))
@@ -100,7 +100,7 @@ struct DraftNodeTests {
         #expect(fixture.names.children(of: .recovered, after: nil, count: .max).count == 20)
     }
 
-    @Test("a rename moves the draft, replaces one that is in its way, and frees the old name")
+    @Test("rename replaces the target and frees the name")
     func rename() throws {
         let fixture = try Fixture()
         let folder = fixture.folder(Fixture.alice)
@@ -119,7 +119,7 @@ struct DraftNodeTests {
         #expect(again.id == temporary.id)
     }
 
-    @Test("drafts of an earlier mount lie in .chatfs/recovered under names that stay")
+    @Test("recovered drafts keep their names")
     func recovered() throws {
         let fixture = try Fixture()
         _ = try fixture.names.show(
@@ -134,7 +134,7 @@ struct DraftNodeTests {
         #expect(try fixture.names.show(recovered: DraftID(2), named: EntryName("a")).id == second.id)
     }
 
-    @Test("a draft that was dropped leaves its name free")
+    @Test("a dropped draft frees its name")
     func dropped() throws {
         let fixture = try Fixture()
         let folder = fixture.folder(Fixture.alice)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Namespace
 
-@Suite("Items that are let go of and come back")
+@Suite("Eviction and reloading of items")
 struct LettingGoTests {
     private typealias Fixture = NamespaceFixture
 
@@ -18,7 +18,7 @@ struct LettingGoTests {
         }
     }
 
-    @Test("names, numbers and times are the same afterwards, and nothing of them is in memory meanwhile")
+    @Test("reloaded items are unchanged")
     func same() throws {
         let fixture = try Fixture()
         let items = (1...200).map { Fixture.item($0, "photo.jpg") }
@@ -43,7 +43,7 @@ struct LettingGoTests {
         #expect(fixture.names.periodOfCompleteness(folder) == 2)
     }
 
-    @Test("a draft stays, keeps its name to itself, and becomes an item that was let go of")
+    @Test("a draft survives eviction and becomes an item")
     func drafts() throws {
         let fixture = try Fixture()
         let folder = fixture.folder(Fixture.alice)
@@ -70,7 +70,7 @@ struct LettingGoTests {
     }
 
     @Test(
-        "what is told of an item that was let go of changes it, or takes it away, under its name and number")
+        "events change evicted items by number")
     func told() throws {
         let fixture = try Fixture()
         let folder = fixture.folder(Fixture.alice)
@@ -100,7 +100,7 @@ struct LettingGoTests {
 
     /// The core's items and drafts are the model: whenever all is loaded, the tree shows them, under names and numbers
     /// that never change.
-    @Test("whatever happens in whatever order, an entry keeps name and number", arguments: 0..<6)
+    @Test("any order of changes keeps names and numbers", arguments: 0..<6)
     func model(seed: UInt64) throws {
         let fixture = try Fixture()
         var random = SeededGenerator(state: seed)
@@ -166,7 +166,7 @@ struct LettingGoTests {
         try check()
     }
 
-    @Test("names that were read before something was written are not believed")
+    @Test("outdated name snapshots are read again")
     func stale() throws {
         let fixture = try Fixture()
         try fixture.names.complete(Fixture.alice, with: [Fixture.item(1, "a"), Fixture.item(2, "b")])

@@ -8,7 +8,7 @@ import Testing
 struct ListingTests {
     private typealias Fixture = NamespaceFixture
 
-    @Test("a listing read in parts shows each entry that stays exactly once, whatever changes meanwhile")
+    @Test("paged listings show each lasting entry once")
     func stable() throws {
         let fixture = try Fixture()
         _ = try fixture.names.show((1...1000).map { Fixture.item($0, "\($0).txt") })
@@ -29,7 +29,7 @@ struct ListingTests {
         }
     }
 
-    @Test("readers look on while thousands of entries come and go, and never see half a change")
+    @Test("concurrent readers never see half a change")
     func readersBesideWriters() async throws {
         let fixture = try Fixture()
         let names = fixture.names
@@ -65,7 +65,7 @@ struct ListingTests {
         #expect(names.children(of: folder, after: nil, count: 1).isEmpty)
     }
 
-    @Test("an item that changes keeps its place; one without a file, or of an unknown chat, is not shown")
+    @Test("a changed item keeps its position")
     func updates() throws {
         let fixture = try Fixture()
         _ = try fixture.names.show([Fixture.item(1, "a"), Fixture.item(2, "b")])
@@ -83,7 +83,7 @@ struct ListingTests {
         #expect(fixture.list() == ["a", "b"])
     }
 
-    @Test("a folder's time moves on when names in it change")
+    @Test("name changes advance the folder's time")
     func times() throws {
         let fixture = try Fixture()
         let folder = fixture.folder(Fixture.alice)
@@ -94,7 +94,7 @@ struct ListingTests {
         #expect(fixture.names.modified(folder: folder) == now)
     }
 
-    @Test("a folder's time never goes back, whatever is renamed when a message's clock was ahead")
+    @Test("a folder's time never goes back")
     func timesOfRenames() throws {
         let fixture = try Fixture()
         let folder = fixture.folder(Fixture.alice)

@@ -20,13 +20,13 @@ import Testing
         }
     }
 
-    @Test func entriesKeepTheBeginningOfLongCaptions() throws {
+    @Test func entriesKeepBeginningsOfLongCaptions() throws {
         let kept = try captions((0..<1000).map { "\($0) " + String(repeating: "x", count: 65_000) })
         #expect(kept.count == 1000 && kept.allSatisfy { $0.utf8.count == 1024 })
         #expect(kept.reduce(0) { $0 + $1.utf8.count } < 2 << 20)
     }
 
-    @Test func textsInMemoryAreCounted() throws {
+    @Test func textBytesInMemoryAreCounted() throws {
         let fixture = try Fixture()
         var item = Fixture.item(1, "a.jpg")
         item.content.text = "Look"

@@ -10,7 +10,7 @@ import Testing
             ("a.pdf", "a (moderators).pdf"), ("scan", "scan (moderators).jpg"),
             ("a.tar.gz", "a (moderators).tar.gz"), ("", "file-1 (moderators).jpg"),
         ])
-    func filesForModeratorsSaySoInTheirNames(name: String, shown: String) {
+    func moderatorFilesAreMarkedInNames(name: String, shown: String) {
         var item = NamespaceFixture.item(1, name)
         if !name.contains(".") { item.content.kind = .image(preview: "") }
         let plain = EntryName(of: item).description

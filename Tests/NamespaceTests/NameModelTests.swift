@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test(arguments: [11, 12, 13] as [UInt64])
-    func afterAnyChangesItShowsWhatATableOfNamesSays(seed: UInt64) throws {
+    func randomChangesMatchATableOfNames(seed: UInt64) throws {
         let run = try Run(seed: seed)
         for step in 0..<400 {
             switch Int.random(in: 0..<13, using: &run.random) {
@@ -156,7 +156,7 @@ import Testing
         #expect(run.numbers.count > 20)
     }
 
-    @Test func manyFilesOfOneNameAreNumberedInTheirOrderWithoutGaps() throws {
+    @Test func equalNamesAreNumberedWithoutGaps() throws {
         let fixture = try Fixture()
         _ = try fixture.names.show((1...300).map { Fixture.item($0, "same.txt") })
         let wanted = ["same.txt"] + (2...300).map { "same (\($0)).txt" }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Namespace
 
-@Suite("Who keeps something by the paths of files is told when they change")
+@Suite("Name observers")
 struct NameObserverTests {
     private typealias Fixture = NamespaceFixture
 
@@ -39,7 +39,7 @@ struct NameObserverTests {
 
     private static let picture = MessageContent.Kind.image(preview: "data:image/jpg;base64,AA")
 
-    @Test("files that come, change and are deleted")
+    @Test("files are reported with their paths")
     func items() throws {
         let (fixture, notes) = (try Fixture(), Notes())
         notes.watch(fixture.names)
@@ -56,7 +56,7 @@ struct NameObserverTests {
         #expect(notes.take() == ["- Alice/a.jpg", "- Alice/b.txt"])
     }
 
-    @Test("drafts that are renamed, become messages and are dropped")
+    @Test("drafts are reported with their paths")
     func drafts() throws {
         let (fixture, notes) = (try Fixture(), Notes())
         notes.watch(fixture.names)
@@ -74,7 +74,7 @@ struct NameObserverTests {
         #expect(notes.take() == ["+ b.jpg", "- .chatfs/recovered/b.jpg"])
     }
 
-    @Test("folders that are renamed or go, with all that is in them, in memory or not")
+    @Test("folders are reported with all their paths")
     func folders() throws {
         let (fixture, notes) = (try Fixture(), Notes())
         _ = try fixture.names.show([Fixture.item(1, "a.jpg"), Fixture.item(2, "b.jpg")])
@@ -88,7 +88,7 @@ struct NameObserverTests {
         #expect(notes.take() == ["- Alicia/a.jpg", "- Alicia/b.jpg"])
     }
 
-    @Test("nobody is told of what did not happen")
+    @Test("failed changes are not reported")
     func failure() throws {
         let (fixture, notes) = (try Fixture(), Notes())
         notes.watch(fixture.names)
@@ -103,7 +103,7 @@ struct NameObserverTests {
         #expect(notes.take() == [])
     }
 
-    @Test("every name in use has its path, and the places of earlier mounts are known, the newest of them")
+    @Test("all used paths and mountpoints are listed")
     func traces() throws {
         let fixture = try Fixture()
         _ = try fixture.names.show([Fixture.item(1, "a.jpg"), Fixture.item(2, "b.jpg", in: Fixture.bob)])

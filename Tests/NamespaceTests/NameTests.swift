@@ -7,7 +7,7 @@ import Testing
 struct NameTests {
     private typealias Fixture = NamespaceFixture
 
-    @Test("files of one name get numbers that never change, whatever goes and comes")
+    @Test("equal names get permanent numbers")
     func numbers() throws {
         let fixture = try Fixture()
         _ = try fixture.names.show([1, 2, 3].map { Fixture.item($0, "report.pdf") })
@@ -19,7 +19,7 @@ struct NameTests {
         #expect(fixture.names.node(of: ItemID(2))?.id == second.id)
     }
 
-    @Test("the next mount shows the same names and inode numbers, also when items come in another order")
+    @Test("remounts keep names and inode numbers")
     func remount() throws {
         let fixture = try Fixture()
         let items = (1...20).map { Fixture.item($0, "photo.jpg") }
@@ -35,7 +35,7 @@ struct NameTests {
     }
 
     @Test(
-        "names and numbers stay, whichever chat the next mount looks into first, and whatever comes meanwhile"
+        "loading order does not affect names"
     )
     func lookedIntoLater() throws {
         let fixture = try Fixture()
@@ -60,7 +60,7 @@ struct NameTests {
         #expect(fixture.names.node(of: ItemID(21))?.name.description == "photo (11).jpg")
     }
 
-    @Test("the name of a file deleted while mounted or not is given to no other file, nor its number")
+    @Test("deleted files' names and numbers are not reused")
     func buried() throws {
         let fixture = try Fixture()
         _ = try fixture.names.show([Fixture.item(1, "a.txt"), Fixture.item(2, "b.txt")])
@@ -75,7 +75,7 @@ struct NameTests {
     }
 
     @Test(
-        "the files of a chat that went while nothing was mounted go too; back again, it has its folder and number"
+        "a deleted chat returns with its number"
     )
     func chatGone() throws {
         let fixture = try Fixture()
@@ -93,7 +93,7 @@ struct NameTests {
     }
 
     @Test(
-        "a name from outside cannot leave its folder, hide, lie about its kind or be too long",
+        "received names are sanitised",
         arguments: [
             ("../../etc/passwd", "passwd"), ("..", "file-1"), (".bashrc", "bashrc"),
             ("a\u{0}b\n.txt", "ab.txt"),
@@ -106,7 +106,7 @@ struct NameTests {
         #expect(fixture.names.node(of: ItemID(1)).map { $0.name.bytes } == Array(shown.utf8))
     }
 
-    @Test("names of 255 bytes stay apart and keep their extension")
+    @Test("names of 255 bytes stay distinct")
     func long() throws {
         let fixture = try Fixture()
         let name = String(repeating: "\u{1F600}", count: 62) + "abc.jpg"
@@ -119,7 +119,7 @@ struct NameTests {
         }
     }
 
-    @Test("an image without an extension gets one, one that has a known extension keeps it")
+    @Test("images without extension get one")
     func extensions() throws {
         let fixture = try Fixture()
         _ = try fixture.names.show([
@@ -132,7 +132,7 @@ struct NameTests {
         #expect(fixture.list() == ["IMG_2031.jpg", "pic.png", "note.m4a", "clip.mp4", "README"])
     }
 
-    @Test("contacts that are called like the folders of ChatFS, or like each other, get a number")
+    @Test("contacts named like folders get a number")
     func reservedRoots() throws {
         let fixture = try Fixture()
         _ = try fixture.names.show([
@@ -152,7 +152,7 @@ struct NameTests {
             ])
     }
 
-    @Test("a contact does not pose as another one by what is cut from his name or not seen in it")
+    @Test("invisible characters do not imitate contacts")
     func posing() throws {
         let fixture = try Fixture()
         let names = ["x/Alice", "Al\u{200B}ice", "\u{2215}Alice", "\u{3164}"]
@@ -162,7 +162,7 @@ struct NameTests {
         #expect(shown == ["x_Alice", "Alice (2)", "_Alice", "contact-13"])
     }
 
-    @Test("a name that an earlier version gave stays as it was shown")
+    @Test("names of older versions are kept")
     func shownBefore() throws {
         let fixture = try Fixture()
         _ = try fixture.names.show([Fixture.item(1, "a.txt")])
@@ -178,7 +178,7 @@ struct NameTests {
         #expect(fixture.names.node(of: Fixture.alice)?.name.description == "-Al\u{200B}")
     }
 
-    @Test("the name that the user gave to a contact is its folder's, unless another has it")
+    @Test("the user's alias names the folder if free")
     func namedByUser() throws {
         let fixture = try Fixture()
         var chat = Fixture.chat(Fixture.alice, "Alicia")
@@ -196,7 +196,7 @@ struct NameTests {
         #expect(try fixture.names.show([chat]).count == 1)
     }
 
-    @Test("a renamed contact keeps its folder's name")
+    @Test("a renamed contact keeps its folder")
     func renamedContact() throws {
         let fixture = try Fixture()
         _ = try fixture.names.show([Fixture.chat(Fixture.alice, "Alicia")])

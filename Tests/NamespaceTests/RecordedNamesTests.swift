@@ -15,7 +15,7 @@ import Testing
         try RecordedNames(path: fixture.folder + "/names.sqlite")
     }
 
-    @Test func everyNameOfAMountIsKnownAndNoOther() throws {
+    @Test func onlyNamesOfMountsAreKnown() throws {
         let fixture = try Fixture()
         _ = try fixture.names.show([
             Fixture.item(1, "a"), Fixture.item(2, "a"), Fixture.item(3, "ü\u{202E}x"),
@@ -37,7 +37,7 @@ import Testing
         #expect(try names.path(of: ItemID(4)) == "Alice/later" && names.path(of: ItemID(1)) == nil)
     }
 
-    @Test func whereNothingWasMountedNothingIsMadeAndNothingHasAName() throws {
+    @Test func missingIndexIsNotCreated() throws {
         let folder = try TemporaryFolder()
         let names = try RecordedNames(path: folder.path("names.sqlite"))
         #expect(try names.path(of: ItemID(1)) == nil && names.folder(of: Fixture.alice) == nil)
@@ -45,7 +45,7 @@ import Testing
         #expect(try folder.names() == [])
     }
 
-    @Test func aFileThatIsNoIndexIsAnErrorAndNothingIsRead() throws {
+    @Test func invalidIndexIsReported() throws {
         let folder = try TemporaryFolder()
         try folder.write(Array("no database, whatever its name is".utf8), to: "other.sqlite")
         let error = #expect(throws: NamespaceError.self) {
@@ -55,7 +55,7 @@ import Testing
         #expect(try folder.read("other.sqlite").count == 33)
     }
 
-    @Test func placesOfMountsAreKnownTheLastFirstAndTheOldestAreForgotten() throws {
+    @Test func mountpointsAreListedLatestFirstUpToLimit() throws {
         let fixture = try Fixture()
         #expect(try fixture.names.mountpoints() == [])
         for number in 1...20 {
@@ -72,7 +72,7 @@ import Testing
         #expect(again.count == 16 && again[0].path == "/mnt/7" && again[0].since == 99)
     }
 
-    @Test func everyPathIsWalkedWithItsFolder() throws {
+    @Test func everyPathIsListedWithItsFolder() throws {
         let fixture = try Fixture()
         _ = try fixture.names.show([Fixture.item(1, "a"), Fixture.item(2, "b", in: Fixture.bob)])
         let folder = fixture.folder(Fixture.alice)
@@ -86,7 +86,7 @@ import Testing
             ])
     }
 
-    @Test func digestsStayWithTheirFilesAndGoWithThem() throws {
+    @Test func digestsFollowTheirFiles() throws {
         let fixture = try Fixture()
         _ = try fixture.names.show([Fixture.item(1, "a"), Fixture.item(2, "b")])
         let ids = try [1, 2].map { try #require(fixture.names.node(of: ItemID($0))?.id) }
@@ -102,7 +102,7 @@ import Testing
         #expect(try fixture.names.digests(of: ids) == [:])
     }
 
-    @Test func aDigestIsNotThatOfTheMessageThatTakesThePlace() throws {
+    @Test func digestIsNotInheritedByReplacingMessage() throws {
         let fixture = try Fixture()
         let (first, second) = (Fixture.item(1, "a"), Fixture.item(2, "a"))
         _ = try fixture.names.show([first])

@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func whatArrivesGetsTheNextNameThatIsFree() throws {
+    @Test func arrivalsGetTheNextFreeName() throws {
         let (fixture, reserved) = (try Fixture(), Reserved())
         reserved.leave(to: fixture)
         reserved.hold("F", "F (2)", "G.txt")
@@ -51,7 +51,7 @@ import Testing
         #expect(fixture.list() == ["F (3)", "G (2).txt", "F (4)", "F", "F (5)"])
     }
 
-    @Test func soDoFilesThatCameWhileNothingWasMounted() throws {
+    @Test func filesArrivedWhileUnmountedDoToo() throws {
         let (fixture, reserved) = (try Fixture(), Reserved())
         reserved.leave(to: fixture)
         reserved.hold("F")
@@ -59,7 +59,7 @@ import Testing
         #expect(fixture.list() == ["F (2)", "F (3)"])
     }
 
-    @Test func aDraftIsRefusedTheNameAndIsShownBesideIt() throws {
+    @Test func draftCannotTakeReservedName() throws {
         let (fixture, reserved) = (try Fixture(), Reserved())
         let folder = fixture.folder(Fixture.alice)
         reserved.leave(to: fixture)
@@ -78,7 +78,7 @@ import Testing
         #expect(fixture.list() == ["F"])
     }
 
-    @Test func whoTakesANameWhileNothingChangesHasItForSure() async throws {
+    @Test func nameTakenWhileUnchangedIsReserved() async throws {
         let (fixture, reserved) = (try Fixture(), Reserved())
         reserved.leave(to: fixture)
         let (names, folder) = (fixture.names, fixture.folder(Fixture.alice))
@@ -107,7 +107,7 @@ import Testing
         #expect(shown.isDisjoint(with: got.withLock { $0 }))
     }
 
-    @Test func whatItsBodyThrowsComesOutAndTheTreeGoesOn() throws {
+    @Test func errorOfBodyIsThrown() throws {
         struct Refusal: Error {}
         let fixture = try Fixture()
         #expect(throws: Refusal.self) { try fixture.names.whileUnchanged { throw Refusal() } }
