@@ -36,7 +36,7 @@ import XFTP
         }
     }
 
-    @Test func aBlockPutBackFromEarlierIsNoticedAndItsChunkFetchedAgain() async throws {
+    @Test func rolledBackBlockIsDetectedAndFetchedAgain() async throws {
         let (stage, source, file) = try Self.stage()
         let right = Pattern.bytes(Self.wanted, seed: 1)
         #expect(try await file.bytes(Self.wanted) == right)
@@ -55,7 +55,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func blocksOfAFileThatChangedPlacesAreNoticedAndTheirChunksFetchedAgain() async throws {
+    @Test func swappedBlocksAreDetectedAndFetchedAgain() async throws {
         let (stage, source, file) = try Self.stage()
         let chunks = [4, 7]
         let ranges = chunks.map { UInt64($0) * Self.chunk + 1000..<UInt64($0) * Self.chunk + 9000 }
@@ -68,7 +68,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func blocksOfTwoFilesThatChangedPlacesAreNoticedAndTheirChunksFetchedAgain() async throws {
+    @Test func blocksSwappedBetweenFilesAreDetected() async throws {
         let stage = try Stage()
         let ids: [Int64] = [1, 2]
         let sources = ids.map { MemorySource(size: 10 * Self.chunk, seed: UInt64($0)) }
@@ -103,7 +103,7 @@ import XFTP
         try other.file.write(first, at: other.number * slot)
     }
 
-    @Test func blocksThatWereCutOffAreFetchedAgain() async throws {
+    @Test func truncatedBlocksAreFetchedAgain() async throws {
         let (stage, source, file) = try Self.stage()
         let right = Pattern.bytes(Self.wanted, seed: 1)
         #expect(try await file.bytes(Self.wanted) == right)
@@ -115,7 +115,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aStoredFileThatShrinksIsDamageAndNeverZerosOrLess() async throws {
+    @Test func shrinkingStoredFileIsDamage() async throws {
         let stage = try Stage()
         let plain = Pattern.bytes(0..<300_000, seed: 5)
         let path = stage.folder.path("stored")

@@ -11,7 +11,7 @@ import XFTP
 @Suite struct CacheFolderTests {
     /// Where what is read is also found, so that the search proves itself, the cache is plain.
     @Test(arguments: [CacheMode.sealed, .plain])
-    func whatIsReadHasNoNameOnTheDiskAndIsFoundThereOnlyInAPlainCache(mode: CacheMode) async throws {
+    func onlyPlainCacheIsReadableOnDisk(mode: CacheMode) async throws {
         var settings = HydrationSettings()
         settings.cacheMode = mode
         let stage = try Stage(settings: settings)
@@ -41,7 +41,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func whatAKilledMountLeftInTheFolderIsSweptByTheNext() async throws {
+    @Test func nextMountSweepsKilledMountsFiles() async throws {
         let folder = try TemporaryFolder()
         let cache = try PrivateFolder(folder.path("cache"), purpose: "test cache")
         // Where files cannot be made without a name, they have one for a moment.

@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(arguments: 1...40 as ClosedRange<UInt64>)
-    func whateverHappensTheListsHoldWhatIsMissing(seed: UInt64) {
+    func missingListsMatchTheModel(seed: UInt64) {
         var dice = Dice(seed: seed)
         let count = Int.random(in: 1...20, using: &dice)
         var map = Self.map(count)
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func beforeTheHeaderIsKnownARangeNeedsTheFirstChunkAndAllThatMayHoldIt() {
+    @Test func unknownHeaderRequiresFirstChunk() {
         var map = Self.map(4)
         #expect(map.needed(for: 0..<10) == [0])
         #expect(map.needed(for: 2 * Self.chunk..<2 * Self.chunk + 10) == [0, 2])
@@ -82,7 +82,7 @@ import Testing
         #expect(map.needed(for: 5..<5) == [])
     }
 
-    @Test func aheadOfReadersComesFirstWhatLiesInFrontOfThemAndAtLastWhatHoldsNoContent() {
+    @Test func prefetchFollowsReadersPaddingLast() {
         var map = Self.map(8)
         let windows = [ReadAhead.Window(position: 3 * Self.chunk, chunks: 2), .init(position: 0, chunks: 1)]
         #expect(map.ahead(of: windows, limit: 9, now: .zero).isEmpty, "where they are is not known yet")
@@ -95,7 +95,7 @@ import Testing
         #expect(map.ahead(of: windows, limit: 9, now: .zero).isEmpty)
     }
 
-    @Test func theWholeIsHandedOverOnceWhenEveryChunkIsStoredAndNoneIsDamaged() {
+    @Test func wholeIsHandedOverOnceWhenComplete() {
         var map = Self.map(3)
         Self.fetch(0..<3, of: &map)
         #expect(map.stored(upTo: 2) == false)
@@ -118,7 +118,7 @@ import Testing
         #expect(map.satisfies(.whole))
     }
 
-    @Test func whatWillNeverComeIsNotAskedForAndTheFirstReasonStays() {
+    @Test func failedRangeKeepsItsFirstError() {
         var map = Self.map(3)
         Self.fetch(0..<1, of: &map)
         map.end(.deleted)
@@ -132,7 +132,7 @@ import Testing
         #expect(map.nextRetry == nil)
     }
 
-    @Test func aReaderThatWasLateIsTheAnswerForTheNextOnesOnlyForAWhile() {
+    @Test func lateReaderAnswersOthersBriefly() {
         var map = Self.map(3)
         Self.fetch(0..<1, of: &map)
         map.timedOut(Self.chunk..<Self.chunk + 10, now: .zero, settings: Self.settings)

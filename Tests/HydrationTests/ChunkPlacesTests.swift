@@ -13,7 +13,7 @@ import Testing
             memory: ChunkMemory(limit: 2 * 65_536), usage: usage)
     }
 
-    @Test func aChunkMovesFromItsMemoryToTheDiskAndEachStayThereIsAnother() async throws {
+    @Test func movedChunkChangesItsStay() async throws {
         let fetched = try await Self.source.fetch(0) { _ in }
         var places = ChunkPlaces()
         #expect(places[0] == nil && places.chunksOnDisk.isEmpty)
@@ -34,7 +34,7 @@ import Testing
         #expect(places.chunksOnDisk.isEmpty)
     }
 
-    @Test func theSameMemoryIsTheSameStayAndAnotherIsNot() async throws {
+    @Test func sameMemoryIsTheSameStay() async throws {
         let (first, second) = (
             try await Self.source.fetch(0) { _ in }, try await Self.source.fetch(0) { _ in }
         )
@@ -44,7 +44,7 @@ import Testing
         #expect(!ChunkPlaces.Place.memory.isSame(as: .written))
     }
 
-    @Test func chunksThatLeaveTheMemoryForOthersAreHeldNoMore() async throws {
+    @Test func evictedChunksAreReleased() async throws {
         let usage = CacheUsage()
         let stream = try Self.stream(usage)
         for chunk in 0..<3 {

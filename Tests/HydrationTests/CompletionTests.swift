@@ -35,7 +35,7 @@ import Testing
         return (simulation, download)
     }
 
-    @Test func whatIsBeingHandedOverIsNotEvictedThoughNobodyHasItOpen() {
+    @Test func fileBeingHandedOverIsNotEvicted() {
         var (simulation, download) = Self.completing(isReceivedByCore: false)
         simulation.step(Self.file) { machine, now in
             machine.leave(1)
@@ -49,13 +49,13 @@ import Testing
         #expect(simulation.files[Self.file]?.item.file?.source == kept)
     }
 
-    @Test func whoWaitsForTheWholeGoesOnWhenItIsCheckedThoughTheCoreMakesItsCopyItself() {
+    @Test func waitForWholeEndsWithItsCheck() {
         var (simulation, download) = Self.completing(isReceivedByCore: true)
         simulation.step(Self.file) { machine, _ in machine.verified(download) }
         #expect(simulation.answers == [.init(reader: 1, problem: nil)])
     }
 
-    @Test func aCoreThatHasTheFileBeforeItSaysThatItReceivesItIsNotWaitedFor() {
+    @Test func earlyCopyOfCoreIsUsed() {
         var simulation = Self.preparing()
         let (file, preparation) = simulation.preparations.removeLast()
         simulation.step(file) { $0.update(Self.item(.rcvComplete), now: $1) }
@@ -64,7 +64,7 @@ import Testing
         #expect(simulation.preparations.count == 1)
     }
 
-    @Test func aChunkThatTheDiskDidNotKeepComesOnceMoreBeforeTheWholeIsHandedOver() {
+    @Test func unkeptChunkIsFetchedAgainBeforeHandover() {
         var (simulation, download) = Self.completing(isReceivedByCore: false)
         // What a reader meets meanwhile begins nothing a second time.
         simulation.step(Self.file) { machine, _ in machine.damaged(download, [1], endsCompletion: false) }
@@ -83,7 +83,7 @@ import Testing
         #expect(simulation.completions == [download])
     }
 
-    @Test func whatCouldNotBeStoredIsStoredWhenSomebodyOpensItAgain() {
+    @Test func unstoredFileIsStoredAtNextOpen() {
         var (simulation, download) = Self.completing(isReceivedByCore: false)
         let full = FileProblem(.noSpace, "full")
         simulation.step(Self.file) { $0.completionFailed(download, full, now: $1) }
@@ -95,7 +95,7 @@ import Testing
         #expect(simulation.completions == [download])
     }
 
-    @Test func whoWaitsForTheCheckOfAStoredFileIsLateOnlyWhenItStopsGettingOn() {
+    @Test func stalledCheckMakesWaitersLate() {
         var simulation = Self.preparing()
         let (file, preparation) = simulation.preparations.removeLast()
         for second in stride(from: 5, through: 500, by: 5) {
@@ -113,7 +113,7 @@ import Testing
         #expect(simulation.answers == [.init(reader: 1, problem: .timedOut)])
     }
 
-    @Test func aFileWhoseStoredCopyIsDamagedIsFetchedToItsEnd() {
+    @Test func damagedStoredCopyIsFetchedWhole() {
         var simulation = Self.preparing()
         let (file, preparation) = simulation.preparations.removeLast()
         let stale = simulation.step(file) { machine, _ in machine.offeredAgain(Preparation(), Self.item()) }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Hydration
 
-@Suite("What users are told of the bytes of a file", .timeLimit(.minutes(1)))
+@Suite("Conditions for users", .timeLimit(.minutes(1)))
 struct ConditionTests {
     private static let size: UInt64 = 65_536 * 40
 
@@ -21,7 +21,7 @@ struct ConditionTests {
         return (path, stage.item(1, size: size, status: .rcvComplete, source: source))
     }
 
-    @Test func partlyReadFileIsIdleWhenNobodyFetches() async throws {
+    @Test func partlyReadFileIsIdleWithoutFetch() async throws {
         let stage = try Stage()
         let source = MemorySource(size: Self.size)
         let file = stage.hydrator.open(stage.offer(source))
@@ -53,7 +53,7 @@ struct ConditionTests {
         await stage.hydrator.shutDown()
     }
 
-    @Test func chunkThatNobodyWantsAnyMoreIsNotReceiving() async throws {
+    @Test func unwantedChunkIsNotReceiving() async throws {
         let stage = try Stage()
         let gate = Gate()
         let source = MemorySource(size: Self.size)
@@ -107,7 +107,7 @@ struct ConditionTests {
         await stage.hydrator.shutDown()
     }
 
-    @Test func deletedCopyIsForgottenWhenUnused() async throws {
+    @Test func unusedDeletedCopyIsForgotten() async throws {
         let stage = try Stage()
         let (path, item) = try Self.stored(on: stage)
         let file = stage.hydrator.open(item)
@@ -120,7 +120,7 @@ struct ConditionTests {
         await stage.hydrator.shutDown()
     }
 
-    @Test func readersOfDeletedCopyGoOn() async throws {
+    @Test func readersOfDeletedCopyContinue() async throws {
         let stage = try Stage()
         let (path, item) = try Self.stored(on: stage)
         let file = stage.hydrator.open(item)
@@ -138,7 +138,7 @@ struct ConditionTests {
         await stage.hydrator.shutDown()
     }
 
-    @Test func deletedCopyIsFetchedAnewToBeKept() async throws {
+    @Test func deletedCopyIsFetchedAgainToBeKept() async throws {
         let stage = try Stage()
         let (path, item) = try Self.stored(on: stage)
         let file = stage.hydrator.open(item)
@@ -154,7 +154,7 @@ struct ConditionTests {
         await stage.hydrator.shutDown()
     }
 
-    @Test func lateNewsOfOfferKeepsPresentCopy() async throws {
+    @Test func lateOfferKeepsPresentCopy() async throws {
         let stage = try Stage()
         let (_, item) = try Self.stored(on: stage)
         let file = stage.hydrator.open(item)
@@ -186,7 +186,7 @@ struct ConditionTests {
         await stage.hydrator.shutDown()
     }
 
-    @Test func cancelRefusesFileThatIsHere() async throws {
+    @Test func cancelRefusesLocalFile() async throws {
         let stage = try Stage()
         let item = stage.offer(MemorySource(size: Self.size))
         #expect(await stage.hydrator.hydrate(item) == nil)

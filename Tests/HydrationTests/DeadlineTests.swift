@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func aReaderOfASilentRelayIsAnsweredInTimeWhileOtherChunksOfTheFileComeSlowly() {
+    @Test func silentRelaysReaderTimesOutDespiteOtherChunks() {
         var world = TwoRelays()
         world.wait(2, forChunk: 4)
         world.wait(3, forChunk: 1)
@@ -47,7 +47,7 @@ import Testing
         #expect(world.answers == [.init(reader: 2, problem: .timedOut)])
     }
 
-    @Test func aReaderIsNotLateWhileItsChunkComesHoweverSlowlyButNotForEver() {
+    @Test func slowChunkExtendsDeadlineUpToALimit() {
         var world = TwoRelays()
         world.wait(2, forChunk: 4)
         for second in stride(from: 20, to: 600, by: 20) { world.progress(4, at: .seconds(second)) }
@@ -56,7 +56,7 @@ import Testing
         #expect(world.answers == [.init(reader: 2, problem: .timedOut)])
     }
 
-    @Test func aReaderWhoseChunkHasNotBegunWaitsForThoseThatAreUnderWayBeforeIt() {
+    @Test func unstartedChunkWaitsForEarlierOnes() {
         var settings = HydrationSettings()
         settings.chunksPerFile = 1
         var world = TwoRelays(settings: settings)
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func aReaderIsNotLateWhileBytesComeToTheCoreHoweverLongTheFileTakes() {
+    @Test func coreProgressExtendsDeadline() {
         var download = OwnDownload()
         for step in 1...1000 { download.received(UInt64(step), at: 9 * step) }
         #expect(download.answers.isEmpty)
@@ -106,7 +106,7 @@ import Testing
         #expect(download.answers == [.init(reader: 9, problem: .timedOut)])
     }
 
-    @Test func eventsOfTheCoreWithoutBytesDoesNotHoldAReaderForEver() {
+    @Test func coreEventsWithoutBytesDoNotExtendDeadline() {
         var download = OwnDownload()
         for second in stride(from: 9, to: 200, by: 9) { download.received(7, at: second) }
         #expect(download.answers.isEmpty)
@@ -115,7 +115,7 @@ import Testing
         #expect(download.answers == [.init(reader: 9, problem: .timedOut)])
     }
 
-    @Test func whoWaitsForAFileThatOnlyItsSenderHasIsToldSo() {
+    @Test func readerOfUnfinishedUploadIsToldSo() {
         var download = OwnDownload(.smp)
         download.tick(at: 11)
         #expect(download.answers == [.init(reader: 9, problem: .notSentInTime)])

@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func whoReadsOnFindsTheNextPieceReady() {
+    @Test func sequentialReaderFindsNextPieceReady() {
         let (stored, ahead) = (Stored(), DecryptedAhead())
         var ready = 0
         for start in stride(from: 0, to: Self.size, by: Self.piece) {
@@ -54,7 +54,7 @@ import Testing
         #expect(stored.bytesMade.withLock { $0 } == Int(Self.size))
     }
 
-    @Test func whatAnAnswerStillHoldsStaysAsItIsWhileItsReaderGoesOnOrGoes() throws {
+    @Test func heldReplyBytesStayUnchanged() throws {
         let (stored, ahead) = (Stored(), DecryptedAhead())
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.piece, alignment: 1)
         defer { memory.deallocate() }
@@ -77,7 +77,7 @@ import Testing
     }
 
     /// In a process of its own: the memory is that of all readers.
-    @Test func theMemoryGoesWhenTheLastAnswerHasGoneThatHeldSomeOfIt() async {
+    @Test func memoryIsFreedWithLastReply() async {
         await #expect(processExitsWith: .success) {
             let (stored, ahead) = (Stored(), DecryptedAhead())
             let length = DecryptedAheadTests.piece
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func nothingThatWasMadeIsLeftWhenItsReaderHasGone() {
+    @Test func preparedBytesEndWithTheirReader() {
         let (stored, ahead) = (Stored(), DecryptedAhead())
         func read(_ number: Int) -> Int {
             let start = UInt64(number * Self.piece)
@@ -111,7 +111,7 @@ import Testing
         #expect(read(5) == 0)
     }
 
-    @Test func whoJumpsAboutCostsNothingMore() {
+    @Test func randomReadsCostNothingMore() {
         let (stored, ahead) = (Stored(), DecryptedAhead())
         var dice = Dice(seed: 11)
         for _ in 0..<200 {
@@ -122,7 +122,7 @@ import Testing
         #expect(stored.bytesMade.withLock { $0 } == 200 * 4096)
     }
 
-    @Test func afterAJumpOrAReadOfAnotherLengthTheBytesAreStillRight() {
+    @Test func bytesAreRightAfterJumps() {
         let (stored, ahead) = (Stored(), DecryptedAhead())
         var dice = Dice(seed: 12)
         var position: UInt64 = 0
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func manyReadersOfOneFileAtOnceGetTheirBytes() async {
+    @Test func concurrentReadersGetTheirBytes() async {
         let (stored, ahead) = (Stored(), DecryptedAhead())
         await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<8 {
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    @Test func aFileThatCannotBeReadAheadIsReadByWhoComes() {
+    @Test func failedReadAheadFallsBackToReading() {
         struct Broken: Error {}
         let (stored, ahead) = (Stored(), DecryptedAhead())
         for number in 0..<20 {

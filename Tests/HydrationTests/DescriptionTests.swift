@@ -5,7 +5,7 @@ import XFTP
 
 @testable import Hydration
 
-@Suite("A description is taken for what it describes, never for where it leads")
+@Suite("File descriptions")
 struct DescriptionTests {
     /// One chunk on a relay of nobody; well-formed. `redirect` makes it lead to another description.
     private static func description(redirect: String = "") -> String {
@@ -33,13 +33,13 @@ struct DescriptionTests {
             ClaimedFile(description: text), client: client, buffers: SpareBuffers())
     }
 
-    @Test func aDescriptionOfAFileGivesItsChunks() throws {
+    @Test func descriptionGivesItsChunks() throws {
         let chunks = try Self.source(Self.description()).chunks
         #expect(chunks.map(\.size) == [65_536])
         #expect(chunks[0].relay.contains("relay.invalid"))
     }
 
-    @Test func aDescriptionThatLeadsToAnotherIsDamage() {
+    @Test func redirectingDescriptionIsDamage() {
         let redirect = """
             redirect:
               digest: \(Base64URL.encode([UInt8](repeating: 9, count: 64)))

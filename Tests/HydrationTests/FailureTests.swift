@@ -21,7 +21,7 @@ import XFTP
             (XFTPError(.relayNotAllowed, "private address"), .notApproved),
             (XFTPError(.timedOut, "late"), .timedOut),
         ] as [(XFTPError, FileProblem.Kind)])
-    func aReaderIsToldWhyAChunkDoesNotCome(error: XFTPError, kind: FileProblem.Kind) async throws {
+    func failedChunkExplainsItsError(error: XFTPError, kind: FileProblem.Kind) async throws {
         let stage = try Stage()
         let source = MemorySource(size: Self.size)
         source.behaviour.withLock { $0.failures[3] = [error] }
@@ -44,7 +44,7 @@ import XFTP
         #expect(abandoned.contains { $0?.kind == kind } == again.isFinal)
     }
 
-    @Test func whatFailedForAWhileIsTriedAgain() async throws {
+    @Test func temporaryFailureIsRetried() async throws {
         var settings = HydrationSettings()
         settings.failureMemory = .milliseconds(1)
         let stage = try Stage(settings: settings)
@@ -57,7 +57,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aFileThatMayNotBeClaimedIsRefusedWithTheCoresWords() async throws {
+    @Test func refusedClaimHasTheCoresSentence() async throws {
         var settings = HydrationSettings()
         settings.failureMemory = .seconds(600)
         let stage = try Stage(settings: settings)
@@ -78,7 +78,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func chunksThatOnlyTheCoreMayFetchAreWaitedForThere() async throws {
+    @Test func chunksForCoreOnlyAreAwaited() async throws {
         let stage = try Stage()
         stage.core.state.withLock { $0.receivesWhatIsClaimed = true }
         let source = MemorySource(size: 100_000)
@@ -103,7 +103,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func whatTheCoreCouldNotFetchEitherIsToldInItsWords() async throws {
+    @Test func coreFailureHasTheCoresSentence() async throws {
         let stage = try Stage()
         stage.core.state.withLock { $0.receivesWhatIsClaimed = true }
         let source = MemorySource(size: 100_000)
@@ -121,7 +121,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aDescriptionWithoutSenseIsDamage() async throws {
+    @Test func invalidDescriptionIsDamage() async throws {
         let stage = try Stage()
         stage.core.state.withLock { $0.claims[FileID(4)] = .success("no source") }
         let file = stage.hydrator.open(stage.item(4, size: 10))
@@ -130,7 +130,7 @@ import XFTP
         #expect(stage.core.state.withLock { $0.abandoned[FileID(4)]?.first??.kind } == .damaged)
     }
 
-    @Test func aLengthThatContradictsTheMessageIsDamageBeforeAByteIsServed() async throws {
+    @Test func contradictingLengthIsDamageBeforeAnyByte() async throws {
         for lie: UInt64 in [Self.size - 1, Self.size + 1, 0] {
             let stage = try Stage()
             let source = MemorySource(size: Self.size, headerSize: lie)
@@ -142,7 +142,7 @@ import XFTP
         }
     }
 
-    @Test func nothingIsFetchedOfADescriptionOfAnotherSize() async throws {
+    @Test func descriptionOfAnotherSizeFetchesNothing() async throws {
         let stage = try Stage()
         let source = MemorySource(size: 12 << 20, chunkSize: 4 << 20, headerSize: 1000)
         let file = stage.hydrator.open(stage.offer(source, size: 1000))
@@ -152,7 +152,7 @@ import XFTP
         #expect(stage.core.state.withLock { $0.abandoned[FileID(1)]?.first??.kind } == .damaged)
     }
 
-    @Test func aWholeThatIsNotTheDescribedOneIsDroppedEverywhere() async throws {
+    @Test func wrongWholeIsDroppedEverywhere() async throws {
         let stage = try Stage()
         let source = MemorySource(size: Self.size)
         source.behaviour.withLock { $0.isForged = true }
@@ -174,7 +174,7 @@ import XFTP
         #expect(told.contains(.contentInvalid(FileID(1))))
     }
 
-    @Test func aFullDiskSaysHowMuchWasMissing() async throws {
+    @Test func fullDiskErrorNamesMissingBytes() async throws {
         let stage = try Stage()
         let source = MemorySource(size: Self.size)
         source.behaviour.withLock {
@@ -191,7 +191,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aWholeThatCouldNotBeKeptIsServedFromTheCacheAndKeptLater() async throws {
+    @Test func unkeptWholeIsServedFromCache() async throws {
         let stage = try Stage()
         let source = MemorySource(size: Self.size)
         stage.core.state.withLock { $0.completionFails = [ChatError(.storage, "The store is busy.")] }
@@ -209,7 +209,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func anOpenFileKeepsTheBytesItHasWhenItsMessageIsDeleted() async throws {
+    @Test func openFileKeepsBytesOfDeletedMessage() async throws {
         let stage = try Stage()
         let source = MemorySource(size: Self.size)
         let file = stage.hydrator.open(stage.offer(source))
@@ -223,7 +223,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func whatWasModeratedGoesAtOnce() async throws {
+    @Test func moderatedFileIsDroppedAtOnce() async throws {
         let stage = try Stage()
         let source = MemorySource(size: Self.size)
         let file = stage.hydrator.open(stage.offer(source))
@@ -234,7 +234,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func theCacheIsEmptyOfWhatDisappearedWhileAChunkWasOnItsWay() async throws {
+    @Test func cacheIsEmptyAfterExpiryDuringFetch() async throws {
         let stage = try Stage()
         let source = MemorySource(size: Self.size)
         let file = stage.hydrator.open(stage.offer(source))
@@ -253,7 +253,7 @@ import XFTP
 
     /// The kernel may hold the file on its own, and reads it without asking.
     @Test(arguments: [true, false])
-    func aPlainCopyThatTheKernelHoldsIsEmptiedForWhatDisappearedAndOnlyForThat(atOnce: Bool) async throws {
+    func heldPlainCopyIsEmptiedIfExpired(atOnce: Bool) async throws {
         var settings = HydrationSettings()
         settings.cacheMode = .plain
         let stage = try Stage(settings: settings)
@@ -274,7 +274,7 @@ import XFTP
         #expect(try held.readAll(limit: 1 << 20) == (atOnce ? [] : plain))
     }
 
-    @Test func theSenderCancelsWhileSomebodyReads() async throws {
+    @Test func senderCancelsDuringRead() async throws {
         let stage = try Stage()
         let source = MemorySource(size: Self.size)
         let file = stage.hydrator.open(stage.offer(source))

@@ -6,7 +6,7 @@ import Testing
 /// A request to a relay that is far away takes a round trip in which others have to fill the line.
 @Suite struct FarRelayTests {
     @Test(arguments: [(Duration.milliseconds(80), 7), (.milliseconds(5), 4)])
-    func moreChunksAreUnderWayFromARelayThatIsFarAway(time: Duration, count: Int) {
+    func distantRelayGetsMoreRequests(time: Duration, count: Int) {
         var world = OneRelay()
         #expect(world.begun == [0])
         world.progress(0, at: time)
@@ -14,7 +14,7 @@ import Testing
         #expect(world.begun == Array(0...count))
     }
 
-    @Test func aNarrowLineIsFullWithFewRequestsHoweverLongItIs() {
+    @Test func narrowLineNeedsFewRequests() {
         var world = OneRelay()
         world.progress(0, at: .milliseconds(80))
         world.arrive(0, at: .milliseconds(900))
@@ -25,7 +25,7 @@ import Testing
         #expect(world.begun == Array(0...8))
     }
 
-    @Test func aRelayThatAnsweredSoonIsNotFarAwayWhenOneRequestWaits() {
+    @Test func fastRelayIsNotDistantAfterOneDelay() {
         var distances = RelayDistances(far: .milliseconds(20))
         #expect(!distances.isFar("relay"))
         distances.note("relay", firstByteAfter: .milliseconds(400), now: .seconds(1))
@@ -38,7 +38,7 @@ import Testing
         #expect(!distances.isFar("relay"))
     }
 
-    @Test func afterAMinuteARelayIsMeasuredAnew() {
+    @Test func distanceIsMeasuredAgainAfterAMinute() {
         var distances = RelayDistances(far: .milliseconds(20))
         distances.note("relay", firstByteAfter: .milliseconds(3), now: .seconds(1))
         distances.note("relay", chunkAfter: .milliseconds(10))
@@ -49,7 +49,7 @@ import Testing
         #expect(distances.isFar("relay"))
     }
 
-    @Test func ofManyRelaysThoseUsedLongestAgoAreForgotten() {
+    @Test func leastRecentlyUsedRelaysAreForgotten() {
         var distances = RelayDistances(far: .milliseconds(20))
         for number in 0...64 {
             distances.note("\(number)", firstByteAfter: .seconds(1), now: .seconds(number))

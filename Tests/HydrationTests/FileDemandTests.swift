@@ -20,7 +20,7 @@ import Testing
         demand.fetchRequests(for: chunks, settings: HydrationSettings(), now: .zero)
     }
 
-    @Test func nobodyWantsAnythingOfAFileThatNobodyHasOpen() {
+    @Test func unopenedFileHasNoDemand() {
         let demand = FileDemand(retention: [], now: .zero)
         #expect(demand.isUnused && !demand.isRetained)
         let requests = Self.requests(demand, Self.chunks())
@@ -29,7 +29,7 @@ import Testing
 
     private static func chunk(at position: UInt64) -> Int { Int(position / chunk) }
 
-    @Test func onlyTheLastCloseForgetsWhereReadersWere() {
+    @Test func lastCloseForgetsReaders() {
         var demand = FileDemand(retention: [], now: .zero)
         demand.opened(now: .seconds(1))
         demand.opened(now: .seconds(2))
@@ -49,7 +49,7 @@ import Testing
         #expect(Self.requests(demand, late).isEmpty)
     }
 
-    @Test func whatAReaderWaitsForComesBeforeWhatIsRetained() {
+    @Test func waitingReadersPrecedeRetention() {
         var demand = FileDemand(retention: .kept, now: .zero)
         demand.opened(now: .zero)
         demand.waiting.add(
@@ -61,7 +61,7 @@ import Testing
         #expect(Self.requests(demand, Self.chunks()).demand.isEmpty)
     }
 
-    @Test func aPeekDoesNotMakeAFileOneThatIsFinished() {
+    @Test func peekDoesNotMarkFileFinished() {
         var demand = FileDemand(retention: [], now: .zero)
         demand.opened(now: .zero)
         demand.read(0..<4096, counts: true, now: .zero, chunk: Self.chunk(at:))
@@ -75,7 +75,7 @@ import Testing
         #expect(!demand.wasReadOn(Self.chunks(isReceivedByCore: true)))
     }
 
-    @Test func eachReasonToRetainEndsByItself() {
+    @Test func eachRetentionEndsSeparately() {
         var demand = FileDemand(retention: [], now: .zero)
         #expect(demand.retain(.kept) == true)
         #expect(demand.retain(.pinned) == true)
@@ -88,7 +88,7 @@ import Testing
         #expect(!demand.isRetained && !demand.wantsWhole(Self.chunks()))
     }
 
-    @Test func nothingIsFetchedForADeletedItem() {
+    @Test func deletedItemIsNotFetched() {
         var demand = FileDemand(retention: .pinned, now: .zero)
         demand.opened(now: .zero)
         #expect(!Self.requests(demand, Self.chunks()).isEmpty)
@@ -98,7 +98,7 @@ import Testing
         #expect(!demand.isUnused, "who has it open keeps what is here")
     }
 
-    @Test func damageIsMendedAlsoWhereNobodyReads() {
+    @Test func damageIsRepairedWithoutReaders() {
         let demand = FileDemand(retention: [], now: .zero)
         var chunks = Self.chunks()
         _ = chunks.stored(upTo: 1)

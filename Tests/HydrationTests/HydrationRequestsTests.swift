@@ -6,7 +6,7 @@ import Testing
 
 /// What a command hears that waits for a file.
 @Suite(.timeLimit(.minutes(10))) struct HydrationRequestsTests {
-    @Test func whoAsksAgainAndAgainHearsHowFarItIsAndInTheEndThatNothingComes() async throws {
+    @Test func repeatedRequestsReportProgressAndFailure() async throws {
         let stage = try Stage()
         let gate = Gate()
         let source = MemorySource(size: 4 * 65_536 - 100)
@@ -26,7 +26,7 @@ import Testing
         await stage.hydrator.shutDown()
     }
 
-    @Test func aHydrationThatNobodyAsksAboutAnyMoreIsGivenUp() async throws {
+    @Test func abandonedHydrationIsGivenUp() async throws {
         let stage = try Stage()
         let gate = Gate()
         let source = MemorySource(size: 4 * 65_536)

@@ -13,7 +13,7 @@ import XFTP
 @Suite(.timeLimit(.minutes(10))) struct KeepingTests {
     private static let chunk: UInt64 = 65_536
 
-    @Test func whatWasReadPastItsFirstChunkIsReceivedForGoodWhenItsReaderHasGone() async throws {
+    @Test func readPastFirstChunkCompletesTheFile() async throws {
         let stage = try Stage()
         let source = MemorySource(size: 40 * Self.chunk)
         let file = stage.hydrator.open(stage.offer(source))
@@ -24,7 +24,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aLookAtTheBeginningAndAtAnotherPlaceBringsNothingMore() async throws {
+    @Test func beginningAndOneJumpFetchNothingMore() async throws {
         let stage = try Stage()
         let source = MemorySource(size: 40 * Self.chunk)
         let file = stage.hydrator.open(stage.offer(source))
@@ -39,7 +39,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aLookAtTheBeginningAloneFetchesTheFirstChunkHoweverOftenAndFarItReads() async throws {
+    @Test func beginningFetchesFirstChunkOnly() async throws {
         let stage = try Stage()
         let source = MemorySource(size: 40 * Self.chunk)
         let item = stage.offer(source)
@@ -73,7 +73,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func theCheckOfTheWholeKeepsUpWithChunksInAnyOrder() async throws {
+    @Test func checkFollowsChunksInAnyOrder() async throws {
         let stage = try Stage()
         let size = 30 * Self.chunk + 5
         let source = MemorySource(size: size)
@@ -89,7 +89,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aDownloadFasterThanItsCheckWaitsForItInsteadOfSealingWhatComes() async throws {
+    @Test func fastDownloadWaitsForItsCheck() async throws {
         var settings = HydrationSettings()
         // Room for five chunks on their way, as for those of 4 MiB.
         settings.bytesInFlight = 6 * Self.chunk
@@ -107,7 +107,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func nothingOfAnUnfinishedWholeHasAName() async throws {
+    @Test func unfinishedWholeHasNoName() async throws {
         let stage = try Stage()
         let source = MemorySource(size: 30 * Self.chunk)
         source.behaviour.withLock { $0.failures[20] = [XFTPError(.damaged, "digest")] }
@@ -122,7 +122,7 @@ import XFTP
     // MARK: - A plain file
 
     @Test(arguments: [("file", [0, 30, 7]), ("another name than the message says", [0]), ("file", [])])
-    func aPlainCacheEndsAsOneFileWithTheContent(name: String, first: [UInt64]) async throws {
+    func plainCacheEndsAsOneFile(name: String, first: [UInt64]) async throws {
         var settings = HydrationSettings()
         settings.cacheMode = .plain
         let stage = try Stage(settings: settings)
@@ -162,7 +162,7 @@ import XFTP
     }
 
     @Test(arguments: [CacheMode.sealed, .plain])
-    func whatWasUsedLongestAgoGoesWhenTheCacheIsFull(mode: CacheMode) async throws {
+    func leastRecentlyUsedFileIsEvicted(mode: CacheMode) async throws {
         let stage = try Stage(settings: Self.limited(6, mode: mode))
         for id: Int64 in 1...3 {
             let source = MemorySource(size: 20 * Self.chunk, seed: UInt64(id))
@@ -188,7 +188,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func whatIsOpenOrPinnedStaysAndTheRestGoesThroughMemory() async throws {
+    @Test func openAndPinnedFilesAreNotEvicted() async throws {
         let stage = try Stage(settings: Self.limited(4))
         let pinned = MemorySource(size: 2 * Self.chunk - 100, seed: 1)
         try await stage.hydrator.pin(stage.offer(pinned, id: 1))
@@ -211,7 +211,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aCacheInMemoryTouchesNoDiskAndFetchesAgainWhatWentForOthers() async throws {
+    @Test func memoryCacheUsesNoDisk() async throws {
         let stage = try Stage(settings: Self.limited(8, mode: .memory))
         let source = MemorySource(size: 30 * Self.chunk)
         // The second chunk never comes, so that no other copy serves what lies behind it.
@@ -232,7 +232,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aFileLargerThanTheMemoryForItIsStillReceivedForGood() async throws {
+    @Test func fileLargerThanMemoryIsReceived() async throws {
         var settings = Self.limited(8, mode: .memory)
         settings.finishesWhatWasRead = true
         let stage = try Stage(settings: settings)
@@ -243,7 +243,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aDiskThatMustStayFreeIsLeftAlone() async throws {
+    @Test func minimumFreeSpaceIsRespected() async throws {
         var settings = HydrationSettings()
         settings.minimumFree = .max / 2
         settings.spareMemory = 6 * Self.chunk
@@ -258,7 +258,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func storedFilesBeyondTheBoundAreClosedAndNotVerifiedTwice() async throws {
+    @Test func excessStoredFilesAreClosedVerifiedOnce() async throws {
         var settings = HydrationSettings()
         settings.filesKeptOpen = 2
         let stage = try Stage(settings: settings)
@@ -283,7 +283,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func clearingLeavesWhatIsOpen() async throws {
+    @Test func clearingKeepsOpenFiles() async throws {
         let stage = try Stage(settings: Self.limited(100))
         let items = (1...3 as ClosedRange<Int64>).map {
             stage.offer(MemorySource(size: 10 * Self.chunk, seed: UInt64($0)), id: $0)

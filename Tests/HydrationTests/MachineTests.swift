@@ -7,13 +7,13 @@ import Testing
 /// And single cases with all their numbers.
 @Suite struct MachineTests {
     @Test(arguments: 1...60 as ClosedRange<UInt64>)
-    func whateverHappensBoundsHoldAndEveryoneIsAnsweredOnce(seed: UInt64) {
+    func randomEventsKeepBoundsAndAnswerOnce(seed: UInt64) {
         var world = World(seed: seed)
         for _ in 0..<600 { world.step() }
         world.settle()
     }
 
-    @Test func twoFilesOfOneRelayTakeTurns() {
+    @Test func filesOfOneRelayTakeTurns() {
         var settings = HydrationSettings()
         settings.chunksPerRelay = 1
         var simulation = Simulation(settings: settings)
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func smallChunksAreNotFetchedFurtherAheadThanTheCheckCanTakeThem() {
+    @Test func prefetchOfSmallChunksFollowsTheCheck() {
         let file = FileID(1)
         var simulation = Simulation()
         let layout = ChunkLayout(Array(repeating: ChunkPlace(size: 65_536, relay: "r"), count: 40))!

@@ -17,7 +17,7 @@ import Testing
         (0..<UInt64(pieces)).map { start + $0 * 131_072..<start + ($0 + 1) * 131_072 }
     }
 
-    @Test func aWindowOpensAndGrowsWithReadingOn() {
+    @Test func sequentialReadsGrowTheWindow() {
         #expect(windows(run(from: 0, pieces: 3)) == [0])
         #expect(windows(run(from: 0, pieces: 4)) == [1])
         #expect(windows(run(from: 0, pieces: 16)) == [4])
@@ -25,13 +25,13 @@ import Testing
         #expect(windows(run(from: 50 << 20, pieces: 65)) == [8])
     }
 
-    @Test func piecesInDisorderAreStillReadingOn() {
+    @Test func reorderedReadsAreSequential() {
         var reads = run(from: 0, pieces: 72)
         for index in stride(from: 0, to: 70, by: 3) { reads.swapAt(index, index + 2) }
         #expect(windows(reads) == [8])
     }
 
-    @Test func jumpingAboutOpensNoWindow() {
+    @Test func randomReadsOpenNoWindow() {
         var dice = Dice(seed: 5)
         let reads = (0..<200).map { _ in
             let start = UInt64.random(in: 0..<1 << 30, using: &dice)
@@ -40,16 +40,16 @@ import Testing
         #expect(windows(reads).allSatisfy { $0 == 0 })
     }
 
-    @Test func readingTheSamePlaceAgainOpensNoWindow() {
+    @Test func repeatedReadsOpenNoWindow() {
         #expect(windows(Array(repeating: 0..<4096, count: 1000)) == [0])
     }
 
-    @Test func twoReadersOfOneFileHaveAWindowEach() {
+    @Test func twoReadersHaveTwoWindows() {
         let pairs = zip(run(from: 0, pieces: 66), run(from: 200 << 20, pieces: 66)).flatMap { [$0, $1] }
         #expect(windows(pairs) == [8, 8])
     }
 
-    @Test func whoIsSaidToBeWhereHeWasHasTheSameChunksAhead() {
+    @Test func unmovedReaderKeepsItsChunks() {
         var dice = Dice(seed: 11)
         var readAhead = ReadAhead()
         var starts: [UInt64] = [0, 300 << 20, 700 << 20, 1 << 30, 2 << 30]
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func nothingIsBegunAheadOfAReaderWhoHasClosed(closes: Bool) {
+    func closedReaderStartsNoPrefetch(closes: Bool) {
         var world = Halfway()
         let underWay = world.simulation.begun
         #expect(underWay.count == 4)

@@ -10,7 +10,7 @@ import XFTP
 
 @Suite(.timeLimit(.minutes(10))) struct ReadingTests {
     @Test(arguments: 1...6 as ClosedRange<UInt64>)
-    func readersAtAnyPlaceGetTheBytesOfTheSender(seed: UInt64) async throws {
+    func readsAtAnyOffsetGiveTheSendersBytes(seed: UInt64) async throws {
         let stage = try Stage()
         let source = MemorySource(size: 3_000_001, relay: "a", seed: seed)
         let file = stage.hydrator.open(stage.offer(source))
@@ -35,7 +35,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func theFirstByteNeedsTheFirstChunkOnly() async throws {
+    @Test func firstByteNeedsFirstChunkOnly() async throws {
         let stage = try Stage()
         let source = MemorySource(size: 20 * 65_536)
         let file = stage.hydrator.open(stage.offer(source))
@@ -48,7 +48,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aJumpFetchesTheHeaderAndWhatItTouches() async throws {
+    @Test func jumpFetchesHeaderAndItsChunk() async throws {
         let stage = try Stage()
         let source = MemorySource(size: 20 * 65_536)
         let file = stage.hydrator.open(stage.offer(source))
@@ -58,7 +58,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aFileReadToItsEndIsKeptAsACryptoFileAndServedFromThere() async throws {
+    @Test func completeReadIsKeptAsCryptoFile() async throws {
         let stage = try Stage()
         let size: UInt64 = 5 * 65_536 + 17
         let source = MemorySource(size: size)
@@ -86,7 +86,7 @@ import XFTP
         #expect(told == [.conditionChanged(FileID(1))])
     }
 
-    @Test func aChunkThatHoldsOnlyPaddingIsFetchedForTheWhole() async throws {
+    @Test func paddingChunkIsFetchedForTheWhole() async throws {
         let stage = try Stage()
         // Header (14 bytes) and content fill two chunks exactly; the tag lies in a third.
         let source = MemorySource(size: 2 * 65_536 - 14 - 10, name: "file")
@@ -100,7 +100,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aStoredFileIsReadAfterOneVerification() async throws {
+    @Test func storedFileIsVerifiedOnce() async throws {
         let stage = try Stage()
         let plain = Pattern.bytes(0..<300_000, seed: 5)
         let path = stage.folder.path("stored")
@@ -116,7 +116,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aPlainCopyIsReadAsItIs() async throws {
+    @Test func plainCopyIsReadUnchanged() async throws {
         let stage = try Stage()
         let path = try stage.folder.write([1, 2, 3, 4], to: "plain")
         let item = stage.item(
@@ -130,7 +130,7 @@ import XFTP
     }
 
     /// As a program of the official core's user may do to it, which keeps files as they are.
-    @Test func aPlainCopyThatBecomesShorterWhileItIsOpenIsAnErrorAndNoEnd() async throws {
+    @Test func shrinkingPlainCopyIsAnError() async throws {
         let stage = try Stage()
         let path = try stage.folder.write([UInt8](repeating: 7, count: 1000), to: "plain")
         let file = stage.hydrator.open(
@@ -144,7 +144,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aDamagedCopyIsNeverServed() async throws {
+    @Test func damagedCopyIsNeverServed() async throws {
         let stage = try Stage()
         let path = stage.folder.path("stored")
         let arguments = try stage.encrypted([UInt8](repeating: 1, count: 100_000), to: path)
@@ -159,7 +159,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func whatOnlyTheCoreCanFetchIsServedWhenItHasIt() async throws {
+    @Test func fileForCoreOnlyIsServedWhenReceived() async throws {
         let stage = try Stage()
         stage.core.state.withLock { $0.claims[FileID(3)] = .success(nil) }
         let plain = Pattern.bytes(0..<50_000, seed: 2)
@@ -181,7 +181,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aReadDuringTheSendersUploadWaitsForTheDescriptionAndFetchesItsChunkOnly() async throws {
+    @Test func readDuringUploadWaitsForDescription() async throws {
         let stage = try Stage()
         let source = MemorySource(size: 1 << 20)
         let described = stage.offer(source)
@@ -198,7 +198,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aReaderOfWhatTheCoreCouldNotFetchIsToldWhy() async throws {
+    @Test func coreFailureReachesTheReader() async throws {
         let stage = try Stage()
         stage.core.state.withLock { $0.claims[FileID(3)] = .success(nil) }
         let file = stage.hydrator.open(stage.item(3, size: 50_000))
@@ -212,7 +212,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func twentyMebibytesTakeTheMemoryOfAFewChunks() async throws {
+    @Test func twentyMebibytesTakeMemoryOfFewChunks() async throws {
         let stage = try Stage()
         let size: UInt64 = 20 << 20
         let source = MemorySource(size: size, chunkSize: 1 << 20)

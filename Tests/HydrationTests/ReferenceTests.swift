@@ -13,7 +13,7 @@ import XFTP
     private static let chunk: UInt64 = 65_536
 
     @Test(arguments: zip(1...9 as ClosedRange<UInt64>, (0..<3).flatMap { _ in CacheMode.allCases }))
-    func whoGetsBytesGetsTheRightOnes(seed: UInt64, mode: CacheMode) async throws {
+    func randomReadsMatchTheReference(seed: UInt64, mode: CacheMode) async throws {
         var settings = HydrationSettings()
         settings.cacheMode = mode
         settings.cacheLimit = 12 * Self.chunk

@@ -13,7 +13,7 @@ import XFTP
 @Suite(.timeLimit(.minutes(10))) struct RetentionTests {
     private static let chunk: UInt64 = 65_536
 
-    @Test func hydratingBringsAllOfAFileAndSaysWhyNot() async throws {
+    @Test func hydrateFetchesWholeOrExplains() async throws {
         let stage = try Stage()
         let source = MemorySource(size: 10 * Self.chunk)
         let item = stage.offer(source)
@@ -27,7 +27,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func pinsAreRememberedOverMounts() async throws {
+    @Test func pinsPersistAcrossMounts() async throws {
         let folder = try TemporaryFolder()
         let own = try OpenFile(folder.makeFolder("profile"), flags: O_RDONLY)
         let stage = try Stage(retention: try RetentionList(in: own))
@@ -42,7 +42,7 @@ import XFTP
         await next.hydrator.shutDown()
     }
 
-    @Test func whatWasBeingReceivedForGoodGoesOnAfterALaterMountAndIsThenForgotten() async throws {
+    @Test func interruptedReceiveResumesAfterRemount() async throws {
         let folder = try TemporaryFolder()
         let own = try OpenFile(folder.makeFolder("profile"), flags: O_RDONLY)
         let stage = try Stage(retention: try RetentionList(in: own))
@@ -67,7 +67,7 @@ import XFTP
         #expect(try RetentionList(in: own).unfinishedBefore.isEmpty)
     }
 
-    @Test func aPinnedFileWhoseRelayIsAwayIsTriedAgainWithoutAnybodyWaiting() async throws {
+    @Test func pinnedFileOfUnreachableRelayIsRetried() async throws {
         var settings = HydrationSettings()
         settings.pauseAfterFailure = .milliseconds(1)
         settings.failureMemory = .milliseconds(1)
@@ -81,7 +81,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aPinnedFileThatTheCoreRefusesIsTriedAgainWithoutAnybodyWaiting() async throws {
+    @Test func pinnedFileRefusedByCoreIsRetried() async throws {
         var settings = HydrationSettings()
         settings.pauseAfterFailure = .milliseconds(1)
         let stage = try Stage(settings: settings)
@@ -99,7 +99,7 @@ import XFTP
     }
 
     @Test(arguments: ["news of it", "another file's relay approved"])
-    func aPinnedFileThatWasRefusedIsTriedAtOnceWhenSomethingHasChanged(what: String) async throws {
+    func changeRetriesRefusedPinAtOnce(what: String) async throws {
         var settings = HydrationSettings()
         settings.pauseAfterFailure = .seconds(3600)
         let stage = try Stage(settings: settings)
@@ -124,7 +124,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aPinnedFileThatCouldNotBeStoredIsStoredLaterWithoutAnybodyOpeningIt() async throws {
+    @Test func unstoredPinnedFileIsStoredLater() async throws {
         var settings = HydrationSettings()
         settings.pauseAfterFailure = .milliseconds(1)
         let stage = try Stage(settings: settings)
@@ -138,7 +138,7 @@ import XFTP
     }
 
     @Test(arguments: [false, true])
-    func nothingMoreComesOfAFileThatIsUnpinned(beforeItBegan: Bool) async throws {
+    func unpinnedFileIsNotFetched(beforeItBegan: Bool) async throws {
         let stage = try Stage()
         let source = MemorySource(size: 40 * Self.chunk)
         let gate = Gate()
@@ -157,7 +157,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test("a file that was pinned a moment ago can be given up while the core is still asked for it")
+    @Test("a pinned file is released during its claim")
     func givenUpWhileTheCoreIsAsked() async throws {
         let stage = try Stage()
         let gate = Gate()
@@ -178,7 +178,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func unpinningTakesNothingFromWhoReadsTheFile() async throws {
+    @Test func unpinningKeepsReadersBytes() async throws {
         let stage = try Stage()
         let source = MemorySource(size: 40 * Self.chunk)
         let gate = Gate()
@@ -195,7 +195,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func whatIsKeptComesBehindNobodyAndIsLetGoOfWhenItIsNotWantedAnyMore() async throws {
+    @Test func keepDownloadsComeLastUntilUnwanted() async throws {
         let folder = try TemporaryFolder()
         let own = try OpenFile(folder.makeFolder("profile"), flags: O_RDONLY)
         let stage = try Stage(retention: try RetentionList(in: own))
@@ -221,7 +221,7 @@ import XFTP
         #expect(try RetentionList(in: own).unfinishedBefore.isEmpty)
     }
 
-    @Test func aKeptFileThatCannotBeHadSaysWhyAndGoesOnForAReader() async throws {
+    @Test func failedKeepExplainsAndServesReaders() async throws {
         let stage = try Stage()
         let source = MemorySource(size: 3 * Self.chunk)
         source.behaviour.withLock { $0.failsAlways = XFTPError(.unreachable, "no connection") }

@@ -5,7 +5,7 @@ import Testing
 /// Which fetches are granted and which are ended: against a model that could not be simpler, in random histories.
 @Suite struct SchedulerTests {
     @Test(arguments: 1...80 as ClosedRange<UInt64>)
-    func grantsAreThoseOfTheModel(seed: UInt64) {
+    func grantsMatchTheModel(seed: UInt64) {
         var history = History(seed: seed)
         for _ in 0..<400 { history.step() }
         history.finish()
@@ -24,7 +24,7 @@ import Testing
         return requests
     }
 
-    @Test func whatSomebodyWaitsForGoesFirst() {
+    @Test func waitingReadersGoFirst() {
         var settings = HydrationSettings()
         settings.chunksInFlight = 1
         var scheduler = FetchScheduler<Int>(settings: settings)
@@ -38,7 +38,7 @@ import Testing
         #expect(scheduler.schedule(now: .zero) == [.fetch(.init(file: 1, chunk: 0))])
     }
 
-    @Test func aSilentRelayHoldsUpNeitherOtherFilesNorOtherReadersOfItsOwn() {
+    @Test func silentRelayDelaysNoOthers() {
         var settings = HydrationSettings()
         settings.chunksPerRelay = 1
         var scheduler = FetchScheduler<Int>(settings: settings)
@@ -55,7 +55,7 @@ import Testing
         #expect(scheduler.schedule(now: .zero) == [.fetch(.init(file: 1, chunk: 2))])
     }
 
-    @Test func aChunkOfWhichNothingComesLeavesItsMemoryToOthers() {
+    @Test func stalledChunkYieldsItsMemory() {
         var settings = HydrationSettings()
         settings.bytesInFlight = UInt64(Self.chunkSize)
         settings.stalledAfter = .seconds(3)
@@ -71,7 +71,7 @@ import Testing
 
     /// What is asked for when a far line is free again comes a round trip too late.
     @Test(arguments: [true, false])
-    func whatIsNearlyHereFromFarLeavesItsPlaceToTheNext(isFar: Bool) {
+    func nearlyCompleteDistantChunkYieldsItsPlace(isFar: Bool) {
         var settings = HydrationSettings()
         (settings.chunksPerFile, settings.moreFromFar, settings.requestsAheadToFar) = (1, 1, 1)
         var scheduler = FetchScheduler<Int>(settings: settings)
@@ -103,7 +103,7 @@ import Testing
         #expect(last == [.fetch(fetch(4))])
     }
 
-    @Test func whatNobodyWantsEndsUnlessItIsJustComing() {
+    @Test func unwantedFetchEndsUnlessArriving() {
         var scheduler = FetchScheduler<Int>(settings: HydrationSettings())
         let (silent, coming) = (
             FetchScheduler<Int>.Fetch(file: 1, chunk: 0), FetchScheduler<Int>.Fetch(file: 2, chunk: 0)
@@ -124,7 +124,7 @@ import Testing
         #expect(scheduler.flights.isEmpty)
     }
 
-    @Test func anAttemptThatIsOverEndsAtOnceThoughItsBytesAreComing() {
+    @Test func expiredAttemptEndsDespiteProgress() {
         var scheduler = FetchScheduler<Int>(settings: HydrationSettings())
         scheduler.update(1, Self.layout(["a"]), Self.demand(0))
         _ = scheduler.schedule(now: .zero)
@@ -133,7 +133,7 @@ import Testing
         #expect(scheduler.schedule(now: .zero) == [.cancel(.init(file: 1, chunk: 0))])
     }
 
-    @Test func memoryIsInUseUntilTheFetchEndsAndAnEndAfterTheArrivalIsNoCancelledOne() {
+    @Test func memoryIsUsedUntilFetchEnds() {
         var settings = HydrationSettings()
         settings.bytesInFlight = UInt64(Self.chunkSize)
         var scheduler = FetchScheduler<Int>(settings: settings)

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct SharingTests {
     private static let size: UInt64 = 3 * 65_536
 
-    @Test func allOpeningsHoldOneObjectUntilTheLastIsClosedAndNothingIsHeld() async throws {
+    @Test func openingsShareOneObjectUntilUnused() async throws {
         let stage = try Stage()
         let item = stage.offer(MemorySource(size: Self.size))
         let registry = stage.hydrator.context.registry
@@ -28,7 +28,7 @@ import Testing
         await stage.hydrator.shutDown()
     }
 
-    @Test func aRetiredObjectAnswersEverybodyAndStaysRetired() async throws {
+    @Test func retiredObjectAnswersAndStaysRetired() async throws {
         let stage = try Stage()
         let item = stage.offer(MemorySource(size: Self.size))
         let file = stage.hydrator.open(item)
@@ -46,7 +46,7 @@ import Testing
     }
 
     /// Openings, reads, evictions and removals from the cache meet in any order.
-    @Test func filesAreOpenedReadAndEvictedFromManyThreadsAtOnce() async throws {
+    @Test func concurrentUseFromManyThreadsIsSafe() async throws {
         let stage = try Stage()
         let sources = (1...3 as ClosedRange<UInt64>).map { MemorySource(size: Self.size, seed: $0) }
         let items = sources.enumerated().map { stage.offer($1, id: Int64($0 + 1)) }
@@ -80,7 +80,7 @@ import Testing
         #expect(stage.hydrator.context.registry.all.isEmpty)
     }
 
-    @Test func tasksAreCancelledAndAwaitedAndNoneBeginsAfterTheEnd() async {
+    @Test func tasksAreCancelledAwaitedAndNotRestarted() async {
         let tasks = TaskSet()
         let ended = Lock(0)
         for _ in 0..<20 {
@@ -95,7 +95,7 @@ import Testing
         #expect(ended.withLock { $0 } == 20)
     }
 
-    @Test func retentionIsOneSetForEachReasonAndPinsThatCannotBeSavedAreNotMade() async throws {
+    @Test func retentionsAreSeparateAndUnsavedPinsFail() async throws {
         let requests = RetentionRequests(nil, finishesWhatWasRead: true)
         try await requests.setPinned(FileID(1), true)
         requests.setUnfinished(FileID(1), true)

@@ -9,18 +9,18 @@ import XFTP
 
 @testable import Hydration
 
-@Suite("Where chunks lie in a file")
+@Suite("Chunk layouts")
 struct ChunkLayoutTests {
     private static func layout(_ sizes: [UInt32]) -> ChunkLayout? {
         ChunkLayout(sizes.enumerated().map { ChunkPlace(size: $1, relay: "relay \($0 % 3)") })
     }
 
-    @Test("a file without chunks, or with an empty one, has no layout")
+    @Test("empty chunks have no layout")
     func none() {
         for sizes in [[], [0], [5, 0], [0, 5], [1, 0, 1]] as [[UInt32]] { #expect(Self.layout(sizes) == nil) }
     }
 
-    @Test("every position belongs to one chunk, as counting shows")
+    @Test("every position belongs to one chunk")
     func model() throws {
         var random = SeededGenerator(state: 4)
         for _ in 0..<60 {
@@ -51,7 +51,7 @@ struct ChunkLayoutTests {
     }
 }
 
-@Suite("Which relays are far away")
+@Suite("Distant relays")
 struct RelayDistancesTests {
     private static let far = Duration.milliseconds(20)
 
@@ -63,7 +63,7 @@ struct RelayDistancesTests {
     }
 
     @Test(
-        "far is who never answered quickly, on a line on which a chunk takes little more",
+        "a relay without fast replies is distant",
         arguments: [
             (21, 100, true), (20, 100, false), (19, 100, false), (40, 320, true), (40, 321, false),
             (40, 40, true),
@@ -73,7 +73,7 @@ struct RelayDistancesTests {
         #expect(Self.distances(first: first, chunk: chunk).isFar("a") == isFar)
     }
 
-    @Test("nothing is said of a relay that is unknown, or of which no chunk has come")
+    @Test("unknown relays are not distant")
     func unknown() {
         var distances = Self.distances(first: 100, chunk: nil)
         #expect(!distances.isFar("a") && !distances.isFar("b"))
@@ -81,7 +81,7 @@ struct RelayDistancesTests {
         #expect(!distances.isFar("b"))
     }
 
-    @Test("the shortest time counts, until a minute has passed without a chunk")
+    @Test("the shortest time counts for a minute")
     func shortest() {
         var distances = Self.distances(first: 10, chunk: 50)
         distances.note("a", firstByteAfter: .milliseconds(100), now: .seconds(30))
@@ -95,7 +95,7 @@ struct RelayDistancesTests {
         #expect(distances.isFar("a"))
     }
 
-    @Test("of more relays than anybody has, those used longest ago are forgotten")
+    @Test("the least recently used relays are forgotten")
     func many() {
         var distances = RelayDistances(far: Self.far)
         for number in 0..<200 {
@@ -106,11 +106,11 @@ struct RelayDistancesTests {
     }
 }
 
-@Suite("What failed, and for how long that is the answer")
+@Suite("Failures and retry times")
 struct RetryStateTests {
     private static let problem = FileProblem(.unreachable, "The relay cannot be reached.")
 
-    @Test("an answer holds until its time, and the problem until something succeeds")
+    @Test("a failure holds until its time")
     func answers() {
         var state = RetryState()
         #expect(state.answer(now: .zero) == nil && state.problem == nil && state.nextTry == nil)
@@ -121,7 +121,7 @@ struct RetryStateTests {
         #expect(state.answer(now: .zero) == nil && state.problem == nil)
     }
 
-    @Test("each failure doubles the pause up to a limit, and a success begins anew")
+    @Test("the delay doubles until a success")
     func pauses() throws {
         let settings = HydrationSettings()
         var state = RetryState()
@@ -143,7 +143,7 @@ struct RetryStateTests {
     }
 }
 
-@Suite("Chunks that are kept in memory")
+@Suite("Chunks in memory")
 struct ChunkMemoryTests {
     private static func keep(_ memory: ChunkMemory, _ stream: UInt64, _ chunk: Int, _ bytes: [UInt8])
         -> [ChunkMemory.Key]
@@ -157,7 +157,7 @@ struct ChunkMemoryTests {
         return isThere ? bytes : nil
     }
 
-    @Test("what was used longest ago goes first, as a list of uses shows")
+    @Test("the least recently used chunk is evicted")
     func model() {
         var random = SeededGenerator(state: 21)
         let limit = 1000
@@ -201,7 +201,7 @@ struct ChunkMemoryTests {
         }
     }
 
-    @Test("a chunk that is larger than all that may be held is held alone")
+    @Test("an oversized chunk is held alone")
     func large() {
         let memory = ChunkMemory(limit: 100)
         #expect(Self.keep(memory, 1, 0, [1, 2, 3]) == [])
@@ -213,9 +213,9 @@ struct ChunkMemoryTests {
     }
 }
 
-@Suite("Tasks that are awaited at the end")
+@Suite("Task sets")
 struct TaskSetTests {
-    @Test("all are cancelled and over when it is closed, and none begins afterwards")
+    @Test("closing cancels and awaits all tasks")
     func closing() async {
         let tasks = TaskSet()
         let (begun, over) = (Lock(0), Lock(0))
@@ -234,10 +234,10 @@ struct TaskSetTests {
     }
 }
 
-@Suite("What an error on the way means for who reads the file")
+@Suite("Errors for readers")
 struct FileProblemTests {
     @Test(
-        "of relays",
+        "relay errors map to problems",
         arguments: [
             (.malformedDescription, .damaged), (.damaged, .damaged), (.tooLarge, .damaged),
             (.timedOut, .timedOut), (.relayNotAllowed, .notApproved), (.noRelay, .noRelay),
@@ -249,7 +249,7 @@ struct FileProblemTests {
         #expect(problem.kind == kind && problem.sentence == "A sentence.")
     }
 
-    @Test("of disks and of the cryptography, however deep a full disk lies")
+    @Test("disk and cryptographic errors map to problems")
     func disks() {
         let full = SystemError(code: ENOSPC, operation: "write the cache")
         let broken = SystemError(code: EIO, operation: "write the cache")
@@ -269,7 +269,7 @@ struct FileProblemTests {
         #expect(FileProblem(CancellationError()).kind == .other)
     }
 
-    @Test("of the core: what it says of the file itself is what it is")
+    @Test("core errors map to problems")
     func core() {
         for kind in [FileProblem.Kind.expired, .cancelledBySender, .blocked, .damaged] {
             #expect(FileProblem(ChatError(.file(kind), "a")).kind == kind)

@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func chunksFromMemoryAndFromTheCacheBecomeOneFile() async throws {
+    @Test func memoryAndCacheChunksFormOneFile() async throws {
         let parts = try Parts()
         for chunk in parts.source.chunks.indices {
             let fetched = try await parts.fetch(chunk)
@@ -60,7 +60,7 @@ import Testing
 
     /// A limit on the size of files acts like a full disk on one process; so in a process of its own.
     @Test(arguments: [false, true])
-    func aDiskThatIsFullInTheMiddleOfAChunkIsGoneOnWithWhenThereIsRoom(fromCache: Bool) async throws {
+    func fullDiskResumesWithinAChunk(fromCache: Bool) async throws {
         await #expect(processExitsWith: .success) { [fromCache] in
             signal(SIGXFSZ, SIG_IGN)
             let parts = try Parts()

@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func whatWasChangedInPlaceIsRefusedToWhoOpensItAgain(isClosedMeanwhile: Bool) async throws {
+    func modifiedFileIsRefusedAtReopen(isClosedMeanwhile: Bool) async throws {
         let stage = try Stage()
         let (path, item) = try Self.stored(on: stage)
         #expect(try await Self.reading(item, on: stage) == Self.plain)
@@ -50,7 +50,7 @@ import Testing
         await stage.hydrator.shutDown()
     }
 
-    @Test func whoeverHasItOpenIsRefusedTooAndTheKernelForgetsItsPages() async throws {
+    @Test func openHandlesAreRefusedAndPagesDropped() async throws {
         let stage = try Stage()
         let (path, item) = try Self.stored(on: stage)
         let reader = stage.hydrator.open(item)
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func anotherFileInItsPlaceIsCheckedBeforeItIsServed(isTheSame: Bool) async throws {
+    func replacedFileIsCheckedFirst(isTheSame: Bool) async throws {
         let stage = try Stage()
         let (path, item) = try Self.stored(on: stage)
         #expect(try await Self.reading(item, on: stage) == Self.plain)
@@ -97,7 +97,7 @@ import Testing
     }()
 
     /// The folder of the cache is gone: no file can be made in it.
-    @Test func aCacheThatTakesNothingIsNoReasonToGiveUpTheStoredFile() async throws {
+    @Test func fullCacheKeepsStoredFile() async throws {
         let stage = try Stage(settings: Self.plainCache)
         let (_, item) = try Self.stored(on: stage)
         try check("remove the cache") { rename(stage.folder.path("cache"), stage.folder.path("gone")) }
@@ -111,7 +111,7 @@ import Testing
     }
 
     /// Where no memory is mapped, writing to it gives EIO, as a disk does that fails.
-    @Test func whatTheDiskOfTheCacheSaysIsNotSaidOfTheStoredFile() async throws {
+    @Test func cacheDiskErrorDoesNotBlameStoredFile() async throws {
         let stage = try Stage(settings: Self.plainCache)
         let (path, item) = try Self.stored(on: stage)
         let arguments = try #require(item.file?.source?.arguments)
@@ -177,7 +177,7 @@ import Testing
         var soFar: Int { count.withLock { $0 } }
     }
 
-    @Test func aCheckIsRememberedUntilTheFileChanges() async throws {
+    @Test func checkIsRememberedUntilChange() async throws {
         let checks = try Checks()
         for _ in 0..<3 { #expect(try await checks.check() == 1) }
         try checks.touch()
@@ -186,7 +186,7 @@ import Testing
         #expect(try await checks.check() == 3)
     }
 
-    @Test func whatChangesWhileItIsCheckedIsCheckedAgainAndNeverRemembered() async throws {
+    @Test func changeDuringCheckRepeatsIt() async throws {
         let checks = try Checks()
         let error = await #expect(throws: HydrationError.self) {
             _ = try await checks.check { _ in try? checks.touch() }

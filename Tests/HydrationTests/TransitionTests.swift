@@ -53,7 +53,7 @@ import Testing
     ]
 
     @Test(arguments: PhaseName.allCases, Event.allCases)
-    func everyEventLeadsWhereTheTableSays(phase: PhaseName, event: Event) {
+    func everyEventFollowsTheTable(phase: PhaseName, event: Event) {
         var file = TestFile(in: phase, byCore: event == .onlyForTheCore || event == .verified)
         file.prepare(for: event)
         let before = file.machine.phase.name
@@ -66,7 +66,7 @@ import Testing
 
     /// Its relay died in the wrong moment: what was read goes nowhere else, so it is fetched anew without a reader.
     @Test(
-        "what the core gives up is received here to its end where more than its first chunk was read",
+        "a download given up by the core completes",
         arguments: [1, 2], [true, false])
     func givenUp(chunks: Int, isToldFirst: Bool) {
         var file = TestFile(in: .chunks, byCore: true)
@@ -80,7 +80,7 @@ import Testing
         #expect(file.machine.isRetained == (chunks == 2))
     }
 
-    @Test func onlyTheListedChangesAreAllowed() {
+    @Test func onlyListedTransitionsArePermitted() {
         #expect(PhaseName.successors.keys.count == PhaseName.allCases.count)
         #expect(PhaseName.allCases.allSatisfy { $0 == .retired || $0.precedes(.retired) })
         #expect(PhaseName.allCases.allSatisfy { !PhaseName.retired.precedes($0) })
@@ -99,7 +99,7 @@ import Testing
         #expect(made[.awaitingCore] == PhaseName.successors[.awaitingCore])
     }
 
-    @Test func anImpossibleChangeTraps() async {
+    @Test func impossibleTransitionTraps() async {
         await #expect(processExitsWith: .failure) {
             var phase = FilePhase<Token, Token>.idle
             phase.move(to: .whole(Token(), cached: 0))
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func aChunkThatNobodyFetchesCannotArrive() async {
+    @Test func unfetchedChunkCannotArrive() async {
         await #expect(processExitsWith: .failure) {
             let layout = ChunkLayout([ChunkPlace(size: 65_536, relay: "r")])!
             var chunks = ChunkMap(layout: layout, contentSize: 1000, isReceivedByCore: false)

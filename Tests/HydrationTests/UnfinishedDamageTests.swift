@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: [0, 65_535, 65_536, 1_048_560, 1_048_570, 3_333_333] as [UInt64])
-    func aFlippedBitIsNeverServedAndItsChunkIsFetchedAgain(position: UInt64) async throws {
+    func flippedBitIsNotServedAndFetchedAgain(position: UInt64) async throws {
         let (stage, source, file, gate) = try await Self.stage()
         let fetches = source.fetches.count
         // What has lain in the cache on its way is read from there.
@@ -66,7 +66,7 @@ import Testing
         await stage.hydrator.shutDown()
     }
 
-    @Test func whatNobodyReadIsFoundBeforeTheFileIsKept() async throws {
+    @Test func unreadDamageIsFoundBeforeKeeping() async throws {
         let (stage, source, file, gate) = try await Self.stage()
         let fetches = source.fetches.count
         for position in [10, 2_000_000, 7_654_321] as [UInt64] { try Self.flip(at: position, on: stage) }
@@ -77,7 +77,7 @@ import Testing
         await stage.hydrator.shutDown()
     }
 
-    @Test func whatIsChangedAfterItWasKeptIsNotServedToWhoHasItOpen() async throws {
+    @Test func laterDamageIsNotServedToOpenHandles() async throws {
         let (stage, source, file, gate) = try await Self.stage()
         gate.open()
         let kept = try await wait(for: "the copy that is kept") {

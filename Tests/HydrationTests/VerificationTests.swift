@@ -18,7 +18,7 @@ import Testing
         return stage.item(id, size: size, status: .rcvComplete, source: source)
     }
 
-    @Test func whoWaitsForACheckWaitsForAsLongAsItGetsOn() async throws {
+    @Test func waitForACheckLastsWhileItProgresses() async throws {
         let stage = try Stage()
         let file = stage.hydrator.open(try Self.hole(1, size: 1 << 40, on: stage))
         let waiting = Task { _ = try? await file.bytes(0..<10) }
@@ -31,7 +31,7 @@ import Testing
         await waiting.value
     }
 
-    @Test func eightLongChecksHoldUpNeitherAnotherFileNorAnythingElse() async throws {
+    @Test func longChecksDelayNothing() async throws {
         let stage = try Stage()
         let waiting = try (1...8 as ClosedRange<Int64>).map { number in
             let file = stage.hydrator.open(try Self.hole(number, size: 1 << 40, on: stage))
@@ -57,7 +57,7 @@ import Testing
         for task in waiting { await task.value }
     }
 
-    @Test func aPlainCopyIsMadeInTurnsToo() async throws {
+    @Test func plainCopyIsMadeInTurns() async throws {
         var settings = HydrationSettings()
         settings.cacheMode = .plain
         settings.minimumFree = 0

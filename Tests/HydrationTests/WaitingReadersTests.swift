@@ -15,14 +15,14 @@ import Testing
         return readers
     }
 
-    @Test func withoutProgressAReaderWaitsForItsTimeout() {
+    @Test func readerWithoutProgressWaitsForTimeout() {
         var readers = Self.readers(.bytes(0..<10), .whole)
         #expect(readers.takeExpired(now: .seconds(9)).isEmpty)
         #expect(readers.takeExpired(now: .seconds(10)).map(\.id) == [0, 1])
         #expect(readers.isEmpty)
     }
 
-    @Test func progressMovesTheDeadlinesOfThoseItConcernsButForBytesNotBeyondTwentyTimeouts() {
+    @Test func progressExtendsRangeDeadlinesUpToTwentyTimeouts() {
         var readers = Self.readers(.bytes(0..<10), .bytes(50..<60), .whole)
         readers.extendDeadlines(now: .seconds(5)) { $0 != .bytes(50..<60) }
         #expect(readers.readers.map(\.deadline) == [.seconds(15), .seconds(10), .seconds(15)])
@@ -32,7 +32,7 @@ import Testing
         #expect(readers.readers.map(\.deadline) == [.seconds(200), .seconds(10), .seconds(410)])
     }
 
-    @Test func whatCannotComeAgainMovesTheEndToo() {
+    @Test func unrepeatableProgressExtendsTheEnd() {
         var readers = Self.readers(.bytes(0..<10))
         readers.moveEnds(now: .seconds(190))
         readers.extendDeadlines(now: .seconds(300))
@@ -41,7 +41,7 @@ import Testing
         #expect(readers.readers.map(\.deadline) == [.seconds(390)])
     }
 
-    @Test func rangesComeInTheOrderOfTheirReadersAndWhoGivesUpIsForgotten() {
+    @Test func rangesAreAnsweredInReaderOrder() {
         var readers = Self.readers(.bytes(50..<60), .whole, .bytes(0..<10))
         #expect(readers.waitForWhole)
         #expect(readers.ranges == [50..<60, 0..<10])
@@ -54,7 +54,7 @@ import Testing
         #expect(readers.takeAll().map(\.id) == [2])
     }
 
-    @Test func aFailureIsTheAnswerForAWhileAndTheNextTryComesEachTimeAfterTwiceAsLong() {
+    @Test func failureAnswersForAWhileWithDoublingRetries() {
         let settings = HydrationSettings()
         let problem = FileProblem(.unreachable, "It is away.")
         var retry = RetryState()

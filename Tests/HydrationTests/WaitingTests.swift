@@ -11,7 +11,7 @@ import XFTP
 @Suite(.timeLimit(.minutes(10))) struct WaitingTests {
     /// Readers of a relay that never answers hold up nobody else: everything below happens while they
     /// wait, or the test never ends.
-    @Test func fourHundredReadersOfASilentRelayDelayNobodyElse() async throws {
+    @Test func fourHundredWaitingReadersDelayNothing() async throws {
         let stage = try Stage()
         let gate = Gate()
         let warm = stage.hydrator.open(stage.offer(MemorySource(size: 300_000, relay: "good"), id: 1))
@@ -48,7 +48,7 @@ import XFTP
         #expect(answered.withLock { $0 } == [Bool](repeating: false, count: 400))
     }
 
-    @Test func manyReadersOfOneFileAreOneDownload() async throws {
+    @Test func manyReadersShareOneDownload() async throws {
         let stage = try Stage()
         let gate = Gate()
         let source = MemorySource(size: 65_536 * 3)
@@ -71,7 +71,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aReadIsAnsweredByItsDeadlineAndTheDownloadGoesOn() async throws {
+    @Test func readTimesOutWhileDownloadContinues() async throws {
         var settings = HydrationSettings()
         settings.failureMemory = .seconds(60)
         let stage = try Stage(settings: settings)
@@ -92,7 +92,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aCoreThatDoesNotAnswerIsADeadlineToo() async throws {
+    @Test func unresponsiveCoreTimesOutToo() async throws {
         let stage = try Stage()
         stage.core.state.withLock { $0.claims[FileID(3)] = .success(nil) }
         let file = stage.hydrator.open(stage.item(3, size: 10))
@@ -100,7 +100,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func leavingAnswersEveryoneGivesTheClaimBackAndLeavesNothing() async throws {
+    @Test func leavingAnswersAllAndReturnsTheClaim() async throws {
         let stage = try Stage()
         let gate = Gate()
         let source = MemorySource(size: 1 << 20)
@@ -120,7 +120,7 @@ import XFTP
         await expectProblem(.unreachable) { try await late.bytes(500_000..<500_010) }
     }
 
-    @Test func fetchingAheadStopsWithTheLastReaderWhenNothingIsToBeKept() async throws {
+    @Test func prefetchStopsWithLastReader() async throws {
         var settings = HydrationSettings()
         settings.finishesWhatWasRead = false
         let stage = try Stage(settings: settings)
@@ -145,7 +145,7 @@ import XFTP
 
     /// One relay has few places. What is coming is ended only when nothing more comes.
     @Test(arguments: [false, true])
-    func whoReadsFromARelayDoesNotWaitForFetchesThatOthersAbandoned(someHasCome: Bool) async throws {
+    func abandonedFetchesDelayNoReader(someHasCome: Bool) async throws {
         var settings = HydrationSettings()
         settings.stalledAfter = .milliseconds(500)
         let stage = try Stage(settings: settings)
@@ -170,7 +170,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aReaderThatComesBackGoesOnWithWhatIsComing() async throws {
+    @Test func returningReaderContinuesRunningFetch() async throws {
         var settings = HydrationSettings()
         settings.stalledAfter = .seconds(600)
         let stage = try Stage(settings: settings)
@@ -194,7 +194,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func aReaderThatComesBackWhileItsFetchIsBeingEndedHasAnother() async throws {
+    @Test func returningReaderReplacesEndingFetch() async throws {
         let stage = try Stage()
         let gate = Gate()
         let source = MemorySource(size: 8 * 65_536)

@@ -17,7 +17,7 @@ import Testing
         return draft
     }
 
-    @Test func aJumpOfTheClockDropsNothing() async throws {
+    @Test func clockJumpDropsNothing() async throws {
         let bench = try Workbench()
         let draft = try bench.write([1], to: "a.part")
         bench.clock.advance(by: .seconds(400 * 86_400))
@@ -30,7 +30,7 @@ import Testing
         #expect(next.states() == [.draft])
     }
 
-    @Test func timeIsCountedOverAllProcesses() async throws {
+    @Test func timeCountsAcrossProcesses() async throws {
         let bench = try Workbench()
         try bench.write([1], to: "a.part")
         try await bench.live(days: 4)
@@ -42,7 +42,7 @@ import Testing
         try await wait(until: "it has moved") { next.states() == [.recovered] }
     }
 
-    @Test func theSentenceSaysWhenItGoes() async throws {
+    @Test func sentenceNamesTheDeadline() async throws {
         let bench = try Workbench()
         let temporary = try bench.write([1], to: "a.part")
         let empty = try bench.write([], to: "empty")
@@ -65,7 +65,7 @@ import Testing
         #expect(temporary.snapshot.problem == nil)
     }
 
-    @Test func whatIsIncompleteIsKeptAmongTheRecovered() async throws {
+    @Test func incompleteDraftIsRecovered() async throws {
         let bench = try Workbench()
         let draft = try incomplete(bench)
         try await bench.live(days: 7)
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: ["report.tmp", "film.mkv.part", ".bashrc.202411", "sedBench1"])
-    func aTemporaryNameWithBytesIsKeptForEver(_ file: String) async throws {
+    func temporaryNameWithBytesIsKept(_ file: String) async throws {
         let bench = try Workbench()
         let draft = try bench.write(pattern(3000), to: file)
         try await bench.live(days: 8)
@@ -101,7 +101,7 @@ import Testing
         #expect(next.core.sent.isEmpty)
     }
 
-    @Test func recoveredFileIsSentWhenItsUserNamesIt() async throws {
+    @Test func renamedRecoveredFileIsSent() async throws {
         let bench = try Workbench()
         let draft = try bench.write(pattern(3000), to: "report.tmp")
         try await bench.live(days: 8)
@@ -121,7 +121,7 @@ import Testing
         #expect(other.state == .draft)
     }
 
-    @Test func incompleteFileIsSentFromAmongTheRecovered() async throws {
+    @Test func incompleteRecoveredFileIsSentOnRequest() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("half"), in: alice)
         try draft.write("half of it")
@@ -133,7 +133,7 @@ import Testing
         draft.closed(.ofItsMaker)
     }
 
-    @Test func temporaryNameIsSentWhenItsUserNamesIt() async throws {
+    @Test func renamedTemporaryFileIsSent() async throws {
         let bench = try Workbench()
         let draft = try bench.write([1, 2], to: "report.tmp")
         let empty = try bench.write([], to: "empty.tmp")
@@ -146,7 +146,7 @@ import Testing
         #expect(try await bench.messages(2).contains { $0.message.fileName == "report.tmp" })
     }
 
-    @Test func whoHasItOpenHasNotLeftItAlone() async throws {
+    @Test func openDraftIsNotAbandoned() async throws {
         let bench = try Workbench()
         let draft = try bench.write([1], to: "a.part")
         try draft.opened(for: .reading)
@@ -157,7 +157,7 @@ import Testing
         try await wait(until: "it has moved") { bench.states() == [.recovered] }
     }
 
-    @Test func aSleepCountsForNoMoreThanAnHourAndRestsAreKept() {
+    @Test func sleepCountsAtMostAnHour() {
         let clock = ManualClock()
         let seen = Uptime(after: 10, clock: clock)
         #expect(seen.seconds == 10)

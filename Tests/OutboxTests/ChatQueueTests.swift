@@ -7,7 +7,7 @@ import Testing
 @Suite struct ChatQueueTests {
     private func all(_ queue: inout ChatQueue<String>) -> [String] { queue.dequeue { _ in true } }
 
-    @Test func nobodyGoesBeforeThoseInFront() {
+    @Test func queueIsFirstInFirstOut() {
         var queue = ChatQueue<String>()
         queue.reserve("a", at: 1)
         queue.reserve("b", at: 2)
@@ -20,7 +20,7 @@ import Testing
         #expect(queue.isEmpty && !queue.hasReady)
     }
 
-    @Test func whoLeavesHoldsNobodyUp() {
+    @Test func removedDraftBlocksNone() {
         var queue = ChatQueue<String>()
         for (number, name) in ["a", "b", "c"].enumerated() { queue.reserve(name, at: Int64(number)) }
         queue.enqueue("c", at: 2)
@@ -32,7 +32,7 @@ import Testing
         #expect(queue.isEmpty)
     }
 
-    @Test func whoEntersAgainGoesToTheNewNumberAndWaits() {
+    @Test func reenteringDraftGetsNewNumber() {
         var queue = ChatQueue<String>()
         queue.enqueue("a", at: 1)
         queue.enqueue("b", at: 2)
@@ -42,7 +42,7 @@ import Testing
         #expect(all(&queue) == ["a"])
     }
 
-    @Test func whoComesBackWithAnOldNumberGoesFirst() {
+    @Test func returningDraftKeepsItsPlace() {
         var queue = ChatQueue<String>()
         queue.enqueue("a", at: 1)
         #expect(all(&queue) == ["a"])
@@ -52,7 +52,7 @@ import Testing
         #expect(all(&queue) == ["a", "b", "c"])
     }
 
-    @Test func onlyAsManyGoAsAreTaken() {
+    @Test func capacityLimitsTakenDrafts() {
         var queue = ChatQueue<String>()
         for (number, name) in ["a", "b", "c"].enumerated() { queue.enqueue(name, at: Int64(number)) }
         var count = 0
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: 1...20)
-    func anyEventsAreThoseOfAPlainList(seed: UInt64) {
+    func randomEventsMatchAList(seed: UInt64) {
         var random = SeededGenerator(state: seed)
         var queue = ChatQueue<Int>()
         var plain: [(element: Int, number: Int64, isReady: Bool)] = []

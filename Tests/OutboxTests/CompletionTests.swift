@@ -13,7 +13,7 @@ import Testing
         try CrashTests.Remains(of: bench.folder, bench.core).reopen()
     }
 
-    @Test func whatWasFlushedAfterItsLastWriteIsSentAfterAKill() async throws {
+    @Test func flushedDraftIsSentAfterKill() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         try draft.write("whole")
@@ -27,7 +27,7 @@ import Testing
         #expect(try await next.replayed(2).contains { $0.bytes == Array("whole".utf8) })
     }
 
-    @Test func aWriteAfterTheFlushMakesItUnfinishedAgain() async throws {
+    @Test func writeAfterFlushMakesDraftUnfinished() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         try draft.write("one")
@@ -43,7 +43,7 @@ import Testing
         #expect(try await bench.messages(1).map(\.bytes) == [Array("on".utf8)])
     }
 
-    @Test func everyWriterMustHaveFlushed() async throws {
+    @Test func everyWriterMustFlush() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         let second = try draft.opened(for: .writing)
@@ -55,7 +55,7 @@ import Testing
         #expect(try afterAKill(bench).states() == [.draft])
     }
 
-    @Test func aChildThatClosesItsCopyOfTheDescriptorSaysNothing() async throws {
+    @Test func closeByChildIsNoCompletion() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         try draft.write("half")
@@ -68,7 +68,7 @@ import Testing
         #expect(draft.isFinished(.ofItsMaker))
     }
 
-    @Test func whoOnlySetALengthIsNotFinishedByAChildThatClosesItsCopy() async throws {
+    @Test func closeByChildDoesNotCompleteTruncation() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         let beside = try draft.opened(for: .writing)
@@ -84,7 +84,7 @@ import Testing
         #expect(try afterAKill(bench).states() == [.draft])
     }
 
-    @Test func soItIsWhenTheLengthIsSetByTheFilesName() async throws {
+    @Test func truncationByPathNeedsOwnClose() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         try draft.truncate(to: 5, through: nil, by: getpid())
@@ -96,7 +96,7 @@ import Testing
         #expect(try afterAKill(bench).states() == [.draft])
     }
 
-    @Test func aThreadThatWroteAndEndedLeavesTheCloseToOthers() async throws {
+    @Test func endedThreadLeavesCloseToOthers() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         // No such thread any more.
@@ -107,7 +107,7 @@ import Testing
         #expect(draft.isFinished(.ofItsMaker))
     }
 
-    @Test func aPowerCutBringsNoRowBackThatWouldSendWhatWasOverwritten() async throws {
+    @Test func powerCutRestoresNoRowOfOverwrittenBytes() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         try draft.write("one")
@@ -141,7 +141,7 @@ import Testing
         #expect(!bench.core.sent.contains { $0.message.fileName == "a" })
     }
 
-    @Test func itStaysAndSaysSo() async throws {
+    @Test func unfinishedDraftStaysWithReason() async throws {
         let bench = try Workbench()
         let draft = try left(bench)
         try await expectKept(draft, bench)
@@ -154,7 +154,7 @@ import Testing
         try await expectKept(try #require(next.outbox.drafts().first { $0.id == draft.id }), next)
     }
 
-    @Test func itSaysSoWhileOthersHaveItOpen() async throws {
+    @Test func openUnfinishedDraftReportsReason() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         try draft.write("half")
@@ -167,7 +167,7 @@ import Testing
         try await expectKept(draft, bench)
     }
 
-    @Test func writtenOnThroughAnotherOpeningItIsSent() async throws {
+    @Test func continuedDraftIsSent() async throws {
         let bench = try Workbench()
         let draft = try left(bench)
         let again = try draft.opened(for: .writing)
@@ -178,7 +178,7 @@ import Testing
         #expect(try await bench.messages(1).map(\.bytes) == [Array("half of it, and the rest".utf8)])
     }
 
-    @Test func emptiedAndWrittenAgainItIsSent() async throws {
+    @Test func rewrittenDraftIsSent() async throws {
         let bench = try Workbench()
         let draft = try left(bench)
         let again = try draft.opened(for: .writing)
@@ -189,7 +189,7 @@ import Testing
         #expect(try await bench.messages(1).map(\.bytes) == [Array("whole".utf8)])
     }
 
-    @Test func retriedItIsSentAsItIs() async throws {
+    @Test func retriedDraftIsSentUnchanged() async throws {
         let bench = try Workbench()
         let draft = try left(bench)
         try await expectKept(draft, bench)
@@ -201,7 +201,7 @@ import Testing
         #expect(try !bench.outbox.retry(try bench.write([1], to: "b")))
     }
 
-    @Test func whoWroteNothingLeavesNothingOut() async throws {
+    @Test func writerWithoutBytesOmitsNone() async throws {
         let bench = try Workbench()
         try bench.write([1, 2], to: "a")
         let draft = try #require(bench.outbox.drafts().first)

@@ -10,7 +10,7 @@ import Testing
 
 /// Bytes that are written, read beside the writer, cut, left out, and too many.
 @Suite struct ContentTests {
-    @Test func aModelOfWritesAndTruncationsAgrees() async throws {
+    @Test func writesAndTruncationsMatchAModel() async throws {
         let bench = try Workbench()
         var generator = SeededGenerator(state: 42)
         let draft = try bench.outbox.create(name: name("model"), in: alice)
@@ -42,7 +42,7 @@ import Testing
         #expect(try await bench.messages(1)[0].bytes == model)
     }
 
-    @Test func readersSeeWhatIsWrittenWhileItIsWritten() async throws {
+    @Test func readersSeeConcurrentWrites() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("growing"), in: alice)
         try draft.opened(for: .reading)
@@ -64,7 +64,7 @@ import Testing
         #expect(await reader)
     }
 
-    @Test func aHoleReadsAsZerosAndTakesLittleSpace() async throws {
+    @Test func holeReadsAsZerosWithoutSpace() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("sparse"), in: alice)
         try [UInt8]([9]).withUnsafeBytes { try draft.write($0, at: 900_000) }
@@ -77,7 +77,7 @@ import Testing
         draft.closed(for: .writing)
     }
 
-    @Test func theWriteThatCrossesTheLimitFailsAndTheFileIsNotSent() async throws {
+    @Test func writeBeyondLimitFailsAndHoldsFile() async throws {
         let bench = try Workbench(maxFileSize: 10_000)
         let draft = try bench.outbox.create(name: name("big"), in: alice)
         try pattern(10_000).withUnsafeBytes { try draft.write($0, at: 0) }
@@ -99,7 +99,7 @@ import Testing
         #expect(try await bench.messages(2).contains { $0.bytes == [5] })
     }
 
-    @Test func picturesAreHandedOverWithTheirPreviewAndInOrder() async throws {
+    @Test func picturesAreSentInOrderWithPreviews() async throws {
         let asked = Lock<[String]>([])
         let bench = try Workbench(completion: { message in
             asked.withLock { $0.append(message.fileName) }
@@ -123,7 +123,7 @@ import Testing
         #expect(asked.withLock { $0.sorted() } == names.sorted())
     }
 
-    @Test("what cannot be made ready stays, says why, holds up nothing, and is sent when it is tried again")
+    @Test("an unprepared file waits with its reason")
     func refusedBeforehand() async throws {
         let refuses = Lock(true)
         let bench = try Workbench(completion: { message async throws(ChatError) in
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test("what is sent in the place of a file is what the core gets, and none of it stays behind")
+    @Test("a replaced file leaves no copy behind")
     func replaced() async throws {
         let bench = try Workbench(completion: { message in
             var other = message
@@ -172,14 +172,14 @@ import Testing
         try await wait(until: "nothing is staged") { (try? PrivateFolder.names(in: staging)) == [] }
     }
 
-    @Test func notesHaveNoLimit() async throws {
+    @Test func notesHaveNoSizeLimit() async throws {
         let bench = try Workbench(maxFileSize: 10_000)
         try bench.write(pattern(50_000), to: "big", in: notes)
         bench.beQuiet()
         #expect(try await bench.messages(1)[0].bytes == pattern(50_000))
     }
 
-    @Test func aFullDiskIsToldToTheWriter() async throws {
+    @Test func fullDiskIsReportedToWriter() async throws {
         // A small filesystem of its own needs root.
         guard geteuid() == 0 else { return }
         let folder = try TemporaryFolder()
@@ -219,7 +219,7 @@ import Testing
         await outbox.shutDown()
     }
 
-    @Test func bytesThatWereChangedOnDiskAreNeverSent() async throws {
+    @Test func modifiedBytesAreNeverSent() async throws {
         let bench = try Workbench()
         let draft = try bench.write(pattern(100_000), to: "a")
         let file = bench.folder.path("outbox/spool/" + (try bench.folder.names(in: "outbox/spool"))[0])

@@ -64,16 +64,16 @@ import Testing
     }
 
     @Test(arguments: [OutboxStep.staged, .queued, .handedOver, .noted])
-    func afterTheCloseTheFileIsSentOnceWhereverTheProcessDies(step: OutboxStep) async throws {
+    func closedFileIsSentOnceAfterAnyCrash(step: OutboxStep) async throws {
         try await expectOneMessage(try await crash(at: step).reopen())
     }
 
     @Test(arguments: [OutboxStep.queued, .handedOver, .noted])
-    func whatIsQueuedSurvivesAPowerCut(step: OutboxStep) async throws {
+    func queuedFileSurvivesPowerCut(step: OutboxStep) async throws {
         try await expectOneMessage(try await crash(at: step).reopen(boot: "next boot"))
     }
 
-    @Test func aCoreThatHasTheMessageAndDiesBeforeItSaysSoHasItOnce() async throws {
+    @Test func coreDyingBeforeReplySendsOnce() async throws {
         let folder = try TemporaryFolder()
         let core = try RecordingCore(stagingFolder: folder.path("staging"))
         let remains = Lock<Remains?>(nil)
@@ -94,13 +94,13 @@ import Testing
         try await expectOneMessage(try left.reopen())
     }
 
-    @Test func aClosedFileIsSentAfterTheProcessIsKilled() async throws {
+    @Test func closedFileIsSentAfterKill() async throws {
         let bench = try Workbench()
         try bench.write(Self.bytes, to: "a.bin")
         try await expectOneMessage(try Remains(of: bench.folder, bench.core).reopen())
     }
 
-    @Test func aClosedFileThatNobodySynchronisedIsNotTrustedAfterAPowerCut() async throws {
+    @Test func unsynchronisedFileIsNotTrustedAfterPowerCut() async throws {
         let bench = try Workbench()
         let durable = try bench.outbox.create(name: name("durable"), in: alice)
         try Self.bytes.withUnsafeBytes { try durable.write($0, at: 0) }
@@ -113,7 +113,7 @@ import Testing
         #expect(left?.snapshot.name == name("hasty"))
     }
 
-    @Test func anUnfinishedFileIsRecoveredReadableAndNeverSent() async throws {
+    @Test func unfinishedFileIsRecoveredNotSent() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("half.bin"), in: alice)
         try Self.bytes.withUnsafeBytes { try draft.write($0, at: 0) }
@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test(
-        "killed within a write, what was written before is recovered, and of less than a block nothing is left"
+        "a kill during a write keeps earlier writes"
     )
     func killedWithinAWrite() async throws {
         let bench = try Workbench()
@@ -172,7 +172,7 @@ import Testing
     }
 
     /// Too many open files, for example: that says nothing about the file.
-    @Test func anUnfinishedFileThatCannotBeOpenedIsKeptUntilItCan() async throws {
+    @Test func unopenableUnfinishedFileIsKept() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("half.bin"), in: alice)
         try Self.bytes.withUnsafeBytes { try draft.write($0, at: 0) }
@@ -193,7 +193,7 @@ import Testing
         #expect(try next.content(of: next.outbox.drafts()[0]) == Self.bytes)
     }
 
-    @Test func anUnfinishedFileThatIsNotThereIsForgotten() async throws {
+    @Test func missingUnfinishedFileIsForgotten() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("half.bin"), in: alice)
         try Self.bytes.withUnsafeBytes { try draft.write($0, at: 0) }
@@ -203,7 +203,7 @@ import Testing
         #expect(try remains.reopen().states().isEmpty)
     }
 
-    @Test func whatReplacesASynchronisedFileSurvivesAPowerCutToo() async throws {
+    @Test func synchronisedReplacementSurvivesPowerCut() async throws {
         let bench = try Workbench()
         let old = try bench.outbox.create(name: name("a"), in: alice)
         try old.write("old")
@@ -215,7 +215,7 @@ import Testing
         #expect(try await next.replayed(1).map(\.bytes) == [Array("new".utf8)])
     }
 
-    @Test func theBytesOfADraftAreUnreadableOnDisk() throws {
+    @Test func draftBytesAreEncryptedOnDisk() throws {
         let bench = try Workbench()
         let secret = Array("attack at dawn".utf8)
         let draft = try bench.outbox.create(name: name("plan.txt"), in: alice)
@@ -226,7 +226,7 @@ import Testing
         }
     }
 
-    @Test func aJournalOfANewerVersionIsRefusedAndNothingIsTouched() async throws {
+    @Test func newerJournalIsRefusedUntouched() async throws {
         let bench = try Workbench()
         try bench.write([1], to: "a")
         let remains = try Remains(of: bench.folder, bench.core)

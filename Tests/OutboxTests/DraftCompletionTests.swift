@@ -25,7 +25,7 @@ import Testing
 
     // MARK: - Rows
 
-    @Test func withoutEvidenceItIsFinished() {
+    @Test func draftWithoutEvidenceIsFinished() {
         #expect(verdict() == .finished)
         #expect(verdict(Self.writer()) == .finished)
         #expect(verdict(Self.writer(Self.cp, nil)) == .finished)
@@ -33,7 +33,7 @@ import Testing
         #expect(verdict(Self.writer(Self.wget)) == .finished)
     }
 
-    @Test func failedSourceHoldsItFirst() {
+    @Test func failedSourceHoldsDraftFirst() {
         var all = Self.writer(Self.wget, .signalled(2))
         (all.failedRead, all.refusedRename, all.handledSignal) = (true, true, true)
         #expect(verdict(all) { $0.hasStateFile = true } == .held(.failedRead("wget")))
@@ -57,7 +57,7 @@ import Testing
                 == .finished)
     }
 
-    @Test func rowDecidesWhenNobodyIsLeft() {
+    @Test func rowDecidesWithoutWriters() {
         #expect(verdict { $0.earlierHold = .running("wget") } == .held(.running("wget")))
         #expect(verdict { $0.earlierHold = .stateFile } == .held(.stateFile))
         // That file has gone.
@@ -65,7 +65,7 @@ import Testing
         #expect(verdict(Self.writer()) { $0.earlierHold = .running("wget") } == .finished)
     }
 
-    @Test func resumingProgramIsWaitedForUntilItIsSilent() {
+    @Test func resumingProgramIsAwaitedUntilSilent() {
         for program in [Self.wget, Self.server] {
             let running = Self.writer(program, nil)
             let reason = HoldReason.running(program.name)
@@ -81,7 +81,7 @@ import Testing
                 == .held(.besideStateFile))
     }
 
-    @Test func signalHandlerIsWaitedForShortly() {
+    @Test func signalHandlerIsAwaitedBriefly() {
         var writer = Self.writer(WriterProgram("dd"), nil)
         writer.handledSignal = true
         #expect(verdict(writer) == .waits(.interrupted("dd"), limit: .seconds(5)))
@@ -94,7 +94,7 @@ import Testing
         #expect(verdict(writer) == .finished)
     }
 
-    @Test func serverThatEndsWithItsFileOpenHasLostItsClient() {
+    @Test func serverEndingWithOpenFileHoldsDraft() {
         for outcome in [ProcessOutcome.exited(0), .unknown] {
             var writer = Self.writer(Self.server, outcome)
             #expect(verdict(writer) == .finished)
@@ -106,13 +106,13 @@ import Testing
         #expect(verdict(copy) == .finished)
     }
 
-    @Test func oneOfSeveralWritersIsEnough() {
+    @Test func oneOfSeveralWritersSuffices() {
         #expect(verdict(Self.writer(), Self.writer(Self.cp, .exited(1))) == .held(.status("cp", 1)))
         #expect(
             verdict(Self.writer(Self.cp, .signalled(15)), Self.writer()) == .held(.signal("cp", number: 15)))
     }
 
-    @Test func statusMeansWhatTheProgramMeansByIt() {
+    @Test func exitStatusIsReadPerProgram() {
         let policy = WriterPolicy()
         func held(_ words: String, _ status: Int32) -> Bool {
             let arguments = words.split(separator: " ").map(String.init)
@@ -133,7 +133,7 @@ import Testing
         ] as [(String, Int32)] { #expect(!held(words, status), "\(words) \(status)") }
     }
 
-    @Test func refusedOwnerExcusesAStatus() {
+    @Test func refusedOwnerExcusesExitStatus() {
         var writer = Self.writer(Self.cp, .exited(1))
         writer.refusedAttributes = true
         #expect(verdict(writer) == .finished)
@@ -166,7 +166,7 @@ import Testing
     }
 
     /// Nothing unfinished is sent where the kernel tells how programs end, and nothing finished is held anywhere.
-    @Test func modelOverProgramsEndingsAndKernels() {
+    @Test func decisionsMatchTheModel() {
         for kind in WriterKind.allCases {
             for tellsExits in [true, false] {
                 for ending in Ending.allCases {

@@ -8,7 +8,7 @@ import Testing
 /// Any history of a draft, with processes that die at every row and effect, against what its user was promised.
 @Suite struct DraftHistoryTests {
     @Test(arguments: 0..<8)
-    func whatWasPromisedHolds(block: UInt64) {
+    func randomHistoriesKeepPromises(block: UInt64) {
         var (sent, deaths) = (0, 0)
         for seed in (block * 250)..<(block * 250 + 250) {
             var outbox = SimulatedOutbox(seed: seed)
@@ -35,7 +35,7 @@ import Testing
         #expect(sent > 10 && deaths > 100)
     }
 
-    @Test func theCoreKeepsNothingOfWhatIsRemovedBeforeItSaysThatItHasIt() {
+    @Test func coreKeepsNothingRemovedBeforeItsReply() {
         var (takenBack, deaths) = (0, 0)
         for seed in 5000..<20_000 as Range<UInt64> where takenBack < 10 {
             var outbox = SimulatedOutbox(seed: seed, removesWhatIsTaken: true)

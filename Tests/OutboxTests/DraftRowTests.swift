@@ -18,7 +18,7 @@ import Testing
         try #require(Fixture.sample(phase)).having(.synchronised)
     }
 
-    @Test func aCloseIsAnsweredAfterItsRow() throws {
+    @Test func closeIsAnsweredAfterItsRow() throws {
         #expect(
             try row("writing", .flushed(opening: 0, .finished, sequence: 1)) == .saveIfPossible)
         #expect(try row("writing", .released(.ofItsMaker, sequence: 1)) == .saveIfPossible)
@@ -28,7 +28,7 @@ import Testing
         #expect(try row("written", .flushed(opening: 0, .finished, sequence: 2)) == nil)
     }
 
-    @Test func bytesChangeOnlyAfterTheRowSaysSo() throws {
+    @Test func bytesChangeAfterTheirRow() throws {
         #expect(try row("written", .writeBegins(opening: 0, thread: 1)) == .save(isDurable: false))
         let truncation = DraftEvent.truncationBegins(to: 1, opening: 0, thread: 1)
         #expect(try row("written", truncation) == .save(isDurable: false))
@@ -39,7 +39,7 @@ import Testing
         #expect(!written.having(.wrote(size: 1, at: Fixture.time)).record.isDurable)
     }
 
-    @Test func aWriteThatFailsLeavesNoRowThatSaysComplete() throws {
+    @Test func failedWriteLeavesNoCompleteRow() throws {
         // The row could not say that it began.
         #expect(try row("written", .writeFailed(size: 10)) == .saveOrMark(isDurable: false))
         #expect(try row("writing", .writeFailed(size: 10)) == nil)
@@ -48,7 +48,7 @@ import Testing
         #expect(written.phase == .writing && written.record.gap == .failedWrite)
     }
 
-    @Test func aKilledWriterLeavesNoRowThatSaysComplete() throws {
+    @Test func killedWriterLeavesNoCompleteRow() throws {
         let death = DraftEvent.flushed(opening: 0, .killed, sequence: 2)
         #expect(try row("written", death) == .saveOrMark(isDurable: false))
         var written = try durable("written")
@@ -56,7 +56,7 @@ import Testing
         #expect(written.record.gap == .killedWriter)
     }
 
-    @Test func whatIsQueuedIsDurableAndSoIsTakingItBack() throws {
+    @Test func queueingAndWithdrawingAreDurable() throws {
         #expect(try row("staging", .staged(attempt: 1, Fixture.staged)) == .save(isDurable: true))
         #expect(try row("queued", .opened(.writing)) == .save(isDurable: true))
         #expect(try row("failed", .opened(.writing)) == .save(isDurable: true))
@@ -67,11 +67,11 @@ import Testing
     }
 
     @Test(arguments: ["queued", "failed", "unsure"])
-    func aRemovalOfWhatMightBeSentIsDurable(phase: String) throws {
+    func removalOfSendableDraftIsDurable(phase: String) throws {
         #expect(try row(phase, .removed) == .delete(isDurable: true))
     }
 
-    @Test func whatTheCoreMayHaveKeepsItsRowUntilItIsTakenBack() throws {
+    @Test func possiblySentDraftKeepsItsRow() throws {
         var attempted = Fixture.refused(.retry(mayBeHandedOver: true))
         let removal = attempted.perform(.removed)
         #expect(removal.row == .save(isDurable: true) && attempted.state == .removed)
@@ -103,20 +103,20 @@ import Testing
     }
 
     @Test(arguments: ["writing", "written", "quiet", "local", "staging", "recovered"])
-    func aRemovalIsAsDurableAsWhatItRemoves(phase: String) throws {
+    func removalIsAsDurableAsItsDraft(phase: String) throws {
         #expect(try row(phase, .removed) == .delete(isDurable: false))
         var machine = try durable(phase)
         #expect(machine.perform(.removed).row == .delete(isDurable: true))
     }
 
     @Test(arguments: ["writing", "written", "quiet", "local", "staging"])
-    func soIsAReplacement(phase: String) throws {
+    func replacementIsAsDurable(phase: String) throws {
         #expect(try row(phase, .replaced) == .delete(isDurable: false))
         var machine = try durable(phase)
         #expect(machine.perform(.replaced).row == .delete(isDurable: true))
     }
 
-    @Test func handingOverWritesNothingSoThatADeathRepeatsIt() throws {
+    @Test func handoverWritesNothing() throws {
         #expect(try row("queued", .deliveryBegins) == nil)
         var sending = try #require(Fixture.sample("sending"))
         #expect(sending.phase.stored == Fixture.sample("queued")?.phase.stored)
@@ -126,7 +126,7 @@ import Testing
         #expect(accepted.effects == [.removeStaged(Fixture.staged)])
     }
 
-    @Test func aWithdrawnDraftLeavesItsStagedFileToTheCoreUntilItHasAnswered() throws {
+    @Test func withdrawnDraftKeepsStagedFileForCore() throws {
         var sending = try #require(Fixture.sample("sending"))
         let removal = sending.perform(.removed)
         #expect(!removal.effects.contains(.removeStaged(Fixture.staged)))
@@ -136,7 +136,7 @@ import Testing
         #expect(answer.effects == [.removeStaged(Fixture.staged)] && answer.reply == .withdrawItem)
     }
 
-    @Test func whatAnEarlierAttemptMayHaveHandedOverIsNotOpenedForWriting() throws {
+    @Test func possiblySentDraftIsNotWritable() throws {
         var again = Fixture.refused(.retry(mayBeHandedOver: true))
         #expect(again.state == .queued)
         #expect(throws: DraftRefusal.notPermitted) { try again.apply(.opened(.writing), at: Fixture.moment) }
@@ -166,7 +166,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotSentByItselfEndsItsQuietTimeLocally() throws {
+    @Test func localDraftEndsQuietTimeLocally() throws {
         for text in ["a.part", ".~lock.a#"] {
             let local = Fixture.quiet(text).having(.quietTimeOver(period: 1))
             #expect(local.phase == .local && local.record.problem?.contains("temporary") == true)
@@ -180,7 +180,7 @@ import Testing
         #expect(damaged.phase == .local && damaged.record.gap == .failedWrite && stopped.reply == .none)
     }
 
-    @Test func whatComesTooLateChangesNothing() throws {
+    @Test func lateEventsHaveNoEffect() throws {
         // A reader began the quiet time anew; a writer came while it was copied; a rename made the copy worthless.
         let quiet = Fixture.quiet().having(.opened(.reading))
         #expect(quiet.having(.quietTimeOver(period: 1)) == quiet)
@@ -193,7 +193,7 @@ import Testing
         #expect(renamed.having(.staged(attempt: 1, Fixture.staged)) == renamed)
     }
 
-    @Test func aPowerCutTakesTheTrustInWhatWasNotSynchronised() throws {
+    @Test func powerCutDistrustsUnsynchronisedDraft() throws {
         for phase in ["written", "quiet", "local", "staging"] {
             let hasty = try #require(Fixture.sample(phase)).restored(boot: "next", spooled: .success(10))
             #expect(hasty?.phase == .recovered, "\(phase)")
@@ -206,7 +206,7 @@ import Testing
         }
     }
 
-    @Test func whatCannotBeReadAtPresentIsKeptAndItsRowToo() throws {
+    @Test func unreadableDraftIsKeptWithItsRow() throws {
         let unreadable = OutboxError(.storage, "Too many open files.")
         let found = try #require(Fixture.writing().restored(spooled: .failure(unreadable)))
         #expect(found.phase == .recovered)
@@ -215,7 +215,7 @@ import Testing
         #expect(Fixture.recovered().restored(spooled: .failure(unreadable)) == Fixture.recovered())
     }
 
-    @Test func whatWasLeftAloneGoesOrIsRecovered() throws {
+    @Test func abandonedDraftIsRemovedOrRecovered() throws {
         let due = Moment(uptime: 100 + DraftMachine.retention, boot: "first boot")
         let early = Moment(uptime: 99 + DraftMachine.retention, boot: "first boot")
         let local = try #require(Fixture.sample("local"))

@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func everyEventAndEveryStateIsInTheTable() throws {
+    @Test func tableHasEveryEventAndState() throws {
         #expect(Self.rows.count == 35)
         let phases = try #require(Self.rows.first).cells.map(\.phase)
         #expect(phases.count == 14 && Set(phases).count == 14)

@@ -4,7 +4,7 @@ import Testing
 
 /// Every transition of an opening, and what all of them together say about a draft.
 @Suite struct DraftWritersTests {
-    @Test func whoHasJustOpenedItMayBeInTheMiddleOfWriting() {
+    @Test func newOpeningMayBeWriting() {
         var writers = DraftWriters()
         #expect(writers.isEmpty && writers.areFinished)
         let one = writers.open()
@@ -14,7 +14,7 @@ import Testing
         #expect(writers.isEmpty && writers.areFinished && writers.isFinished(one))
     }
 
-    @Test func aFlushAfterTheLastWriteFinishesAndTheNextWriteUndoesThat() {
+    @Test func flushFinishesUntilNextWrite() {
         var writers = DraftWriters()
         let one = writers.open()
         writers.flushed(one, .finished)
@@ -32,7 +32,7 @@ import Testing
         #expect(!writers.areFinished)
     }
 
-    @Test func everyOpeningMustBeFinished() {
+    @Test func everyOpeningMustFinish() {
         var writers = DraftWriters()
         let (one, two) = (writers.open(), writers.open())
         #expect(one != two)
@@ -47,7 +47,7 @@ import Testing
         #expect(writers.areFinished && !writers.isEmpty)
     }
 
-    @Test func whatTheKernelWritesBackIsByTheOneKnownBefore() {
+    @Test func writebackBelongsToKnownOpening() {
         var writers = DraftWriters()
         let one = writers.open()
         _ = writers.wrote(through: one, by: 0)
@@ -58,7 +58,7 @@ import Testing
         #expect(writers.lastWriter(one)?.thread == 7)
     }
 
-    @Test func onlyAnOpeningAfterADeathIsANewAttempt() {
+    @Test func onlyOpeningAfterDeathIsNewAttempt() {
         var writers = DraftWriters()
         let (one, two) = (writers.open(), writers.open())
         let first = writers.wrote(through: one, by: 7)
@@ -75,7 +75,7 @@ import Testing
         #expect(again)
     }
 
-    @Test func whoSetsALengthHasBegunToWriteAndWhoEmptiesTheFileHasNot() {
+    @Test func truncationBeginsWritingExceptToZero() {
         var writers = DraftWriters()
         let (one, two) = (writers.open(), writers.open())
         writers.flushed(two, .finished)
@@ -91,7 +91,7 @@ import Testing
         #expect(writers.lastWriter(two) != nil && writers.lastWriter(two)?.thread == nil)
     }
 
-    @Test func whoSetsALengthByTheFilesNameMayHaveBegunToWriteThroughAnyOpening() {
+    @Test func truncationByPathMayBelongToAnyOpening() {
         var writers = DraftWriters()
         let (one, two) = (writers.open(), writers.open())
         for number in [one, two] { writers.flushed(number, .finished) }
@@ -109,7 +109,7 @@ import Testing
         #expect(writers.lastWriter(one) == nil && writers.lastWriter(two)?.thread == 8)
     }
 
-    @Test func whatIsNotOpenChangesNothing() {
+    @Test func closedOpeningsHaveNoEffect() {
         var writers = DraftWriters()
         let before = writers
         writers.close(3)

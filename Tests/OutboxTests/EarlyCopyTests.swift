@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func maxOfALongFileIsCopiedBeforeItIsClosed() async throws {
+    @Test func longFileIsCopiedBeforeItsClose() async throws {
         let bench = try Workbench(maxFileSize: 4_000_000)
         let bytes = pattern(900_001)
         let draft = try bench.outbox.create(name: name("long"), in: alice)
@@ -41,7 +41,7 @@ import Testing
         #expect(try staged(bench) == [])
     }
 
-    @Test func aWriterThatGoesBackSendsWhatItWroteLast() async throws {
+    @Test func rewritingBackwardsSendsLastBytes() async throws {
         let bench = try Workbench(maxFileSize: 4_000_000)
         var bytes = pattern(900_000)
         let draft = try bench.outbox.create(name: name("movie"), in: alice)
@@ -58,7 +58,7 @@ import Testing
         #expect(try await bench.messages(1)[0].bytes == bytes)
     }
 
-    @Test func whateverAWriterDoesTheLastContentIsSent() async throws {
+    @Test func anyWritesSendLastContent() async throws {
         let bench = try Workbench(maxFileSize: 4_000_000)
         var generator = SeededGenerator(state: 11)
         for round in 1...12 {
@@ -97,7 +97,7 @@ import Testing
         try await wait(until: "nothing is left behind") { try staged(bench) == [] }
     }
 
-    @Test func manyLongFilesAtOnceAreAllWhole() async throws {
+    @Test func manyLongFilesArriveWhole() async throws {
         let bench = try Workbench(maxFileSize: 4_000_000)
         let files = (0..<9).map { ("file \($0)", pattern(500_000, seed: UInt8($0))) }
         let drafts = try files.map { try bench.outbox.create(name: name($0.0), in: alice) }
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func aLongFileThatIsRemovedOrStaysLocalLeavesNoCopy() async throws {
+    @Test func removedOrLocalFileLeavesNoCopy() async throws {
         let bench = try Workbench(maxFileSize: 4_000_000)
         let removed = try bench.outbox.create(name: name("removed"), in: alice)
         let local = try bench.outbox.create(name: name("download.part"), in: alice)

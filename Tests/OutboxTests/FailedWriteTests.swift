@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: failures.indices)
-    func itIsNotSentAfterAKill(number: Int) async throws {
+    func failedWriteIsNotSentAfterKill(number: Int) async throws {
         let bench = try Workbench()
         let draft = try halfWritten(bench, Self.failures[number])
         let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
@@ -43,7 +43,7 @@ import Testing
 
     /// The row cannot be written either, as on a full disk, until the process ends or is killed.
     @Test(arguments: [false, true])
-    func norWhereTheRowCouldNotBeWritten(isKilled: Bool) async throws {
+    func norIfItsRowWasNotWritten(isKilled: Bool) async throws {
         let bench = try Workbench()
         let draft = try halfWritten(bench) { draft in
             try bench.refuseRows()
@@ -63,7 +63,7 @@ import Testing
 
     /// As above, but the shell is killed before the second program has written: `{ cat a; cat b; } > file`, and Ctrl-C.
     @Test(arguments: [false, true])
-    func norAfterItsWriterWasKilled(isKilled: Bool) async throws {
+    func norIfItsWriterWasKilled(isKilled: Bool) async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         try draft.write("part")
@@ -80,7 +80,7 @@ import Testing
         try await expectNothingSent(next)
     }
 
-    @Test func writtenAnewItIsSentAfterAKillToo() async throws {
+    @Test func rewrittenFileIsSentAfterKill() async throws {
         let bench = try Workbench()
         let draft = try halfWritten(bench) { draft in
             try bench.refuseRows()

@@ -29,7 +29,7 @@ import Testing
         ]
     }
 
-    @Test func pathsAreReadAsTheyAreWritten() throws {
+    @Test func pathsSurviveEncoding() throws {
         let path = try #require(PartPath(name("F/b/c")))
         #expect(path.names == ["F", "b", "c"].map(name) && path.bytes == name("F/b/c"))
         #expect(path.folder == name("F") && path.fileName == name("c") && !path.isArchive)
@@ -44,7 +44,7 @@ import Testing
         #expect(throws: OutboxError.self) { try long.require() }
     }
 
-    @Test func partsStayWhateverTheirNamesAndSizesAreAndSayNothing() async throws {
+    @Test func partsAreKeptSilently() async throws {
         let bench = try Workbench()
         let parts = try Self.parts(bench)
         bench.beQuiet()
@@ -68,7 +68,7 @@ import Testing
         try write(pattern(200_000, seed: 9), to: PartPath(archiveOf: name("F")), bench)
     }
 
-    @Test func theArchiveTakesThePlaceOfTheParts() async throws {
+    @Test func archiveReplacesParts() async throws {
         let bench = try Workbench()
         let parts = try Self.parts(bench)
         let archive = try Self.archive(parts, bench)
@@ -80,7 +80,7 @@ import Testing
         #expect(bench.outbox.drafts().map(\.snapshot.name) == [name("F.zip")])
     }
 
-    @Test func aPartThatWasWrittenOrRenamedSinceItWasReadKeepsAllOfThem() throws {
+    @Test func changedPartKeepsAllParts() throws {
         let bench = try Workbench()
         let parts = try Self.parts(bench)
         let read = parts.map(\.partVersion)
@@ -101,7 +101,7 @@ import Testing
         #expect(parts.allSatisfy { $0.state == .draft })
     }
 
-    @Test func nothingHappensWhileAPartIsWrittenOrIncompleteOrTheNameIsTaken() throws {
+    @Test func openPartsAndUsedNamesAreRefused() throws {
         let bench = try Workbench()
         let parts = try Self.parts(bench)
         let archive = try Self.archive(parts, bench)
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test(arguments: ["first boot", "next boot"])
-    func whereverTheProcessDiesThereIsTheArchiveOrAllOfTheParts(boot: String) async throws {
+    func archivingIsAtomicUnderKills(boot: String) async throws {
         var outcomes: Set<Int> = []
         for step in 0..<12 {
             let folder = try TemporaryFolder()
@@ -174,7 +174,7 @@ import Testing
         #expect(outcomes.count == 2, "before and after")
     }
 
-    @Test func aPartThatIsLeftAloneMovesToWhatIsRecovered() async throws {
+    @Test func abandonedPartIsRecovered() async throws {
         let bench = try Workbench()
         let part = try Self.write(Self.bytes, to: Self.path("F", "a"), bench)
         bench.beQuiet()

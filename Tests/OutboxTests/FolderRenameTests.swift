@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func allGetTheirPathsAndTheirOldOnesAreFree() throws {
+    @Test func allPartsMoveAndFreeTheirPaths() throws {
         let bench = try Workbench()
         let parts = try Self.parts(bench, "F/a", "F/sub/b", "F/sub/c")
         try bench.outbox.rename(zip(parts, ["G/a", "G/sub/b", "G/sub/c"]).map { ($0, Self.path($1)) })
@@ -49,7 +49,7 @@ import Testing
         try bench.outbox.rename([])
     }
 
-    @Test func aPathThatCannotBeLeavesAllAsTheyWere() throws {
+    @Test func impossiblePathMovesNone() throws {
         let bench = try Workbench()
         let parts = try Self.parts(bench, "F/a", "F/b")
         for (path, code) in [
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func aPathThatAnotherPartHasIsTaken() throws {
+    @Test func usedPathIsRefused() throws {
         let bench = try Workbench()
         let parts = try Self.parts(bench, "F/a", "F/b", "G/b")
         let moves = zip(parts, ["G/a", "G/b"]).map { (part: $0, path: Self.path($1)) }
@@ -77,7 +77,7 @@ import Testing
         #expect(Self.names(bench.outbox) == ["H/a", "F/b", "G/b", "H/a"])
     }
 
-    @Test func aPartMayGetThePathThatAnotherOneGivesUp() throws {
+    @Test func partMayTakeAFreedPath() throws {
         let bench = try Workbench()
         let parts = try Self.parts(bench, "F/a", "F/b", "F/c")
         // A chain, and a circle.
@@ -98,7 +98,7 @@ import Testing
         #expect(Self.names(bench.outbox) == ["F/c", "F/d", "F/b", "F/a"])
     }
 
-    @Test func onePartThatIsNoDraftAnyMoreKeepsAllWhereTheyAre() throws {
+    @Test func sentPartPreventsAllMoves() throws {
         let bench = try Workbench()
         let parts = try Self.parts(bench, "F/a", "F/b", "F/c")
         try bench.outbox.remove(parts[1])
@@ -110,7 +110,7 @@ import Testing
     }
 
     /// The rows change in one transaction: a copy of the folder that is taken at any step has all or none.
-    @Test func whoIsKilledAtAnyStepFindsOneFolder() throws {
+    @Test func killLeavesOneFolder() throws {
         let copies = Lock<[TemporaryFolder]>([])
         let isWatched = Lock(false)
         let folder = try TemporaryFolder()
@@ -135,7 +135,7 @@ import Testing
         #expect(Self.names(bench.outbox).allSatisfy { $0.hasPrefix("G/") })
     }
 
-    @Test func writersAndRenamesOfOneFolderDoNotWaitForEachOtherForEver() async throws {
+    @Test func concurrentWritesAndRenamesDoNotDeadlock() async throws {
         let bench = try Workbench()
         let paths = (0..<8).map { "F/\($0)" }
         let parts = try paths.map { try Self.parts(bench, $0)[0] }

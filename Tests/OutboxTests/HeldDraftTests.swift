@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func fileOfARunningProgramIsSent() async throws {
+    @Test func runningProgramsFileIsSent() async throws {
         let bench = try Workbench()
         let process = try await process("exit 0", named: "copy")
         let draft = try draft("a", by: process, in: bench)
@@ -74,7 +74,7 @@ import Testing
         process.send(SIGKILL)
     }
 
-    @Test func fileOfAProgramThatFailsIsHeld() async throws {
+    @Test func failedProgramsFileIsHeld() async throws {
         guard try await kernelTells else { return }
         let bench = try Workbench()
         let process = try await process("exit 18", named: "fetch")
@@ -91,7 +91,7 @@ import Testing
         #expect(try await bench.messages(2).count == 2)
     }
 
-    @Test func programThatResumesIsWaitedFor() async throws {
+    @Test func resumingProgramIsAwaited() async throws {
         let bench = try Workbench()
         let process = try await process("exit 0", named: "wget")
         let draft = try draft("film.bin", by: process, in: bench)
@@ -128,7 +128,7 @@ import Testing
         process.send(SIGKILL)
     }
 
-    @Test func otherDraftsGoOnMeanwhile() async throws {
+    @Test func otherDraftsContinue() async throws {
         let bench = try Workbench()
         let process = try await process("exit 0", named: "wget")
         let waiting = try draft("film.bin", by: process, in: bench)
@@ -139,7 +139,7 @@ import Testing
         process.send(SIGKILL)
     }
 
-    @Test func reasonIsInTheNextProcess() async throws {
+    @Test func reasonPersistsAcrossProcesses() async throws {
         let bench = try Workbench()
         let process = try await process("exit 0", named: "wget")
         let draft = try draft("film.bin", by: process, in: bench)
@@ -160,7 +160,7 @@ import Testing
         withExtendedLifetime(draft) {}
     }
 
-    @Test func unmountLeavesAWaitingDraftWithItsReason() async throws {
+    @Test func unmountKeepsWaitingDraftsReason() async throws {
         let bench = try Workbench()
         let process = try await process("exit 0", named: "wget")
         let draft = try draft("film.bin", by: process, in: bench)
@@ -176,7 +176,7 @@ import Testing
         process.send(SIGKILL)
     }
 
-    @Test func failedReadHoldsWhatItsProgramHasOpen() async throws {
+    @Test func failedReadHoldsOpenDrafts() async throws {
         let bench = try Workbench()
         let process = try await process("exit 0", named: "copy")
         let thread = process.processIdentifier
@@ -209,7 +209,7 @@ import Testing
         process.send(SIGKILL)
     }
 
-    @Test func stateFileHoldsBoth() async throws {
+    @Test func stateFileHoldsBothFiles() async throws {
         let bench = try Workbench()
         let process = try await process("exit 0", named: "fetch")
         let draft = try draft("a.iso", by: process, in: bench)
@@ -225,7 +225,7 @@ import Testing
         process.send(SIGKILL)
     }
 
-    @Test func sidecarIsHeldBesideAnEntry() async throws {
+    @Test func sidecarIsHeldBesideEntry() async throws {
         let bench = try Workbench()
         bench.outbox.look { [wanted = name("wal.db")] name, chat in name == wanted && chat == alice }
         let process = try await process("exit 0", named: "browse")
@@ -249,7 +249,7 @@ import Testing
         for process in [process, copy] { process.send(SIGKILL) }
     }
 
-    @Test func programIsWaitedForWhoseChildWrote() async throws {
+    @Test func parentOfWritingChildIsAwaited() async throws {
         let bench = try Workbench()
         let programs = try TemporaryFolder()
         for name in ["yt-dlp", "ffmpeg"] { try copyFile(try Shell.find("dash"), to: programs.path(name)) }
@@ -285,7 +285,7 @@ import Testing
         #expect(draft.state == .draft)
     }
 
-    @Test func refusedRenameHoldsUntilOneSucceeds() async throws {
+    @Test func refusedRenameHoldsUntilSuccess() async throws {
         let bench = try Workbench()
         let process = try await process("exit 0", named: "edit")
         let (named, other) = (
@@ -308,7 +308,7 @@ import Testing
         process.send(SIGKILL)
     }
 
-    @Test func whoCannotBeSeenSaysNothing() async throws {
+    @Test func invisibleProgramIsNoEvidence() async throws {
         let bench = try Workbench()
         for thread in [0, -1, pid_t.max] {
             let draft = try bench.outbox.create(name: name("by \(thread)"), in: alice)
@@ -323,7 +323,7 @@ import Testing
         #expect(try await bench.messages(3).count == 3)
     }
 
-    @Test func removedAndReplacedDraftsAreHeldNoMore() async throws {
+    @Test func removedAndReplacedDraftsAreReleased() async throws {
         let bench = try Workbench()
         let process = try await process("exit 0", named: "wget")
         let (one, two) = (try draft("one", by: process, in: bench), try draft("two", by: process, in: bench))

@@ -21,7 +21,7 @@ import Testing
     ]
 
     @Test(arguments: kinds)
-    func aRowIsReadAsItWasWritten(kind: MessageContent.Kind) throws {
+    func rowSurvivesWriting(kind: MessageContent.Kind) throws {
         let folder = try TemporaryFolder()
         let path = folder.path("journal.sqlite")
         let journal = try Journal(path: path, random: SystemRandomSource())
@@ -55,7 +55,7 @@ import Testing
         #expect(next.mark == journal.mark)
     }
 
-    @Test func allOfAChangeIsWrittenOrNothing() throws {
+    @Test func changesAreAtomic() throws {
         let folder = try TemporaryFolder()
         let journal = try Journal(path: folder.path("journal.sqlite"), random: SystemRandomSource())
         var record = MachineFixture.record()
@@ -71,7 +71,7 @@ import Testing
     }
 
     /// As `chatfs export` reads while a sent message is deleted.
-    @Test func whatIsSynchronisedWaitsForNoReader() throws {
+    @Test func synchronisingWaitsForNoReader() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("journal.sqlite")
         let journal = try Journal(path: path, random: SystemRandomSource())
@@ -90,7 +90,7 @@ import Testing
         "state = 'queued'", "state = 'failed'", "state = 'unsure'", "state = 'sent'", "state = 'lost'",
         "chat = 'nobody'", "broken = 3", "hold = 'no such word'",
     ])
-    func aRowThatMakesNoSenseFailsAsAWhole(change: String) throws {
+    func invalidRowFailsAsAWhole(change: String) throws {
         let folder = try TemporaryFolder()
         let path = folder.path("journal.sqlite")
         let journal = try Journal(path: path, random: SystemRandomSource())

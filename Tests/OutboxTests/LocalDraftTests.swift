@@ -16,7 +16,7 @@ import Testing
         "para.mp4.part-Frag12.part", "d2utmpabcdef", "d2utmpX1y2Z3", "doc.pdf.~qpdf-temp#",
         ".xdp-report.txt-A1b2C3", ".xdp-film.srt-abcdef", "a.jpg_exiftool_tmp",
     ])
-    func aTemporaryNameStaysLocalAndSaysSo(_ text: String) async throws {
+    func temporaryNameStaysLocalWithReason(_ text: String) async throws {
         let bench = try Workbench()
         let draft = try bench.write([1], to: text)
         bench.clock.advance(by: .seconds(60))
@@ -32,14 +32,14 @@ import Testing
         ".env.backup", ".npmrc.sample", "sedentary", "tmp.attachment", "d2utmp.txt", "a.part-Frag",
         ".xdp-portal", "film.f4v", "a.save", "x.aux.xml", "clip.f137.mp4", "wal.db-shm",
     ])
-    func anOrdinaryNameIsSent(_ text: String) async throws {
+    func ordinaryNameIsSent(_ text: String) async throws {
         let bench = try Workbench()
         try bench.write([1], to: text)
         bench.beQuiet()
         #expect(try await bench.messages(1).count == 1)
     }
 
-    @Test func rsyncWritesATemporaryNameAndRenamesIt() async throws {
+    @Test func rsyncsRenamedFileIsSent() async throws {
         let bench = try Workbench()
         let draft = try bench.write(pattern(5000), to: ".a.bin.AoyuMr")
         try draft.setModified(Timestamp(seconds: 77))
@@ -55,7 +55,7 @@ import Testing
         #expect(sent[0].bytes == pattern(5000))
     }
 
-    @Test func gnomeEditorReplacesADraftByItsTemporaryFile() async throws {
+    @Test func gnomeEditorReplacesDraft() async throws {
         let bench = try Workbench()
         let old = try bench.write(Array("old".utf8), to: "letter.txt")
         let new = try bench.write(Array("new".utf8), to: ".goutputstream-1A2B3C")
@@ -69,7 +69,7 @@ import Testing
         #expect(bench.core.sent.count == 2)
     }
 
-    @Test func vimTestsTheFolderKeepsASwapFileAndWritesInPlace() async throws {
+    @Test func vimWritesInPlaceWithSwapFile() async throws {
         let bench = try Workbench()
         let swap = try bench.outbox.create(name: name(".todo.swp"), in: alice)
         try [UInt8](repeating: 0, count: 4096).withUnsafeBytes { try swap.write($0, at: 0) }
@@ -94,7 +94,7 @@ import Testing
         #expect(bench.core.sent.count == 2)
     }
 
-    @Test func libreOfficeLocksWritesATemporaryAndRenames() async throws {
+    @Test func libreOfficeLocksAndRenames() async throws {
         let bench = try Workbench()
         try bench.write(Array("me".utf8), to: ".~lock.letter.odt#")
         let draft = try bench.write(pattern(30_000), to: "lu81726nvx.tmp")
@@ -103,7 +103,7 @@ import Testing
         #expect(try await bench.messages(1).map(\.message.fileName) == ["letter.odt"])
     }
 
-    @Test func aShellRedirectionIsNotSentWhileItsProgramIsSilent() async throws {
+    @Test func shellRedirectionWaitsForItsProgram() async throws {
         let bench = try Workbench()
         // `sleep 100 > out`: the shell opens and duplicates; a flush comes, no release.
         let draft = try bench.outbox.create(name: name("out"), in: alice)
@@ -115,7 +115,7 @@ import Testing
         #expect(try await bench.messages(1).map(\.bytes) == [Array("done".utf8)])
     }
 
-    @Test func sedInPlaceOnADraftSendsTheNewContentOnce() async throws {
+    @Test func sedInPlaceSendsOnce() async throws {
         let bench = try Workbench()
         try bench.write(Array("a cat".utf8), to: "pet.txt")
         let temporary = try bench.write(Array("a dog".utf8), to: "sedXy12Zz")
@@ -124,7 +124,7 @@ import Testing
         #expect(try await bench.messages(1).map(\.bytes) == [Array("a dog".utf8)])
     }
 
-    @Test func aFinalNameThatBecomesTemporaryIsHeldBack() async throws {
+    @Test func temporaryNameAfterCloseHoldsDraft() async throws {
         let bench = try Workbench()
         let draft = try bench.write([1], to: "a")
         try bench.outbox.rename(draft, to: name("a~"))
@@ -134,7 +134,7 @@ import Testing
         #expect(bench.core.sent.count == 1)
     }
 
-    @Test func anEmptyFileWaitsForContent() async throws {
+    @Test func emptyFileWaitsForContent() async throws {
         let bench = try Workbench()
         let draft = try bench.write([], to: "empty")
         bench.beQuiet()
@@ -161,7 +161,7 @@ import Testing
         #expect(bench.outbox.drafts() == [kept])
     }
 
-    @Test func aLocalDraftSurvivesAPowerCut() async throws {
+    @Test func localDraftSurvivesPowerCut() async throws {
         let bench = try Workbench()
         try bench.write([1, 2], to: "a.part")
         bench.beQuiet()
@@ -174,7 +174,7 @@ import Testing
         #expect(try await next.replayed(2).contains { $0.bytes == [1, 2] })
     }
 
-    @Test func namesAreKeptToTheByteAndSentSafely() async throws {
+    @Test func namesAreKeptAndSentSanitised() async throws {
         let bench = try Workbench()
         try bench.write([1], to: ".hidden\u{202E}name")
         try bench.write([2], to: "...")

@@ -37,14 +37,14 @@ import Testing
         }
     }
 
-    @Test func editorsUnsavedTextIsHeldWithoutItsFile() {
+    @Test func unsavedEditorTextIsHeld() {
         #expect(reason("new.txt.save", by: ["/usr/bin/nano"]) == .unsaved)
         #expect(reason("new.txt.save", by: ["/usr/bin/vim"]) == nil)
         #expect(reason("DEADJOE", by: ["/usr/bin/joe"]) == .unsaved && reason("DEADJOE") == nil)
         #expect(reason("ed.hup", by: ["/usr/bin/ed"]) == .unsaved)
     }
 
-    @Test func partsOfDownloadsAreHeldWhoeverWrites() {
+    @Test func partialDownloadsAreHeld() {
         for file in ["clip.f0.mp4", "clip.f137.mp4", "clip.f251.webm", "clip.fhls-720p.m4a", "clip.temp.mkv"]
         {
             #expect(reason(file, by: ["/usr/bin/yt-dlp"]) == .part, "\(file)")

@@ -14,7 +14,7 @@ import Testing
         sent.filter { $0.item.chat == chat }.map(\.message.fileName)
     }
 
-    @Test func theLastCloseDecidesNotTheFirstName() async throws {
+    @Test func lastCloseDecidesOrder() async throws {
         let bench = try Workbench()
         let drafts = try ["a", "b", "c"].map { file in
             let draft = try bench.outbox.create(name: name(file), in: alice)
@@ -26,7 +26,7 @@ import Testing
         #expect(names(try await bench.messages(3)) == ["c", "b", "a"])
     }
 
-    @Test func theCloseDecidesNotTheReleaseThatFollows() async throws {
+    @Test func closeDecidesOrderNotRelease() async throws {
         let bench = try Workbench()
         let drafts = try ["a", "b", "c"].map { file in
             let draft = try bench.outbox.create(name: name(file), in: alice)
@@ -39,7 +39,7 @@ import Testing
         #expect(names(try await bench.messages(3)) == ["a", "b", "c"])
     }
 
-    @Test func manyOfAllSizesKeepTheirOrder() async throws {
+    @Test func manyFilesOfAllSizesKeepOrder() async throws {
         let bench = try Workbench(maxFileSize: 10_000_000)
         var random = SeededGenerator(state: 7)
         let order = (0..<300).map { "\($0)" }.shuffled(using: &random)
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func whatIsOpenedAgainGoesBehindAndHoldsNobodyUp() async throws {
+    @Test func reopenedFileGoesLast() async throws {
         let bench = try Workbench()
         let first = try bench.write([1], to: "first")
         try bench.write([2], to: "second")
@@ -68,7 +68,7 @@ import Testing
         #expect(names(try await bench.messages(2)) == ["second", "first"])
     }
 
-    @Test func whatCannotBeQueuedOrIsNotSentHoldsNobodyUp() async throws {
+    @Test func unsendableFilesBlockNone() async throws {
         let bench = try Workbench()
         let damaged = try bench.write(pattern(5000), to: "damaged")
         let spool = bench.folder.path("outbox/spool")
@@ -84,7 +84,7 @@ import Testing
         #expect(damaged.snapshot.problem != nil)
     }
 
-    @Test func theOrderOutlivesTheProcess() async throws {
+    @Test func orderPersistsAcrossProcesses() async throws {
         let bench = try Workbench()
         bench.core.close()
         let drafts = try ["a", "b", "c", "d"].map { file in
@@ -106,7 +106,7 @@ import Testing
 
     /// Both lanes are held in their work; what waits behind them is opened and closed again meanwhile.
     @Test(arguments: [DraftAccess.writing, .reading])
-    func theNewestQuietTimeCountsBehindBusyLanes(access: DraftAccess) async throws {
+    func newestQuietTimeCountsBehindBusyLanes(access: DraftAccess) async throws {
         let gate = DispatchSemaphore(value: 0)
         let (held, isOpen) = (Lock(0), Lock(false))
         let bench = try Workbench { step in

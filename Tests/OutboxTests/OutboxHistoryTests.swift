@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test(arguments: 0..<150)
-    func whatTheNextProcessMakesOfIt(seed: UInt64) async throws {
+    func nextProcessMatchesTheModel(seed: UInt64) async throws {
         var random = SeededGenerator(state: seed)
         let life = try Life()
         let bench = try Workbench(in: life.folder, core: life.core, step: { _ in life.step() })

@@ -8,7 +8,7 @@ import Testing
 
 /// The core says no, or the user changes his mind.
 @Suite struct RefusalTests {
-    @Test func whatTheCoreCannotTakeForNowIsTriedAgain() async throws {
+    @Test func temporaryCoreRefusalIsRetried() async throws {
         let bench = try Workbench()
         let refusal = ChatError(.file(.noRelay), "No relay is configured: name one with --relay.")
         bench.core.state.withLock { $0.refusals = [refusal] }
@@ -31,7 +31,7 @@ import Testing
 
     /// A core that failed may have it: another content under the same mark would never arrive.
     @Test(arguments: [ChatErrorCode.storage, .internalError])
-    func whatACoreMayHaveTakenBeforeItFailedIsNotChanged(code: ChatErrorCode) async throws {
+    func possiblySentDraftIsNotChanged(code: ChatErrorCode) async throws {
         let bench = try Workbench()
         bench.core.state.withLock { $0.refusals = [ChatError(code, "The disk failed.")] }
         let draft = try bench.write([1], to: "a")
@@ -48,7 +48,7 @@ import Testing
 
     /// The first attempt may have reached the core; the second fails before it is asked.
     @Test(arguments: [ChatErrorCode.file(.timedOut), .file(.noSpace), .sendingRefused])
-    func whatACoreMayHaveIsNotChangedBecauseItCannotBeMadeReadyAgain(code: ChatErrorCode) async throws {
+    func failedPreparationDoesNotChangeSentDraft(code: ChatErrorCode) async throws {
         let isUnready = Lock(false)
         let bench = try Workbench(completion: { message async throws(ChatError) in
             if isUnready.withLock({ $0 }) { throw ChatError(code, "Its metadata could not be removed.") }
@@ -73,7 +73,7 @@ import Testing
         #expect(bench.core.sent.map(\.bytes) == [[1]])
     }
 
-    @Test func whatTheCoreCouldNotTakeForWhatItIsMayBeChanged() async throws {
+    @Test func draftRefusedForItsContentMayChange() async throws {
         let bench = try Workbench()
         bench.core.state.withLock { $0.refusals = [ChatError(.file(.noRelay), "No relay.")] }
         let draft = try bench.write([1], to: "a")
@@ -86,7 +86,7 @@ import Testing
         #expect(try await bench.messages(1).map(\.bytes) == [Array("b".utf8)])
     }
 
-    @Test func whatWaitsForACoreThatWasAwayGoesWhenItIsBack() async throws {
+    @Test func draftWaitsForUnreachableCore() async throws {
         let bench = try Workbench()
         let refusal = ChatError(.file(.unreachable), "There is no connection to the SimpleX core.")
         bench.core.state.withLock { $0.refusals = [refusal] }
@@ -104,7 +104,7 @@ import Testing
         #expect(bench.core.sent.count { $0.bytes == [1] && $0.message.fileName == "a" } == 1)
     }
 
-    @Test func whatTheCoreRefusesForGoodFailsAndIsSentWhenTouched() async throws {
+    @Test func permanentRefusalFailsUntilTouched() async throws {
         let bench = try Workbench()
         bench.core.state.withLock {
             $0.refusals = [ChatError(.sendingRefused, "This group does not take files.")]
@@ -127,7 +127,7 @@ import Testing
         #expect(bench.core.sent.last?.bytes == [1])
     }
 
-    @Test func aFailedFileCanBeWrittenAgain() async throws {
+    @Test func failedFileCanBeRewritten() async throws {
         let bench = try Workbench()
         bench.core.state.withLock { $0.refusals = [ChatError(.tooLarge, "Too large.")] }
         let draft = try bench.write([1, 2], to: "a")
@@ -140,7 +140,7 @@ import Testing
         #expect(try await bench.messages(1).map(\.bytes) == [[1]])
     }
 
-    @Test func removingAQueuedFileSendsNothing() async throws {
+    @Test func removedQueuedFileIsNotSent() async throws {
         let bench = try Workbench()
         bench.core.close()
         try bench.write([0], to: "first")
@@ -154,7 +154,7 @@ import Testing
         #expect(try bench.folder.names(in: "staging").isEmpty)
     }
 
-    @Test func removingASendingFileTakesItBack() async throws {
+    @Test func removedSendingFileIsWithdrawn() async throws {
         let bench = try Workbench()
         bench.core.close()
         let draft = try bench.write([1], to: "a")
@@ -188,7 +188,7 @@ import Testing
         #expect(try bench.folder.names(in: "staging").isEmpty)
     }
 
-    @Test func removingWhatTheCoreMayHaveDeletesItThere() async throws {
+    @Test func removedSentFileIsDeletedInCore() async throws {
         let bench = try Workbench()
         let draft = try await takenAndNotSaid(bench)
         try bench.outbox.remove(draft)
@@ -204,7 +204,7 @@ import Testing
         #expect(bench.core.state.withLock { $0.deleted } == [ItemID(1)])
     }
 
-    @Test func whatTheCoreDoesNotHaveIsNotSentToBeTakenBack() async throws {
+    @Test func unsentFileIsNotSentForWithdrawal() async throws {
         let bench = try Workbench()
         bench.core.state.withLock { $0.refusals = [ChatError(.sendingUndecided, "Perhaps.")] }
         let draft = try bench.write([1], to: "a")
@@ -215,7 +215,7 @@ import Testing
         #expect(bench.core.sent.isEmpty && bench.core.state.withLock { $0.attempts } == 1)
     }
 
-    @Test func aCoreThatCannotBeAskedOrCannotDeleteIsAskedAgain() async throws {
+    @Test func failedWithdrawalIsRetried() async throws {
         let bench = try Workbench()
         let away = ChatError(.file(.unreachable), "There is no connection to the SimpleX core.")
         let draft = try await takenAndNotSaid(bench)
@@ -230,7 +230,7 @@ import Testing
     }
 
     @Test(arguments: ["first boot", "next boot"])
-    func theNextProcessTakesBackWhatThisOneCouldNot(boot: String) async throws {
+    func nextProcessCompletesWithdrawal(boot: String) async throws {
         let bench = try Workbench()
         let draft = try await takenAndNotSaid(bench)
         let unanswered = [ChatError](repeating: ChatError(.sendingUndecided, "Perhaps."), count: 1000)
@@ -245,7 +245,7 @@ import Testing
     }
 
     /// A core that does not say what it has: as it is for a file that is unsure.
-    @Test func whatNobodyCanKnowIsForgotten() async throws {
+    @Test func unknownOutcomeIsForgotten() async throws {
         let bench = try Workbench()
         let draft = try await takenAndNotSaid(bench)
         bench.core.state.withLock { $0.unanswered = [ChatError(.sendingUnsure, "Nobody knows.")] }
@@ -254,7 +254,7 @@ import Testing
         #expect(bench.core.state.withLock { $0.deleted.isEmpty })
     }
 
-    @Test func removingWhileItIsOpenLeavesTheBytesToWhoHasIt() async throws {
+    @Test func removedOpenFileKeepsItsBytes() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         try [UInt8]([1]).withUnsafeBytes { try draft.write($0, at: 0) }
@@ -267,7 +267,7 @@ import Testing
         #expect(bench.core.sent.count == 1)
     }
 
-    @Test func aRenameOntoAFileOnItsWayIsRefused() async throws {
+    @Test func renameOntoSendingFileIsRefused() async throws {
         let bench = try Workbench()
         bench.core.close()
         let first = try bench.write([1], to: "a")

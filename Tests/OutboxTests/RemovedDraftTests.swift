@@ -13,7 +13,7 @@ import Testing
         try bytes.withUnsafeBytes { try draft.write($0, at: end) }
     }
 
-    @Test func whoHasItOpenGoesOnAndTheLastCloseTakesEveryFileOfItAlong() throws {
+    @Test func lastCloseDeletesRemovedDraftsFiles() throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         try append(pattern(100_000), to: draft)
@@ -33,7 +33,7 @@ import Testing
         #expect(!draft.hold())
     }
 
-    @Test func whoHoldsItOpensItAgainWritesToItAndSendsNothing() async throws {
+    @Test func heldRemovedDraftIsWritableUnsent() async throws {
         let bench = try Workbench()
         let draft = try bench.write(pattern(5000), to: "a")
         #expect(draft.hold())
@@ -53,7 +53,7 @@ import Testing
         #expect(fails(.gone) { try draft.opened(for: .writing) })
     }
 
-    @Test func whatARenameReplacedStaysForWhoHoldsIt() throws {
+    @Test func replacedDraftStaysWhileHeld() throws {
         let bench = try Workbench()
         let (old, new) = (try bench.write([1], to: "a.part"), try bench.write([2], to: "b.part"))
         #expect(old.hold())
@@ -66,7 +66,7 @@ import Testing
         #expect(try bench.content(of: new) == [2])
     }
 
-    @Test func aHoldKeepsNothingOfWhatIsNotRemoved() throws {
+    @Test func holdKeepsNothingOfExistingDraft() throws {
         let bench = try Workbench()
         let draft = try bench.write([1], to: "a.part")
         #expect(draft.hold())

@@ -9,7 +9,7 @@ import Testing
 
 /// When a file is sent, and that it is sent once.
 @Suite struct SendingTests {
-    @Test func aCopiedFileIsSentOnceAfterTheQuietTime() async throws {
+    @Test func copiedFileIsSentOnceAfterQuietTime() async throws {
         let bench = try Workbench()
         let bytes = pattern(200_000)
         let draft = try bench.write(bytes, to: "photo.raw")
@@ -24,7 +24,7 @@ import Testing
         #expect(sent[0].message.modified == ManualClock.start)
     }
 
-    @Test func nothingIsSentBeforeTheQuietTimeHasPassed() async throws {
+    @Test func fileIsNotSentDuringQuietTime() async throws {
         let bench = try Workbench()
         let draft = try bench.write([1, 2, 3], to: "a")
         bench.clock.advance(by: .milliseconds(999))
@@ -34,7 +34,7 @@ import Testing
         #expect(try await bench.messages(1).count == 1)
     }
 
-    @Test func aFileThatIsOpenedAgainWaitsForItsLastWriter() async throws {
+    @Test func reopenedFileWaitsForLastWriter() async throws {
         let bench = try Workbench()
         let draft = try bench.write(Array("one".utf8), to: "log")
         bench.clock.advance(by: .milliseconds(900))
@@ -47,7 +47,7 @@ import Testing
         #expect(try await bench.messages(1).map(\.bytes) == [Array("one two".utf8)])
     }
 
-    @Test func aReaderBeginsTheQuietTimeAnewButDoesNotHoldTheFile() async throws {
+    @Test func readerRestartsQuietTimeOnly() async throws {
         let bench = try Workbench()
         let draft = try bench.write([1], to: "a")
         bench.clock.advance(by: .milliseconds(900))
@@ -60,7 +60,7 @@ import Testing
         draft.closed(for: .reading)
     }
 
-    @Test func timesAndCaptionsAfterTheCloseGoWithTheOneMessage() async throws {
+    @Test func laterTimesAndCaptionsAreIncluded() async throws {
         let bench = try Workbench()
         let draft = try bench.write([1], to: "a")
         try draft.setModified(Timestamp(seconds: 5))
@@ -79,7 +79,7 @@ import Testing
     }
 
     /// Who opens it in between must not find it gone.
-    @Test func aSentFileStaysReadableUntilItIsAcknowledged() async throws {
+    @Test func sentFileIsReadableUntilAcknowledged() async throws {
         let bench = try Workbench()
         let draft = try bench.write(pattern(70_000), to: "sent")
         bench.beQuiet()
@@ -94,7 +94,7 @@ import Testing
         #expect(try PrivateFolder.names(in: spool).isEmpty)
     }
 
-    @Test func aSentFileIsToldWithItsItemAndForgottenWhenAcknowledged() async throws {
+    @Test func sentFileIsReportedWithItsItem() async throws {
         let bench = try Workbench()
         let draft = try bench.write([1], to: "a")
         bench.beQuiet()
@@ -114,7 +114,7 @@ import Testing
         _ = try bench.outbox.create(name: name("a"), in: alice)
     }
 
-    @Test func whatIsOnItsWayCannotBeChanged() async throws {
+    @Test func sendingFileCannotBeChanged() async throws {
         let bench = try Workbench()
         bench.core.close()
         let draft = try bench.write([1], to: "a")
@@ -135,7 +135,7 @@ import Testing
         draft.closed(for: .reading)
     }
 
-    @Test func aQueuedFileThatIsReopenedIsSentAsItIsThen() async throws {
+    @Test func reopenedQueuedFileIsSentAsChanged() async throws {
         let bench = try Workbench()
         bench.core.close()
         try bench.write([0], to: "first")
@@ -154,7 +154,7 @@ import Testing
         try await wait(until: "nothing is staged") { try bench.folder.names(in: "staging").isEmpty }
     }
 
-    @Test func twoDraftsAreWrittenSideBySide() async throws {
+    @Test func twoDraftsAreWrittenConcurrently() async throws {
         let bench = try Workbench()
         let first = try bench.outbox.create(name: name("a"), in: alice)
         let second = try bench.outbox.create(name: name("b"), in: alice)
@@ -170,7 +170,7 @@ import Testing
         #expect(Set(sent.map(\.bytes)) == [one, two])
     }
 
-    @Test func aThousandSmallFilesAreSentOnceEach() async throws {
+    @Test func thousandSmallFilesAreSentOnce() async throws {
         let bench = try Workbench()
         for number in 0..<1000 { try bench.write(Array("file \(number)".utf8), to: "\(number).txt") }
         bench.beQuiet()
@@ -180,7 +180,7 @@ import Testing
         #expect(sent.allSatisfy { $0.bytes == Array("file \($0.message.fileName.dropLast(4))".utf8) })
     }
 
-    @Test func leavingSendsWhatIsClosedAtOnce() async throws {
+    @Test func leavingSendsClosedFilesAtOnce() async throws {
         let bench = try Workbench()
         try bench.write([1], to: "a")
         let open = try bench.outbox.create(name: name("b"), in: alice)

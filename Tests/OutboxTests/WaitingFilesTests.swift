@@ -5,7 +5,7 @@ import Testing
 @testable import Outbox
 
 @Suite struct WaitingFilesTests {
-    @Test func whatTheCoreRefusesForNowWaitsAndIsCountedAlsoWhenNobodyHasTheOutboxOpen() async throws {
+    @Test func waitingFilesAreCountedWithoutOutbox() async throws {
         let bench = try Workbench()
         bench.core.state.withLock { state in
             state.refusals = (0..<9).map { _ in ChatError(.file(.noRelay), "No relay is configured.") }
@@ -22,7 +22,7 @@ import Testing
         #expect(try Outbox.waiting(inFolder: bench.folder.path("outbox")) == 2)
     }
 
-    @Test func nothingWaitsWhereAllWasSent() async throws {
+    @Test func nothingWaitsAfterSending() async throws {
         let bench = try Workbench()
         try bench.write([1], to: "a")
         await bench.outbox.shutDown()

@@ -25,7 +25,7 @@ import Testing
     ])
     func kinds(words: String, kind: WriterKind) { #expect(program(words).kind == kind, "\(words)") }
 
-    @Test func busyboxIsTheProgramThatItWasCalledAs() {
+    @Test func busyboxIsKnownByItsCalledName() {
         let caller = Caller(executable: "/bin/busybox", arguments: ["wget", "http://x/y"])
         #expect(caller.needsArguments)
         #expect(WriterPolicy().program(caller) == WriterProgram("wget", .resuming))
@@ -44,7 +44,7 @@ import Testing
         #expect(program("/usr/bin/sftp-server", policy).kind == .serving)
     }
 
-    @Test func tablesHoldPatternsAndNoProgramTwice() {
+    @Test func tablesHaveValidDistinctPatterns() {
         let kinds = WriterKind.table.flatMap(\.programs)
         let statuses = StatusMeaning.table.flatMap(\.programs)
         for names in [kinds, statuses] {
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func reasonsAreReadBackFromTheJournal() {
+    @Test func reasonsSurviveTheJournal() {
         let reasons: [HoldReason] = [
             .failedRead("cp"), .stateFile, .besideStateFile, .signal("a b", number: 9), .interrupted("dd"),
             .status("curl", 18), .lostConnection("scp"), .refusedRename("A program"), .running("wget"),
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func stateFilesAreFoundByTheirNames() {
+    @Test func stateFilesAreFoundByName() {
         let name = { (text: String) in Array(text.utf8) }
         #expect(StateFileName.about(name("a.iso")).contains(name("a.iso.aria2")))
         for suffix in [".aria2", ".st", ".lftp-pget-status", ".ytdl"] {
