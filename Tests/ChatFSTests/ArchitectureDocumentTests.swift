@@ -3,9 +3,9 @@ import Glibc
 import Posix
 import Testing
 
-@Suite("The tables of docs/architecture.md say what is there")
+@Suite("The tables of docs/architecture.md")
 struct ArchitectureDocumentTests {
-    @Test("every source file that a page for developers names is there")
+    @Test("every named source file exists")
     func files() throws {
         for page in ["docs/architecture.md", "docs/contributing.md"] {
             // Of tests and of what contrib needs a page names the whole path; of the program the one in Sources.
@@ -22,7 +22,7 @@ struct ArchitectureDocumentTests {
     }
 
     @Test(
-        "every type that a page names is in the source",
+        "every named type exists",
         arguments: ["architecture", "contributing", "cores", "semantics", "control"])
     func types(page: String) throws {
         let named = try ArchitecturePage.text("docs/\(page).md").matches(
@@ -45,7 +45,7 @@ struct ArchitectureDocumentTests {
     /// Of how values are written, not of what stands behind something.
     private static let notations: Set = ["DescribedError", "SQLBindable"]
 
-    @Test("what tests put something else in the place of is a row of the seams")
+    @Test("every replaced protocol is a seam")
     func seams() throws {
         let program = try SourceDeclaration.ofProgram()
         let tests = try SourceDeclaration.ofTests()
@@ -67,7 +67,7 @@ struct ArchitectureDocumentTests {
             "there are no such types")
     }
 
-    @Test("every thread that the source names is in the table, and the table names no other")
+    @Test("the thread table matches the source")
     func threads() throws {
         let source = try SourceDeclaration.programFiles().map(ArchitecturePage.text).joined(separator: "\n")
         let pools = source.matches(of: /ThreadPool\(\s*name: "([a-z-]+)", threads: ([0-9]*)/)
@@ -92,7 +92,7 @@ struct ArchitectureDocumentTests {
         #expect(others == ["main", "Swift's cooperative pool"])
     }
 
-    @Test("the table of mutexes has every rank in its order, and beside it the types that have it")
+    @Test("the lock table matches the ranks")
     func mutexes() throws {
         let rows = try ArchitecturePage.table("The order of mutexes")
         #expect(rows.map { ArchitecturePage.words($0[0]) } == MutexRank.allCases.map { ["\($0)"] })
@@ -118,7 +118,7 @@ struct ArchitectureDocumentTests {
         }
     }
 
-    @Test("every folder of a target is named beside its target")
+    @Test("every folder is listed with its target")
     func folders() throws {
         let lines = try ArchitecturePage.text().split(separator: "\n").map { Set(ArchitecturePage.words($0)) }
         let folders = Set(
@@ -135,7 +135,7 @@ struct ArchitectureDocumentTests {
         }
     }
 
-    @Test("sizes of types that the page gives are within a tenth of what they are")
+    @Test("type sizes are right within a tenth")
     func sizes() throws {
         let declarations = try SourceDeclaration.ofProgram()
         let rows = try ArchitecturePage.text().matches(of: /`([A-Z][A-Za-z]+)` ([0-9]+) in ([0-9]+)/)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import chatfs
 
-@Suite("The program of 'chatfs events --exec'", .timeLimit(.minutes(10)))
+@Suite("The program of chatfs events --exec", .timeLimit(.minutes(10)))
 struct ArrivalTests {
     private let folder: TemporaryFolder
 
@@ -41,7 +41,7 @@ struct ArrivalTests {
         (try? folder.read(name)).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test("finds in its environment what arrived, and no shell in between")
+    @Test("the environment describes the arrival")
     func environment() async throws {
         let arrivals = try await arrivals("env | grep ^CHATFS_ | sort >found")
         await arrivals.handle(event(), until: StopRequest())
@@ -52,7 +52,7 @@ struct ArrivalTests {
         #expect(lines.contains("CHATFS_TYPE=text/plain"))
     }
 
-    @Test("is run for nothing but what arrives")
+    @Test("only arrivals run the program")
     func others() async throws {
         let arrivals = try await arrivals("echo ran >>ran")
         for kind in ProgramEvent.Kind.allCases where kind != .itemAppeared {
@@ -65,7 +65,7 @@ struct ArrivalTests {
         #expect(said("ran") == "ran\n")
     }
 
-    @Test("one that fails, is killed or is not there holds up nothing")
+    @Test("failing programs do not stop the command")
     func failing() async throws {
         for script in ["exit 3", "kill -9 $$"] {
             try await (arrivals(script)).handle(event(), until: StopRequest())
@@ -75,7 +75,7 @@ struct ArrivalTests {
     }
 
     @Test(
-        "is told the signal that ends the command, and is waited for",
+        "the stop signal reaches the program",
         // Of a terminal it would have what is typed there already.
         arguments: isatty(STDIN_FILENO) == 1 ? [SIGTERM, SIGHUP] : [SIGTERM, SIGINT, SIGHUP])
     func stopped(signal: Int32) async throws {
@@ -90,7 +90,7 @@ struct ArrivalTests {
         #expect(said("told") == "told\n")
     }
 
-    @Test("one that goes on is left to its end, which comes with that of the command")
+    @Test("a running program delays the end")
     func stubborn() async throws {
         let arrivals = try await arrivals(
             "trap '' TERM; echo $$ >began; while :; do sleep 0.01; done", grace: .milliseconds(50))

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("Circles: files of a module that need each other are few, and explained")
+@Suite("Circles of files")
 struct CircleTests {
     private struct Circle: Hashable, CustomStringConvertible {
         var target: String
@@ -36,7 +36,7 @@ struct CircleTests {
         return found
     }
 
-    @Test("the table in docs/architecture.md has every circle there is, and no other")
+    @Test("the table in docs/architecture.md is complete")
     func table() throws {
         let rows = try Self.explained()
         #expect(!rows.isEmpty, "the table was not understood")
@@ -50,7 +50,7 @@ struct CircleTests {
         }
     }
 
-    @Test("two files that name types of each other are a circle, however long the way")
+    @Test("mutual references form a circle")
     func types() {
         #expect(
             FileCircles([
@@ -62,7 +62,7 @@ struct CircleTests {
         #expect(FileCircles(["Bell": "struct Bell { var other: [Bell] }"]).circles == [])
     }
 
-    @Test("what an extension declares is needed of its file")
+    @Test("extensions' members count for their file")
     func extensions() {
         let parts = [
             "Bell": "struct Bell { let rope: Rope }",
@@ -83,7 +83,7 @@ struct CircleTests {
             ])
     }
 
-    @Test("comments, texts and private names of other files are no need; what is put into a text is one")
+    @Test("comments and strings are ignored")
     func words() {
         let rope = "struct Rope { let bell: Bell }"
         for harmless in [

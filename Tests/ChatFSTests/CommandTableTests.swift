@@ -6,7 +6,7 @@ import Testing
 @testable import chatfs
 
 /// The one table of commands, from which parsing, help, manual and completions are made: each command of it.
-@Suite("Every command of the table")
+@Suite("The command table")
 struct CommandTableTests {
     /// Every command with the way that leads to it, the program first.
     static let paths: [[Command]] = all(below: [ChatFS.program])
@@ -20,7 +20,7 @@ struct CommandTableTests {
         paths.map { (name($0), $0[$0.count - 1]) }
     }
 
-    @Test("has help that fits into the width of a terminal, examples apart, which are lines to copy")
+    @Test("help fits the width except examples")
     func helpFits() {
         for width in [40, 50, 80] {
             for path in Self.paths {
@@ -36,7 +36,7 @@ struct CommandTableTests {
         }
     }
 
-    @Test("is described by sentences, and named by lower-case words")
+    @Test("descriptions are sentences, names lower case")
     func words() {
         #expect(Self.paths.count > 60)
         for (name, command) in Self.commands {
@@ -57,7 +57,7 @@ struct CommandTableTests {
         }
     }
 
-    @Test("means one thing by each name, and leaves -h, -q and -v to all")
+    @Test("names are unique; -h, -q, -v are reserved")
     func names() {
         for (name, command) in Self.commands {
             let options = command.options.map(\.name)
@@ -72,7 +72,7 @@ struct CommandTableTests {
         }
     }
 
-    @Test("has defaults that it would take itself")
+    @Test("defaults are valid values")
     func defaults() {
         for (name, command) in Self.commands {
             for option in command.options {
@@ -82,7 +82,7 @@ struct CommandTableTests {
         }
     }
 
-    @Test("of those that lie directly below the program each has its heading, and no other needs one")
+    @Test("top-level commands have sections")
     func sections() {
         for path in Self.paths where path.count == 2 {
             #expect(path[1].isHidden || !path[1].section.isEmpty, "\(Self.name(path))")
@@ -91,7 +91,7 @@ struct CommandTableTests {
         #expect(Set(titles).count == titles.count && titles.count == 5)
     }
 
-    @Test("has examples that are command lines of its own, and explain what they do")
+    @Test("examples parse and are explained")
     func examples() throws {
         var count = 0
         for (name, command) in Self.commands {
@@ -151,7 +151,7 @@ struct CommandTableTests {
         return words + [word].compactMap { $0 }
     }
 
-    @Test("is in the manual with its usage and every option, and in every completion, unless it is hidden")
+    @Test("manual and completions contain every option")
     func everywhere() {
         let page = ManualPage.text(
             for: ChatFS.program, version: Release.version, files: ManualTexts.files,
@@ -200,7 +200,7 @@ struct CommandTableTests {
         }.map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test("offers lists that the program knows how to make")
+    @Test("completion lists exist")
     func lists() throws {
         var lists: Set<String> = []
         for (_, command) in Self.commands {
@@ -216,7 +216,7 @@ struct CommandTableTests {
         #expect(lists == Set(known))
     }
 
-    @Test("means by --data, --profile and the ways to unlock what all others mean by them")
+    @Test("common options have common meanings")
     func shared() {
         let names = ["data", "profile", "passphrase-fd", "key-fd", "recovery-code-fd", "confirm-migration"]
         var forms: [String: Set<String>] = [:]
@@ -239,7 +239,7 @@ struct CommandTableTests {
 }
 
 /// The code behind the table.
-@Suite("Every option is read by somebody")
+@Suite("Use of options")
 struct OptionReadersTests {
     /// All of the program's own code.
     private static func source() throws -> String {
@@ -293,7 +293,7 @@ struct OptionReadersTests {
         return next < source.count ? String(decoding: [source[next]], as: UTF8.self) : ""
     }
 
-    @Test("an option that nobody looks at would be a promise that is not kept")
+    @Test("every option is read")
     func options() throws {
         let quoted = Self.quoted(Array(try Self.source().utf8))
         // Asked for by name; or handed on, as the last argument of a call or within a list.
@@ -321,7 +321,7 @@ struct OptionReadersTests {
         #expect(read.contains("json") && !read.contains("no-such-option"))
     }
 
-    @Test("an argument that is looked at is one of the table's")
+    @Test("every argument read is declared")
     func arguments() throws {
         let asked = Set(
             Self.quoted(Array(try Self.source().utf8)).filter {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import chatfs
 
-@Suite("docs/control.md says what the socket for programs understands")
+@Suite("docs/control.md")
 struct ControlDocumentTests {
     private static func text() throws -> String {
         let file = try OpenFile(LayeringTests.root + "/docs/control.md", flags: O_RDONLY)
@@ -20,14 +20,14 @@ struct ControlDocumentTests {
         return Set(cells.flatMap { $0.matches(of: /`([a-z_]+)`/).map { String($0.1) } })
     }
 
-    @Test("every method, error and event is in its table, and the tables name no other")
+    @Test("its tables list the whole protocol")
     func tables() throws {
         #expect(try Self.names(in: "Methods") == Set(ProgramRequest.Method.allCases.map(\.rawValue)))
         #expect(try Self.names(in: "Errors") == Set(ProgramErrorCode.allCases.map(\.rawValue)))
         #expect(try Self.names(in: "Events") == Set(ProgramEvent.Kind.allCases.map(\.rawValue)))
     }
 
-    @Test("every line of its examples is one that is written or read")
+    @Test("its examples are valid")
     func examples() throws {
         // Only JSON lines begin with a brace.
         let lines = try Self.text().split(separator: "\n").map(String.init).filter { $0.hasPrefix("{") }

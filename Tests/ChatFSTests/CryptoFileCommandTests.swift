@@ -4,7 +4,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("chatfs cryptofile")
+@Suite("The command chatfs cryptofile")
 struct CryptoFileCommandTests {
     let folder: TemporaryFolder
 
@@ -32,7 +32,7 @@ struct CryptoFileCommandTests {
         return (String(match.1), String(match.2))
     }
 
-    @Test("what was encrypted comes back by key file and by key and nonce", arguments: [0, 1, 300_000])
+    @Test("decryption restores the file", arguments: [0, 1, 300_000])
     func roundTrip(size: Int) async throws {
         let bytes = SystemRandomSource().bytes(size)
         let json = try await encrypt(bytes)
@@ -58,7 +58,7 @@ struct CryptoFileCommandTests {
         #expect(try folder.read("out") == [1, 2, 3])
     }
 
-    @Test("keys that begin with a dash are taken as they are")
+    @Test("keys may begin with a dash")
     func dashes() async throws {
         // 0xf8 begins the base64url text with a dash.
         try folder.write([UInt8](repeating: 0, count: 16), to: "sealed")
@@ -72,7 +72,7 @@ struct CryptoFileCommandTests {
     }
 
     @Test(
-        "a changed file, a cut one and another key leave no output",
+        "damaged files and wrong keys leave no output",
         arguments: ["flip", "cut", "short", "key"])
     func damaged(how: String) async throws {
         let json = try await encrypt([UInt8](repeating: 7, count: 1000))
@@ -92,14 +92,14 @@ struct CryptoFileCommandTests {
         #expect(try folder.names().sorted() == ["in", "sealed"])
     }
 
-    @Test("a command line without a key, or with two, is refused with 64", arguments: [[], ["--key", "x"]])
+    @Test("a missing or double key exits with 64", arguments: [[], ["--key", "x"]])
     func usage(options: [String]) async throws {
         let outcome = try await decrypt(options)
         #expect(outcome.ending == .code(64))
         #expect(outcome.errors.contains("Try 'chatfs cryptofile decrypt --help'."))
     }
 
-    @Test("a missing file is one clear line")
+    @Test("a missing file gives one line")
     func missing() async throws {
         let outcome = try await ChatFSProcess.run(
             ["cryptofile", "encrypt", folder.path("nothing"), folder.path("out")])

@@ -4,9 +4,9 @@ import Testing
 
 @testable import chatfs
 
-@Suite("The parts of the demo")
+@Suite("Parts of the demo")
 struct DemoPartsTests {
-    @Test("the picture is a PNG that others can read, the sound a WAV")
+    @Test("picture and sound are valid files")
     func samples() async throws {
         let folder = try TemporaryFolder()
         let picture = try folder.write(SampleImage.png(), to: "a")
@@ -38,13 +38,13 @@ struct DemoPartsTests {
         #expect(check.succeeded, "\(check.errors)")
     }
 
-    @Test("the picture travels inside the message, the sound over the relay")
+    @Test("the picture is inline, the sound uploaded")
     func sizes() {
         #expect(SampleImage.png().count < 261_120)
         #expect(SampleSound.wav().count > 1_000_000)
     }
 
-    @Test("what changes between two looks is told once, in order")
+    @Test("changes are reported once in order")
     func changes() {
         let old = [
             "bob/alice/a": TransferWatch.Entry(state: "remote", progress: "0", size: 5_000_000),
@@ -66,7 +66,7 @@ struct DemoPartsTests {
             ])
     }
 
-    @Test("a folder with anything in it is refused and left as it was")
+    @Test("a nonempty folder is refused")
     func notEmpty() async throws {
         let folder = try TemporaryFolder()
         _ = try folder.makeFolder("demo")
@@ -77,7 +77,7 @@ struct DemoPartsTests {
         #expect(try folder.names(in: "demo") == ["mine"])
     }
 
-    @Test("what a killed demo left is swept, what others put there keeps the folder")
+    @Test("a killed demo's own files are removed")
     func leftovers() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path("demo")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import chatfs
 
-@Suite("chatfs doctor says what is there and what is missing")
+@Suite("The command chatfs doctor")
 struct DoctorCommandTests {
     private func run(_ arguments: [String], in folder: TemporaryFolder) async throws -> Shell.Outcome {
         try await ChatFSProcess.run(
@@ -13,7 +13,7 @@ struct DoctorCommandTests {
             environment: ["HOME": folder.path, "XDG_RUNTIME_DIR": folder.path])
     }
 
-    @Test("a core that is not there is missing, and says how it was looked for")
+    @Test("a missing core names the search")
     func missing() async throws {
         let folder = try TemporaryFolder()
         for (core, words) in [
@@ -29,7 +29,7 @@ struct DoctorCommandTests {
         #expect(try folder.names().filter { $0.hasPrefix("chatfs-doctor") }.isEmpty)
     }
 
-    @Test("the database and the files folder are looked at, not opened")
+    @Test("database and files folder are not opened")
     func database() async throws {
         let folder = try TemporaryFolder()
         try folder.write([UInt8](repeating: 0x5A, count: 4096), to: "db_chat.db")
@@ -44,7 +44,7 @@ struct DoctorCommandTests {
         #expect(open.descriptor >= 0)
     }
 
-    @Test("a machine on which users could not unmount is told what it lacks")
+    @Test("missing rights to unmount are reported")
     func mountTable() throws {
         let folder = try TemporaryFolder()
         let missing = try #require(MachineExamination.mountTable(at: folder.path("mtab")))
@@ -54,7 +54,7 @@ struct DoctorCommandTests {
         #expect(MachineExamination.mountTable(at: folder.path("mtab")) == nil)
     }
 
-    @Test("who is told nothing on the desktop, and whose machine's sleep goes unnoticed, is told so")
+    @Test("missing desktop services are reported")
     func buses() {
         let none = BusExamination.findings(hasLibrary: false, session: "unix:path=/a", system: nil)
         #expect(none.count == 1 && none[0].text.contains("libdbus-1-3"))
@@ -65,7 +65,7 @@ struct DoctorCommandTests {
         #expect(neither[0].text.contains("notifications") || neither[0].text.contains("told on the desktop"))
     }
 
-    @Test("a mount that the desktop's indexers and thumbnailers look into is named, with what keeps them out")
+    @Test("background programs on a mount are named")
     func desktop() {
         let examination = DesktopExamination(
             home: "/home/ada", configuration: "/home/ada/.config", mountpoints: ["/home/ada/Chats"])
@@ -98,7 +98,7 @@ struct DoctorCommandTests {
         }
     }
 
-    @Test("what makes previews is looked for, and named where it is missing")
+    @Test("missing preview programs are named")
     func previews() async throws {
         let folder = try TemporaryFolder()
         let complete = try await run([], in: folder)
@@ -113,7 +113,7 @@ struct DoctorCommandTests {
             poor.output.contains("note     videos are sent with a grey preview: install the package ffmpeg"))
     }
 
-    @Test("a core elsewhere is not attached to")
+    @Test("a remote core is not contacted")
     func remote() async throws {
         let folder = try TemporaryFolder()
         let outcome = try await run(["--core", "ws://192.0.2.1:5225"], in: folder)
@@ -122,7 +122,7 @@ struct DoctorCommandTests {
     }
 
     @Test(
-        "an official library is loaded and asked for its version",
+        "an official library's version is read",
         .disabled(
             if: getenv("OFFICIAL_BIN").map { access(String(cString: $0) + "/libsimplex.so", R_OK) != 0 }
                 ?? true,

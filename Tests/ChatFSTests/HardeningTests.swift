@@ -6,7 +6,7 @@ import Testing
 /// Commands that hold keys leave no dump behind, however short they are.
 @Suite struct HardeningTests {
     @Test(
-        "no command that holds keys can be dumped or looked into",
+        "commands with keys cannot be traced",
         arguments: [
             ["file", "info", "PIPE"], ["cryptofile", "decrypt", "IN", "OUT", "--args", "PIPE"],
             ["send", "--text", "-", "bob"],

@@ -6,12 +6,12 @@ import Testing
 
 @testable import chatfs
 
-@Suite("contrib/install")
+@Suite("The script contrib/install")
 struct InstallTests {
     private static let root = LayeringTests.root
 
     @Test(
-        "installs a program that runs, with its page, completions and units, and takes all of it away again")
+        "installing and uninstalling are complete")
     func install() async throws {
         let folder = try TemporaryFolder()
         let prefix = folder.path("a prefix")
@@ -76,7 +76,7 @@ struct InstallTests {
         return removed.errors
     }
 
-    @Test func uninstallingReportsAndLeavesNoFolder() async throws {
+    @Test func uninstallingReportsAndRemovesFolders() async throws {
         let home = try TemporaryFolder()
         let prefix = try await installed(in: home)
         let said = try await uninstall(home)
@@ -87,7 +87,7 @@ struct InstallTests {
         #expect(try await uninstall(home).contains("nothing is installed"))
     }
 
-    @Test func uninstallingLeavesWhatOthersPutThere() async throws {
+    @Test func uninstallingKeepsForeignFiles() async throws {
         let home = try TemporaryFolder()
         mkdir(home.path(".local"), 0o755)
         mkdir(home.path(".local/bin"), 0o755)
@@ -113,7 +113,7 @@ struct InstallTests {
         #expect(try await Shell.run("ls", [wants]).output == "other.service\n")
     }
 
-    @Test func packagesGetDebiansFolders() async throws {
+    @Test func packagesUseDebianFolders() async throws {
         let folder = try TemporaryFolder()
         let made = try await Shell.script(
             """

@@ -19,7 +19,7 @@ import Testing
         return try selection.result(in: "bob")
     }
 
-    @Test func aFileIsFoundByItsSafeName() throws {
+    @Test func safeNameSelectsFile() throws {
         let items = [item(1, "a.txt"), item(2, "../b.txt"), item(3, "")]
         #expect(try selected("a.txt", items)?.id == ItemID(1))
         #expect(try selected("b.txt", items)?.id == ItemID(2))
@@ -28,7 +28,7 @@ import Testing
         #expect(try selected("c.txt", items) == nil)
     }
 
-    @Test func ofTwoNamesakesEachIsNamedByItsNumber() throws {
+    @Test func equalNamesAreSelectedByNumber() throws {
         let items = [item(7, "a.txt"), item(9, "a.txt", .received), item(8, "b.txt")]
         let error = #expect(throws: ChatError.self) { try selected("a.txt", items) }
         #expect(
@@ -37,7 +37,7 @@ import Testing
                 + "9 (received 2027-01-15T08:00:09Z).")
     }
 
-    @Test func ofManyNamesakesTenAreNamed() throws {
+    @Test func tenOfManyEqualNamesAreListed() throws {
         let error = #expect(throws: ChatError.self) {
             try selected("a.txt", (1...15).map { item($0, "a.txt") })
         }

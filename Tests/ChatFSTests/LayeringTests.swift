@@ -5,7 +5,7 @@ import Testing
 
 /// The package manager builds a target that imports a sibling it never declared, so this test reads
 /// the imports and holds the direction that Package.swift declares.
-@Suite("Layering: every target uses only what lies below it")
+@Suite("Layers")
 struct LayeringTests {
     /// Modules of the toolchain. `Foundation` is not among them: it doubles the start time and
     /// memory; `FoundationEssentials` is for small JSON, in one file per target.
@@ -73,7 +73,7 @@ struct LayeringTests {
         }
     }
 
-    @Test("no file imports a target that its own target does not declare")
+    @Test("imports are declared dependencies")
     func declared() throws {
         let modules = try Self.modules()
         #expect(modules.count >= 18, "the manifest was not understood")
@@ -87,7 +87,7 @@ struct LayeringTests {
         }
     }
 
-    @Test("nothing is declared that nobody imports")
+    @Test("declared dependencies are imported")
     func needed() throws {
         for (name, module) in try Self.modules() {
             let imported = Set(try Self.imports(in: module.folder).map(\.module))
@@ -97,7 +97,7 @@ struct LayeringTests {
         }
     }
 
-    @Test("targets lie above what they use: there is no cycle")
+    @Test("dependencies have no cycle")
     func direction() throws {
         let modules = try Self.modules()
         var done: Set<String> = []
@@ -112,7 +112,7 @@ struct LayeringTests {
         }
     }
 
-    @Test("only the outer modules know what FUSE, SQLite, TLS and the sodium library are")
+    @Test("only outer modules use C libraries")
     func libraries() throws {
         let allowed = [
             "CFuse3": ["Fuse"], "CSQLite": ["Store", "SealedPages"], "CNghttp2": ["Network"],
@@ -127,7 +127,7 @@ struct LayeringTests {
         }
     }
 
-    @Test("JSON by FoundationEssentials stays in one file per target")
+    @Test("FoundationEssentials stays in one file per target")
     func foundation() throws {
         for (name, module) in try Self.modules() {
             let files = try Self.imports(in: module.folder).filter { $0.module == "FoundationEssentials" }
@@ -135,7 +135,7 @@ struct LayeringTests {
         }
     }
 
-    @Test("the table in docs/architecture.md says what Package.swift says")
+    @Test("docs/architecture.md matches Package.swift")
     func table() throws {
         let whole = try Self.text("docs/architecture.md")
         let section = try #require(whole.firstMatch(of: #/(?s)## Targets(.*?)\n## /#))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import chatfs
 
-@Suite("What 'chatfs link list' shows")
+@Suite("Output of chatfs link list")
 struct LinkLineTests {
     private static let now = Timestamp(seconds: 1_800_000_000)
     private static let (past, future) = (now.seconds - 86_400, now.seconds + 86_400)
@@ -20,7 +20,7 @@ struct LinkLineTests {
     }
 
     @Test(
-        "each state has its word, and the columns stand under each other",
+        "states are words in columns",
         arguments: [
             ("uploading", false, "no link yet"), ("uploaded", true, "uploaded   "),
             ("failed", false, "failed     "), ("cancelled", false, "taken back "),
@@ -40,7 +40,7 @@ struct LinkLineTests {
         }
     }
 
-    @Test("what is wrong stands behind the name, and nothing in either can play with the terminal")
+    @Test("problems follow names, both escaped")
     func problem() throws {
         let line = try line(
             "\"state\":\"failed\",\"hasLink\":false,\"isAdded\":false,\"problem\":\"The relay is full.\\u001b[2J\""
@@ -49,7 +49,7 @@ struct LinkLineTests {
         #expect(!line.unicodeScalars.contains("\u{1B}"))
     }
 
-    @Test("of an older daemon, which tells no state, as before")
+    @Test("lines without state keep their form")
     func older() throws {
         for (isAdded, hasLink, word) in [
             (true, true, "added"), (false, true, "uploaded"), (false, false, "no link yet"),

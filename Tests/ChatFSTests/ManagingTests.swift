@@ -3,10 +3,10 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Looking changes nothing, and the shell knows the names")
+@Suite("Read-only commands and completions")
 struct ManagingTests {
     @Test(
-        "a command that only looks does not make a data directory",
+        "a read-only command creates no data directory",
         arguments: [
             ["profile", "list"], ["approve"], ["connect", "a", "b"], ["group", "create", "g", "a", "b"],
             ["status"], ["doctor"], ["send", "/etc/os-release", "bob"], ["complete", "chats"],
@@ -20,7 +20,7 @@ struct ManagingTests {
         #expect(try folder.names(in: "chatfs").isEmpty, "an empty folder was filled")
     }
 
-    @Test("a relay that could keep nothing is not started", arguments: ["0", "1kb", "65535", "64kb"])
+    @Test("a relay without storage does not start", arguments: ["0", "1kb", "65535", "64kb"])
     func quota(text: String) async throws {
         let folder = try TemporaryFolder()
         let outcome = try await ChatFSProcess.run(["relay", "--quota", text, "--dir", folder.path + "/relay"])
@@ -29,21 +29,21 @@ struct ManagingTests {
         #expect(access(folder.path + "/relay", F_OK) != 0)
     }
 
-    @Test("help COMMAND is COMMAND --help", arguments: [["mount"], ["file", "send"], []])
+    @Test("help COMMAND equals COMMAND --help", arguments: [["mount"], ["file", "send"], []])
     func help(words: [String]) async throws {
         let asked = try await ChatFSProcess.run(["help"] + words)
         let option = try await ChatFSProcess.run(words + ["--help"])
         #expect(asked.succeeded && asked.output == option.output)
     }
 
-    @Test("help of a mistyped command knows its neighbour")
+    @Test("help suggests similar commands")
     func mistypedHelp() async throws {
         let outcome = try await ChatFSProcess.run(["help", "mout"])
         #expect(outcome.ending == .code(64))
         #expect(outcome.errors.contains("did you mean 'mount'?"))
     }
 
-    @Test("bash completes profiles and chats, and expands nothing of a name that others chose")
+    @Test("bash expands nothing in foreign names")
     func completion() async throws {
         let folder = try TemporaryFolder()
         let data = folder.path + "/chatfs"

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("What was wrong is said with its subject, and with the right exit code")
+@Suite("Misuse")
 struct MisuseTests {
     let folder: TemporaryFolder
 
@@ -16,7 +16,7 @@ struct MisuseTests {
     }
 
     @Test(
-        "a data directory that cannot be looked into is not taken for a new one",
+        "an unreadable data directory is not new",
         arguments: [
             ["profile", "list"], ["key", "status"], ["key", "status", "--json"], ["key", "test"], ["verify"],
             ["storage", "show"],
@@ -33,7 +33,7 @@ struct MisuseTests {
         #expect(access(folder.path("mount"), F_OK) != 0)
     }
 
-    @Test("data that is not encrypted has no keys to miss")
+    @Test("plain data needs no key")
     func plain() async throws {
         #expect(try await chatfs(["profile", "create", "alice", "--no-encryption"]).succeeded)
         for words in [["key", "recovery"], ["key", "forget"]] {
@@ -48,14 +48,14 @@ struct MisuseTests {
             test.succeeded && test.output == "The data is not encrypted: nothing is needed to unlock it.\n")
     }
 
-    @Test("a wrong command line ends with one full stop")
+    @Test("a usage error has one full stop")
     func fullStops() async throws {
         let outcome = try await chatfs(["mount", folder.path("mount"), "--core", "foo"])
         #expect(outcome.ending == .code(64))
         #expect(!outcome.errors.contains(".. ") && outcome.errors.contains(". Try 'chatfs mount --help'."))
     }
 
-    @Test("what a descriptor gives is named by its option")
+    @Test("values from descriptors name their option")
     func descriptors() async throws {
         let closed = try await chatfs(["profile", "list", "--passphrase-fd", "77"])
         let empty = try await Shell.script(
@@ -65,7 +65,7 @@ struct MisuseTests {
         #expect(empty.errors.hasPrefix("chatfs: --key-fd: "), "\(empty.errors)")
     }
 
-    @Test("a file that cannot be sent, and one where a folder is needed, are named")
+    @Test("unusable files are named")
     func paths() async throws {
         for name in ["alice", "bob"] { #expect(try await chatfs(["profile", "create", name]).succeeded) }
         #expect(try await chatfs(["connect", "alice", "bob"]).succeeded)
@@ -82,7 +82,7 @@ struct MisuseTests {
         #expect(retried.errors == "chatfs: \(file): It is not on a mount of ChatFS.\n")
     }
 
-    @Test("a value that an option cannot have is a wrong command line")
+    @Test("invalid option values exit with 64")
     func values() async throws {
         let file = try folder.write([1], to: "file")
         let outcome = try await ChatFSProcess.run([
@@ -93,7 +93,7 @@ struct MisuseTests {
         )
     }
 
-    @Test("a pipe in the place of a file to send is refused, and nobody waits for who writes into it")
+    @Test("pipes are refused as files to send")
     func pipe() async throws {
         let pipe = folder.path("pipe")
         try #require(mkfifo(pipe, 0o600) == 0)
@@ -106,7 +106,7 @@ struct MisuseTests {
         #expect(access(folder.path("out"), F_OK) != 0)
     }
 
-    @Test("a relay says of itself what can be read without encryption")
+    @Test("a relay names its unencrypted data")
     func relay() async throws {
         let relay = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay"), "--no-encryption"])
         try await relay.line("its address") { $0.hasPrefix("xftp://") }

@@ -12,7 +12,7 @@ import Testing
         MountChoice(mounts: mounts, folder: folder)
     }
 
-    @Test func onlyMountIsMeant() {
+    @Test func singleMountIsChosen() {
         #expect(choice("/tmp", [home]).choose(nil) == .chosen(home))
         #expect(choice(nil, []).choose(nil) == .none)
         #expect(choice("/tmp", [home, other]).choose(nil) == .several([home, other]))

@@ -1,7 +1,7 @@
 import Testing
 
 /// What an optimised build makes of correct code, and no test of a debug build sees: the source is read for it.
-@Suite("What optimised builds do not bear is not written")
+@Suite("Traps of optimised builds")
 struct OptimisedBuildTests {
     private static let sources = "Sources"
 
@@ -12,7 +12,7 @@ struct OptimisedBuildTests {
         }
     }
 
-    @Test("no function is the whole state of a lock: each access wraps it once more, until the stack is full")
+    @Test("no lock's state is a bare function")
     func functionsInLocks() throws {
         #expect(try places(of: /\b(?:Lock|Monitor)<\(+\s*(?:@\w+\s*)*\([^>\n]*\)[^>\n]*->[^\n]*/) == [])
         #expect(
@@ -24,7 +24,7 @@ struct OptimisedBuildTests {
         #expect(bad.contains(/\b(?:Lock|Monitor)<\(+\s*(?:@\w+\s*)*\([^>\n]*\)[^>\n]*->/))
     }
 
-    @Test("no task of a group catches an error of a type of its own: what its closure had captured was lost")
+    @Test("no group task catches typed errors")
     func typedCatchesInGroups() throws {
         #expect(try places(of: /group\.addTask \{[^\n]*\n\s*(?:let [^\n]*\n\s*)?do throws\([^\n]*/) == [])
     }

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("What a command could not say is noticed")
+@Suite("Output errors")
 struct OutputTests {
     /// Runs the program with standard output on /dev/full, where every write fails.
     private func run(_ arguments: String, environment: [String: String] = [:]) async throws -> Shell.Outcome {
@@ -13,7 +13,7 @@ struct OutputTests {
     }
 
     @Test(
-        "a full disk behind standard output is an error",
+        "a full disk is an error",
         arguments: ["--version", "manual", "completion bash", "help", "status --json"])
     func full(arguments: String) async throws {
         let outcome = try await run(arguments)
@@ -22,7 +22,7 @@ struct OutputTests {
         #expect(outcome.errors.hasPrefix("chatfs: "), "\(outcome.errors)")
     }
 
-    @Test("a standard output that is closed is an error of its own, not of whatever got its number")
+    @Test("closed standard output is an error")
     func closed() async throws {
         let outcome = try await Shell.script(
             "exec \"$CHATFS\" manual >&-", environment: ["CHATFS": ChatFSProcess.path])
@@ -31,7 +31,7 @@ struct OutputTests {
     }
 
     @Test(
-        "a reader that has gone is no error, whether SIGPIPE is ignored or not",
+        "a closed pipe is no error with SIGPIPE",
         arguments: ["help", "manual"])
     func gone(command: String) async throws {
         for restores in ["True", "False"] {
@@ -47,7 +47,7 @@ struct OutputTests {
         }
     }
 
-    @Test("the only key of a file could not be printed: there is no file")
+    @Test("an unprinted key leaves no file")
     func key() async throws {
         let folder = try TemporaryFolder()
         let source = try folder.write(Array("content".utf8), to: "in")
@@ -58,14 +58,14 @@ struct OutputTests {
         #expect(outcome.errors.hasPrefix("chatfs: \(target): "), "\(outcome.errors)")
     }
 
-    @Test("a reader that has enough is no error")
+    @Test("a satisfied reader is no error")
     func pipe() async throws {
         let outcome = try await Shell.run(
             "sh", ["-c", "\"$CHATFS\" manual | head -n 1"], environment: ["CHATFS": ChatFSProcess.path])
         #expect(outcome.succeeded && outcome.errors == "", "\(outcome.errors)")
     }
 
-    @Test("an error says which path it is about, as the user wrote it")
+    @Test("errors name the path as typed")
     func paths() async throws {
         let folder = try TemporaryFolder()
         let source = try folder.write([1], to: "in")
@@ -81,7 +81,7 @@ struct OutputTests {
         #expect(fourth.errors.hasPrefix("chatfs: \(missing): "), "\(fourth.errors)")
     }
 
-    @Test("--verbose also tells what lay beneath")
+    @Test("--verbose adds the causes")
     func causes() async throws {
         let folder = try TemporaryFolder()
         let data = try folder.write([1], to: "data")

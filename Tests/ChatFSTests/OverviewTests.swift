@@ -48,13 +48,13 @@ import Testing
 @Suite struct ScreenTests {
     private func block(_ name: String, _ count: Int) -> [String] { (0..<count).map { "\(name)\($0)" } }
 
-    @Test func whatFitsIsShownWhole() {
+    @Test func fittingContentIsComplete() {
         let blocks = [block("a", 3), block("b", 4)]
         #expect(Screen(width: 80, height: 24).fit(blocks) == blocks.flatMap { $0 })
     }
 
     @Test(arguments: [4, 10, 24, 50])
-    func nothingScrolls(_ height: Int) {
+    func contentNeverScrolls(_ height: Int) {
         let lines = Screen(width: 20, height: height).fit([block("a", 2_000), block("b", 3), block("c", 900)])
         #expect(lines.count <= height - 1 && lines.allSatisfy { $0.count <= 20 })
         if height >= 10 {

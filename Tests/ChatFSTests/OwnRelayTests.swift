@@ -4,7 +4,7 @@ import Testing
 @testable import Desktop
 @testable import chatfs
 
-@Suite("A relay of one's own")
+@Suite("Own relays")
 struct OwnRelayTests {
     private static func start(_ folder: TemporaryFolder, _ more: [String] = []) async throws -> RunningProcess
     {
@@ -19,7 +19,7 @@ struct OwnRelayTests {
         try await ChatFSProcess.run(["relay"] + words + ["--dir", folder.path("relay")])
     }
 
-    @Test("shows what it keeps, and loses it, while it runs and while it does not")
+    @Test("status and purge work running and stopped")
     func statAndPurge() async throws {
         let folder = try TemporaryFolder()
         let none = try await Self.ask(folder, ["stat"])
@@ -52,7 +52,7 @@ struct OwnRelayTests {
         try await Self.start(folder).terminate()
     }
 
-    @Test("warns before its addresses when only this machine reaches it")
+    @Test("local addresses print a warning first")
     func loopback() async throws {
         let folder = try TemporaryFolder()
         let own = try await Self.start(folder)
@@ -66,7 +66,7 @@ struct OwnRelayTests {
         #expect(open.lines.allSatisfy { $0.contains("@relay.example:") })
     }
 
-    @Test("a link that only this machine can use is shown with a warning before it")
+    @Test("a local link prints a warning first")
     func link() async throws {
         let folder = try TemporaryFolder()
         let relay = try await Self.start(folder)
@@ -81,7 +81,7 @@ struct OwnRelayTests {
         try await relay.terminate()
     }
 
-    @Test("takes its password from a descriptor, and from no command line")
+    @Test("the password comes from a descriptor")
     func password() async throws {
         let folder = try TemporaryFolder()
         let argument = try await Self.ask(folder, ["run", "--password", "word"])
@@ -99,7 +99,7 @@ struct OwnRelayTests {
         #expect(try folder.names().isEmpty)
     }
 
-    @Test("nonsense on its socket is answered nothing")
+    @Test("invalid requests get no reply")
     func requests() {
         var request = RelayRequest()
         #expect(!request.isPurge && request.isSensible)
@@ -112,7 +112,7 @@ struct OwnRelayTests {
     }
 
     @Test(
-        "knows which hosts are this machine",
+        "local hosts are recognised",
         arguments: [
             ("127.0.0.1", true), ("127.9.0.1", true), ("::1", true), ("LOCALHOST", true), ("0.0.0.0", false),
             ("192.168.1.2", false), ("relay.example", false),

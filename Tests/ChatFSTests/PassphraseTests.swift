@@ -27,7 +27,7 @@ import Testing
         char *chat_close_store(void *core) { (void)core; return strdup(""); }
         """#
 
-    @Test("is nowhere in memory once the database is open, whoever keeps what it was given with")
+    @Test("memory holds no passphrase after opening")
     func wiped() async throws {
         let folder = try TemporaryFolder()
         try folder.write(Array(Self.library.utf8), to: "library.c")

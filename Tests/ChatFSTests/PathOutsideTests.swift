@@ -7,7 +7,7 @@ import Testing
 @testable import chatfs
 
 /// A daemon that looked into its own mount would wait for itself.
-@Suite("Paths that must not lead into a mount")
+@Suite("Paths outside the mount")
 struct PathOutsideTests {
     private let folder: TemporaryFolder
     private let mountpoint: String
@@ -25,7 +25,7 @@ struct PathOutsideTests {
 
     private func link(_ target: String, _ name: String) { symlink(target, folder.path(name)) }
 
-    @Test("what lies elsewhere is named without links, dots and double slashes")
+    @Test("outer paths are resolved")
     func elsewhere() {
         let file = folder.path("other/file")
         for path in [
@@ -44,7 +44,7 @@ struct PathOutsideTests {
         #expect(resolved("other/new/more") == folder.path("other/new/more"))
     }
 
-    @Test("what leads into the mount is nothing, however it leads there")
+    @Test("every way into the mount is refused")
     func inside() {
         link("Chats", "link")
         link(mountpoint, "absolute")
@@ -61,7 +61,7 @@ struct PathOutsideTests {
         #expect(resolved("Chats2/a") == folder.path("Chats2/a"))
     }
 
-    @Test("what is not there yet may lead anywhere when it is, so nothing goes back over it")
+    @Test("missing components allow no parent references")
     func missing() {
         #expect(resolved("none/../Chats/a") == nil)
         #expect(resolved("none/a/../../Chats") == nil)
@@ -70,7 +70,7 @@ struct PathOutsideTests {
         #expect(resolved("dangling/a") == nil)
     }
 
-    @Test("a name that begins with an accent hides no slash")
+    @Test("accented names hide no slash")
     func accents() throws {
         let accent = "\u{301}x"
         _ = try folder.makeFolder(accent)
@@ -87,7 +87,7 @@ struct PathOutsideTests {
         #expect(spelled == folder.path("e\u{301}/a"))
     }
 
-    @Test("links that go round end nowhere")
+    @Test("circular links end")
     func round() {
         link("b", "a")
         link("a", "b")

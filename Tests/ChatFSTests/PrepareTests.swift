@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `contrib/prepare` on systems that are made up.
-@Suite("Preparing a machine")
+@Suite("The script contrib/prepare")
 struct PrepareTests {
     private static let root = LayeringTests.root
 
@@ -35,12 +35,12 @@ struct PrepareTests {
 
         """
 
-    @Test("what is there, under its own name or that of another, is not installed again")
+    @Test("present programs are not installed again")
     func present() async throws {
         #expect(try await need("gcc libcurl4 c-compiler libncurses6", installed: Self.system) == [])
     }
 
-    @Test("what is missing is installed, also when only its settings are left")
+    @Test("missing packages are installed")
     func missing() async throws {
         let asked = try await need("gcc libfuse3-dev libcurl libxml2", installed: Self.system)
         #expect(asked.count == 2 && asked.first?.contains("update") == true)
@@ -82,7 +82,7 @@ struct PrepareTests {
         #expect(newer.errors.contains("install the package 'swiftlang'"), "\(newer.errors)")
     }
 
-    @Test("a command for another system is asked for what it needs before anything is made")
+    @Test("foreign systems are asked for commands first")
     func on() async throws {
         let outcome = try await Shell.run(Self.root + "/contrib/on", ["trixie"])
         #expect(outcome.ending == .code(64) && outcome.errors.contains("SUITE COMMAND"))

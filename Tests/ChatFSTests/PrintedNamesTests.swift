@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Names that others chose, on a terminal")
+@Suite("Printing of foreign names")
 struct PrintedNamesTests {
     /// Moves the cursor, sets the title of the window, begins another line, and turns the direction of text.
     private static let hostile = "bob\u{1B}[2J\u{1B}]0;x\u{7}\nmallory\u{202E}"
@@ -33,7 +33,7 @@ struct PrintedNamesTests {
         return data + ["--profile", "alice"]
     }
 
-    @Test("are shown escaped in every list of chats, one a line")
+    @Test("lists escape names, one per line")
     func lists() async throws {
         let folder = try TemporaryFolder()
         let data = try await directory(folder)
@@ -50,7 +50,7 @@ struct PrintedNamesTests {
         #expect(listed.output == Self.shown + "\n")
     }
 
-    @Test("are shown escaped where a command says what went wrong, or asks")
+    @Test("errors and questions escape names")
     func refusals() async throws {
         let folder = try TemporaryFolder()
         let data = try await directory(folder)

@@ -2,9 +2,9 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("The program explains itself")
+@Suite("The program")
 struct ProgramTests {
-    @Test("--version and --help go to standard output with 0")
+    @Test("--version and --help succeed on standard output")
     func help() async throws {
         let version = try await ChatFSProcess.run(["--version"])
         #expect(version.succeeded)
@@ -20,7 +20,7 @@ struct ProgramTests {
         #expect(help.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
     }
 
-    @Test("a wrong command line is one line on standard error with 64", arguments: [["mout"], ["--x"]])
+    @Test("a usage error is one line with 64", arguments: [["mout"], ["--x"]])
     func usage(words: [String]) async throws {
         let outcome = try await ChatFSProcess.run(words)
         #expect(outcome.ending == .code(64))
@@ -29,7 +29,7 @@ struct ProgramTests {
         #expect(outcome.errors.hasSuffix("Try 'chatfs --help'.\n"))
     }
 
-    @Test("every command has help that fits and names itself")
+    @Test("every command has its help")
     func everyCommand() async throws {
         let page = try await ChatFSProcess.run(["manual"])
         try #require(page.succeeded)
@@ -47,7 +47,7 @@ struct ProgramTests {
     }
 
     @Test(
-        "the scripts of bash, zsh and fish are accepted by those shells", arguments: ["bash", "zsh", "fish"])
+        "shells accept their scripts", arguments: ["bash", "zsh", "fish"])
     func completions(shell: String) async throws {
         let folder = try TemporaryFolder()
         let script = try await ChatFSProcess.run(["completion", shell])
@@ -60,7 +60,7 @@ struct ProgramTests {
     }
 
     @Test(
-        "bash completes commands, subcommands, options and choices",
+        "bash completes commands, options and choices",
         arguments: [
             ("chatfs crypt", "cryptofile"), ("chatfs cryptofile d", "decrypt"),
             ("chatfs cryptofile decrypt --n", "--nonce"), ("chatfs completion z", "zsh"),

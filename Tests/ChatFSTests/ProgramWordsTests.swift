@@ -12,9 +12,9 @@ import XFTP
 @testable import FileSystem
 @testable import chatfs
 
-@Suite("What programs and people are told, from what the mount knows")
+@Suite("Words for programs and people")
 struct ProgramWordsTests {
-    @Test("a chat is told with its folder, its name and why nothing can be sent into it")
+    @Test("chats have folder, name and refusal")
     func chats() {
         let time = Timestamp(seconds: 7)
         for (reference, kind) in [
@@ -32,7 +32,7 @@ struct ProgramWordsTests {
         }
     }
 
-    @Test("what the core refused has the code that says whether asking again makes sense")
+    @Test("core errors map to retry codes")
     func refusals() {
         let codes: [(ChatErrorCode, ProgramErrorCode)] = [
             (.noSuchChat, .noSuchChat), (.noSuchItem, .noSuchItem), (.noSuchFile, .noSuchItem),
@@ -44,7 +44,7 @@ struct ProgramWordsTests {
         }
     }
 
-    @Test("who verifies a contact is told of post-quantum encryption only where there is some")
+    @Test("verification mentions post-quantum keys if used")
     func protection() {
         for protection in ContactProtection.allCases {
             let sentence = protection.sentence
@@ -54,7 +54,7 @@ struct ProgramWordsTests {
         }
     }
 
-    @Test("an entry is told with what its attributes say, and nothing that they do not")
+    @Test("items contain exactly their attributes")
     func items() {
         var entry = EntryDescription(
             id: NodeID(9), path: "Bob/a.txt", chat: .direct(7), size: 5, modified: Timestamp(seconds: 8),
@@ -93,7 +93,7 @@ struct ProgramWordsTests {
         return try #require(MountStatus.decoded(Array(text.utf8)))
     }
 
-    @Test("what is on its way is pending, what could not go has failed, and only nothing of both is in sync")
+    @Test("synced means neither pending nor failed")
     func sync() throws {
         let idle = ProgramStatus(try Self.status([]))
         #expect(
@@ -112,7 +112,7 @@ struct ProgramWordsTests {
         #expect(!ProgramStatus(try Self.status([], problem: "x")).synced && !away.suspended)
     }
 
-    @Test("what keeping waits for has words of its own, and a problem becomes what it waits for")
+    @Test("keep obstacles have words")
     func keeping() {
         let words = [KeepObstacle.metered, .disk, .approval, .upload, .failure].map(\.words)
         #expect(Set(words).count == 5 && words.allSatisfy { !$0.isEmpty && !$0.hasSuffix(".") })
@@ -123,7 +123,7 @@ struct ProgramWordsTests {
         #expect(FileProblem(ChatError(.invalidCommand, "No.")) == FileProblem(.other, "No."))
     }
 
-    @Test("an error about a path names it as it was written; a dead mount is told with what takes it away")
+    @Test("path errors use the typed path")
     func paths() {
         let missing = PathError("a b", SystemError(code: ENOENT, operation: "open a file"))
         #expect(missing.sentence == "a b: Could not open a file: No such file or directory.")
@@ -143,7 +143,7 @@ struct ProgramWordsTests {
         #expect((try? naming("x") { 7 }) == 7)
     }
 
-    @Test("members of a JSON line keep their order, and whatever is in them it is JSON")
+    @Test("JSON members keep order and escaping")
     func json() throws {
         let line = JSONLine.object([("b", "1"), ("a", "\"\\\n\u{1F}\u{0}ü🎉\u{7F}/")])
         #expect(line == "{\"b\":\"1\",\"a\":\"\\\"\\\\\\u000a\\u001f\\u0000ü🎉\\u007f/\"}")
@@ -155,7 +155,7 @@ struct ProgramWordsTests {
         #expect(try JSONLine.encoded(["b": "x/y", "a": "1"]) == "{\"a\":\"1\",\"b\":\"x/y\"}")
     }
 
-    @Test("every relay of an operator has an address that is one, and none is named twice")
+    @Test("operators' relay addresses are valid and distinct")
     func operators() {
         for relayOperator in RelayOperator.allCases {
             let relays = relayOperator.relays
@@ -172,7 +172,7 @@ struct ProgramWordsTests {
         }
     }
 
-    @Test("a passphrase is read to the end of its line, or to its end, and can be taken once")
+    @Test("passphrases end with the line or input")
     func passphrases() throws {
         func read(_ text: String, line: Bool) throws -> String {
             var ends: [Int32] = [0, 0]

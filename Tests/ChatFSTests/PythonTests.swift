@@ -2,10 +2,10 @@ import TestSupport
 import Testing
 
 /// Parts of `contrib` that have tests in Python.
-@Suite("Tests in Python")
+@Suite("Python tests")
 struct PythonTests {
     @Test(
-        "those of file managers' extensions, contrib/test and contrib/prose pass",
+        "the Python tests of contrib pass",
         arguments: ["file-managers", "test-parts", "prose-parts"])
     func unitTests(part: String) async throws {
         let tests = LayeringTests.root + "/contrib/\(part)/tests"

@@ -2,7 +2,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("The relays of a profile")
+@Suite("Relays of a profile")
 struct RelayCommandTests {
     private static let fingerprint = "0YuTwO05YJWS8rkjn9eLJDjQhFKvIYd8d4xG8X1blIU="
     private static let smp = "smp://\(fingerprint)@smp.example:5223"
@@ -34,7 +34,7 @@ struct RelayCommandTests {
     }
 
     @Test(
-        "what is added is listed without passwords, keeps its place, and goes when it is removed without one")
+        "relays are listed without passwords and removed")
     func list() async throws {
         let place = try await Place()
         let secret = "smp://\(Self.fingerprint):pass@smp.example:5223"
@@ -65,7 +65,7 @@ struct RelayCommandTests {
             "\(tested.errors)")
     }
 
-    @Test("the relays of the official apps are used after a yes, and by no other way")
+    @Test("official relays need consent")
     func presets() async throws {
         let place = try await Place()
         let asked = try await place.run(["relay", "preset", "simplex"])
@@ -79,7 +79,7 @@ struct RelayCommandTests {
     }
 
     @Test(
-        "a relay that works is told from one that wants a password, one that lies and one that is not there")
+        "relay problems are distinguished")
     func trial() async throws {
         let place = try await Place()
         let none = try await place.run(["relay", "test"])
@@ -110,7 +110,7 @@ struct RelayCommandTests {
         #expect(gone.output.split(separator: "\n").allSatisfy { $0.hasPrefix("failed") }, "\(gone.output)")
     }
 
-    @Test("what makes no sense is a question of use, before anything is read")
+    @Test("invalid arguments are usage errors")
     func misuse() async throws {
         let place = try await Place()
         for words in [["add"], ["add", "nonsense"], ["remove", "ftp://x"], ["preset", "nobody"], ["lsit"]] {

@@ -3,9 +3,9 @@ import Testing
 
 @testable import chatfs
 
-@Suite("Where a mount is in the sidebar by ChatFS's own part")
+@Suite("The sidebar entry")
 struct SidebarEntryTests {
-    @Test("in GNOME, where that part is installed")
+    @Test("GNOME shows the mount if installed")
     func installed() throws {
         let folder = try TemporaryFolder()
         _ = try folder.makeFolder("data")

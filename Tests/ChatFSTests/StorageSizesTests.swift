@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("Sizes that senders wrote, where they are added")
+@Suite("Sizes from senders")
 struct StorageSizesTests {
     /// A profile in clear with three offers of the largest size that a message can say, as earlier versions stored them.
     private func directory(_ folder: TemporaryFolder) async throws -> [String] {
@@ -28,7 +28,7 @@ struct StorageSizesTests {
         return data + ["--profile", "alice"]
     }
 
-    @Test("sums that are too large end no command", arguments: [["--json"], []])
+    @Test("overflowing sums do not trap", arguments: [["--json"], []])
     func show(_ options: [String]) async throws {
         let folder = try TemporaryFolder()
         let data = try await directory(folder)

@@ -3,7 +3,7 @@ import Testing
 @testable import CommandLineKit
 
 /// Which word belongs to which argument, against a model that tries every way to share them out.
-@Suite("Words are shared out among arguments")
+@Suite("Assignment of words to arguments")
 struct ArgumentCountTests {
     private static let counts: [Argument.Count] = [.one, .optional, .oneOrMore, .any]
 
@@ -41,7 +41,7 @@ struct ArgumentCountTests {
             ])
     }
 
-    @Test("the first takes what it may, as long as every required one behind it has its word")
+    @Test("repeated arguments leave words for required ones")
     func everyList() throws {
         #expect(Self.lists.count == 4 + 16 + 64)
         for list in Self.lists {
@@ -64,7 +64,7 @@ struct ArgumentCountTests {
         }
     }
 
-    @Test("the one that is missing is named, and the word that is too many")
+    @Test("missing arguments and surplus words are named")
     func sentences() {
         func complaint(_ list: [Argument.Count], _ words: [String]) -> String? {
             do throws(Parser.Failure) {
@@ -79,7 +79,7 @@ struct ArgumentCountTests {
         #expect(complaint([.one, .optional], ["a", "b", "c", "d"]) == "unexpected argument 'c'")
     }
 
-    @Test("how often an argument may come is seen in the usage")
+    @Test("usage shows how often arguments repeat")
     func usage() {
         #expect(Self.counts.map { Argument("X", .text, count: $0, "").usage } == ["X", "[X]", "X…", "[X…]"])
     }

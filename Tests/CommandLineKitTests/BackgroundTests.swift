@@ -6,13 +6,13 @@ import Testing
 @testable import CommandLineKit
 
 /// Each in a process of its own, which forks.
-@Suite("A process that goes on behind its starter", .timeLimit(.minutes(10)))
+@Suite("Background processes", .timeLimit(.minutes(10)))
 struct BackgroundTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test("the starter ends well when it is ready, and it has let go of terminal and folder")
+    @Test("the parent exits with 0 once ready")
     func ready() async throws {
         let report = folder.path("report")
         await #expect(processExitsWith: .success) { [report = report as String] in
@@ -33,7 +33,7 @@ struct BackgroundTests {
         try await wait(until: "it has gone on") { (try? folder.read("report")) == [1] }
     }
 
-    @Test("one that ends before it is ready gives its code to its starter", arguments: [1, 77, 255])
+    @Test("an early end passes on its code", arguments: [1, 77, 255])
     func code(number: Int32) async {
         switch number {
         case 1: await #expect(processExitsWith: .exitCode(1)) { try end(1) }
@@ -42,7 +42,7 @@ struct BackgroundTests {
         }
     }
 
-    @Test("one that is killed, or ends as if all were well without being ready, is a failure")
+    @Test("an early end without a code is failure")
     func killed() async {
         await #expect(processExitsWith: .exitCode(1)) {
             _ = try Background.start()
@@ -51,7 +51,7 @@ struct BackgroundTests {
         await #expect(processExitsWith: .exitCode(1)) { try end(0) }
     }
 
-    @Test("one whose starter was killed is told so when it is ready")
+    @Test("a killed parent is reported to its child")
     func orphan() async throws {
         let report = folder.path("report")
         await #expect(processExitsWith: .signal(SIGKILL)) { [report = report as String] in

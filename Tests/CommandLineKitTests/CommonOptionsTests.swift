@@ -3,7 +3,7 @@ import Testing
 @testable import CommandLineKit
 
 /// What every command understands, and groups of which one command needs no name.
-@Suite("Options of every command, and commands without a name")
+@Suite("Common options and unnamed commands")
 struct CommonOptionsTests {
     private static let program = Command(
         "post", "Carries letters.",
@@ -35,7 +35,7 @@ struct CommonOptionsTests {
     }
 
     @Test(
-        "an option that takes no value says so when it is given one",
+        "a flag with a value is refused",
         arguments: [
             ("send --quiet=1", "post send: --quiet takes no value"),
             ("send --verbose=", "post send: --verbose takes no value"),
@@ -47,7 +47,7 @@ struct CommonOptionsTests {
     func noValues(line: String, answer: String) { #expect(Self.parse(line) == answer) }
 
     @Test(
-        "-h is a letter like any other: together with others it asks for help",
+        "-h works within a group of letters",
         arguments: [
             ("send -h", "help of post send"), ("send -vh", "help of post send"),
             ("send -hv", "help of post send"), ("-qh", "help of post"), ("send -kh", "help of post send"),
@@ -58,7 +58,7 @@ struct CommonOptionsTests {
     func helpLetter(line: String, answer: String) { #expect(Self.parse(line) == answer) }
 
     @Test(
-        "a group does without a name what its command does",
+        "a group without a command runs its default",
         arguments: [
             ("relay", "post relay run"), ("relay --port 3", "post relay run"),
             ("relay -p3", "post relay run"),
@@ -72,7 +72,7 @@ struct CommonOptionsTests {
         ])
     func unnamed(line: String, answer: String) { #expect(Self.parse(line) == answer) }
 
-    @Test("a hidden command is suggested to nobody, and makes no column wider")
+    @Test("a hidden command is neither suggested nor listed")
     func hidden() {
         #expect(Self.parse("secre") == "post: unknown command 'secre'")
         #expect(Self.parse("secret") == "post secret")
@@ -80,7 +80,7 @@ struct CommonOptionsTests {
         #expect(text.contains("  relay  A relay.\n"), "\(text)")
     }
 
-    @Test("an unnamed command's options are completed at its group")
+    @Test("an unnamed command's options are completed")
     func completion() {
         let entries = CompletionEntry.all(of: Self.program)
         let group = entries.first { $0.path == "relay" }
@@ -90,7 +90,7 @@ struct CommonOptionsTests {
     }
 
     @Test(
-        "long names have their meaning below them, and a default that is a sentence has no second full stop")
+        "long names put their text below")
     func longNames() {
         let command = Command(
             "send", "Send.",
@@ -110,7 +110,7 @@ struct CommonOptionsTests {
                 """), "\(text)")
     }
 
-    @Test("the manual has a group's commands by their full names")
+    @Test("the manual uses full names within groups")
     func manual() {
         let page = ManualPage.text(for: Self.program, version: "1")
         #expect(page.contains("\n.SS post relay run [PLACE] [\\-\\-port N]\n"), "\(page)")

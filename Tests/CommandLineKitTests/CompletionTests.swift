@@ -4,7 +4,7 @@ import Testing
 @testable import CommandLineKit
 
 /// The scripts, run by the shells that read them where these are installed; bash is everywhere.
-@Suite("The tab key offers what may follow")
+@Suite("Shell completions")
 struct CompletionTests {
     /// A program with every kind of value, and arguments that may be missing or be several.
     static let program = Command(
@@ -121,7 +121,7 @@ struct CompletionTests {
         ("lamp -q ", ["dim", "light"]),
     ]
 
-    @Test("in bash")
+    @Test("bash completes words")
     func bash() async throws {
         // What is in quotes, or has a backslash in front, is one word, which is quoted again.
         let quoted: [(line: String, offered: [String])] = [
@@ -151,7 +151,7 @@ struct CompletionTests {
         name.map { " $()'\"".contains($0) ? "\\\($0)" : "\($0)" }.joined()
     }
 
-    @Test("in fish, where it is installed")
+    @Test("fish completes words if installed")
     func fish() async throws { try await compare(Self.places, in: "fish") }
 
     /// Asks the shell at each of these places.
@@ -213,7 +213,7 @@ struct CompletionTests {
         return String(text)
     }
 
-    @Test("bash at a terminal: what the key completes is what the program is given")
+    @Test("bash quotes names at a terminal")
     func terminal() async throws {
         // Bash runs what stands in a subscript wherever it expands a name; and in double quotes !! is the last command.
         let hostile = "Eve${BASH_VERSINFO[$(touch gone)]}"
@@ -263,7 +263,7 @@ struct CompletionTests {
         #expect(try !folder.names().contains("gone") && !folder.names(in: place).contains("gone"))
     }
 
-    @Test("the shells that are here take the scripts for scripts", arguments: Completion.allCases)
+    @Test("installed shells accept their scripts", arguments: Completion.allCases)
     func syntax(shell: Completion) async throws {
         let folder = try TemporaryFolder()
         try folder.write(Array(shell.script(for: Self.program).utf8), to: "script")
@@ -275,7 +275,7 @@ struct CompletionTests {
         #expect(outcome.succeeded, "\(outcome.errors)")
     }
 
-    @Test("bash and zsh find the same commands, options and values")
+    @Test("bash and zsh find the same candidates")
     func alike() {
         let entries = CompletionEntry.all(of: Self.program)
         let (bash, zsh) = (
@@ -296,7 +296,7 @@ struct CompletionTests {
         #expect(zsh.contains("                0) _files ;;\n                *) found=("))
     }
 
-    @Test("which argument a word may be")
+    @Test("each position offers its arguments")
     func places() {
         func places(_ counts: [Argument.Count]) -> (first: [[String]], rest: [String]) {
             let arguments = counts.enumerated().map { Argument("\($0)", .listed("\($0)"), count: $1, "") }

@@ -4,7 +4,7 @@ import Testing
 @testable import CommandLineKit
 
 /// A terminal may be half of a telephone's screen.
-@Suite("Help on a narrow terminal")
+@Suite("Help on narrow terminals")
 struct HelpLayoutTests {
     private static let program = Command(
         "post", "Carries letters.",
@@ -27,7 +27,7 @@ struct HelpLayoutTests {
             Command("a-command-with-a-very-long-name-indeed", "Does what its name says, and more.") { _ in },
         ])
 
-    @Test("no line is longer than the terminal, but examples, which are to be copied", arguments: 40...48)
+    @Test("only examples exceed the width", arguments: 40...48)
     func width(columns: Int) {
         for path in [[Self.program]] + Self.program.subcommands.map({ [Self.program, $0] }) {
             for line in Help.text(for: path, width: columns).split(separator: "\n") {
@@ -37,7 +37,7 @@ struct HelpLayoutTests {
         }
     }
 
-    @Test("the texts have at least half of the width, whatever the names", arguments: [40, 50, 60, 80, 132])
+    @Test("texts keep half of the width", arguments: [40, 50, 60, 80, 132])
     func columns(width: Int) {
         let text = Help.text(for: [Self.program, Self.program.subcommands[0]], width: width)
         // From "Options:" on, the lines that go on with a text begin where it does.
@@ -51,7 +51,7 @@ struct HelpLayoutTests {
         #expect(lines.count > 6)
     }
 
-    @Test("a name that leaves no room has its text below it, behind the same margin as all others")
+    @Test("long names put their text below")
     func below() {
         let text = Help.text(for: [Self.program, Self.program.subcommands[0]], width: 40)
         #expect(
@@ -73,7 +73,7 @@ struct HelpLayoutTests {
         #expect(list.contains("  a-command-with-a-very-long-name-indeed\n"), "\(list)")
     }
 
-    @Test("all words of a text are there at every width, in their order")
+    @Test("no word is lost at any width")
     func words() {
         func words(_ text: String) -> [Substring] { text.split { $0 == " " || $0 == "\n" } }
         for path in [[Self.program], [Self.program, Self.program.subcommands[0]]] {

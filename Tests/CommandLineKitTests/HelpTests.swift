@@ -3,9 +3,9 @@ import Testing
 @testable import Base
 @testable import CommandLineKit
 
-@Suite("Help is made from the table")
+@Suite("Help")
 struct HelpTests {
-    @Test("the program's help lists commands under their headings")
+    @Test("the program's help lists commands by section")
     func program() {
         #expect(
             Help.text(for: [Sample.program], width: 80) == """
@@ -33,7 +33,7 @@ struct HelpTests {
                 """)
     }
 
-    @Test("a command's help shows arguments, options, defaults and examples within the width")
+    @Test("a command's help fits the width")
     func command() {
         #expect(
             Help.text(for: [Sample.program, Sample.program.subcommands[0]], width: 60) == """
@@ -66,7 +66,7 @@ struct HelpTests {
                 """)
     }
 
-    @Test("no line is longer than the width, whatever it is", arguments: [40, 57, 80, 132])
+    @Test("no line exceeds the width", arguments: [40, 57, 80, 132])
     func width(columns: Int) {
         for path in [[Sample.program], [Sample.program, Sample.program.subcommands[0]]] {
             let lines = Help.text(for: path, width: columns).split(separator: "\n")
@@ -74,7 +74,7 @@ struct HelpTests {
         }
     }
 
-    @Test("the manual page escapes what roff would take for its own")
+    @Test("the manual page escapes roff")
     func manual() {
         let page = ManualPage.text(for: Sample.program, version: "1.2")
         #expect(page.hasPrefix(".TH POST 1 \"\" \"post 1.2\"\n.SH NAME\npost \\- Carries letters.\n"))
@@ -85,7 +85,7 @@ struct HelpTests {
         #expect(ManualPage.escaped(".it's a \\") == "\\&.it's a \\e")
     }
 
-    @Test func everyCommandHasAPageOfItsOwn() {
+    @Test func everyCommandHasItsOwnPage() {
         let overview = ManualPage.overview(of: Sample.program, version: "1.2")
         #expect(overview.hasPrefix(".TH POST 1 ") && !overview.contains(".SS "))
         #expect(overview.contains("\n.TP\n.BR post\\-box (1)\n"))
@@ -96,7 +96,7 @@ struct HelpTests {
         #expect(page.hasSuffix("\n.SH SEE ALSO\n.BR post (1)\n"))
     }
 
-    @Test("the manual ends with the files and variables that the program looks at")
+    @Test("the manual lists files and variables")
     func manualTables() {
         let page = ManualPage.text(
             for: Sample.program, version: "1", files: [("~/box", "Letters.")],
@@ -107,7 +107,7 @@ struct HelpTests {
         #expect(page.contains("\n.B 128+N\n"))
     }
 
-    @Test("a hidden command is found by who knows it, and shown nowhere")
+    @Test("a hidden command is explained but not listed")
     func hidden() throws {
         let program = Command(
             "a", "Does.",
@@ -124,7 +124,7 @@ struct HelpTests {
         #expect(invocation.command.name == "secret")
     }
 
-    @Test("the fish script completes by the place in the line")
+    @Test("the fish script depends on the position")
     func fish() {
         let script = Completion.fish.script(for: Sample.program)
         #expect(script.contains("            case 'box:open'\n                set place 'box open'\n"))
@@ -135,7 +135,7 @@ struct HelpTests {
         #expect(script.contains("complete -c post -n \"__post_at 'send' 0 0\" -F\n"))
     }
 
-    @Test("the zsh script offers options with what they mean, and none behind --")
+    @Test("the zsh script describes options before --")
     func zsh() {
         let script = Completion.zsh.script(for: Sample.program)
         #expect(script.contains("'--seal:How it is closed.'"))
@@ -144,7 +144,7 @@ struct HelpTests {
         #expect(script.contains("'send:--wait'|"))
     }
 
-    @Test("a quote in a text does not end the shell's string")
+    @Test("quotes do not end shell strings")
     func quotes() {
         let program = Command("a", "It's.", subcommands: [Command("b", "Don't: stop.") { _ in }])
         #expect(Completion.zsh.script(for: program).contains("'b:Don'\\''t\\: stop.'"))
@@ -152,7 +152,7 @@ struct HelpTests {
     }
 
     @Test(
-        "a mistyped word finds its neighbour, a strange one finds none",
+        "only similar words are suggested",
         arguments: [
             ("mout", "mount"), ("muont", "mount"), ("unmout", "unmount"), ("stat", "status"), ("xyz", nil),
             ("m", nil),
@@ -161,7 +161,7 @@ struct HelpTests {
         #expect(NearestWord.nearest(to: word, among: ["mount", "unmount", "status", "demo"]) == nearest)
     }
 
-    @Test("words that the sentence of an option names are not listed again")
+    @Test("choices named in the help are not repeated")
     func choices() {
         let words = ["never", "first-time", "always"]
         let named = Option.value(

@@ -4,7 +4,7 @@ import Testing
 @testable import CommandLineKit
 
 /// The same request, written in every way in which people write it.
-@Suite("However a command line is written, it is the same request")
+@Suite("The parser against a model")
 struct ParserModelTests {
     private static let command = Command(
         "send", "Send.",
@@ -93,7 +93,7 @@ struct ParserModelTests {
         }
     }
 
-    @Test("long and short, together and apart, before, between and behind")
+    @Test("every spelling gives the same request")
     func written() throws {
         var generator = SeededGenerator(state: 2_026)
         for _ in 0..<2000 {
@@ -113,7 +113,7 @@ struct ParserModelTests {
         }
     }
 
-    @Test("whatever words there are, it is a request, help, or a sentence about what is wrong")
+    @Test("any words give a request or error")
     func total() {
         var generator = SeededGenerator(state: 77)
         let words = [
@@ -145,7 +145,7 @@ struct ParserModelTests {
         }
     }
 
-    @Test("a value is the next word, whatever it is; only -- itself ends the options")
+    @Test("values may begin with dashes")
     func dashes() throws {
         guard
             case .run(let found) = try Parser.parse(

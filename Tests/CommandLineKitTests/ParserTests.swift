@@ -57,9 +57,9 @@ enum Sample {
     }
 }
 
-@Suite("A command line is understood")
+@Suite("The parser")
 struct ParserTests {
-    @Test("options may stand before, between and behind arguments")
+    @Test("options may stand before or after arguments")
     func anyOrder() throws {
         for line in ["send -q a Bob", "send a -q Bob", "send a Bob -q", "send a Bob --quick"] {
             let invocation = try Sample.parse(line)
@@ -69,7 +69,7 @@ struct ParserTests {
         }
     }
 
-    @Test("short flags can be written together, the last may take a value")
+    @Test("short flags combine, the last with value")
     func clusters() throws {
         let invocation = try Sample.parse("send -qvswax a Bob")
         #expect(invocation.has("quick") && invocation.has("verbose"))
@@ -77,21 +77,21 @@ struct ParserTests {
         #expect(try Sample.parse("send -qs tape a Bob")["seal"] == "tape")
     }
 
-    @Test("a value may follow an equals sign, also one with another equals sign in it, also none")
+    @Test("=VALUE may contain = or be empty")
     func equals() throws {
         #expect(try Sample.parse("send --relay=a=b a Bob")["relay"] == "a=b")
         #expect(try Sample.parse("send --relay= a Bob")["relay"] == "")
     }
 
     @Test(
-        "a key that begins with a dash is taken as it is", arguments: ["-", "--", "--quick", "-_9a=", "-h"])
+        "keys may begin with a dash", arguments: ["-", "--", "--quick", "-_9a=", "-h"])
     func dashes(value: String) throws {
         #expect(try Sample.parse("send --relay \(value) a Bob")["relay"] == value)
         #expect(try Sample.parse("send -r \(value) a Bob")["relay"] == value)
         #expect(try Sample.parse("send --relay=\(value) a Bob")["relay"] == value)
     }
 
-    @Test("two dashes end the options, one dash is an argument")
+    @Test("two dashes end the options")
     func endOfOptions() throws {
         let invocation = try Sample.parse("send -- --quick -q Bob")
         #expect(invocation.allArguments("LETTER") == ["--quick", "-q"])
@@ -99,21 +99,21 @@ struct ParserTests {
         #expect(try Sample.parse("send - Bob").allArguments("LETTER") == ["-"])
     }
 
-    @Test("a repeated option keeps every value in order, another one may not be repeated")
+    @Test("only repeatable options may repeat")
     func repeated() throws {
         #expect(try Sample.parse("send -r one a Bob --relay two").all("relay") == ["one", "two"])
         #expect(try Sample.parse("send a Bob").all("relay") == [])
         #expect(Sample.complaint("send --copies 2 --copies 3 a Bob") == "post send: --copies was given twice")
     }
 
-    @Test("several letters go before the one person behind them")
+    @Test("a repeated argument leaves the last word")
     func argumentsAreShared() throws {
         let invocation = try Sample.parse("send a b c Bob")
         #expect(invocation.allArguments("LETTER") == ["a", "b", "c"])
         #expect(invocation.argument("PERSON") == "Bob")
     }
 
-    @Test("what was not given has its default, typed as the table says")
+    @Test("absent options have typed defaults")
     func defaults() throws {
         let invocation = try Sample.parse("send a Bob --limit 4kb")
         #expect(invocation.duration("wait") == .seconds(1))
@@ -124,7 +124,7 @@ struct ParserTests {
         #expect(try Sample.parse("box open here").argument("FOLDER") == "here")
     }
 
-    @Test("help and version are asked for anywhere they mean something")
+    @Test("help and version are accepted anywhere")
     func help() throws {
         for words in [
             ["--help"], ["send", "-h"], ["send", "a", "--help", "--nonsense"], ["box", "--help"],
@@ -143,7 +143,7 @@ struct ParserTests {
     }
 
     @Test(
-        "a wrong command line says what is wrong",
+        "an invalid command line is explained",
         arguments: [
             ("", "post: a command is missing"),
             ("sned a Bob", "post: unknown command 'sned'; did you mean 'send'?"),
@@ -174,13 +174,13 @@ struct ParserTests {
         #expect(Sample.complaint(line) == sentence)
     }
 
-    @Test("a path that is empty is refused before anything is done")
+    @Test("an empty path is refused")
     func emptyPath() {
         #expect(throws: Parser.Failure.self) { try Parser.parse(["send", "", "Bob"], of: Sample.program) }
     }
 
     @Test(
-        "times are whole numbers with a unit",
+        "durations are integers with a unit",
         arguments: [
             ("0", Duration.zero), ("500ms", .milliseconds(500)), ("1s", .seconds(1)), ("5m", .seconds(300)),
             ("48h", .seconds(172_800)), ("7d", .seconds(604_800)),
@@ -190,7 +190,8 @@ struct ParserTests {
     }
 
     @Test(
-        "what is no time is refused", arguments: ["", "s", "1", "-1s", "1.5s", "1 s", "99999999999999999d"])
+        "invalid durations are refused",
+        arguments: ["", "s", "1", "-1s", "1.5s", "1 s", "99999999999999999d"])
     func noDurations(text: String) {
         #expect(DurationText.parse(text) == nil)
     }

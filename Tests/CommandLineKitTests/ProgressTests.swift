@@ -5,9 +5,9 @@ import Testing
 
 @testable import CommandLineKit
 
-@Suite("Progress, stopping and going to the background")
+@Suite("Progress display")
 struct ProgressTests {
-    @Test("a bar fills the width of the terminal, no more", arguments: [40, 60, 80, 200])
+    @Test("a bar fits the terminal's width", arguments: [40, 60, 80, 200])
     func bar(width: Int) {
         for done in stride(from: UInt64(0), through: 5_000_000, by: 500_000) {
             let line = ProgressDisplay.line(
@@ -16,7 +16,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("whatever numbers the other side says, they are shown", arguments: [nil, 40, 200])
+    @Test("implausible numbers are shown", arguments: [nil, 40, 200])
     func vast(width: Int?) {
         for (done, total) in [(UInt64.max, UInt64.max), (.max, 1), (1, .max), (.max / 2, .max), (.max, 0)] {
             for elapsed in [Duration.zero, .milliseconds(100), .seconds(1 << 40)] {
@@ -30,7 +30,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("a plain line says how much of what")
+    @Test("a plain line shows part and total")
     func plain() {
         let line = ProgressDisplay.line(
             "Sending", done: 2_000_000, total: 4_000_000, elapsed: .seconds(2), width: nil)
@@ -40,7 +40,7 @@ struct ProgressTests {
     }
 
     @Test(
-        "in a pipe there is nothing, and with --verbose one line for each tenth, not one for each report",
+        "pipes get lines only with --verbose",
         arguments: [(Verbosity.normal, 0), (.verbose, 11)])
     func pipe(verbosity: Verbosity, count expected: Int) throws {
         var ends: [Int32] = [0, 0]
@@ -59,7 +59,7 @@ struct ProgressTests {
         #expect(lines.last?.hasPrefix("Sending: 100%, 1.0 kB of 1.0 kB") == true)
     }
 
-    @Test("everybody who waits for the stop hears of it, before and after, and only of the first")
+    @Test("every waiting task gets the first stop")
     func stop() async {
         let stop = StopRequest()
         #expect(!stop.isRequested)

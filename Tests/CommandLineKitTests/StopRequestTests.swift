@@ -4,18 +4,18 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("Work that a stop ends")
+@Suite("Work under a stop request")
 struct StopRequestTests {
     private struct Failure: Error {}
 
-    @Test("its result and its error are those of the work as long as nobody asks")
+    @Test("without a stop, result and error pass")
     func undisturbed() async throws {
         let stop = StopRequest()
         #expect(try await stop.interrupting { 7 } == 7)
         await #expect(throws: Failure.self) { try await stop.interrupting { () -> Int in throw Failure() } }
     }
 
-    @Test("it is cancelled, and what it throws then is no error")
+    @Test("a stop cancels and hides the error")
     func cancelled() async throws {
         let stop = StopRequest()
         let result: Int? = try await stop.interrupting {
@@ -26,7 +26,7 @@ struct StopRequestTests {
         #expect(result == nil)
     }
 
-    @Test("what hangs is left behind")
+    @Test("hanging work is abandoned")
     func hanging() async throws {
         let stop = StopRequest()
         stop.request(signal: SIGINT)

@@ -7,9 +7,9 @@ import Testing
 @testable import CommandLineKit
 
 /// Each in a process of its own: they change its streams and its environment.
-@Suite("What goes to a terminal, a pipe or a file")
+@Suite("Terminal output")
 struct TerminalTests {
-    @Test("without a terminal the width is that of COLUMNS, within reason, else 80")
+    @Test("without terminal COLUMNS sets the width")
     func width() async {
         await #expect(processExitsWith: .success) {
             let null = try OpenFile("/dev/null", flags: O_RDWR)
@@ -26,7 +26,7 @@ struct TerminalTests {
     }
 
     @Test(
-        "a terminal that only prints gets plain lines, one that understands more a line that is drawn again")
+        "dumb terminals get plain lines")
     func dumb() async throws {
         await #expect(processExitsWith: .success) {
             let main = try OpenFile("/dev/ptmx", flags: O_RDWR | O_NOCTTY)
@@ -56,7 +56,7 @@ struct TerminalTests {
         }
     }
 
-    @Test("the first of three variables that is not empty says what characters there are")
+    @Test("the first nonempty variable sets the character set")
     func locale() async {
         await #expect(processExitsWith: .success) {
             func isUnicode(_ all: String?, _ type: String?, _ language: String?) -> Bool {
@@ -74,7 +74,7 @@ struct TerminalTests {
         }
     }
 
-    @Test("what is printed is a line each, and a complaint is one line whatever names are in it")
+    @Test("each print and complaint is one line")
     func lines() async throws {
         let folder = try TemporaryFolder()
         await #expect(processExitsWith: .success) { [path = folder.path as String] in
@@ -99,7 +99,7 @@ struct TerminalTests {
                 == "a\\u{a}b\\u{1b}[2J\nnoted\nsaid all the same\n")
     }
 
-    @Test("what standard output does not take is remembered, the first of it; what must be taken is thrown")
+    @Test("the first write error is remembered")
     func full() async {
         await #expect(processExitsWith: .success) {
             let full = try OpenFile("/dev/full", flags: O_WRONLY)
@@ -120,7 +120,7 @@ struct TerminalTests {
         }
     }
 
-    @Test("a reader that has gone is no failure, and a pipe need not be synchronised")
+    @Test("a closed pipe is no error")
     func pipes() async {
         await #expect(processExitsWith: .success) {
             signal(SIGPIPE, SIG_IGN)
@@ -138,7 +138,7 @@ struct TerminalTests {
         }
     }
 
-    @Test("nothing is asked silently where there is no terminal")
+    @Test("no silent prompt without a terminal")
     func silent() async {
         await #expect(processExitsWith: .success) {
             dup2(try OpenFile("/dev/null", flags: O_RDONLY).descriptor, STDIN_FILENO)
@@ -147,7 +147,7 @@ struct TerminalTests {
         }
     }
 
-    @Test("progress is silent when nothing but results is wanted, and never goes back")
+    @Test("progress is silent with --quiet and monotonous")
     func progress() async throws {
         let folder = try TemporaryFolder()
         await #expect(processExitsWith: .success) { [path = folder.path as String] in
@@ -171,7 +171,7 @@ struct TerminalTests {
             ])
     }
 
-    @Test("a bar that has no room is a line, cut to the width")
+    @Test("a narrow bar becomes a line")
     func narrow() {
         func line(_ width: Int) -> String {
             ProgressDisplay.line("Sending", done: 5, total: 10, elapsed: .milliseconds(99), width: width)

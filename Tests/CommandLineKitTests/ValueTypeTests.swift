@@ -3,10 +3,10 @@ import Testing
 
 @testable import CommandLineKit
 
-@Suite("What a value may be")
+@Suite("Value types")
 struct ValueTypeTests {
     @Test(
-        "a whole number within its range, both ends included",
+        "integer ranges include both ends",
         arguments: [
             ("0", false), ("1", true), ("9", true), ("10", false), ("-1", false), ("+5", true),
             ("5.0", false),
@@ -16,7 +16,7 @@ struct ValueTypeTests {
         #expect((ValueType.integer(1...9).complaint(about: text) == nil) == isValid)
     }
 
-    @Test("what is expected is said, also where there is no upper end")
+    @Test("complaints name the expected range")
     func expectations() {
         #expect(
             ValueType.integer(-3...3).complaint(about: "x") == "expected a whole number from -3 to 3")
@@ -27,7 +27,7 @@ struct ValueTypeTests {
         #expect(ValueType.choice(["a"]).complaint(about: "A") == "expected a")
     }
 
-    @Test("a list of words reads as a sentence does")
+    @Test("word lists read as sentences")
     func lists() {
         #expect(ValueType.list([]) == "")
         #expect(ValueType.list(["a"]) == "a")
@@ -35,7 +35,7 @@ struct ValueTypeTests {
         #expect(ValueType.list(["a", "b", "c"]) == "a, b or c")
     }
 
-    @Test("only a path must not be empty")
+    @Test("only paths must not be empty")
     func empty() {
         for type in [ValueType.file, .folder] {
             #expect(type.complaint(about: "") == "a path cannot be empty")
@@ -48,7 +48,7 @@ struct ValueTypeTests {
     }
 
     @Test(
-        "the longest time of each unit is one, the next none",
+        "each unit's maximum duration is exact",
         arguments: [("ms", Int64(1)), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)])
     func longest(unit: String, milliseconds: Int64) {
         let most = Int64.max / milliseconds
@@ -59,11 +59,11 @@ struct ValueTypeTests {
     }
 
     @Test(
-        "a unit stands alone behind digits",
+        "a unit follows digits only",
         arguments: ["ms", "1sm", "1 ms", "1ms ", "+1s", "٣s", "1e3s", "00"])
     func noTimes(text: String) { #expect(DurationText.parse(text) == nil) }
 
-    @Test("values come typed: sizes in bytes, times, the last or all of them, or the default")
+    @Test("values are typed with defaults")
     func typed() throws {
         let program = Command(
             "post", "Carries letters.",
@@ -94,7 +94,7 @@ struct ValueTypeTests {
         #expect(given.path == ["post", "send"] && given.program.name == "post")
     }
 
-    @Test("who asks for what the table does not have has made a mistake, and hears of it at once")
+    @Test("undefined names trap")
     func unknownNames() async {
         await #expect(processExitsWith: .failure) { _ = try Sample.parse("send a Bob").has("nothing") }
         await #expect(processExitsWith: .failure) { _ = try Sample.parse("send a Bob").has("relay") }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import CommandLineKit
 
-@Suite("--quiet and --verbose are understood by every command")
+@Suite("Verbosity")
 struct VerbosityTests {
     private static let program = Command(
         "post", "Carries letters.",
@@ -14,7 +14,7 @@ struct VerbosityTests {
         ])
 
     @Test(
-        "before and behind the command, long and short, the last counts",
+        "the last verbosity option counts",
         arguments: [
             (["send"], Verbosity.normal), (["--quiet", "send"], .quiet), (["send", "-q"], .quiet),
             (["send", "-v"], .verbose), (["-v", "send", "--verbose"], .debug), (["send", "-vv"], .debug),
@@ -29,13 +29,13 @@ struct VerbosityTests {
         #expect(invocation.verbosity == verbosity)
     }
 
-    @Test("they take no value, and what is behind -- is an argument")
+    @Test("verbosity options end at --")
     func refused() {
         #expect(throws: Parser.Failure.self) { try Parser.parse(["send", "--quiet=1"], of: Self.program) }
         #expect(throws: Parser.Failure.self) { try Parser.parse(["send", "--", "-q"], of: Self.program) }
     }
 
-    @Test("a mistyped --quite is told --quiet")
+    @Test("--quite suggests --quiet")
     func suggestion() {
         do {
             _ = try Parser.parse(["send", "--quite"], of: Self.program)
@@ -45,7 +45,7 @@ struct VerbosityTests {
         }
     }
 
-    @Test("what is logged follows, unless the environment says otherwise")
+    @Test("the environment overrides the log level")
     func level() {
         #expect(Verbosity.quiet.logLevel(environment: nil) == .error)
         #expect(Verbosity.normal.logLevel(environment: nil) == .notice)

@@ -4,9 +4,9 @@ import Testing
 @testable import Base
 @testable import CommandLineKit
 
-@Suite("Text is broken between words")
+@Suite("Wrapping")
 struct WrapTests {
-    @Test("a line is as long as the width, and not longer")
+    @Test("lines fit the width exactly")
     func exact() {
         #expect(Wrap.lines("aaa bbb cc", width: 7) == ["aaa bbb", "cc"])
         #expect(Wrap.lines("aaa bbb cc", width: 6) == ["aaa", "bbb cc"])
@@ -15,7 +15,7 @@ struct WrapTests {
         #expect(Wrap.lines("   ", width: 10) == [""])
     }
 
-    @Test("a word that is too long has a line of its own, and what is in brackets stays together")
+    @Test("long words and brackets stay whole")
     func longWords() {
         #expect(Wrap.lines("a 0123456789 b", width: 5) == ["a", "0123456789", "b"])
         #expect(
@@ -23,7 +23,7 @@ struct WrapTests {
         #expect(Wrap.lines("a [b] [c d] e", width: 7) == ["a [b]", "[c d] e"])
     }
 
-    @Test("whatever the words, none is lost, and only words that are too long are too long")
+    @Test("no word is lost at any width")
     func model() {
         var generator = SeededGenerator(state: 11)
         for _ in 0..<300 {
@@ -41,13 +41,13 @@ struct WrapTests {
         }
     }
 
-    @Test("later lines stand under the end of the first words, and a paragraph behind its margin")
+    @Test("later lines are indented")
     func hanging() {
         #expect(Wrap.hanging("Usage: ", "aaa bbb", width: 11) == "Usage: aaa\n       bbb")
         #expect(Wrap.paragraph("aaa bbb", width: 6, indent: 2) == "  aaa\n  bbb")
     }
 
-    @Test("paragraphs are what lies between empty lines, however many")
+    @Test("empty lines separate paragraphs")
     func paragraphs() {
         #expect(Wrap.paragraphs("") == [])
         #expect(Wrap.paragraphs("\n\n") == [])
@@ -55,12 +55,12 @@ struct WrapTests {
         #expect(Wrap.paragraphs("\na") == ["a"])
     }
 
-    @Test("text is padded, and never cut")
+    @Test("text is padded, never cut")
     func padded() {
         #expect("ab".padded(to: 4) == "ab  " && "ab".padded(to: 2) == "ab" && "ab".padded(to: 1) == "ab")
     }
 
-    @Test("a distance between words is one: none to itself, the same both ways, and no way around is shorter")
+    @Test("word distance is a metric")
     func distances() {
         #expect(NearestWord.distance("", "abc") == 3 && NearestWord.distance("abc", "") == 3)
         #expect(NearestWord.distance("ab", "ba") == 1 && NearestWord.distance("abcd", "badc") == 2)
@@ -76,7 +76,7 @@ struct WrapTests {
         }
     }
 
-    @Test("a third of the letters may be wrong, and a beginning of three letters is enough")
+    @Test("a third of the letters may differ")
     func nearest() {
         #expect(NearestWord.nearest(to: "abcxyf", among: ["abcdef"]) == "abcdef")
         #expect(NearestWord.nearest(to: "abxxyf", among: ["abcdef"]) == nil)

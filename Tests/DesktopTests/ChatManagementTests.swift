@@ -7,7 +7,7 @@ import Testing
 
 @testable import Desktop
 
-@Suite("What a user wants of chats is carried out by whoever has the profile")
+@Suite("Chat requests")
 struct ChatManagementTests {
     private let core = AnsweringCore()
 
@@ -22,7 +22,7 @@ struct ChatManagementTests {
         return (reply.names, reply.problem)
     }
 
-    @Test("a list has the names of one kind, sorted, a part at a time, from whatever place")
+    @Test("lists are sorted, filtered and paged")
     func list() async throws {
         core.names.withLock { $0 = (0..<250).map { "n\(1000 - $0)" } }
         let all = core.names.withLock { $0.sorted() }
@@ -43,7 +43,7 @@ struct ChatManagementTests {
         #expect(await carryOut(.list, .group).names == [])
     }
 
-    @Test("one is meant by its name among those of its kind, or by its reference")
+    @Test("chats are selected by name or reference")
     func named() async {
         // The folder of a contact and the alias of a group.
         #expect(await carryOut(.find, .contact, "bob").names == ["bob"])
@@ -63,7 +63,7 @@ struct ChatManagementTests {
         #expect(core.deeds.withLock { $0.isEmpty })
     }
 
-    @Test("each deed is done to the one that is meant, once")
+    @Test("each action affects the selected chat once")
     func deeds() async {
         #expect(await carryOut(.rename, .contact, "bob", name: "Robert").names == ["bob"])
         #expect(await carryOut(.rename, .group, "#3", name: "bob (2)").names == ["bob"])
@@ -74,12 +74,12 @@ struct ChatManagementTests {
     }
 }
 
-@Suite("A new name for a chat")
+@Suite("New names of chats")
 struct ChatAliasTests {
     private let core = AnsweringCore()
 
     @Test(
-        "that selects another chat is refused with that chat, and so is the form of a reference",
+        "an ambiguous or reference-like name is refused",
         arguments: [
             ("closed", "closed (#4)"), ("bob", "#bob (#3)"), ("Saved notes", "Saved notes"), ("@9", "@9"),
         ])
@@ -91,9 +91,9 @@ struct ChatAliasTests {
     }
 }
 
-@Suite("Asynchronous work for a thread that may wait")
+@Suite("Blocking on tasks")
 struct BlockingTaskTests {
-    @Test("the value comes to the thread that waits, whatever others wait for")
+    @Test("each waiting thread gets its own value")
     func values() async {
         let pool = ThreadPool(name: "waiting", threads: 24)
         let found = await withTaskGroup(of: Int.self) { group in
@@ -113,13 +113,13 @@ struct BlockingTaskTests {
         #expect(found == Set((0..<24).map { $0 * $0 }))
     }
 
-    @Test("nothing is a value too")
+    @Test("a nil value is delivered")
     func nothing() async {
         let value = await ThreadPool.shared.run { BlockingTask.value { () -> Int? in nil } }
         #expect(value == nil)
     }
 
-    @Test("a semaphore that was signalled before is not waited for, once for each signal")
+    @Test("each signal permits one wait")
     func semaphore() async {
         let semaphore = Semaphore()
         for _ in 0..<3 { semaphore.signal() }

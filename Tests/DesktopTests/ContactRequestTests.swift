@@ -120,7 +120,7 @@ private struct PeopleFolders: FolderNaming {
     }
 }
 
-@Suite("What is asked about people, of the daemon or of a core")
+@Suite("Contact requests")
 struct ContactRequestTests {
     private let core = PeopleCore()
 
@@ -140,7 +140,7 @@ struct ContactRequestTests {
         (.rejectRequest(4), ["reject 4"]),
     ]
 
-    @Test("each step asks the core for what it says, and nothing else", arguments: steps.indices)
+    @Test("each request calls its core method only", arguments: steps.indices)
     func step(place: Int) async throws {
         let (request, expected) = Self.steps[place]
         _ = try await request.carryOut(on: core, naming: PeopleFolders())
@@ -150,7 +150,7 @@ struct ContactRequestTests {
         #expect(try JSONDecoder().decode(ContactRequest.self, from: line) == request)
     }
 
-    @Test("what the core refuses is the answer's problem, word by word", arguments: steps.indices)
+    @Test("core refusals are returned verbatim", arguments: steps.indices)
     func refused(place: Int) async {
         core.refusal.withLock { $0 = ChatError(.invalidCommand, "It does not want to.") }
         let answer = await Self.steps[place].request.reply(from: core, naming: PeopleFolders())
@@ -158,7 +158,7 @@ struct ContactRequestTests {
         #expect(asked == Array(Self.steps[place].asks.prefix(1)))
     }
 
-    @Test("answers have what was asked for, and no more")
+    @Test("replies contain only the requested fields")
     func answers() async throws {
         #expect(
             try await ContactRequest.invite.carryOut(on: core, naming: PeopleFolders())
@@ -196,7 +196,7 @@ struct ContactRequestTests {
         #expect(await ContactRequest.showAddress.reply(from: core, naming: PeopleFolders()).link == nil)
     }
 
-    @Test("a contact is named as the user knows it; groups, notes and what fits several are none")
+    @Test("contacts are selected by the user's names")
     func names() async {
         for make in [ContactRequest.verify, ContactRequest.renew, ContactRequest.move] {
             for name in ["carol", "nobody", "#3", "*1", "Saved notes", "", "@99"] {
@@ -208,7 +208,7 @@ struct ContactRequestTests {
         #expect(asked.count == 3 && asked.allSatisfy { $0.hasSuffix("@9") })
     }
 
-    @Test("who waits for somebody hears when they come, and why they will not")
+    @Test("waiting ends with the contact or an error")
     func waiting() async throws {
         async let found = ContactRequest.look(5).carryOut(on: core, naming: PeopleFolders())
         try await wait(until: "it is looked") { asked.contains("contact 5") }

@@ -7,7 +7,7 @@ import Testing
 @testable import Desktop
 
 /// One end of a conversation, and a peer that says whatever bytes it likes.
-@Suite("Lines between a command and a mount", .timeLimit(.minutes(10)))
+@Suite("Control channels", .timeLimit(.minutes(10)))
 struct ControlChannelTests {
     private struct Pair {
         let channel: ControlChannel
@@ -38,7 +38,7 @@ struct ControlChannelTests {
         } catch { return error.code }
     }
 
-    @Test("lines cut anywhere, and several at once, are the same lines")
+    @Test("lines are reassembled from any pieces")
     func cuts() async throws {
         let text = Array("one\n\ntwo ü\nthree\n".utf8)
         for cut in 0...text.count {
@@ -53,7 +53,7 @@ struct ControlChannelTests {
         }
     }
 
-    @Test("who hangs up in the middle of a line has not said it")
+    @Test("a line without its end is dropped")
     func cutOff() throws {
         let text = Array("{\"a\":1}\n".utf8)
         for length in 0..<text.count {
@@ -67,7 +67,7 @@ struct ControlChannelTests {
         }
     }
 
-    @Test("the longest line is read, one byte more is none")
+    @Test("the maximum line length is exact")
     func longest() async throws {
         for (length, isLine) in [(-1, true), (0, false), (1, false)] {
             let pair = try Pair()
@@ -91,7 +91,7 @@ struct ControlChannelTests {
         }
     }
 
-    @Test("what is too long to be read is not sent")
+    @Test("too long lines are not sent")
     func tooLong() throws {
         let pair = try Pair()
         // With quotes around it and the end of the line.
@@ -102,7 +102,7 @@ struct ControlChannelTests {
         #expect(!pair.channel.isAbandoned)
     }
 
-    @Test("a line longer than the socket holds goes to a reader that is slow")
+    @Test("long lines wait for a slow reader")
     func slowReader() async throws {
         let pair = try Pair()
         let line = (0..<900_000).map { UInt8(97 + $0 % 26) }
@@ -115,7 +115,7 @@ struct ControlChannelTests {
         #expect(read == line)
     }
 
-    @Test("a peer that says or takes nothing in time is silent, one that has gone has hung up")
+    @Test("timeouts and hang-ups are distinguished")
     func silent() throws {
         let pair = try Pair(timeout: .zero)
         #expect(code { () throws(DesktopError) in _ = try pair.channel.readLine() } == .noAnswer)
@@ -133,7 +133,7 @@ struct ControlChannelTests {
         #expect(gone?.sentence == "The mount's process ended the conversation; try again.")
     }
 
-    @Test("whether anybody is there, and whether there is a line, is seen without taking one")
+    @Test("polling takes no line")
     func looks() throws {
         let pair = try Pair()
         #expect(!pair.channel.isAbandoned && !pair.channel.hasLine(within: .zero))
@@ -155,7 +155,7 @@ struct ControlChannelTests {
         #expect(pair.channel.isAbandoned(within: .seconds(30)))
     }
 
-    @Test("a line that is no message is malformed, and the next one is heard")
+    @Test("a malformed line does not affect the next")
     func noMessage() throws {
         let pair = try Pair()
         for text in ["", "x", "[]", "{", "{\"action\":1}", "\u{0}", "null"] {

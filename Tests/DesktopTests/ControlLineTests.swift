@@ -39,7 +39,7 @@ struct ControlLineTests {
         content: MessageContent(kind: .file, text: "hello"))
     private static let request = ControlRequest(message, to: "bob")
 
-    @Test("every request is known for what it is")
+    @Test("every request is recognised")
     func kinds() throws {
         #expect(Self.kind(try Self.line(SendingInquiry(destination: "bob"))) == "inquire")
         #expect(Self.kind(try Self.line(Self.request)) == "send")
@@ -56,7 +56,7 @@ struct ControlLineTests {
         #expect(Self.kind(try Self.line(TextRequest(say: "hi", message: "m", to: "bob"))) == "text")
     }
 
-    @Test("a line cut anywhere is none, and members that nobody knows are passed over")
+    @Test("cut lines fail; unknown members are ignored")
     func cuts() throws {
         for line in try [
             Self.line(Self.request), Self.line(KeepRequest(.set, chat: "@1")),
@@ -68,7 +68,7 @@ struct ControlLineTests {
         }
     }
 
-    @Test("of an action that nobody knows, or a member of another type, nothing is done")
+    @Test("unknown actions and wrong types are refused")
     func unknown() {
         for line in [
             "{\"action\":\"format\"}", "{\"action\":\"pin\",\"entry\":-1}",
@@ -82,7 +82,7 @@ struct ControlLineTests {
         }
     }
 
-    @Test("a message is as it was composed, and its file lies in the staging folder")
+    @Test("a composed message survives encoding")
     func composed() throws {
         let composed = try #require(Self.request.composedMessage(stagingFolder: "/own"))
         #expect(
@@ -91,7 +91,7 @@ struct ControlLineTests {
         #expect(composed.content == Self.message.content && composed.modified == nil)
     }
 
-    @Test("every kind of content comes back as it was")
+    @Test("every content kind survives encoding")
     func contents() {
         for kind in [
             .file, .image(preview: "p"), .video(preview: "q", seconds: 7), .voice(seconds: 300),
@@ -126,7 +126,7 @@ struct ControlLineTests {
         ),
     ]
 
-    @Test("a message of which any part makes no sense is none")
+    @Test("invalid messages are rejected")
     func damaged() {
         for (what, damage) in Self.damages {
             var request = Self.request
@@ -139,7 +139,7 @@ struct ControlLineTests {
         #expect(longest.composedMessage(stagingFolder: "/own") != nil)
     }
 
-    @Test("a text has a mark of 1 to 64 bytes", arguments: [(0, false), (1, true), (64, true), (65, false)])
+    @Test("a text's mark has 1 to 64 bytes", arguments: [(0, false), (1, true), (64, true), (65, false)])
     func texts(length: Int, isText: Bool) {
         let request = TextRequest(say: "hi", message: String(repeating: "m", count: length), to: "bob")
         #expect((request.composed != nil) == isText)

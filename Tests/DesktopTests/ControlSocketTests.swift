@@ -47,7 +47,7 @@ import Testing
             })
     }
 
-    @Test func copiesThatWentAreNamedAndARefusalHasItsReason() async throws {
+    @Test func freedCopiesOrReasonsAreReturned() async throws {
         let server = try serve()
         defer { server.stop() }
         try await ThreadPool.shared.run { [folder] in
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func filesToDeleteAreNamedAndARefusalHasItsReason() async throws {
+    @Test func deletionsOrReasonsAreReturned() async throws {
         let server = try serve()
         defer { server.stop() }
         try await ThreadPool.shared.run { [folder] in
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerThatIsTooLongIsRefusedWithAReason() async throws {
+    @Test func overlongReplyIsRefusedWithReason() async throws {
         core.names.withLock { $0 = (0..<100).map { "\($0)" + String(repeating: "x", count: 20_000) } }
         let server = try serve()
         defer { server.stop() }
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func rulesAboutWhatIsKeptAreShownChangedAndRefusedWithAReason() async throws {
+    @Test func keepRulesAreShownChangedOrRefused() async throws {
         let server = try serve()
         defer { server.stop() }
         try await ThreadPool.shared.run { [folder] in
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func requestsAboutTheCacheAreAnsweredAndRefusedWithAReason() async throws {
+    @Test func cacheRequestsAreAnsweredOrRefused() async throws {
         let server = try serve()
         defer { server.stop() }
         try await ThreadPool.shared.run { [folder, message = message("m1")] in
@@ -136,7 +136,7 @@ import Testing
             modified: Timestamp(seconds: 1_700_000_000))
     }
 
-    @Test func aMessageArrivesAsItWasComposed() async throws {
+    @Test func messageArrivesAsComposed() async throws {
         let shown = Lock<[ItemID]>([])
         let server = try serve { item in shown.withLock { $0.append(item.id) } }
         defer { server.stop() }
@@ -158,7 +158,7 @@ import Testing
         #expect(shown.withLock { $0 } == [ItemID(1), ItemID(1)])
     }
 
-    @Test func theTermsOfAChatAreToldBeforeAnythingIsStaged() async throws {
+    @Test func termsAreSentBeforeStaging() async throws {
         let server = try serve()
         defer { server.stop() }
         try await ThreadPool.shared.run { [folder] in
@@ -172,7 +172,7 @@ import Testing
         }
     }
 
-    @Test func aRepetitionWaitsForTheFirstAndWhoHungUpIsNotServedLater() async throws {
+    @Test func repetitionWaitsAndHungUpRequestIsDropped() async throws {
         let server = try serve()
         defer { server.stop() }
         let (gone, first) = (message("gone"), message("m1"))
@@ -207,7 +207,7 @@ import Testing
         #expect(core.calls.withLock { $0 } == 5, "three of one, two of the other")
     }
 
-    @Test func whatCannotBeKnownIsToldApartFromARefusal() async throws {
+    @Test func unknownOutcomeDiffersFromRefusal() async throws {
         let server = try serve()
         defer { server.stop() }
         core.isUnsure.withLock { $0 = true }
@@ -223,7 +223,7 @@ import Testing
         ("nobody", "There is no chat nobody"), ("bob", "Several chats have this name"),
         ("#closed", "You may not send into this group."),
     ])
-    func aChatThatCannotBeMeantIsRefusedWithAReason(chat: String, reason: String) async throws {
+    func ambiguousChatIsRefusedWithReason(chat: String, reason: String) async throws {
         let server = try serve()
         defer { server.stop() }
         let error = await ThreadPool.shared.run { [folder, message = message("m")] () -> DesktopError? in
@@ -238,7 +238,7 @@ import Testing
         #expect(error?.sentence.hasPrefix(reason) == true)
     }
 
-    @Test func whatTheCoreRefusesIsSaidToTheSender() async throws {
+    @Test func coreRefusalReachesTheSender() async throws {
         let server = try serve()
         defer { server.stop() }
         await ThreadPool.shared.run { [folder, message = message("m", size: 2_000)] in
@@ -249,7 +249,7 @@ import Testing
         #expect(core.sent.withLock { $0.isEmpty })
     }
 
-    @Test func nobodyListensWhenNothingIsMounted() async throws {
+    @Test func noServerListensWithoutMount() async throws {
         let path = folder.path
         #expect(try await ThreadPool.shared.run { try ControlClient.connect(profileFolder: path) == nil })
         // The socket of a process that was killed.
@@ -266,7 +266,7 @@ import Testing
         next.stop()
     }
 
-    @Test func theFolderMayLieDeeperThanASocketsAddressIsLong() async throws {
+    @Test func socketFolderMayBeDeeperThanAddressLimit() async throws {
         var path = folder.path
         for _ in 0..<10 {
             path += "/a folder of forty characters in its name"
@@ -282,7 +282,7 @@ import Testing
         #expect(lstat(path + "/control", &status) == 0 && status.st_mode & 0o777 == 0o600)
     }
 
-    @Test func manyCommandsAtOnceAreAllHeard() async throws {
+    @Test func concurrentCommandsAreServed() async throws {
         let server = try serve()
         defer { server.stop() }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -308,7 +308,7 @@ import Testing
         #expect(core.sent.withLock { $0.count } == 40)
     }
 
-    @Test func nonsenseNeverReachesTheCoreNorStopsTheServer() async throws {
+    @Test func invalidRequestsReachNoCoreAndStopNothing() async throws {
         let server = try serve()
         defer { server.stop() }
         let lines = try Self.nonsense(from: message("m"))

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Desktop
 
-@Suite("A daemon that takes a request and says nothing", .timeLimit(.minutes(10)))
+@Suite("Unresponsive daemons", .timeLimit(.minutes(10)))
 struct HangUpTests {
     private let folder: TemporaryFolder
     /// Whether the other end of the conversation was there when the daemon looked again.
@@ -37,7 +37,7 @@ struct HangUpTests {
         }
     }
 
-    @Test("who cancels a transfer leaves at once, and the daemon sees it", arguments: [true, false])
+    @Test("cancelling a transfer hangs up at once", arguments: [true, false])
     func cancelled(hasBegun: Bool) async throws {
         let listener = try serve(hasBegun ? [#"{"done":1,"total":9,"isOver":false}"#] : [])
         defer { listener.stop() }
@@ -55,7 +55,7 @@ struct HangUpTests {
         try await wait(until: "it is left") { heard.withLock { $0.last == "left" } }
     }
 
-    @Test("one that is cancelled before it has begun asks for nothing that it would wait for")
+    @Test("a transfer cancelled early does not wait")
     func before() async throws {
         let listener = try serve()
         defer { listener.stop() }
@@ -68,7 +68,7 @@ struct HangUpTests {
         #expect(error?.code == .noAnswer)
     }
 
-    @Test("what is told may end it, with its own error")
+    @Test("an error of the callback ends the transfer")
     func told() async throws {
         struct Enough: Error {}
         let state = #"{"done":1,"total":9,"isOver":false}"#
@@ -89,7 +89,7 @@ struct HangUpTests {
         }
     }
 
-    @Test("a channel that was hung up on reads no more, and what it had read stays readable")
+    @Test("a hung-up channel keeps its read bytes")
     func channel() throws {
         var ends: [Int32] = [0, 0]
         try check("make a pair") {

@@ -8,7 +8,7 @@ import Testing
 @testable import Desktop
 
 /// A command whose daemon is of another version, breaks off, or says nonsense.
-@Suite("A daemon that does not answer as it should", .timeLimit(.minutes(10)))
+@Suite("Invalid replies of daemons", .timeLimit(.minutes(10)))
 struct HostileDaemonTests {
     private let folder: TemporaryFolder
 
@@ -63,7 +63,7 @@ struct HostileDaemonTests {
         ),
     ]
 
-    @Test("an answer that breaks off anywhere is none", arguments: requests.indices)
+    @Test("truncated replies fail", arguments: requests.indices)
     func cuts(index: Int) async throws {
         let (name, answer, ask) = Self.requests[index]
         #expect(try await error(answer + "\n", ask) == nil, "\(name)")
@@ -73,7 +73,7 @@ struct HostileDaemonTests {
         }
     }
 
-    @Test("a refusal is told in the daemon's words", arguments: requests.indices)
+    @Test("refusals keep the daemon's sentence", arguments: requests.indices)
     func refused(index: Int) async throws {
         let (name, _, ask) = Self.requests[index]
         let answer =
@@ -83,7 +83,7 @@ struct HostileDaemonTests {
         #expect(found?.code == .refused && found?.sentence == "It is closed.", "\(name)")
     }
 
-    @Test("nonsense is another version's speech", arguments: requests.indices)
+    @Test("invalid JSON is reported as malformed", arguments: requests.indices)
     func nonsense(index: Int) async throws {
         let (name, _, ask) = Self.requests[index]
         for answer in [
@@ -96,7 +96,7 @@ struct HostileDaemonTests {
         }
     }
 
-    @Test("what must be in an answer and is not makes it none")
+    @Test("a missing required member is malformed")
     func missing() async throws {
         for name in ["terms", "file", "keep", "manage", "link"] {
             let request = try #require(Self.requests.first { $0.name == name })
@@ -104,7 +104,7 @@ struct HostileDaemonTests {
         }
     }
 
-    @Test("what the core may have all the same is told apart from a refusal")
+    @Test("unsure outcomes differ from refusals")
     func unsure() async throws {
         for name in ["file", "text"] {
             let request = try #require(Self.requests.first { $0.name == name })
@@ -113,8 +113,8 @@ struct HostileDaemonTests {
         }
     }
 
-    @Test("nobody listens: no mount, which is no error; a profile that is not there is one")
-    func nobody() throws {
+    @Test("connecting without a mount returns nil")
+    func missingServer() throws {
         #expect(try ControlClient.connect(profileFolder: folder.path) == nil)
         let listener = try serve([])
         #expect(try ControlClient.connect(profileFolder: folder.path) != nil)
@@ -130,7 +130,7 @@ struct HostileDaemonTests {
     }
 
     @Test(
-        "of the profiles of a core the one that is mounted is found, in whatever order, and no other folder's"
+        "the mounted profile of a core is found"
     )
     func coreFolder() throws {
         #expect(try ControlClient.connect(coreFolder: folder.path("none")) == nil)
@@ -151,7 +151,7 @@ struct HostileDaemonTests {
         second.stop()
     }
 
-    @Test("who comes when as many as may are served is turned away, and served when one has gone")
+    @Test("connections beyond the limit are closed")
     func limit() async throws {
         let held = Lock<[OpenFile]>([])
         let isOver = Lock(false)

@@ -6,7 +6,7 @@ import Testing
 @Suite struct KeyHoldingTests {
     private let hour: Int64 = 3_600_000_000_000
 
-    @Test func agentGivesKeyUntilItsTime() {
+    @Test func agentProvidesKeyUntilItsEnd() {
         var holding = KeyHolding(.agent, until: hour)
         #expect(holding.take(.asked, at: 0) == [.give])
         #expect(holding.remaining(at: hour - 7) == 7 && holding.remaining(at: hour + 7) == 0)
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(arguments: KeyHolding.Event.allCases)
-    func agentForgetsAtEveryEndAndMountDoesNot(_ event: KeyHolding.Event) {
+    func onlyAgentForgetsAtEveryEnd(_ event: KeyHolding.Event) {
         let ends: Set<KeyHolding.Event> = [.locked, .sleeping, .awake, .sessionLocked, .folderGone]
         var agent = KeyHolding(.agent, until: hour)
         #expect(agent.take(event, at: 1).contains(.forget) == ends.contains(event))
@@ -28,7 +28,7 @@ import Testing
         #expect(mount.isHeld && mount.take(.asked, at: hour * 9) == [.give])
     }
 
-    @Test func keyIsForgottenBeforeTheMachineSleeps() {
+    @Test func keyIsForgottenBeforeSleep() {
         var agent = KeyHolding(.agent)
         #expect(agent.take(.sleeping, at: 1) == [.forget, .letSleep])
         #expect(agent.take(.sleeping, at: 2) == [.letSleep])
@@ -36,7 +36,7 @@ import Testing
         #expect(mount.take(.sleeping, at: 1) == [.letSleep])
     }
 
-    @Test func answersAreReadAsWritten() {
+    @Test func repliesSurviveEncoding() {
         for holder in KeyHolding.Holder.allCases {
             for seconds: Int64? in [nil, 0, 1, 28_800, .max] {
                 let read = KeyMessage.holder(in: KeyMessage.head(holder, seconds: seconds))

@@ -24,7 +24,7 @@ struct KeyServerTests {
         #expect(KeyClient.key(of: folder.path) == nil && KeyClient.holders(of: folder.path) == [])
     }
 
-    @Test func socketIsClosedToOthers() throws {
+    @Test func socketIsPrivate() throws {
         let server = try KeyServer(dataFolder: folder.path, key: key, holding: KeyHolding(.mount))
         defer { server.stop() }
         var status = stat()
@@ -32,7 +32,7 @@ struct KeyServerTests {
         #expect(stat(folder.path("unlocked/\(getpid())"), &status) == 0 && status.st_mode & 0o777 == 0o600)
     }
 
-    @Test func folderThatOthersEnterIsRefused() throws {
+    @Test func foreignAccessToFolderIsRefused() throws {
         _ = try folder.makeFolder("unlocked")
         chmod(folder.path("unlocked"), 0o755)
         #expect(throws: DesktopError.self) {
@@ -41,7 +41,7 @@ struct KeyServerTests {
         #expect(KeyClient.key(of: folder.path) == nil)
     }
 
-    @Test func lockedAgentGivesNothing() throws {
+    @Test func lockedAgentProvidesNothing() throws {
         let forgotten = Lock(0)
         let server = try KeyServer(
             dataFolder: folder.path, key: key,
@@ -73,7 +73,7 @@ struct KeyServerTests {
         #expect(try folder.names(in: "unlocked") == ["\(getpid())"])
     }
 
-    @Test func requestsWithoutSenseAreAnsweredNothing() throws {
+    @Test func invalidRequestsGetNoReply() throws {
         let server = try KeyServer(dataFolder: folder.path, key: key, holding: KeyHolding(.mount))
         defer { server.stop() }
         for bytes in [[0], [0xFF, 1, 2], Array("key\n".utf8)] as [[UInt8]] {

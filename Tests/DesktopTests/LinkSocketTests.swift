@@ -7,7 +7,7 @@ import Testing
 @testable import Desktop
 
 /// `chatfs link` while the profile is mounted: over a real socket, from a core with links of every kind.
-@Suite("The folder of links, as commands see it")
+@Suite("Requests about links")
 struct LinkSocketTests {
     let folder: TemporaryFolder
     let core = AnsweringCore()
@@ -51,7 +51,7 @@ struct LinkSocketTests {
     static let problem = FileProblem(.unreachable, "The relay cannot be reached.")
 
     @Test(
-        "each state of an entry is told for what it is",
+        "each state is reported",
         arguments: [
             (.sndStored, .uploading, nil), (.sndTransfer(sent: 1, total: 2), .uploading, nil),
             (.sndWarning(problem), .uploading, problem.sentence), (.sndComplete, .uploaded, nil),
@@ -69,7 +69,7 @@ struct LinkSocketTests {
         #expect(link.number == 5 && link.size == 5 && link.created == 5 && link.expires == 77)
     }
 
-    @Test("a list has all entries, the newest first, however many shortcuts lie between them")
+    @Test("lists are complete and newest first")
     func pages() async throws {
         // More shortcuts in a row than an answer has entries.
         let shortcuts = 2 * LinkRequest.maxCount + 50
@@ -88,7 +88,7 @@ struct LinkSocketTests {
         #expect(found.filter(\.hasLink).count == 250)
     }
 
-    @Test("nothing at all, and nothing but shortcuts, is an empty list")
+    @Test("lists without links are empty")
     func empty() async throws {
         #expect(try await ask(LinkRequest(.list)).isEmpty)
         core.links.withLock { links in
@@ -97,7 +97,7 @@ struct LinkSocketTests {
         #expect(try await ask(LinkRequest(.list)).isEmpty)
     }
 
-    @Test("one is found by its name with its link; a name of none, or of several, is refused with a reason")
+    @Test("a link is found by its unique name")
     func find() async throws {
         core.links.withLock { links in
             links = [
@@ -115,7 +115,7 @@ struct LinkSocketTests {
         }
     }
 
-    @Test("one that lies behind a thousand others is found")
+    @Test("a link behind a thousand others is found")
     func deep() async throws {
         core.links.withLock { links in
             links = (1...Int64(1200)).map { Self.item($0, "n\($0)", .sndComplete, link: "l\($0)") }
@@ -123,7 +123,7 @@ struct LinkSocketTests {
         #expect(try await ask(LinkRequest(.find, name: "n1")).first?.link == "l1")
     }
 
-    @Test("what is removed is named, without its secret, and is gone")
+    @Test("removal names the link without its secret")
     func remove() async throws {
         core.links.withLock { $0 = [Self.item(1, "one", .sndComplete, link: "https://secret")] }
         let removed = try await ask(LinkRequest(.remove, name: "one"))
@@ -132,7 +132,7 @@ struct LinkSocketTests {
         await #expect(throws: DesktopError.self) { try await ask(LinkRequest(.remove, name: "one")) }
     }
 
-    @Test("a link is added under its own name or another; what is none is refused")
+    @Test("links are added with a name or refused")
     func add() async throws {
         let added = try await ask(LinkRequest(.add, link: "https://a", name: "mine", approves: true))
         #expect(added.map(\.name) == ["mine"] && added.first?.isAdded == true)
@@ -145,7 +145,7 @@ struct LinkSocketTests {
             ])
     }
 
-    @Test("the answer of a daemon that is older has no state, and is one all the same")
+    @Test("older daemons' replies without state are valid")
     func older() throws {
         let line = #"{"number":1,"name":"a","size":2,"isAdded":false,"created":3,"hasLink":true}"#
         let link = try #require(ControlChannel.decoded(LinkDescription.self, from: Array(line.utf8)))

@@ -37,23 +37,23 @@ import Testing
         #expect(await holders().allSatisfy { $0.process != process.processIdentifier })
     }
 
-    @Test func aWorkingFolderHoldsIt() async throws {
+    @Test func workingFolderHoldsMount() async throws {
         try await expectHolder("", in: "mount/a chat", uses: ["a chat"])
         try await expectHolder("", in: "mount", uses: ["."])
     }
 
-    @Test func aFolderWhoseNameBeginsWithAnAccentHoldsIt() async throws {
+    @Test func accentedFolderHoldsMount() async throws {
         let name = "\u{301}a"
         _ = try folder.makeFolder("mount/\(name)")
         try await expectHolder("", in: "mount/\(name)", uses: [name])
     }
 
-    @Test func anOpenFileHoldsIt() async throws {
+    @Test func openFileHoldsMount() async throws {
         try await expectHolder(
             "f = open('mount/a chat/open file.txt')", in: ".", uses: ["a chat/open file.txt"])
     }
 
-    @Test func aMappedFileHoldsItThoughItIsClosed() async throws {
+    @Test func closedMappedFileHoldsMount() async throws {
         try await expectHolder(
             """
             import ctypes, os
@@ -65,14 +65,14 @@ import Testing
             """, in: ".", uses: ["a chat/open file.txt"])
     }
 
-    @Test func aFolderOfASimilarNameDoesNot() async throws {
+    @Test func similarFolderDoesNotHoldMount() async throws {
         var settings = ChildProcess.Settings("/bin/sleep", ["60"])
         settings.folder = folder.path("mount2")
         let child = try await ChildProcess.start(settings)
         #expect(await holders().allSatisfy { $0.process != child.identifier })
     }
 
-    @Test func nothingIsMountedInAnEmptyFolder() async throws {
+    @Test func emptyFolderIsNoMount() async throws {
         let error = #expect(throws: DesktopError.self) { try Mounted.at(folder.path("mount")) }
         #expect(error?.code == .notMounted)
     }

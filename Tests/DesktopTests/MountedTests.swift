@@ -6,13 +6,13 @@ import Testing
 
 @testable import Desktop
 
-@Suite("A mount as other programs see it")
+@Suite("Mounts seen from other processes")
 struct MountedTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test("nothing is mounted where nothing is, and a mount of something else is none of ours")
+    @Test("foreign mounts are ignored")
     func none() throws {
         for path in [folder.path, "/proc", folder.path("none")] {
             let error = #expect(throws: DesktopError.self) { try Mounted.at(path) }
@@ -21,14 +21,14 @@ struct MountedTests {
         #expect(try !Mounted.all().contains { $0.mountpoint == "/proc" || $0.mountpoint == folder.path })
     }
 
-    @Test("the bytes of its status, whatever they are")
+    @Test("status bytes are returned unchanged")
     func status() throws {
         for bytes in [[], Array("{}".utf8), [UInt8](repeating: 0xFF, count: 100_000)] as [[UInt8]] {
             #expect(Mounted.read(try folder.write(bytes, to: "status")) == .status(bytes))
         }
     }
 
-    @Test("what this process lacks is not taken for a mount that is silent")
+    @Test("exhausted descriptors are not taken for silence")
     func exhausted() async throws {
         let status = try folder.write([1], to: "status")
         await #expect(processExitsWith: .success) { [status = status as String] in
@@ -48,7 +48,7 @@ struct MountedTests {
         }
     }
 
-    @Test("a status that cannot be read is silent, and one of another user is foreign")
+    @Test("unreadable status is silent or foreign")
     func refused() throws {
         #expect(Mounted.read(folder.path("none")) == .silent)
         #expect(Mounted.read(folder.path) == .silent)
@@ -59,7 +59,7 @@ struct MountedTests {
     }
 
     @Test(
-        "who keeps a mount busy is told with three of what it uses",
+        "holders are named with three uses",
         arguments: [
             ([], "cat (process 7: )"), (["a"], "cat (process 7: a)"),
             (["a", "b", "c"], "cat (process 7: a, b, c)"),

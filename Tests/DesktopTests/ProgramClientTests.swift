@@ -7,7 +7,7 @@ import Testing
 @testable import Desktop
 
 /// `chatfs ls`, `find` and `events`, with a daemon that says what the test has it say.
-@Suite("What commands make of what a mount's socket for programs says", .timeLimit(.minutes(10)))
+@Suite("Program clients", .timeLimit(.minutes(10)))
 struct ProgramClientTests {
     private let folder: TemporaryFolder
     private let asked = Lock<[ProgramRequest]>([])
@@ -49,7 +49,7 @@ struct ProgramClientTests {
         }
     }
 
-    @Test("who greets in another version, or with nonsense, is not asked anything")
+    @Test("other versions and invalid greetings are refused")
     func greetings() async throws {
         for greeting in [
             "{\"chatfs\":2,\"profile\":\"ann\",\"mountpoint\":\"/mnt\",\"pid\":1}", "{}", "hello", "",
@@ -66,8 +66,8 @@ struct ProgramClientTests {
     }
 
     @Test(
-        "where nobody listens, or nothing is, that is said", arguments: ["none", "none/at all", "file", ""])
-    func nobody(name: String) async throws {
+        "a missing socket is reported", arguments: ["none", "none/at all", "file", ""])
+    func missingSocket(name: String) async throws {
         try folder.write([1], to: "file")
         let path = name.isEmpty ? "" : folder.path(name)
         let error = await #expect(throws: DesktopError.self) {
@@ -76,7 +76,7 @@ struct ProgramClientTests {
         #expect(error?.code == .system)
     }
 
-    @Test("each request has its own number, and only the answer with that number is one")
+    @Test("replies are matched by id")
     func numbers() async throws {
         let listener = try serve { request in
             request.path == "wrong"
@@ -96,7 +96,7 @@ struct ProgramClientTests {
         #expect(asked.withLock { $0.map(\.id) } == [1, 2, 3, 4])
     }
 
-    @Test("every refusal comes as its kind, in the daemon's words", arguments: ProgramErrorCode.allCases)
+    @Test("each refusal keeps its code and sentence", arguments: ProgramErrorCode.allCases)
     func refusals(code: ProgramErrorCode) async throws {
         let listener = try serve { _ in
             ["{\"id\":ID,\"error\":{\"code\":\"\(code.rawValue)\",\"message\":\"Not this one.\"}}"]
@@ -108,7 +108,7 @@ struct ProgramClientTests {
         }
     }
 
-    @Test("an answer without a result, or one that breaks off, is none")
+    @Test("incomplete replies are malformed")
     func broken() async throws {
         for (answer, code) in [
             ("{\"id\":ID}", DesktopErrorCode.malformed), ("{\"id\":ID,\"result\":7}", .malformed),
@@ -135,7 +135,7 @@ struct ProgramClientTests {
         """
     }
 
-    @Test("items come page after page, of one chat or of all, and each page asks for what follows the last")
+    @Test("items are requested page by page")
     func pages() async throws {
         let listener = try serve { request in
             if request.method == .listChats {
@@ -167,7 +167,7 @@ struct ProgramClientTests {
         #expect(hashing.map(\.chat) == ["@1", "@1", "@1", "#2", "#2", "#2"])
     }
 
-    @Test("who has seen enough asks for no more")
+    @Test("a caller may stop between pages")
     func enough() async throws {
         struct Enough: Error {}
         let listener = try serve { _ in
@@ -183,7 +183,7 @@ struct ProgramClientTests {
     }
 
     @Test(
-        "events follow the answer to subscribe, one after the other, until nobody wants them or the mount ends"
+        "events follow subscribe until the end"
     )
     func events() async throws {
         let listener = try serve { request in
@@ -215,7 +215,7 @@ struct ProgramClientTests {
         }
     }
 
-    @Test("who looks at everything anyway drops what came until then, and is answered as before")
+    @Test("pending events can be dropped")
     func drop() async throws {
         let listener = try serve { request in
             let answer = ["{\"id\":ID,\"result\":{\"done\":true}}"]

@@ -8,7 +8,7 @@ import Testing
 @testable import Desktop
 
 /// A mount's socket for programs: over real sockets between real threads.
-@Suite("A program that talks to a mount", .timeLimit(.minutes(10)))
+@Suite("Program sockets", .timeLimit(.minutes(10)))
 struct ProgramSocketTests {
     let folder: TemporaryFolder
     private let service = AnsweringService()
@@ -34,7 +34,7 @@ struct ProgramSocketTests {
         return try channel.receive(ProgramAnswer.self)
     }
 
-    @Test("is greeted, and its requests are answered with their numbers, in order")
+    @Test("requests are answered in order with their ids")
     func requests() async throws {
         let (server, path) = try serve()
         defer { server.stop() }
@@ -57,7 +57,7 @@ struct ProgramSocketTests {
         }
     }
 
-    @Test("is told what is wrong with a line, and heard again afterwards")
+    @Test("an invalid line is explained and skipped")
     func malformed() async throws {
         let (server, path) = try serve()
         defer { server.stop() }
@@ -88,7 +88,7 @@ struct ProgramSocketTests {
         }
     }
 
-    @Test("hears of events between its answers, once it has subscribed")
+    @Test("events arrive between replies")
     func events() async throws {
         let (server, path) = try serve()
         defer { server.stop() }
@@ -112,7 +112,7 @@ struct ProgramSocketTests {
         try await wait(until: "its subscription is cancelled") { !service.isHeard }
     }
 
-    @Test("is hung up on when the mount ends, also while it only listens")
+    @Test("unmounting closes connections")
     func end() async throws {
         let (server, path) = try serve()
         let client = try await ThreadPool.shared.run {
@@ -130,7 +130,7 @@ struct ProgramSocketTests {
         try await wait(until: "its subscription is cancelled") { !service.isHeard }
     }
 
-    @Test("finds the socket closed to others, and none of mounts that were killed")
+    @Test("sockets are private; stale ones are removed")
     func place() async throws {
         let (server, path) = try serve()
         defer { server.stop() }
@@ -161,7 +161,7 @@ struct ProgramSocketTests {
     }
 
     @Test(
-        "finds it in the profile's folder where the runtime folder is missing, open to others or no path",
+        "the profile's folder replaces a missing runtime folder",
         arguments: ["missing", "open", "relative", "unset"])
     func fallback(_ kind: String) throws {
         if kind == "open" {
@@ -182,7 +182,7 @@ struct ProgramSocketTests {
         #expect(try ProgramClient(path: socket.path).greeting.profile == "ann")
     }
 
-    @Test("is turned away when too many are there, and let in when one has left")
+    @Test("connections beyond the limit are closed")
     func limit() async throws {
         let (server, path) = try serve()
         defer { server.stop() }

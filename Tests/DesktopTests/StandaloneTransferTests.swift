@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func anUploadIsToldStepByStepAndGivesItsLink() async throws {
+    @Test func uploadReportsProgressAndItsLink() async throws {
         let server = try serve()
         defer { server.stop() }
         let seen = Lock<[UInt64]>([])
@@ -53,7 +53,7 @@ import Testing
         #expect(core.cancelled.withLock { $0 }.isEmpty)
     }
 
-    @Test func whoHangsUpHasTheTransferEnded() async throws {
+    @Test func hangingUpCancelsTransfer() async throws {
         let server = try serve()
         defer { server.stop() }
         let over = Task {
@@ -66,7 +66,7 @@ import Testing
         try await wait(until: "it is cancelled") { core.cancelled.withLock { $0 } == [file] }
     }
 
-    @Test func aFailureIsRefusedWithItsSentence() async throws {
+    @Test func failureIsReportedWithItsSentence() async throws {
         let server = try serve()
         defer { server.stop() }
         let over = Task { try await transfer(.upload("/home/a/film.mp4")) }
@@ -79,7 +79,7 @@ import Testing
         #expect(core.cancelled.withLock { $0 }.isEmpty)
     }
 
-    @Test func nothingOfTheMountItselfIsTouched() async throws {
+    @Test func filesOfTheMountAreRefused() async throws {
         let server = try serve()
         defer { server.stop() }
         for request in [
@@ -91,7 +91,7 @@ import Testing
         #expect(core.files.withLock { $0 } == 0)
     }
 
-    @Test func aMountThatIsLeftEndsWhatItCarriesOut() async throws {
+    @Test func unmountingCancelsTransfers() async throws {
         let server = try serve()
         let over = Task { try await transfer(.upload("/home/a/film.mp4")) }
         let file = try await core.begun()
@@ -101,14 +101,14 @@ import Testing
         await #expect(throws: DesktopError.self) { try await over.value }
     }
 
-    @Test func anUploadIsTakenBackByItsNumber() async throws {
+    @Test func uploadIsCancelledByNumber() async throws {
         let server = try serve()
         defer { server.stop() }
         let state = try await transfer(.cancel(77))
         #expect(state.isOver && core.cancelled.withLock { $0 } == [FileID(77)])
     }
 
-    @Test func chatsAreListedInPartsThatFitIntoALine() async throws {
+    @Test func chatListsArePagedByLineLength() async throws {
         core.names.withLock { $0 = (1...450).map { "contact \($0 + 1000)" } }
         let server = try serve()
         defer { server.stop() }

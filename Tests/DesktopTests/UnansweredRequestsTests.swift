@@ -6,7 +6,7 @@ import Testing
 
 @testable import Desktop
 
-@Suite("A request whose answer is missing keeps its identity")
+@Suite("Unanswered requests")
 struct UnansweredRequestsTests {
     private static let (first, second) = (
         String(repeating: "1a", count: 16), String(repeating: "2b", count: 16)
@@ -28,7 +28,7 @@ struct UnansweredRequestsTests {
         utimensat(AT_FDCWD, folder.path("unanswered/" + name), &times, 0)
     }
 
-    @Test("a repetition has the id of the first, also from another process")
+    @Test("repetitions share the first id across processes")
     func repetition() throws {
         #expect(try requests.begin(Self.mark, id: Self.first) == Self.first)
         let other = try UnansweredRequests(profileFolder: folder.path, key: nil)
@@ -39,7 +39,7 @@ struct UnansweredRequestsTests {
             lstat(folder.path("unanswered/" + Self.mark), &status) == 0 && status.st_mode & 0o777 == 0o600)
     }
 
-    @Test("what was answered, and what is something else, is a request of its own")
+    @Test("answered and different requests get new ids")
     func answered() throws {
         _ = try requests.begin(Self.mark, id: Self.first)
         let other = String(repeating: "d4", count: 32)
@@ -48,7 +48,7 @@ struct UnansweredRequestsTests {
         #expect(try requests.begin(Self.mark, id: Self.second) == Self.second)
     }
 
-    @Test("who says so starts anew, and that is the request from then on")
+    @Test("a forced new request replaces the old")
     func anew() throws {
         _ = try requests.begin(Self.mark, id: Self.first)
         #expect(try requests.begin(Self.mark, id: Self.second, startsAnew: true) == Self.second)
@@ -60,7 +60,7 @@ struct UnansweredRequestsTests {
             profileFolder: folder.path, key: nil, moment: { BootMoment(boot: boot, seconds: hours * 3600) })
     }
 
-    @Test("it is forgotten after a day, not before", arguments: ["a boot", "the next"])
+    @Test("requests are forgotten after a day", arguments: ["a boot", "the next"])
     func forgotten(boot: String) throws {
         _ = try requests(in: "a boot", at: 2).begin(Self.mark, id: Self.first)
         age(Self.mark, seconds: 23 * 3600)
@@ -69,7 +69,7 @@ struct UnansweredRequestsTests {
         #expect(try requests(in: boot, at: 27).begin(Self.mark, id: Self.second) == Self.second)
     }
 
-    @Test("one of an earlier version, which does not say when it was, is forgotten by the clock")
+    @Test("notes without boot time expire by the clock")
     func withoutMoment() throws {
         try folder.write(Array(Self.first.utf8), to: "unanswered/" + Self.mark)
         #expect(try requests.begin(Self.mark, id: Self.second) == Self.first)
@@ -77,14 +77,14 @@ struct UnansweredRequestsTests {
         #expect(try requests.begin(Self.mark, id: Self.second) == Self.second)
     }
 
-    @Test("a clock that is set ahead makes it no older")
+    @Test("a clock set ahead ages no request")
     func clockSet() throws {
         _ = try requests.begin(Self.mark, id: Self.first)
         age(Self.mark, seconds: 48 * 3600)
         #expect(try requests.begin(Self.mark, id: Self.second) == Self.first)
     }
 
-    @Test("one that cannot be read at present stays, and nothing is sent under another id")
+    @Test("an unreadable note blocks sending")
     func unreadable() throws {
         _ = try requests.begin(Self.mark, id: Self.first)
         let note = folder.path("unanswered/" + Self.mark)
@@ -97,14 +97,14 @@ struct UnansweredRequestsTests {
         #expect(try requests.begin(Self.mark, id: Self.second) == Self.first)
     }
 
-    @Test("a damaged note is none", arguments: ["", "zz", "1a1a", String(repeating: "1a", count: 40)])
+    @Test("a damaged note is ignored", arguments: ["", "zz", "1a1a", String(repeating: "1a", count: 40)])
     func damaged(text: String) throws {
         try folder.write(Array(text.utf8), to: "unanswered/" + Self.mark)
         #expect(try requests.begin(Self.mark, id: Self.second) == Self.second)
         #expect(try requests.begin(Self.mark, id: Self.first) == Self.second)
     }
 
-    @Test("of many at once all have one id")
+    @Test("concurrent requests share one id")
     func atOnce() async throws {
         let path = folder.path
         let ids = try await withThrowingTaskGroup(of: String.self) { group in
@@ -121,7 +121,7 @@ struct UnansweredRequestsTests {
         #expect(ids.count == 1)
     }
 
-    @Test("with a key the mark is in no name, and only the same key finds it")
+    @Test("names depend on the key")
     func keyed() throws {
         let key = UnansweredRequests.key(from: SecretBytes([UInt8](repeating: 7, count: 32)))
         let other = UnansweredRequests.key(from: SecretBytes([UInt8](repeating: 8, count: 32)))
@@ -136,7 +136,7 @@ struct UnansweredRequestsTests {
         #expect(try folder.names(in: "unanswered").count == 1)
     }
 
-    @Test("a disk on which nothing gets a new name loses no note of the time before the data was encrypted")
+    @Test("a full disk loses no plain note")
     func encryptedOnAFullDisk() async throws {
         // A small filesystem of its own needs root.
         guard geteuid() == 0 else { return }
@@ -156,7 +156,7 @@ struct UnansweredRequestsTests {
         #expect(try keyed.begin(Self.mark, id: Self.second) == Self.first)
     }
 
-    @Test("what was noted before the data was encrypted loses its plain name and keeps its identity")
+    @Test("encryption renames plain notes and keeps ids")
     func encryptedMeanwhile() throws {
         _ = try requests.begin(Self.mark, id: Self.first)
         try folder.write([1], to: "unanswered/." + Self.mark + ".killed")

@@ -6,7 +6,7 @@ import Testing
 @testable import Keeping
 
 /// The plan beside what a user may expect of it, over a day of changes.
-@Suite("What is kept in the end, whatever happens on the way")
+@Suite("Keep plans against a model")
 struct PlanModelTests {
     private static let start = Timestamp(seconds: 1_800_000_000)
 
@@ -22,7 +22,7 @@ struct PlanModelTests {
 
     /// A network that fails at random, a disk that fills, a user who does nothing: every file that the rule wants and
     /// that fits is here before its time is over, as long as failures are not for good.
-    @Test("everything that a rule wants and that fits comes, however often it fails", arguments: 0..<12)
+    @Test("every fitting file arrives despite failures", arguments: 0..<12)
     func everything(seed: UInt64) {
         var random = SeededGenerator(state: seed &* 31 &+ 5)
         var plan = KeepPlan(KeepRules(profile: KeepOverride(kinds: .all, largest: 90, minimumFree: 0)))
@@ -73,7 +73,7 @@ struct PlanModelTests {
     }
 
     @Test(
-        "the sizes of what is under way never add up to more than the disk has beside what must stay free",
+        "running downloads fit into the free space",
         arguments: 0..<8)
     func space(seed: UInt64) {
         var random = SeededGenerator(state: seed &* 131 &+ 17)
@@ -107,7 +107,7 @@ struct PlanModelTests {
         #expect(left.count < 60)
     }
 
-    @Test("counts say what stands where: waiting, why, and what will be lost soon")
+    @Test("counts match the files' states")
     func counts() {
         var plan = KeepPlan(
             KeepRules(
@@ -139,7 +139,7 @@ struct PlanModelTests {
         #expect(plan.nextScan == Self.at(1))
     }
 
-    @Test("a file whose time on the relay is over is tried for three hours more, to the second")
+    @Test("an expired file is tried three more hours")
     func grace() {
         let file = Self.file(1, minutes: 60, size: 1)
         for (seconds, isTried) in [(0, true), (3 * 3600 - 1, true), (3 * 3600, false)] {
@@ -153,7 +153,7 @@ struct PlanModelTests {
         }
     }
 
-    @Test("what says nothing for ten minutes has failed, to the second; who gets on begins to count anew")
+    @Test("downloads time out after ten silent minutes")
     func timeout() {
         let file = Self.file(1, minutes: 2000, size: 1)
         for (seconds, hasFailed) in [(599, false), (600, true)] {
@@ -169,7 +169,7 @@ struct PlanModelTests {
         }
     }
 
-    @Test("what is handed over, declined or gone makes room, and only what was under way")
+    @Test("ended downloads free their place")
     func room() {
         var plan = KeepPlan(KeepRules(profile: KeepOverride(kinds: .all, minimumFree: 0)))
         let files = (1...Int64(9)).map { Self.file($0, minutes: 2000 + Int($0), size: 1) }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Keeping
 
-@Suite("What is received next, and of what the user is told")
+@Suite("Keep plans")
 struct PlanTests {
     private static let start = Timestamp(seconds: 1_800_000_000)
     private static let all = KeepRules(profile: KeepOverride(kinds: .all, minimumFree: 0))
@@ -32,7 +32,7 @@ struct PlanTests {
             + plan.endScan(now: now)
     }
 
-    @Test("the first to expire are received first, four at a time, and the next when one of them is here")
+    @Test("four files download in order of expiry")
     func order() {
         var plan = KeepPlan(Self.all)
         let files = (1...6).map { Self.file($0, hours: 47 - Double($0)) }
@@ -46,7 +46,7 @@ struct PlanTests {
         #expect(plan.counts.waiting == 5 && plan.counts.expiring == 0)
     }
 
-    @Test("more than are noted bring another scan when these are done")
+    @Test("a full queue causes another scan")
     func more() {
         var plan = KeepPlan(Self.all)
         var left = (1...200).map { Self.file($0, hours: 40 + Double($0) / 100) }
@@ -73,7 +73,7 @@ struct PlanTests {
     }
 
     @Test(
-        "a file that no rule wants is told of in its last twelve hours, and the scan before is at that moment"
+        "unwanted files are reported in their last hours"
     )
     func notice() {
         var plan = KeepPlan(KeepRules())
@@ -83,7 +83,7 @@ struct PlanTests {
         #expect(plan.counts.expiring == 1 && plan.counts.waiting == 0)
     }
 
-    @Test("what was to be received and was not is told of when its time is over, and tried for a while")
+    @Test("failed files are reported after expiry")
     func over() {
         var plan = KeepPlan(Self.all)
         let file = Self.file(1, hours: 1)
@@ -100,7 +100,7 @@ struct PlanTests {
         #expect(late.nextScan == nil)
     }
 
-    @Test("what fails is tried again after growing pauses, and told of when there is little time")
+    @Test("failures are retried with growing delays")
     func failures() {
         var plan = KeepPlan(Self.all)
         let file = Self.file(1)
@@ -121,7 +121,7 @@ struct PlanTests {
         #expect(soon.failed(last.file, .failure, now: Self.start) == [.stop(last.file), .tell(last)])
     }
 
-    @Test("relays that are not approved are left alone until something has changed")
+    @Test("unapproved relays wait for a change")
     func approval() {
         var plan = KeepPlan(Self.all)
         let file = Self.file(1)
@@ -135,7 +135,7 @@ struct PlanTests {
         #expect(Self.scan(&plan, at: [file], hours: 29) == [.receive(file)])
     }
 
-    @Test("what the user cancelled stays cancelled until the rules change")
+    @Test("cancelled files wait for new rules")
     func declined() {
         var plan = KeepPlan(Self.all)
         let file = Self.file(1)
@@ -147,7 +147,7 @@ struct PlanTests {
         #expect(Self.scan(&plan, at: [file], hours: 1) == [.receive(file)])
     }
 
-    @Test("a rule that is taken back ends what is under way, and so does a metered connection")
+    @Test("changed rules and metered connections stop downloads")
     func changes() {
         var plan = KeepPlan(Self.all)
         let file = Self.file(1)
@@ -160,7 +160,7 @@ struct PlanTests {
         #expect(!plan.isReceiving(file.file))
     }
 
-    @Test("files share what the disk has: what is promised to one is not for another")
+    @Test("downloads share the free space")
     func disk() {
         var plan = KeepPlan(Self.all)
         let files = (1...3).map { Self.file($0, hours: 40 + Double($0), size: 40) }
@@ -175,7 +175,7 @@ struct PlanTests {
         #expect(Self.scan(&plan, at: Array(files[1...]), KeepConditions(free: 100)) == [.receive(files[2])])
     }
 
-    @Test("what the core receives, or waits for itself, is not begun a second time")
+    @Test("the core's downloads are not started twice")
     func others() {
         var plan = KeepPlan(Self.all)
         let files = [
@@ -187,7 +187,7 @@ struct PlanTests {
         #expect(plan.counts.obstacles == [.upload: 1, .failure: 1])
     }
 
-    @Test("one that says nothing any more makes room for others")
+    @Test("stalled downloads make room")
     func silence() {
         var plan = KeepPlan(Self.all)
         let files = (1...5).map { Self.file($0, hours: 40 + Double($0)) }
@@ -198,7 +198,7 @@ struct PlanTests {
     }
 
     @Test(
-        "whatever happens in whatever order, no more than four are under way, and nothing is begun twice",
+        "random events keep the bounds",
         arguments: 0..<20)
     func random(seed: Int) {
         var generator = SeededGenerator(state: UInt64(seed) &* 77 &+ 1)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Keeping
 
-@Suite("What a rule says of a file")
+@Suite("Keep rules")
 struct RuleTests {
     private static let now = Timestamp(seconds: 1_800_000_000)
     private static let bob = ChatReference.direct(4)
@@ -18,7 +18,7 @@ struct RuleTests {
             expires: Self.now.advanced(by: .seconds(hours * 3600)), phase: .offered)
     }
 
-    @Test("nobody has said anything: nothing is received")
+    @Test("by default nothing is received")
     func never() {
         let rules = KeepRules()
         #expect(rules.verdict(on: candidate(isMedia: true), KeepConditions(), now: Self.now) == .leave)
@@ -26,7 +26,7 @@ struct RuleTests {
     }
 
     @Test(
-        "kind, size, disk, cost and moment, each at its border",
+        "each limit decides at its exact value",
         arguments: [
             (
                 KeepOverride(kinds: .all), KeepConditions(), false, UInt64(1000), Int64(40),
@@ -66,7 +66,7 @@ struct RuleTests {
         #expect(rules.verdict(on: candidate, conditions, now: Self.now) == verdict)
     }
 
-    @Test("a chat has what was said of it, and of the rest what holds for all")
+    @Test("chats override single settings of the profile")
     func overrides() {
         var rules = KeepRules(profile: KeepOverride(kinds: .media, largest: 500))
         rules.chats[Self.family] = KeepOverride(kinds: .all)
@@ -81,7 +81,7 @@ struct RuleTests {
     }
 
     @Test(
-        "which items are candidates, by how their files stand",
+        "candidates depend on the file's status",
         arguments: [
             (FileStatus.rcvInvitation(described: false), KeepCandidate.Phase?.some(.announced)),
             (.rcvInvitation(described: true), .offered), (.rcvAborted(.relaysNotApproved), .offered),

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Keeping
 
-@Suite("Where rules are kept, and what was told")
+@Suite("Stored keep rules")
 struct KeepStoreTests {
     private static let now = Timestamp(seconds: 1_800_000_000)
 
@@ -17,7 +17,7 @@ struct KeepStoreTests {
             expires: Self.now.advanced(by: .seconds(hours * 3600)), phase: .offered)
     }
 
-    @Test("what is set is there for the next process, by parts, until it is taken back")
+    @Test("settings persist until reset")
     func rules() throws {
         let folder = try TemporaryFolder()
         let store = try KeepStore(in: folder.path)
@@ -47,7 +47,7 @@ struct KeepStoreTests {
         #expect(stat(folder.path("keep.sqlite"), &status) == 0 && status.st_mode & 0o777 == 0o600)
     }
 
-    @Test("of a file it is told once, also by the next mount, and forgotten when that cannot matter any more")
+    @Test("notices persist until they expire")
     func told() throws {
         let folder = try TemporaryFolder()
         let store = try KeepStore(in: folder.path)
@@ -64,7 +64,7 @@ struct KeepStoreTests {
         #expect(try next.noteTold([candidate(1)]).map(\.file) == [FileID(1)])
     }
 
-    @Test("a database with words that no rule has, and one that is none, are errors and no rules")
+    @Test("invalid databases give errors")
     func damage() throws {
         let folder = try TemporaryFolder()
         try KeepStore(in: folder.path).close()

@@ -7,7 +7,7 @@ import Testing
 @testable import Keeping
 
 /// Rows of rules that this version has not written.
-@Suite("Rules that somebody else wrote")
+@Suite("Rules of other versions")
 struct UnknownRuleTests {
     private let folder: TemporaryFolder
     private static let alice = ChatReference.direct(1)
@@ -24,7 +24,7 @@ struct UnknownRuleTests {
     }
 
     @Test(
-        "a rule with a name of no chat is nobody's, and above all not that of all chats",
+        "a rule of an unknown chat is ignored",
         arguments: [
             "x", "@", "@x", "@1x", "channel:7", " ", "\u{0}", "direct", "@99999999999999999999", "@1 ",
         ])
@@ -40,7 +40,7 @@ struct UnknownRuleTests {
     }
 
     @Test(
-        "beside one the rule of all chats is what its user said, in whatever order they lie",
+        "the rule of all chats is unaffected",
         arguments: ["!", "z"])
     func beside(name: String) throws {
         let store = try KeepStore(in: folder.path)
@@ -52,7 +52,7 @@ struct UnknownRuleTests {
         store.close()
     }
 
-    @Test("what it says of itself is checked all the same: words that no rule has are damage")
+    @Test("invalid words are damage")
     func damagedWords() throws {
         let store = try KeepStore(in: folder.path)
         try insert("@1", kinds: "NULL", largest: "NULL")

@@ -2,10 +2,10 @@ import Testing
 
 @testable import Notifications
 
-@Suite("Notifications do not speak of commands")
+@Suite("Removal of command hints")
 struct CommandTextTests {
     @Test(
-        "sentences about commands go, all others stay",
+        "only sentences about commands are removed",
         arguments: [
             ("It failed.", "It failed."),
             ("It failed. 'chatfs retry' sends it again.", "It failed."),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Notifications
 
-@Suite("What one notification tells of")
+@Suite("Notification groups")
 struct GroupTests {
     typealias Group = NotificationGroup
 
@@ -16,7 +16,7 @@ struct GroupTests {
         return group
     }
 
-    @Test("a file is counted once, however often it is added")
+    @Test("a repeated file counts once")
     func once() {
         var group = Self.group(.arrival, 1, 2)
         group.add(MachineFixture.file(1))
@@ -24,7 +24,7 @@ struct GroupTests {
         #expect(group.items.map(\.entry) == [.item(ItemID(1)), .item(ItemID(2))])
     }
 
-    @Test("texts and buttons know the latest 64, the count all; a draft is no item")
+    @Test("texts keep 64 files, counts all")
     func bounds() {
         var group = Self.group(.failure)
         for id in Int64(1)...100 { group.add(MachineFixture.file(id)) }
@@ -41,7 +41,7 @@ struct GroupTests {
         #expect(group.remove(.item(ItemID(100))) == false && group.files.isEmpty)
     }
 
-    @Test("what of two is in both is counted once")
+    @Test("merging counts common entries once")
     func merged() {
         var group = Self.group(.arrival, 1, 2, 3)
         group.add(Self.group(.arrival, 3, 4))
@@ -53,7 +53,7 @@ struct GroupTests {
         #expect(empty.count == 4 && empty.files == group.files)
     }
 
-    @Test("removed to the last one nothing is left to tell")
+    @Test("removing the last entry empties the group")
     func removed() {
         var group = Self.group(.arrival, 1, 2)
         #expect(group.remove(.item(ItemID(9))) && group.count == 2)
@@ -61,7 +61,7 @@ struct GroupTests {
         #expect(group.remove(.item(ItemID(2))) == false)
     }
 
-    @Test("without some chats the rest is told, or nothing")
+    @Test("removing chats leaves the rest or nothing")
     func without() {
         var group = Group(.init(chat: nil, subject: .arrival), since: .now)
         for id in Int64(1)...4 { group.add(MachineFixture.file(id, in: .direct(id % 2))) }
@@ -76,7 +76,7 @@ struct GroupTests {
         #expect(refused.without([.direct(1)]) == refused)
     }
 
-    @Test("a button approves what all share and the text names, up to four relays")
+    @Test("a button approves up to four shared relays")
     func approvals() {
         func group(_ relays: [[String]]) -> Group {
             var group = Group(.init(chat: .direct(1), subject: .approval), since: .now)
@@ -107,7 +107,7 @@ struct GroupTests {
     }
 
     @Test(
-        "a failure is tried again only where that makes two of nothing, and has a reason only where it is one"
+        "a retry is offered only if safe"
     )
     func failures() {
         var group = Group(.init(chat: .direct(1), subject: .failure), since: .now)
@@ -126,7 +126,7 @@ struct GroupTests {
         #expect(!group.mayRetry, "one is enough")
     }
 
-    @Test("the first to go is the one whose time is told")
+    @Test("the earliest expiry is shown")
     func expiry() {
         var group = Group(.init(chat: .direct(1), subject: .expiry), since: .now)
         for (id, time) in [(1, 50), (2, 20), (3, 90)] as [(Int64, Int64)] {
@@ -139,7 +139,7 @@ struct GroupTests {
                 == [.open(.item(ItemID(1))), .show([.item(ItemID(1))])])
     }
 
-    @Test("as many groups wait as may; of those beyond, arrivals are told together and the rest not")
+    @Test("excess arrivals are merged, other groups dropped")
     func waiting() {
         var waiting = WaitingGroups()
         for chat in Int64(1)...Int64(WaitingGroups.limit) {
@@ -173,7 +173,7 @@ struct GroupTests {
     }
 
     @Test(
-        "a server that was refused can be approved where the text names it",
+        "a refused server can be approved if named",
         arguments: NotificationPreview.allCases)
     func server(preview: NotificationPreview) {
         let server = "smp://key@10.0.0.1"
@@ -187,7 +187,7 @@ struct GroupTests {
         )
     }
 
-    @Test("the same refusal is due again after an hour, and no sooner; of 256 the next is not")
+    @Test("a refusal is repeated after its interval")
     func refusals() {
         var explained = ExplainedRefusals()
         let (now, request) = (ContinuousClock.now, RefusedRequest("No.", subject: "a"))

@@ -30,7 +30,7 @@ struct KindTests {
         texts.map { "\($0.summary) / \($0.body) / \($0.buttons.joined(separator: ", "))" }
     }
 
-    @Test("texts are told once over mounts, without secrets")
+    @Test("texts are notified once without secrets")
     func texts() {
         var fixture = Fixture()
         fixture.add(.wrote(Self.text("a", "My code is #4711#."), end: 10))
@@ -49,7 +49,7 @@ struct KindTests {
         #expect(next.shown().map(\.text.body) == ["New"])
     }
 
-    @Test("previews of texts say no more than they may")
+    @Test("previews limit the text")
     func previews() {
         let said = NotificationPreview.allCases.flatMap { preview -> [String] in
             var fixture = Fixture(preview: preview)
@@ -64,7 +64,7 @@ struct KindTests {
             ])
     }
 
-    @Test("a picture is called one, with its preview")
+    @Test("a picture is named with its preview")
     func pictures() {
         var fixture = Fixture()
         let file = NotifiedFile(
@@ -81,7 +81,7 @@ struct KindTests {
                 == [.perform(.open(.item(ItemID(1)))), .close(token: 1)])
     }
 
-    @Test("a click on another file shows it in its folder")
+    @Test("clicks on other files show their folder")
     func click() {
         var fixture = Fixture()
         fixture.arrive(1...2)
@@ -92,7 +92,7 @@ struct KindTests {
                 == .perform(.show([.item(ItemID(1)), .item(ItemID(2))])))
     }
 
-    @Test("who asks is told once, with buttons, until answered")
+    @Test("a request is notified once with buttons")
     func requests() {
         var fixture = Fixture(told: Self.known())
         fixture.add(.asked(Self.request(7, by: "Eve")))
@@ -115,7 +115,7 @@ struct KindTests {
         #expect(next.shown().isEmpty)
     }
 
-    @Test("who was answered before anybody was told is not told of")
+    @Test("an answered request is not notified")
     func answeredEarly() {
         var fixture = Fixture()
         for number in 1...2 { fixture.add(.asked(Self.request(Int64(number), by: "Eve \(number)"))) }
@@ -124,7 +124,7 @@ struct KindTests {
         #expect(fixture.shown().map(\.text.summary) == ["Eve 2 asks to be your contact"])
     }
 
-    @Test("many who ask at once are one notification without buttons")
+    @Test("many requests share one notification")
     func manyRequests() {
         var fixture = Fixture()
         for number in 1...9 { fixture.add(.asked(Self.request(Int64(number), by: "Eve \(number)"))) }
@@ -134,7 +134,7 @@ struct KindTests {
         #expect(texts.first?.body.hasPrefix("9 people ask to be your contacts: Eve 9, Eve 8") == true)
     }
 
-    @Test("a contact is told once, over mounts too")
+    @Test("a contact is notified once across mounts")
     func contacts() {
         var fixture = Fixture(told: Self.known())
         for _ in 0..<3 { fixture.add(.connected(.direct(4), named: "Bob")) }
@@ -154,7 +154,7 @@ struct KindTests {
         #expect(old.shown().isEmpty)
     }
 
-    @Test("a mount that was killed is told of by the next, once")
+    @Test("a killed mount is reported once")
     func stopped() {
         var told = Self.known()
         // The last is after the machine was started anew.
@@ -170,7 +170,7 @@ struct KindTests {
         #expect(!again)
     }
 
-    @Test("a silenced kind is not shown and counted all the same", arguments: NotificationSubject.allCases)
+    @Test("a silenced subject is hidden but counted", arguments: NotificationSubject.allCases)
     func silenced(subject: NotificationSubject) {
         var fixture = Fixture(told: Self.known())
         fixture.machine = NotificationMachine(
@@ -196,11 +196,11 @@ struct KindTests {
     }
 }
 
-@Suite("What counts as unread")
+@Suite("Unread counts")
 struct UnreadTests {
     typealias Fixture = MachineFixture
 
-    @Test("a chat that is marked as read counts nothing")
+    @Test("marking a chat as read clears it")
     func markRead() {
         var fixture = Fixture()
         fixture.arrive(1...3)
@@ -217,7 +217,7 @@ struct UnreadTests {
         #expect(!effects.contains { if case .show = $0 { true } else { false } })
     }
 
-    @Test("its button marks a chat as read")
+    @Test("the button marks a chat as read")
     func button() {
         var fixture = Fixture()
         fixture.arrive(1...3)
@@ -227,7 +227,7 @@ struct UnreadTests {
         #expect(fixture.machine.told.unread.isEmpty && fixture.take().contains(.count(0)))
     }
 
-    @Test("a listing by a window is a look, by others not")
+    @Test("only a window's listing counts as seen")
     func looking() {
         for isShown in [true, false] {
             var fixture = Fixture()
@@ -245,7 +245,7 @@ struct UnreadTests {
         }
     }
 
-    @Test("files that a window shows when they arrive are not unread")
+    @Test("files in a shown folder are not unread")
     func inFront() {
         var fixture = Fixture()
         fixture.inFront = [.direct(1)]
@@ -254,7 +254,7 @@ struct UnreadTests {
         #expect(fixture.machine.told.unread.isEmpty && fixture.shown().isEmpty)
     }
 
-    @Test("texts are read with their log")
+    @Test("reading the log reads its texts")
     func log() {
         var fixture = Fixture()
         let text = NotifiedFile(.text("a"), in: .direct(1), named: "Bob", name: "", caption: "Words")
@@ -266,7 +266,7 @@ struct UnreadTests {
         #expect(fixture.machine.told.unread.byChat == [.direct(1): 1])
     }
 
-    @Test("a notification tells of less when one was deleted")
+    @Test("deletions shrink a notification")
     func deleted() {
         var fixture = Fixture()
         fixture.arrive(1...3)
@@ -280,7 +280,7 @@ struct UnreadTests {
         #expect(shown.first?.text.body == "3.txt, 1.txt")
     }
 
-    @Test("opened one after the other, they change it once a second")
+    @Test("repeated openings update once a second")
     func openedFast() {
         var fixture = Fixture()
         fixture.arrive(1...50)

@@ -5,11 +5,11 @@ import Testing
 
 @testable import Notifications
 
-@Suite("What is told, and when")
+@Suite("The notification machine")
 struct MachineTests {
     typealias Fixture = MachineFixture
 
-    @Test("a file is told at once, and recorded before it is shown")
+    @Test("a file is recorded, then shown at once")
     func one() {
         var fixture = Fixture()
         fixture.arrive(1...1)
@@ -26,7 +26,7 @@ struct MachineTests {
         #expect(fixture.machine.wake == nil)
     }
 
-    @Test("of one chat there is one a second at most, and what came meanwhile is in it")
+    @Test("a chat has one notification per second")
     func rate() {
         var fixture = Fixture()
         for second in 0..<10 {
@@ -43,7 +43,7 @@ struct MachineTests {
         #expect(fixture.machine.wake == nil)
     }
 
-    @Test("a burst of ten thousand is two notifications")
+    @Test("ten thousand arrivals give two notifications")
     func burst() {
         var fixture = Fixture()
         fixture.arrive(1...1)
@@ -55,7 +55,7 @@ struct MachineTests {
         #expect(fixture.machine.told.unread.count == UnreadMessages.maxFiles)
     }
 
-    @Test("what arrives in many chats at once becomes one; in a few, one each")
+    @Test("many chats share one notification")
     func together() {
         var fixture = Fixture()
         for chat in 1...3 { fixture.arrive(Int64(chat)...Int64(chat), in: .direct(Int64(chat))) }
@@ -73,7 +73,7 @@ struct MachineTests {
         #expect(shown.first?.text.summary == "600 new files in 300 chats", "\(shown)")
     }
 
-    @Test("what is dismissed is not counted again in the next")
+    @Test("dismissed arrivals are not counted again")
     func dismissed() {
         var fixture = Fixture()
         fixture.arrive(1...3)
@@ -87,7 +87,7 @@ struct MachineTests {
         #expect(shown.map(\.token) == [2] && shown[0].text.body == "4.txt")
     }
 
-    @Test("the same item is told once, and none that was there before the first mount")
+    @Test("items are notified once, history never")
     func history() {
         let told = ToldNotifications(beginning: Fixture.beginning, history: ItemID(100))
         var fixture = Fixture(told: told)
@@ -104,7 +104,7 @@ struct MachineTests {
         #expect(fixture.shown().map(\.text.body) == ["102.txt"])
     }
 
-    @Test("what a history tells from its end on is told as a whole, and not again by the next mount")
+    @Test("a history is notified once as a whole")
     func fromTheEnd() {
         var fixture = Fixture()
         for id in (1...50).reversed() {
@@ -120,7 +120,7 @@ struct MachineTests {
         #expect(next.shown().map(\.text.body) == ["51.txt"])
     }
 
-    @Test("a kill after any effect: what was shown is not told again, and what was not recorded is")
+    @Test("a kill loses and repeats nothing recorded")
     func killed() {
         var generator = SeededGenerator(state: 7)
         for _ in 0..<200 {
@@ -150,7 +150,7 @@ struct MachineTests {
         }
     }
 
-    @Test("reports come every twenty minutes; what the user is refused is explained at once")
+    @Test("reports come every twenty minutes, refusals at once")
     func periodic() {
         var fixture = Fixture(.periodic)
         let begin = fixture.now
@@ -169,7 +169,7 @@ struct MachineTests {
         #expect(fixture.pass(.seconds(100_000)) == 0)
     }
 
-    @Test("changed keys are told at once and once, over mounts and of muted chats too, until they are known")
+    @Test("changed keys are notified once until confirmed")
     func changedKeys() {
         var fixture = Fixture(.periodic)
         fixture.muted = [.direct(1)]
@@ -190,7 +190,7 @@ struct MachineTests {
         #expect(next.shown().count == 1)
     }
 
-    @Test("when they are off nothing is told, counted or done")
+    @Test("turned off, the machine does nothing")
     func off() {
         var fixture = Fixture(.off)
         fixture.arrive(1...5)
@@ -199,7 +199,7 @@ struct MachineTests {
         #expect(fixture.pass(.seconds(10_000)) == 0 && fixture.take().isEmpty)
     }
 
-    @Test("of a muted chat nothing is told that others do, and it is not told later; own failures are")
+    @Test("muted chats only report own failures")
     func muted() {
         var fixture = Fixture()
         fixture.muted = [.direct(1)]
@@ -217,7 +217,7 @@ struct MachineTests {
         #expect(fixture.machine.told.unread.files.map(\.id) == [ItemID(6)])
     }
 
-    @Test("of a chat that somebody looks at no arrival is told, but what needs an answer")
+    @Test("shown chats report only pending decisions")
     func inFront() {
         var fixture = Fixture()
         fixture.inFront = [.direct(1)]
@@ -227,7 +227,7 @@ struct MachineTests {
         #expect(fixture.shown().map(\.text.buttons) == [["Approve Relay"]])
     }
 
-    @Test("what is opened or deleted in time is not told, and what is shown of it goes")
+    @Test("opened or deleted files leave their notification")
     func settled() {
         var fixture = Fixture()
         fixture.arrive(1...1)
@@ -245,7 +245,7 @@ struct MachineTests {
         #expect(effects.contains { if case .record(let told) = $0 { told.unread.isEmpty } else { false } })
     }
 
-    @Test("the same refusal is explained once in an hour, and very many different ones are not all told")
+    @Test("a refusal is explained once per interval")
     func refusals() {
         var fixture = Fixture()
         for _ in 0..<50 { fixture.add(.refused(RefusedRequest("No.", chatName: "a"))) }
@@ -260,7 +260,7 @@ struct MachineTests {
         #expect(fixture.shown().count <= ExplainedRefusals.limit)
     }
 
-    @Test("a failure, an approval and an expiry are told once over mounts, and anew when they come anew")
+    @Test("new failures are notified once across mounts")
     func told() {
         let events: [NotificationEvent] = [
             .sendingFailed(Fixture.file(1), why: "No.", mayRetry: true),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Notifications
 
-@Suite("What somebody has opened is not told of")
+@Suite("Opened files")
 struct OpenedFilesTests {
     private static func entry(_ id: Int64) -> NotifiedEntry { .item(ItemID(id)) }
 
@@ -16,7 +16,7 @@ struct OpenedFilesTests {
         return again.shown().map(\.text)
     }
 
-    @Test("of many that wait, also those that no text would name", arguments: [1, 64, 65, 200] as [Int64])
+    @Test("opening removes any of many waiting files", arguments: [1, 64, 65, 200] as [Int64])
     func waiting(count: Int64) {
         var world = MachineFixture()
         world.arrive(1...count)
@@ -27,7 +27,7 @@ struct OpenedFilesTests {
     }
 
     @Test(
-        "a notification of many goes with the last of them that was opened, in whatever order",
+        "opening the last file closes the notification",
         arguments: [true, false])
     func shown(isOldestFirst: Bool) {
         var world = MachineFixture()
@@ -46,7 +46,7 @@ struct OpenedFilesTests {
         #expect(world.machine.told.unread.isEmpty)
     }
 
-    @Test("what was opened while it waited to be told is not news for the next mount")
+    @Test("files opened while waiting are not news")
     func nextMount() {
         var world = MachineFixture(.periodic)
         world.arrive(1...3)
@@ -64,7 +64,7 @@ struct OpenedFilesTests {
         #expect(kept == world.machine.told)
     }
 
-    @Test("who opens a file faster than its arrival is told is not told of it afterwards")
+    @Test("a file opened before its arrival is silent")
     func early() {
         var world = MachineFixture()
         world.add(.opened(Self.entry(7)))
@@ -76,7 +76,7 @@ struct OpenedFilesTests {
         #expect(!told(next: world, 7...7).contains { $0.body.contains("7.txt") })
     }
 
-    @Test("files of long ago, however many are opened, cost nothing of what arrives")
+    @Test("opening old files does not affect arrivals")
     func history() {
         var world = MachineFixture()
         for id in Int64(1000)...3000 { world.add(.opened(Self.entry(id))) }
@@ -93,7 +93,7 @@ struct OpenedFilesTests {
         #expect(world.shown().count == 1)
     }
 
-    @Test("opened twice, or gone after it was opened, it is counted once")
+    @Test("an opened or deleted file counts once")
     func twice() {
         var world = MachineFixture()
         world.arrive(1...3)
@@ -109,7 +109,7 @@ struct OpenedFilesTests {
         #expect(world.take().contains { if case .close = $0 { true } else { false } })
     }
 
-    @Test("an expiry is told though the file was opened once; opened since, it is not")
+    @Test("opening after expiry notices silences them")
     func expiry() {
         var world = MachineFixture()
         world.add(.opened(Self.entry(5)))

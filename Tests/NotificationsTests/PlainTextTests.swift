@@ -5,10 +5,10 @@ import Testing
 @testable import MessageBus
 @testable import Notifications
 
-@Suite("Texts of others as one line")
+@Suite("Plain texts")
 struct PlainTextTests {
     @Test(
-        "one line, one space between words, none at either end",
+        "whitespace becomes single spaces",
         arguments: [
             ("a b", "a b"), ("  a \t\n  b  ", "a b"), ("a\u{2028}b\u{A0}c\r\nd", "a b c d"), ("\u{7}", ""),
             (" ", ""), ("a\u{0}b", "ab"), ("a \u{0} b", "a b"), ("\u{202E}x\u{2066}", "x"),
@@ -17,7 +17,7 @@ struct PlainTextTests {
         ])
     func lines(text: String, line: String) { #expect(PlainText.line(text, limit: 100) == line) }
 
-    @Test("as many bytes as may be, cut between characters, with a mark")
+    @Test("long texts are cut between characters")
     func shortened() {
         #expect(PlainText.shortened("abcdef", to: 6) == "abcdef")
         #expect(PlainText.shortened("abcdefg", to: 6) == "abc…")
@@ -31,7 +31,7 @@ struct PlainTextTests {
         }
     }
 
-    @Test("a reason that ends with a line break is followed by nothing else than its own full stop")
+    @Test("a reason ends with one full stop")
     func reasons() {
         func body(_ why: String) -> String {
             var group = NotificationGroup(.init(chat: .direct(1), subject: .failure), since: .now)
@@ -43,14 +43,14 @@ struct PlainTextTests {
         #expect(body("") == "A file could not be sent.")
     }
 
-    @Test("markup is shown as it was written")
+    @Test("markup is escaped")
     func markup() {
         #expect(PlainText.escaped("a < b & c > d") == "a &lt; b &amp; c &gt; d")
         #expect(PlainText.escaped("&amp;") == "&amp;amp;")
         #expect(PlainText.escaped("\"quotes\" 'stay'") == "\"quotes\" 'stay'")
     }
 
-    @Test("buttons say what they do, to one relay or to several")
+    @Test("buttons name their action and relays")
     func buttons() {
         #expect(NotificationComposer.button(.approve(["a"])) == "Approve Relay")
         #expect(NotificationComposer.button(.approve(["a", "b"])) == "Approve Relays")
@@ -60,7 +60,7 @@ struct PlainTextTests {
         #expect(NotificationComposer.button(.discard([])) == "Discard")
     }
 
-    @Test("a request or an answer of which a byte is missing, or one too many there, is none")
+    @Test("truncated or extended messages are rejected")
     func frames() {
         let requests: [BusRequest] = [
             .show(token: 7, NotificationText(summary: "s", body: "b", buttons: ["x"], urgency: .critical)),
@@ -89,7 +89,7 @@ struct PlainTextTests {
         #expect(NotificationAnswer(encoded: Array(ready.prefix(4))) == nil)
     }
 
-    @Test("an urgency, a kind of request and a kind of answer that nobody knows are none")
+    @Test("unknown values are rejected")
     func unknown() {
         var bytes = BusRequest.show(token: 7, NotificationText(summary: "s", body: "b")).encoded
         bytes[9] = 3

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Notifications
 
-@Suite("A file that waits for approval is told again when somebody tries to read it")
+@Suite("Repeated approval notices")
 struct RepeatedApprovalTests {
     private typealias Fixture = MachineFixture
 
-    @Test("a new attempt is told, once a minute at most")
+    @Test("a new attempt is notified once a minute")
     func attempts() {
         var fixture = Fixture()
         let event = {

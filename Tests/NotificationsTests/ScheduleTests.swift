@@ -3,7 +3,7 @@ import Testing
 
 @testable import Notifications
 
-@Suite("When something is told, to the second")
+@Suite("Notification schedule")
 struct ScheduleTests {
     private static let beginning = ContinuousClock.now
 
@@ -17,7 +17,7 @@ struct ScheduleTests {
         return group
     }
 
-    @Test("at once at first, a second after the last of the same chat, and of another chat at once")
+    @Test("notifications of a chat are a second apart")
     func instant() {
         var schedule = NotificationSchedule(mode: .instant, beginning: Self.beginning)
         let group = Self.group(.direct(1), since: 50)
@@ -34,7 +34,7 @@ struct ScheduleTests {
         #expect(schedule.time(of: group, answerDue: Self.at(10)) == Self.at(51))
     }
 
-    @Test("what tells of several chats counts for each of them")
+    @Test("a group of chats delays each of them")
     func together() {
         var schedule = NotificationSchedule(mode: .instant, beginning: Self.beginning)
         var all = NotificationGroup(.init(chat: nil, subject: .arrival), since: Self.beginning)
@@ -47,7 +47,7 @@ struct ScheduleTests {
     }
 
     @Test(
-        "a report is at the end of the period in which it happened, counted from the beginning",
+        "reports end each period from the start",
         arguments: [(0, 1200), (1, 1200), (1199, 1200), (1200, 2400), (2399, 2400), (2400, 3600)])
     func reports(second: Int, report: Int) {
         let schedule = NotificationSchedule(mode: .periodic, beginning: Self.beginning)
@@ -56,7 +56,7 @@ struct ScheduleTests {
         #expect(schedule.time(of: Self.group(nil, .refusal, since: second), answerDue: nil) == Self.beginning)
     }
 
-    @Test("what the service refused is tried three times, later and later, until something is shown")
+    @Test("a failed service is retried three times")
     func failures() {
         var schedule = NotificationSchedule(mode: .instant, beginning: Self.beginning)
         let group = Self.group(.direct(1))
@@ -70,7 +70,7 @@ struct ScheduleTests {
         #expect(schedule.time(of: group, answerDue: nil) == Self.at(510))
     }
 
-    @Test("what failed is told again as a whole after its pause, and given up in the end")
+    @Test("a failed group is retried whole, then dropped")
     func machine() throws {
         var fixture = MachineFixture()
         fixture.answers = false
@@ -90,7 +90,7 @@ struct ScheduleTests {
         #expect(fixture.shown().isEmpty && fixture.machine.wake == nil)
     }
 
-    @Test("a button does its deed once, and its notification goes")
+    @Test("a button acts once and closes")
     func buttons() throws {
         var fixture = MachineFixture()
         fixture.add(.sendingFailed(MachineFixture.file(1), why: "No.", mayRetry: true))
@@ -108,7 +108,7 @@ struct ScheduleTests {
         #expect(fixture.machine.hear(.acted(token: other, 3), at: fixture.now).isEmpty)
     }
 
-    @Test("a new service is told the count and nothing of what the old one had on show")
+    @Test("a new service gets the count only")
     func newService() throws {
         var fixture = MachineFixture()
         fixture.arrive(1...2)
@@ -129,7 +129,7 @@ struct ScheduleTests {
         #expect(fixture.machine.hear(.acted(token: first), at: fixture.now).isEmpty)
     }
 
-    @Test("what others have not opened is part of the count")
+    @Test("other mounts' files are counted")
     func elsewhere() {
         var fixture = MachineFixture()
         fixture.add(.unreadElsewhere(5))

@@ -2,10 +2,10 @@ import Testing
 
 @testable import Notifications
 
-@Suite("Secrets in captions are not told")
+@Suite("Hidden texts")
 struct SecretTextTests {
     @Test(
-        "what stands between number signs is hidden",
+        "text between number signs is hidden",
         arguments: [
             ("the code is #1234#", "the code is …"), ("#a#", "…"), ("#a b# and #c#", "… and …"),
             ("##deep##", "…"), ("x#y#z", "x…z"), ("#over\nlines#", "…"),
@@ -13,10 +13,10 @@ struct SecretTextTests {
     func hidden(text: String, told: String) { #expect(SecretText.hiding(text) == told) }
 
     @Test(
-        "number signs that mark nothing stay",
+        "unpaired number signs stay",
         arguments: ["", "#", "##", "issue #1 and #2", "C# ", "# not a secret #", "#open", "a # b"])
     func stays(text: String) { #expect(SecretText.hiding(text) == text) }
 
-    @Test("a secret behind signs that mark nothing is hidden too")
+    @Test("a secret after unpaired signs is hidden")
     func behind() { #expect(SecretText.hiding("# a #secret#") == "# a …") }
 }

@@ -10,7 +10,7 @@ struct ServiceConnectionTests {
 
     private static func make() -> ServiceConnection { ServiceConnection(at: beginning) }
 
-    @Test("nothing is connected to before there is something to tell, and then at once")
+    @Test("connecting waits for the first notification")
     func first() {
         var service = Self.make()
         #expect(service.step(at: Self.at(0), isWanted: false, tellsCount: false) == nil)
@@ -21,7 +21,7 @@ struct ServiceConnectionTests {
         #expect(!service.isReady)
     }
 
-    @Test("a bus that does not answer is given up after its time, and tried again later and later")
+    @Test("an unresponsive bus is retried with backoff")
     func silentBus() {
         var service = Self.make()
         var now = Self.beginning
@@ -38,7 +38,7 @@ struct ServiceConnectionTests {
         #expect(delays == delays.sorted() && delays[0] > .zero && delays[11] == .seconds(300))
     }
 
-    @Test("a count alone has a bus looked for once, not again and again")
+    @Test("a count alone tries the bus once")
     func countAlone() {
         var service = Self.make()
         #expect(service.wake(toTellAt: nil, tellsCount: true) == Self.beginning)
@@ -48,7 +48,7 @@ struct ServiceConnectionTests {
         #expect(service.step(at: Self.at(1000), isWanted: false, tellsCount: true) == nil)
     }
 
-    @Test("something new is worth another try soon, however long the bus has been away")
+    @Test("a new notification shortens the retry delay")
     func renewed() {
         var service = Self.make()
         for second in 0..<10 {
@@ -65,7 +65,7 @@ struct ServiceConnectionTests {
         #expect(new.wake(toTellAt: now, tellsCount: false) == now)
     }
 
-    @Test("what every answer leads to, from every state")
+    @Test("each answer leads from each state as listed")
     func transitions() {
         var starting = Self.make()
         _ = starting.step(at: Self.at(0), isWanted: true, tellsCount: false)

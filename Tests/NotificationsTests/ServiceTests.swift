@@ -5,11 +5,11 @@ import Testing
 
 @testable import Notifications
 
-@Suite("Services that are away, silent or rude, and buttons")
+@Suite("Faulty services and buttons")
 struct ServiceTests {
     typealias Fixture = MachineFixture
 
-    @Test("without a bus what waits is kept, and tried seldom; with nothing to tell, never")
+    @Test("without a bus, notifications wait")
     func noBus() {
         var fixture = Fixture(capabilities: nil)
         #expect(fixture.pass(.seconds(1_000_000)) == 0)
@@ -26,7 +26,7 @@ struct ServiceTests {
         #expect(fixture.shown().last?.text.summary == "100 new files in chat @1")
     }
 
-    @Test("a bus that takes long to greet is let go of after 30 seconds, and tried again later")
+    @Test("a slow bus is dropped after 30 seconds")
     func slow() {
         var fixture = Fixture()
         fixture.arrive(1...1)
@@ -39,7 +39,7 @@ struct ServiceTests {
         #expect(fixture.shown().count == 1)
     }
 
-    @Test("a service that never answers is asked again after half a minute, of each chat one thing at a time")
+    @Test("an unresponsive service gets one request per chat")
     func silent() {
         var fixture = Fixture()
         fixture.answers = false
@@ -59,7 +59,7 @@ struct ServiceTests {
         #expect(fixture.machine.wake == nil)
     }
 
-    @Test("a service that refuses is asked again some times, then that is given up")
+    @Test("a refusing service is retried, then given up")
     func refusing() {
         var fixture = Fixture()
         fixture.arrive(1...1)
@@ -76,7 +76,7 @@ struct ServiceTests {
         #expect(shows == 4)
     }
 
-    @Test("what a service had on show has gone with it: the next begins anew, and its buttons do nothing")
+    @Test("a new service starts without old notifications")
     func restarted() {
         var fixture = Fixture()
         fixture.add(.sendingFailed(Fixture.file(1), why: "", mayRetry: true))
@@ -94,7 +94,7 @@ struct ServiceTests {
         #expect(shown.map(\.text.body) == ["3.txt"] && shown.first?.token == 3)
     }
 
-    @Test("a button does what it says for all files of its notification, once")
+    @Test("a button acts once on all files")
     func buttons() {
         var fixture = Fixture()
         for id in 1...3 { fixture.add(.sendingFailed(Fixture.file(Int64(id)), why: "No.", mayRetry: true)) }
@@ -111,7 +111,7 @@ struct ServiceTests {
                 == .perform(.keep([.item(ItemID(9))])))
     }
 
-    @Test("what is held back is sent by one button and discarded by the other, told once")
+    @Test("held files are sent or discarded once")
     func held() {
         let entries = (1...2).map { NotifiedEntry.item(ItemID($0)) }
         for isSecond in [false, true] {
@@ -137,7 +137,7 @@ struct ServiceTests {
         }
     }
 
-    @Test("nothing is approved by a button whose notification does not name it")
+    @Test("unnamed relays are not approved")
     func approvals() {
         func button(_ relays: [[String]], _ preview: NotificationPreview = .contact) -> String? {
             var fixture = Fixture(preview: preview)
@@ -155,7 +155,7 @@ struct ServiceTests {
         #expect(button([["xftp://a@b"]], .hidden) == nil)
     }
 
-    @Test("what may have been sent is not sent again by a button")
+    @Test("possibly sent files are not sent again")
     func unsure() {
         var fixture = Fixture()
         fixture.add(.sendingFailed(Fixture.file(1), why: "Nobody knows.", mayRetry: false))
@@ -164,7 +164,7 @@ struct ServiceTests {
         #expect(shown.first?.text.buttons == [] && shown.first?.text.body.contains("Send Again") == true)
     }
 
-    @Test("a service without buttons and markup gets neither")
+    @Test("a simple service gets no buttons or markup")
     func plain() {
         var fixture = Fixture(capabilities: ["body"])
         fixture.add(.sendingFailed(Fixture.file(1, named: "<b>.txt"), why: "A & B.", mayRetry: true))
@@ -174,7 +174,7 @@ struct ServiceTests {
             shown.first?.text.body == "<b>.txt could not be sent. A & B." && shown.first?.text.buttons == [])
     }
 
-    @Test("the count of other mounts is added, and told when it changes")
+    @Test("other mounts' count is added")
     func count() {
         var fixture = Fixture()
         fixture.add(.unreadElsewhere(3))
@@ -188,7 +188,7 @@ struct ServiceTests {
         #expect(fixture.take() == [.count(2)])
     }
 
-    @Test("whatever happens in whatever order, the machine comes to rest and its memory has bounds")
+    @Test("random events keep memory bounded")
     func random() {
         var generator = SeededGenerator(state: 11)
         for round in 0..<60 {

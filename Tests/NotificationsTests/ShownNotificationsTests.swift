@@ -3,7 +3,7 @@ import Testing
 
 @testable import Notifications
 
-@Suite("What is on show")
+@Suite("Shown notifications")
 struct ShownNotificationsTests {
     private static let beginning = ContinuousClock.now
 
@@ -19,7 +19,7 @@ struct ShownNotificationsTests {
         return token
     }
 
-    @Test("what comes to a chat becomes part of what is on show of it; what its user closed begins anew")
+    @Test("arrivals join the shown notification")
     func places() {
         var shown = ShownNotifications()
         let first = Self.show(Self.group(1), on: &shown)
@@ -31,7 +31,7 @@ struct ShownNotificationsTests {
         #expect(again != first && alone.count == 1)
     }
 
-    @Test("what failed is told again as it was added, not all that was on show; once")
+    @Test("a failure repeats only the added part")
     func failures() {
         var shown = ShownNotifications()
         let token = Self.show(Self.group(1), on: &shown)
@@ -42,7 +42,7 @@ struct ShownNotificationsTests {
         #expect(shown.acted(token) == nil, "its button went with it")
     }
 
-    @Test("what is not answered in its time is given up, and makes place for others")
+    @Test("unanswered requests are given up")
     func silence() {
         var shown = ShownNotifications()
         for chat in 1...Int64(ShownNotifications.maxUnanswered) {
@@ -58,7 +58,7 @@ struct ShownNotificationsTests {
         #expect(!shown.isFull && shown.nextTimeout == nil && shown.answerDue(of: Self.group(1).key) == nil)
     }
 
-    @Test("of more than a desktop should hold the oldest goes")
+    @Test("the oldest notification makes room")
     func limit() {
         var shown = ShownNotifications()
         var dropped: [UInt64] = []
@@ -72,7 +72,7 @@ struct ShownNotificationsTests {
         #expect(dropped == [1, 2, 3])
     }
 
-    @Test("what was opened elsewhere is closed when nothing is left of it, and nothing else is")
+    @Test("emptied notifications are closed")
     func opened() {
         var shown = ShownNotifications()
         let token = Self.show(Self.group(1), on: &shown)
@@ -85,7 +85,7 @@ struct ShownNotificationsTests {
         #expect(shown.takeObsolete() == [token] && !shown.hasObsolete && shown.nextTimeout == nil)
     }
 
-    @Test("another service has nothing of what was on show")
+    @Test("a new service has no old notifications")
     func forgotten() {
         var shown = ShownNotifications()
         let token = Self.show(Self.group(1), on: &shown)

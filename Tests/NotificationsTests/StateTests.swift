@@ -8,7 +8,7 @@ import Testing
 @testable import MessageBus
 @testable import Notifications
 
-@Suite("What is kept of what was told")
+@Suite("Stored notification state")
 struct StateTests {
     private static func filled() -> ToldNotifications {
         var told = ToldNotifications(beginning: Timestamp(seconds: 1_700_000_000), history: ItemID(5))
@@ -25,7 +25,7 @@ struct StateTests {
         return told
     }
 
-    @Test("it is the same after it was written and read")
+    @Test("the state survives writing and reading")
     func text() {
         let told = Self.filled()
         let again = ToldNotifications(told.text)
@@ -36,7 +36,7 @@ struct StateTests {
         #expect(again?.isNews(ItemID(5), in: .direct(2), at: Timestamp(seconds: 1_700_000_001)) == false)
     }
 
-    @Test("cut off, changed or by another version it is nothing, or what is left makes sense")
+    @Test("damaged and foreign states are ignored")
     func damaged() {
         let text = Self.filled().text
         for length in 0...text.utf8.count {
@@ -52,14 +52,14 @@ struct StateTests {
             ) == Self.filled())
     }
 
-    @Test("a carriage return, which nobody wrote, ends no line and eats none")
+    @Test("a carriage return ends no line")
     func carriageReturn() throws {
         let told = try #require(ToldNotifications(Self.filled().text + "told 9\r\ntold 10\n"))
         #expect(told.wasTold("9\r") && told.wasTold("10"))
         #expect(ToldNotifications(told.text) == told)
     }
 
-    @Test("it has bounds, and forgets the oldest")
+    @Test("the state is bounded, oldest entries go")
     func bounds() {
         var told = Self.filled()
         for number in 0..<3000 { told.note("failure-x\(number)") }
@@ -68,7 +68,7 @@ struct StateTests {
         #expect(ToldNotifications(told.text) == told)
     }
 
-    @Test("the file is replaced as a whole, is closed to others, and one of nonsense is none")
+    @Test("the file is private and replaced atomically")
     func file() throws {
         let folder = try TemporaryFolder()
         let open = try OpenFile(folder.path, flags: O_RDONLY)
@@ -83,7 +83,7 @@ struct StateTests {
         #expect(access(folder.path(ToldFile.name), F_OK) != 0)
     }
 
-    @Test("where it cannot be read which chats are muted, that is no answer")
+    @Test("unreadable mute settings are an error")
     func unreadable() throws {
         let folder = try TemporaryFolder()
         let muted = MutedChats(in: try OpenFile(folder.path, flags: O_RDONLY))
@@ -91,7 +91,7 @@ struct StateTests {
         #expect(throws: SystemError(code: ELOOP, operation: "open a file")) { try muted.all() }
     }
 
-    @Test("chats are muted and not any more, also by several at once")
+    @Test("chats are muted and unmuted concurrently")
     func muted() async throws {
         let folder = try TemporaryFolder()
         let muted = MutedChats(in: try OpenFile(folder.path, flags: O_RDONLY))
@@ -113,7 +113,7 @@ struct StateTests {
         try muted.unmute(.notes(1))
     }
 
-    @Test("mounts add up what nobody has opened; one that was killed counts no more")
+    @Test("killed mounts leave the total")
     func totals() throws {
         let folder = try TemporaryFolder()
         let notices = Lock(0)
@@ -134,7 +134,7 @@ struct StateTests {
         #expect(try folder.names(in: "chatfs/unread").isEmpty)
     }
 
-    @Test("which folders are watched is read from what the kernel says of a descriptor")
+    @Test("watches are parsed from fdinfo")
     func watched() {
         let text = """
             pos:\t0
@@ -151,7 +151,7 @@ struct StateTests {
     }
 }
 
-@Suite("What goes between the mount and its process on the bus")
+@Suite("The protocol of the bus process")
 struct FrameTests {
     private static let answers: [NotificationAnswer] = [
         .ready(capabilities: []), .ready(capabilities: ["actions", "body-markup"]), .noService,
@@ -159,7 +159,7 @@ struct FrameTests {
         .notShown,
     ]
 
-    @Test("answers are the same at the other end, in whatever pieces they come")
+    @Test("answers survive any fragmentation")
     func answers() {
         let stream = Self.answers.compactMap { BusFrame.framed($0.encoded) }.flatMap { $0 }
         for size in 1...stream.count {
@@ -173,7 +173,7 @@ struct FrameTests {
         }
     }
 
-    @Test("what makes no sense is no request and no answer")
+    @Test("invalid messages are rejected")
     func nonsense() {
         var frames = BusFrames()
         frames.add([0xFF, 0xFF, 0xFF, 0xFF, 1])

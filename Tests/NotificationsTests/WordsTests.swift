@@ -6,7 +6,7 @@ import Testing
 @testable import MessageBus
 @testable import Notifications
 
-@Suite("What notifications say")
+@Suite("Notification texts")
 struct WordsTests {
     private static func group(
         _ subject: NotificationSubject, _ files: [NotifiedFile], relays: [String] = [], why: String = "",
@@ -34,7 +34,7 @@ struct WordsTests {
         NotificationComposer(preview: preview, escapesMarkup: escaping).text(of: group)
     }
 
-    @Test("of what arrived each preview says as much as it may")
+    @Test("each preview limits the arrival's text")
     func arrivals() {
         let one = Self.group(.arrival, [Self.file(1, caption: "Look!")])
         let few = Self.group(.arrival, (1...5).map { Self.file($0, "\($0).jpg") })
@@ -59,13 +59,13 @@ struct WordsTests {
             ])
     }
 
-    @Test("the sender is said where it is not the chat itself")
+    @Test("only groups name the sender")
     func sender() {
         let own = Self.text(Self.group(.arrival, [Self.file(1, chat: "Bob")]), .message)
         #expect(own.summary == "Bob sent a file" && own.body == "photo.jpg")
     }
 
-    @Test("approvals, failures, expiries and refusals say what, why and what helps, as far as they may")
+    @Test("each subject states problem, reason and remedy")
     func others() {
         let relay = "xftp://abc@relay.example.org"
         let time = Timestamp(seconds: 1_700_000_000)
@@ -118,7 +118,7 @@ struct WordsTests {
         String(repeating: "&", count: 10_000),
     ]
 
-    @Test("whatever names and captions hold, a text has bounds and one meaning", arguments: hostile)
+    @Test("any names give bounded, unambiguous texts", arguments: hostile)
     func bounds(words: String) throws {
         let file = Self.file(1, words, chat: words, sender: words, caption: words)
         for subject in NotificationSubject.allCases where subject != .refusal {
@@ -159,14 +159,14 @@ struct WordsTests {
         #expect(BusRequest(encoded: Array(frame[4...])) == .show(token: .max, sent))
     }
 
-    @Test("what has to be known of a relay before it is approved is said")
+    @Test("a relay's warning precedes its approval")
     func warning() {
         let group = Self.group(
             .approval, [Self.file(1)], relays: ["xftp://abc@127.0.0.1"], why: "It is inside.")
         #expect(Self.text(group, .contact).body.hasSuffix(" to xftp://abc@127.0.0.1. It is inside."))
     }
 
-    @Test("a secret is hidden before a caption is cut")
+    @Test("secrets are hidden before captions are cut")
     func cut() {
         let caption = String(repeating: "x", count: 230) + " #" + String(repeating: "s", count: 300) + "#"
         let body = Self.text(Self.group(.arrival, [Self.file(1, caption: caption)]), .message).body

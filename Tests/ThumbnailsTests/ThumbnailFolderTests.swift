@@ -216,7 +216,7 @@ struct ThumbnailFolderTests {
         #expect(try files.names(in: ".cache/thumbnails/large").count == 3)
     }
 
-    @Test("the folder may be a link but must be the user's")
+    @Test("the folder must be the user's, links permitted")
     func whose() throws {
         let real = try files.makeFolder("real")
         try check("link") { symlink(real, files.path("link")) }

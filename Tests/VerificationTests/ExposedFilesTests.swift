@@ -6,7 +6,7 @@ import Testing
 
 @testable import Verification
 
-@Suite("Files that others may look into")
+@Suite("Exposed files")
 struct ExposedFilesTests {
     private func mode(_ path: String) throws -> mode_t {
         var status = stat()
@@ -14,13 +14,13 @@ struct ExposedFilesTests {
         return status.st_mode & 0o777
     }
 
-    @Test("what a data directory makes is open to nobody else")
+    @Test("data directories are private")
     func closed() async throws {
         let household = try await Household(notes: ["a.txt": [1]])
         #expect(try household.found().findings.isEmpty)
     }
 
-    @Test("a file and a folder that others may read are found, and closed by who holds the profile")
+    @Test("exposed files are found and closed")
     func exposed() async throws {
         let household = try await Household(notes: ["a.txt": [1]])
         let stored = try household.stored("a.txt")
@@ -48,7 +48,7 @@ struct ExposedFilesTests {
         #expect(try household.found().findings.allSatisfy { $0.kind != .exposed })
     }
 
-    @Test("a folder that cannot be looked into is found, and does not count as closed")
+    @Test("an unreadable directory is reported")
     func unread() async throws {
         let household = try await Household(notes: ["a.txt": [1]])
         let verification = try household.verification()

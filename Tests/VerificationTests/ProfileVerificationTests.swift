@@ -10,13 +10,13 @@ import Testing
 
 @testable import Verification
 
-@Suite("Rows and disk are compared both ways")
+@Suite("Verification of profiles")
 struct ProfileVerificationTests {
     private static let notes = [
         "a.txt": Array("first".utf8), "b.bin": [UInt8](repeating: 7, count: 3_000_000), "empty": [],
     ]
 
-    @Test("what was kept is found as it was kept, and counted")
+    @Test("intact files are counted")
     func whole() async throws {
         let household = try await Household(notes: Self.notes)
         var last: (UInt64, UInt64) = (0, 0)
@@ -28,7 +28,7 @@ struct ProfileVerificationTests {
     }
 
     @Test(
-        "a bit anywhere in a file is found, and the name of the file with it",
+        "any flipped bit is found with its file",
         arguments: [0, 1_500_000, 2_999_999, 3_000_000, 3_000_015])
     func damaged(offset: UInt64) async throws {
         let household = try await Household(notes: Self.notes)
@@ -40,7 +40,7 @@ struct ProfileVerificationTests {
     }
 
     @Test(
-        "a file that was cut, or has bytes behind its end, is damaged",
+        "shortened and extended files are damaged",
         arguments: [0, 10, 2_999_000, 3_000_017])
     func length(size: UInt64) async throws {
         let household = try await Household(notes: Self.notes)
@@ -48,7 +48,7 @@ struct ProfileVerificationTests {
         #expect(try household.found().record(at: 0).findings.map(\.kind) == [.damaged])
     }
 
-    @Test("a file that is gone is missing, and one that is a link or a folder is not read")
+    @Test("missing files are found, links not followed")
     func missing() async throws {
         let household = try await Household(notes: Self.notes)
         let path = try household.stored("a.txt")
@@ -60,7 +60,7 @@ struct ProfileVerificationTests {
         #expect(try household.found().record(at: 0).findings.map(\.kind) == [.damaged])
     }
 
-    @Test("a folder that cannot be read is no empty one: that its files were not checked is a finding")
+    @Test("an unreadable directory is reported")
     func unreadable() async throws {
         let household = try await Household(notes: Self.notes)
         let file = try PrivateFolder(household.own + "/outbox", purpose: "chatfs outbox")
@@ -75,7 +75,7 @@ struct ProfileVerificationTests {
         #expect(findings.first?.detail.contains("were not checked") == true, "\(findings)")
     }
 
-    @Test("what nothing names is found in each folder, set aside under its name, and never over another")
+    @Test("stray files are set aside without overwriting")
     func strays() async throws {
         let household = try await Household(notes: Self.notes)
         let file = try PrivateFolder(household.own + "/outbox", purpose: "chatfs outbox")
@@ -99,7 +99,7 @@ struct ProfileVerificationTests {
         #expect(try household.found().record(at: 0).findings == [])
     }
 
-    @Test("a page of a database that is damaged is found, and nothing of it changes")
+    @Test("a damaged page is found and left unchanged")
     func database() async throws {
         let household = try await Household(notes: Self.notes)
         // The header of the second page: its kind is none that there is.
@@ -109,7 +109,7 @@ struct ProfileVerificationTests {
         #expect(findings.allSatisfy { $0.outcome == .lost })
     }
 
-    @Test("a database that cannot be opened at present is no damage, and the others are checked")
+    @Test("a busy database is no damage")
     func refused() async throws {
         let household = try await Household(notes: Self.notes)
         let path = household.own + "/names.sqlite"
@@ -121,7 +121,7 @@ struct ProfileVerificationTests {
         #expect(!findings.contains { $0.kind == .database && $0.path == "chatfs.db" })
     }
 
-    @Test("a directory that cannot be opened is told as its database is")
+    @Test("an unopenable directory's database is reported")
     func unopened() async throws {
         let folder = try TemporaryFolder()
         _ = try folder.makeFolder("data")
@@ -132,7 +132,7 @@ struct ProfileVerificationTests {
         #expect(ProfileVerification.damage(ofDirectory: folder.path("nowhere"), key: nil) == nil)
     }
 
-    @Test("a draft without its bytes is named as its writer named it")
+    @Test("a draft without bytes is named")
     func draft() async throws {
         let household = try await Household(notes: [:])
         let core = try await EmbeddedCore.open(household.directory, profile: "alice")
@@ -158,12 +158,12 @@ struct ProfileVerificationTests {
     }
 }
 
-@Suite("What was found is kept until the next time")
+@Suite("Records of verification")
 struct VerificationRecordTests {
     private static let finding = Finding(
         .damaged, "bob/\u{202E}a\n.txt", size: 5, detail: "Its tag is wrong", outcome: .receivable)
 
-    @Test("its numbers are read as they were written, and no name is on the disk")
+    @Test("the summary contains numbers and no names")
     func kept() throws {
         let folder = try TemporaryFolder()
         #expect(VerificationSummary.read(profileFolder: folder.path) == nil)
@@ -178,14 +178,14 @@ struct VerificationRecordTests {
         #expect(stat(folder.path("verified.json"), &status) == 0 && status.st_mode & 0o777 == 0o600)
     }
 
-    @Test("what is no record is none", arguments: ["", "{", "[]", "{\"time\":1}"])
+    @Test("an invalid summary is ignored", arguments: ["", "{", "[]", "{\"time\":1}"])
     func malformed(text: String) throws {
         let folder = try TemporaryFolder()
         try folder.write(Array(text.utf8), to: "verified.json")
         #expect(VerificationSummary.read(profileFolder: folder.path) == nil)
     }
 
-    @Test("each finding says what can be done, and is settled when something was")
+    @Test("each finding has an outcome until settled")
     func words() {
         for kind in Finding.Kind.allCases {
             for outcome in Finding.Outcome.allCases {

@@ -12,7 +12,7 @@ import Testing
 @Suite struct RolledBackPageTests {
     private static let page = 4096
 
-    @Test func aPagePutBackUndoesAChangeUnnoticed() throws {
+    @Test func rolledBackPageIsNotDetected() throws {
         let folder = try TemporaryFolder()
         let key = SecretBytes([UInt8](repeating: 3, count: 32))
         let path = folder.path("data")
@@ -52,7 +52,7 @@ import Testing
         #expect(isUndone, "pages \(changed)")
     }
 
-    @Test func aPageInAnotherPlaceIsNoticed() throws {
+    @Test func movedPageIsDetected() throws {
         let folder = try TemporaryFolder()
         let key = SecretBytes([UInt8](repeating: 3, count: 32))
         let directory = try DataDirectory(folder.path("data"), key: key)

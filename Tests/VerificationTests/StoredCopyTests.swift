@@ -8,7 +8,7 @@ import Testing
 
 @testable import Verification
 
-@Suite("What a look at one file says")
+@Suite("Conditions of copies")
 struct StoredCopyTests {
     private let folder: TemporaryFolder
     private let arguments = CryptoFile.freshArguments()
@@ -30,14 +30,14 @@ struct StoredCopyTests {
             source: FileSourceLocation(path: folder.path(path), arguments: arguments), isReceivable: false)
     }
 
-    @Test("a whole file is whole, and every byte of it is told of once")
+    @Test("an intact file's bytes are reported once")
     func whole() {
         var read: [UInt64] = []
         #expect(copy(arguments: arguments).examine { read.append($0) } == .whole)
         #expect(read.reduce(0, +) == UInt64(Self.bytes.count) && read.count > 1)
     }
 
-    @Test("without its key it cannot be read, with another it is damaged")
+    @Test("a missing or wrong key is damage")
     func keys() {
         #expect(copy(arguments: nil).examine { _ in } == .damaged("Its key is not there."))
         guard case .damaged = copy(arguments: CryptoFile.freshArguments()).examine(read: { _ in }) else {
@@ -54,7 +54,7 @@ struct StoredCopyTests {
         }
     }
 
-    @Test("a row of another length is said with both", arguments: [-1, 1])
+    @Test("a wrong length is reported with both lengths", arguments: [-1, 1])
     func length(difference: Int) {
         let size = Self.bytes.count + difference
         #expect(
@@ -62,7 +62,7 @@ struct StoredCopyTests {
                 == .damaged("It has 2500000 bytes of \(size)."))
     }
 
-    @Test("what is not there is missing; what is no file is damaged")
+    @Test("missing files and non-files are distinguished")
     func missing() throws {
         #expect(copy(path: "nowhere", arguments: arguments).examine { _ in } == .missing)
         #expect(symlink(folder.path("copy"), folder.path("link")) == 0)
@@ -73,13 +73,13 @@ struct StoredCopyTests {
     }
 }
 
-@Suite("What nothing names is set aside")
+@Suite("Setting files aside")
 struct SetAsideTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test("under its name, or with a number behind it, whatever has that already")
+    @Test("a used name gets a number")
     func names() throws {
         for _ in 0..<3 {
             try folder.write([1], to: "left")
@@ -94,7 +94,7 @@ struct SetAsideTests {
         #expect(try folder.names() == ["set-aside"])
     }
 
-    @Test("what has gone meanwhile is an error, and nothing of a link's place is moved")
+    @Test("vanished files are errors, link targets stay")
     func errors() throws {
         let place = try SetAside(profileFolder: folder.path)
         let error = #expect(throws: SystemError.self) { try place.move(folder.path("gone")) }
@@ -106,7 +106,7 @@ struct SetAsideTests {
         #expect(throws: SystemError.self) { try SetAside(profileFolder: folder.path("nowhere")) }
     }
 
-    @Test("it is for its owner alone")
+    @Test("the directory is private")
     func mode() throws {
         _ = try SetAside(profileFolder: folder.path)
         var status = stat()
@@ -114,10 +114,10 @@ struct SetAsideTests {
     }
 }
 
-@Suite("The words of findings")
+@Suite("Sentences of findings")
 struct FindingWordsTests {
     @Test(
-        "each says what it is and what can be done",
+        "each finding states problem and remedy",
         arguments: [
             (
                 Finding(.database, "chatfs.db", detail: "Page 3 is wrong", outcome: .lost),
@@ -180,7 +180,7 @@ struct FindingWordsTests {
         #expect(finding.sentence == sentence)
     }
 
-    @Test("a record counts what is not settled, and is read as it was written")
+    @Test("a record counts unsettled findings")
     func record() throws {
         let findings = Finding.Outcome.allCases.map { Finding(.damaged, "x", detail: "y", outcome: $0) }
         let record = VerificationRecord(time: 1, databases: 2, files: 3, bytes: 4, findings: findings)

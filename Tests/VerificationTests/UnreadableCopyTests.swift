@@ -9,13 +9,13 @@ import Testing
 @testable import Verification
 
 /// What cannot be read at present says nothing of the bytes: nothing of it is given up.
-@Suite("Copies that cannot be read at present")
+@Suite("Unreadable copies")
 struct UnreadableCopyTests {
     private static func condition(_ code: Int32) -> StoredCopy.Condition {
         StoredCopy.condition(for: CryptographyError(SystemError(code: code, operation: "open a file")))
     }
 
-    @Test("only what proves something is damage or a loss; all else may be otherwise in a moment")
+    @Test("only evidence counts as damage or loss")
     func codes() {
         for code in [ENOENT, ENOTDIR] { #expect(Self.condition(code) == .missing) }
         for code in [ELOOP, EISDIR, EIO] {
@@ -33,7 +33,7 @@ struct UnreadableCopyTests {
         }
     }
 
-    @Test("bytes that were read and are wrong are damage, whatever is wrong with them")
+    @Test("wrong bytes are always damage")
     func bytes() {
         for code in [
             CryptographyErrorCode.notAuthentic, .tooShort, .invalidKey, .invalidArguments,
@@ -47,7 +47,7 @@ struct UnreadableCopyTests {
         }
     }
 
-    @Test("without a descriptor left nothing is damaged, and with one again all is whole")
+    @Test("a lack of descriptors is no damage")
     func descriptors() async {
         await #expect(processExitsWith: .success) {
             let folder = try TemporaryFolder()
@@ -74,7 +74,7 @@ struct UnreadableCopyTests {
         }
     }
 
-    @Test("in a profile such a file is named, and is nothing that a repair gives up")
+    @Test("repair skips unreadable files")
     func profile() async throws {
         let household = try await Household(notes: ["a.txt": [1, 2, 3], "b.txt": [4]])
         let path = try household.stored("a.txt")
@@ -95,7 +95,7 @@ struct UnreadableCopyTests {
         #expect(try household.found().record(at: 0).findings == [])
     }
 
-    @Test("a damaged and a missing one are still what a repair sees to")
+    @Test("repair handles damaged and missing files")
     func others() async throws {
         let household = try await Household(notes: ["a.txt": [1, 2, 3], "b.txt": [4], "c.txt": [5]])
         try household.flip(household.stored("a.txt"), at: 0)
@@ -106,7 +106,7 @@ struct UnreadableCopyTests {
         #expect(result.broken.allSatisfy { $0.copy.file != nil && $0.finding.outcome == .lost })
     }
 
-    @Test("progress goes up to all there is, however many files cannot be read")
+    @Test("progress reaches the total")
     func progress() async throws {
         let notes = Dictionary(
             uniqueKeysWithValues: (1...6).map { ("n\($0)", [UInt8](repeating: 1, count: $0)) })
@@ -126,7 +126,7 @@ struct UnreadableCopyTests {
     }
 }
 
-@Suite("What is kept of a verification")
+@Suite("Stored summaries")
 struct VerificationSummaryTests {
     private let folder: TemporaryFolder
 
@@ -139,7 +139,7 @@ struct VerificationSummaryTests {
             Finding(.stray, "profiles/1/x", detail: "Nobody's", outcome: .setAside),
         ])
 
-    @Test("it has numbers and no names, for its owner alone, and the last one counts")
+    @Test("the last summary is private, without names")
     func kept() throws {
         #expect(VerificationSummary.read(profileFolder: folder.path) == nil)
         let summary = VerificationSummary(Self.record)
@@ -157,7 +157,7 @@ struct VerificationSummaryTests {
         #expect(try folder.names() == ["verified.json"])
     }
 
-    @Test("what is none is as if nothing had been verified")
+    @Test("an invalid summary counts as none")
     func damaged() throws {
         try VerificationSummary(Self.record).write(toProfileFolder: folder.path)
         let whole = try folder.read("verified.json")
@@ -176,7 +176,7 @@ struct VerificationSummaryTests {
         #expect(VerificationSummary.read(profileFolder: folder.path) == nil)
     }
 
-    @Test("a folder that is not there, or is a link, gets none")
+    @Test("missing and linked directories get none")
     func places() throws {
         let summary = VerificationSummary(Self.record)
         #expect(throws: SystemError.self) { try summary.write(toProfileFolder: folder.path("none")) }
