@@ -1,7 +1,7 @@
 import Base
 import Glibc
 
-/// Paths of the command line, which are taken from the folder in which the command was started.
+/// Paths of the command line, relative to the current directory of the command.
 enum AbsolutePath {
     static func of(_ path: String) -> String {
         if path.isAbsolutePath { return path }

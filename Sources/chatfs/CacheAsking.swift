@@ -7,13 +7,12 @@ import Fuse
 import Glibc
 import Posix
 
-/// What the commands about the cache have in common: finding the mount and its entries, and asking its
-/// daemon.
+/// The common part of the commands about the cache: finds the mount and its entries, and sends requests to its daemon.
 enum CacheAsking {
     static let paths = Argument(
         "PATH", .file, count: .oneOrMore, "Files on a mount; of a folder, all files in it.")
 
-    /// One connection to the daemon of a mount. Waits for its answer to a first look at most five seconds.
+    /// Connects to the daemon of a mount. Waits at most five seconds for its status.
     static func daemon(of mounted: Mounted) async throws -> ControlClient {
         let answer = await mounted.answer()
         if answer == .disconnected {
@@ -35,12 +34,11 @@ enum CacheAsking {
         return client
     }
 
-    /// Asks the same of every file behind the paths, one after the other. What fails is named with its path
-    /// and reason, and the others are asked all the same; in the end they are counted.
-    ///
+    /// Sends a request for each file of the paths, one after the other. Reports each failure with path and reason,
+    /// continues, and counts the failures at the end.
     /// - Parameters:
-    ///   - verb: in front of the progress, for example "Receiving".
-    ///   - past: in the count of what failed, for example "received".
+    ///   - verb: Word before the progress, such as "Receiving".
+    ///   - past: Word in the count of failures, such as "received".
     static func ask(_ action: CacheRequest.Action, _ paths: [String], verb: String, past: String) async throws
     {
         var entries: [MountedEntry] = []
@@ -55,7 +53,7 @@ enum CacheAsking {
         let display = ProgressDisplay(verb)
         var requests = CacheRequests(action)
         var done: UInt64 = 0
-        // Sizes are what senders said.
+        // Sizes come from senders and may overflow.
         let total = entries.lazy.map(\.size).saturatingSum
         for entry in entries {
             let before = done
@@ -79,15 +77,15 @@ enum CacheAsking {
     }
 }
 
-/// The requests of one command: a connection to each daemon, made when it is first needed.
+/// The connections of one command, made on first use.
 private struct CacheRequests {
     private let action: CacheRequest.Action
     private var daemons: [Mounted: Result<ControlClient, any Error>] = [:]
 
     init(_ action: CacheRequest.Action) { self.action = action }
 
-    /// Asks for one entry until it is done.
-    /// - Parameter progress: told per cent, as long as it is not.
+    /// Repeats the request for one entry until it is done.
+    /// - Parameter progress: Receives the percentage until then.
     mutating func ask(_ entry: MountedEntry, progress: (UInt64) -> Void) async throws {
         let daemon = try await daemon(of: entry.mounted)
         let request = CacheRequest(action, entry: entry.number)
@@ -97,7 +95,7 @@ private struct CacheRequests {
                 answer = try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request)
                 }
             } catch {
-                // A connection that broke answers nothing more; the next entry has a new one.
+                // A broken connection is unusable; the next entry gets a new one.
                 if error.code != .refused { daemons[entry.mounted] = nil }
                 throw error
             }
@@ -106,7 +104,7 @@ private struct CacheRequests {
         }
     }
 
-    /// A daemon that could not be reached is not asked for again: each look waits for seconds.
+    /// Caches failures too, because each attempt waits for seconds.
     private mutating func daemon(of mounted: Mounted) async throws -> ControlClient {
         if let known = daemons[mounted] { return try known.get() }
         let result: Result<ControlClient, any Error>

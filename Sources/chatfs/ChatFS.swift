@@ -1,7 +1,6 @@
 import CommandLineKit
 
-/// The program: every command, in the order in which help lists them. A command is one file in
-/// `Commands` and one line here.
+/// The program with all commands in the order of the help. A command is one file in `Commands` and one line here.
 enum ChatFS {
     static let program = Command(
         "chatfs", "SimpleX chats as folders: read a file to receive it, copy one in to send it.",

@@ -1,4 +1,4 @@
-/// Headings under which help lists the commands.
+/// Sections of the list of commands in help.
 enum CommandSection {
     static let daily = "Every day"
     static let chats = "Profiles and chats"

@@ -2,20 +2,20 @@ import CommandLineKit
 import Network
 import XFTP
 
-/// What the commands that move files without a chat have in common.
+/// The common part of the commands that transfer files without a chat.
 enum CommandTransfer {
-    /// A client for relays that the user named, or that the user's own description names.
+    /// Returns a client for relays that the user, or the user's own description, names.
     static func client() -> XFTPClient { XFTPClient(settings: XFTPClientSettings(policy: .everything)) }
 
-    /// A client for the description or link of somebody else. Of relays inside this machine's own network it contacts
-    /// only the approved ones.
+    /// Returns a client for another person's description or link. It contacts only approved relays in the local
+    /// network.
     static func client(approving inward: InwardRelays) -> XFTPClient {
         XFTPClient(
             settings: XFTPClientSettings(policy: OutboundPolicy(chosen: inward.approved.flatMap(\.places))))
     }
 
-    /// Runs `work` until it ends or a stop signal comes; then it is cancelled, `advice` is said, and
-    /// the exit code is the one shells use for the signal.
+    /// Runs `work` until it ends or a stop signal arrives. Then cancels it, prints `advice` and throws the shell's exit
+    /// code for the signal.
     static func stoppable<Result: Sendable>(
         _ invocation: Invocation, advice: String, _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {

@@ -2,7 +2,7 @@ import CommandLineKit
 import Network
 import XFTP
 
-/// Options that many commands share, so that they mean the same everywhere.
+/// Options with the same meaning in many commands.
 enum CommonOptions {
     static let data = Option.value(
         "data", named: "DIR", .folder,
@@ -45,8 +45,8 @@ enum CommonOptions {
         "With --core lib: read the passphrase of the SimpleX database from this file descriptor; else it is "
             + "asked for.")
 
-    /// How the data directory is unlocked, of which one is given at most: else a credential of systemd, the keyring
-    /// of the desktop, or a question on the terminal.
+    /// Ways to unlock the data directory, at most one. The default is a credential of systemd, the desktop's keyring,
+    /// or a prompt on the terminal.
     static let unlocking: [Option] = [
         .value(
             "passphrase-fd", named: "N", .text,
@@ -60,7 +60,7 @@ enum CommonOptions {
             "Read the recovery code of the data directory from this file descriptor."),
     ]
 
-    /// Of commands that open the data directory.
+    /// Options of commands that open the data directory.
     static let directory = [data] + unlocking + [confirmMigration]
 
     static let confirmMigration = Option.flag(
@@ -72,17 +72,17 @@ enum CommonOptions {
         "no-encryption",
         "A data directory that is made now is not encrypted: whoever has the disk can read it.")
 
-    /// Of commands that go to the daemon of a profile's mount, or open its core themselves.
+    /// Options of commands that use the daemon of a profile's mount or a core of their own.
     static let access = [profile, mount] + directory + [core, database, filesFolder, passphrase]
 }
 
 extension Invocation {
-    /// The relays of `--relay`.
+    /// Returns the relays of `--relay`.
     func relays() throws(UsageError) -> [RelayAddress] {
         try all("relay").map { text throws(UsageError) in try Self.relay(text) }
     }
 
-    /// Through which everything goes.
+    /// Parses the address of a SOCKS proxy.
     static func proxy(_ text: String) throws(UsageError) -> SOCKSProxy {
         guard let endpoint = Endpoint(text) else {
             throw UsageError("--socks-proxy takes host:port, such as 127.0.0.1:9050")

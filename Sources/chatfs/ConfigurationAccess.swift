@@ -4,7 +4,7 @@ import Configuration
 import Fuse
 import Glibc
 
-/// The configuration of this user, and its meaning for `chatfs mount`.
+/// The user's configuration and its meaning for `chatfs mount`.
 enum ConfigurationAccess {
     static var file: ConfigurationFile {
         let home = variable("HOME") ?? "/"
@@ -12,8 +12,7 @@ enum ConfigurationAccess {
     }
 
     /// Reads the file. Blocks.
-    ///
-    /// - Parameter options: those of `chatfs mount`.
+    /// - Parameter options: Options of `chatfs mount`.
     static func read(options: [Option]) throws(ConfigurationError) -> Configuration {
         try file.read(
             with: ConfigurationReader(
@@ -34,7 +33,7 @@ enum ConfigurationAccess {
 
         """
 
-    /// A descriptor belongs to one process, and a confirmation to one moment.
+    /// Descriptors belong to one process, confirmations to one moment.
     private static let onlyOnCommandLine = [
         "passphrase-fd", "key-fd", "recovery-code-fd", "database-passphrase-fd", "confirm-migration",
         "background",
@@ -44,11 +43,9 @@ enum ConfigurationAccess {
 }
 
 extension Configuration {
-    /// The mount that a command line means by its argument MOUNTPOINT: a name, a folder, or, if it is missing, the only
-    /// mount of the file.
-    ///
-    /// - Returns: the absolute path of the folder, and the mount if the file has it.
-    /// - Throws: `UsageError` if the argument is missing and the file has none or several mounts.
+    /// Returns the mount of the argument MOUNTPOINT: a name, a folder or, if absent, the file's only mount.
+    /// - Returns: The absolute path of the mountpoint, and the mount if the file contains it.
+    /// - Throws: `UsageError` if the argument is absent and the file has no mount or several.
     func chosen(_ argument: String?) throws -> (mountpoint: String, mount: Mount?) {
         guard let argument else {
             guard mounts.count <= 1 else {

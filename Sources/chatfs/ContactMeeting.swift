@@ -5,10 +5,10 @@ import EmbeddedCore
 import Posix
 import SMP
 
-/// What `chatfs pair` and `chatfs accept` have in common: a profile, its servers, and waiting for somebody.
+/// The common part of `chatfs pair` and `chatfs accept`: a profile, its servers, and the wait for the peer.
 struct ContactMeeting: Sendable {
     private let access: ProfileAccess
-    /// What whoever shows a link is told before: its server is on this machine alone.
+    /// The warning to print before a link whose server is reachable on this machine only.
     let warning: String?
 
     static let server = Option.value(
@@ -23,7 +23,7 @@ struct ContactMeeting: Sendable {
         [server, CommonOptions.relay, CommonOptions.alsoPreset, CommonOptions.noEncryption, profile]
         + CommonOptions.access.filter { $0.name != profile.name }
 
-    /// Makes the profile where there is none at all, and keeps in it what the command names.
+    /// Creates the first profile if necessary and stores the command's settings in it.
     init(_ invocation: Invocation) async throws {
         access = try ProfileAccess(invocation)
         guard access.settings.official == nil else {
@@ -54,7 +54,7 @@ struct ContactMeeting: Sendable {
         }
     }
 
-    /// Who has just begun has no servers, and may use those that the official apps begin with.
+    /// Offers the official apps' servers to a new profile without servers.
     private static func offerServers(to profile: Profile, in directory: DataDirectory) async throws {
         guard Question.canBeAsked else { return }
         Terminal.complain("This profile has no server yet over which others reach it. 'chatfs relay add'")
@@ -74,11 +74,11 @@ struct ContactMeeting: Sendable {
         return try directory.createProfile(name)
     }
 
-    /// Asks who has the profile for something that needs nobody to be waited for.
+    /// Sends a request that needs no wait to the process that has the profile.
     func ask(_ request: ContactRequest) async throws -> ContactAnswer { try await access.ask(request) }
 
-    /// Asks who has the profile for the first step, tells what it came to, and waits until somebody has connected.
-    /// - Returns: with the name of the chat.
+    /// Sends the first request, reports its reply, and waits until the peer connects.
+    /// - Returns: The reply with the chat's name.
     func meet(
         _ first: ContactRequest, told: @escaping @Sendable (ContactAnswer) async throws -> Void
     ) async throws -> ContactAnswer {
@@ -104,12 +104,12 @@ struct ContactMeeting: Sendable {
             let found = try await ask(.look(begun.connection ?? 0))
             if found.name != nil { return found }
             try Task.checkCancellation()
-            // Whoever is asked waits. One that does not is not asked without a pause.
+            // The daemon waits before it replies; if it does not, pause here.
             if asked.duration(to: .now) < .seconds(1) { try await Task.sleep(for: .milliseconds(500)) }
         }
     }
 
-    /// Says who has connected, and where files for each other go through.
+    /// Reports the new contact and its folder.
     static func tell(_ met: ContactAnswer) {
         let name = PrintableText.escaping(met.name ?? "")
         let isGroup = met.chat.flatMap(ChatReference.init).map { if case .group = $0 { true } else { false } }
@@ -123,7 +123,7 @@ struct ContactMeeting: Sendable {
 }
 
 extension ProfileAccess {
-    /// Asks the daemon of a mount, or does it with a core of its own.
+    /// Sends a request to the daemon of the mount, or carries it out with a core of its own.
     func ask(_ request: ContactRequest) async throws -> ContactAnswer {
         try await use { daemon in
             try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request) }

@@ -3,22 +3,22 @@ import Glibc
 import Posix
 import XFTP
 
-/// The description or link that a command for files without a chat is given.
+/// The description or link of commands for files without a chat.
 enum DescriptionArgument {
-    /// The argument of the commands that read a description or a link.
+    /// The argument for a description or a link.
     static let argument = Argument(
         "DESCRIPTION|LINK", .file,
         "A description (rcv1.xftp), a link (simplex:/file#…, or the web link of a relay), or - to read either from standard input, which "
             + "keeps it out of the list of processes.")
 
-    /// What the argument leads to.
+    /// Reads the description.
     static func description(
         from invocation: Invocation, argument: Argument = argument
     ) async throws -> FileDescription {
         try await link(holding: invocation.argument(argument.name)).fileDescription
     }
 
-    /// The same with what a link says beside it; of a description in a file nothing.
+    /// Reads the description with a link's facts, of which a description file has none.
     static func describedLink(from invocation: Invocation) async throws -> FileLink {
         try await link(holding: invocation.argument(argument.name))
     }
@@ -36,7 +36,7 @@ enum DescriptionArgument {
         return FileLink(try await FileDescription.parse(text))
     }
 
-    /// The argument LINK as text, from standard input where it is `-`.
+    /// Reads the argument LINK, from standard input for `-`.
     static func link(from invocation: Invocation) async throws -> String {
         let argument = invocation.argument("LINK")
         guard argument == "-" else {

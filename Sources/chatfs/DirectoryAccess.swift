@@ -10,18 +10,18 @@ import Keyring
 import Posix
 import Unlocking
 
-/// The data directory of a command, and how it is unlocked: once in a process, when it is first needed.
+/// The data directory of a command. It is unlocked on first use, once per process.
 final class DirectoryAccess: Sendable {
-    /// Absolute.
+    /// Absolute path.
     let path: String
     let ways: Ways
-    /// Of the data of an earlier version, also in a way that cannot be undone.
+    /// True if data of an earlier version may be migrated irreversibly.
     private let mayMigrate: Bool
-    /// Mounts and the agent are asked for the key first.
+    /// True to request the key from mounts and the agent first.
     private let asksHolders: Bool
-    /// Whether the profile of the usual mount is meant where none is named, and the word of `--mount`.
+    /// Whether the default mount's profile is used if none is named, and the value of `--mount`.
     private let choosesProfile: (isOn: Bool, mount: String?)
-    /// One process unlocks once, whoever asks first.
+    /// Serialises unlocking, which happens once.
     private let unlocking = BlockingMutex()
     private let found = Lock<Found?>(nil)
 
@@ -29,8 +29,8 @@ final class DirectoryAccess: Sendable {
         let key: SecretBytes?
     }
 
-    /// From `--data` and `CommonOptions.unlocking`. Reads what descriptors give, so once for a command line.
-    /// - Parameter asksHolders: false where the user is to show that the passphrase is known.
+    /// Reads `--data` and `CommonOptions.unlocking`. Reads descriptors, so call it once per command line.
+    /// - Parameter asksHolders: False if the user must prove knowledge of the passphrase.
     convenience init(_ invocation: Invocation, asksHolders: Bool = true) throws {
         let option = CommonOptions.confirmMigration.name
         let isGiven = invocation.command.options.contains { $0.name == option } && invocation.has(option)
@@ -51,7 +51,7 @@ final class DirectoryAccess: Sendable {
         self.choosesProfile = choosesProfile
     }
 
-    /// Of commands about a profile that has a mount or could have one.
+    /// For commands about a profile that may be mounted.
     private static func choosesProfile(
         _ invocation: Invocation
     ) throws(UsageError) -> (isOn: Bool, mount: String?) {
@@ -62,7 +62,7 @@ final class DirectoryAccess: Sendable {
         return (profile == nil, mount)
     }
 
-    /// One that is open already.
+    /// Uses an open directory.
     convenience init(unlocked directory: DataDirectory) {
         self.init(path: directory.path, ways: Ways())
         found.withLock { $0 = Found(key: directory.key) }
@@ -70,21 +70,21 @@ final class DirectoryAccess: Sendable {
 
     var folder: KeyedFolder { KeyedFolder(path: path, database: DataDirectory.databaseFile) }
 
-    /// Opens it where there is one, or makes it. Blocks.
+    /// Opens the directory or creates it. Blocks.
     /// - Parameters:
-    ///   - isMade: whether it is made when it is missing; else that is an error.
-    ///   - mayLackParts: see `DataDirectory.init`.
+    ///   - isMade: True to create a missing directory; false makes that an error.
+    ///   - mayLackParts: See `DataDirectory.init`.
     func open(isMade: Bool = false, mayLackParts: Bool = false) throws -> DataDirectory {
         if !isMade, try !isThere() { throw DataDirectory.noProfile }
         let directory = try DataDirectory(
             path, key: key(), mayMigrate: mayMigrate, mayLackParts: mayLackParts)
-        // Who said so knows.
+        // The user chose plain data, so no hint is printed.
         if ways.makesPlain { _ = offerEncryption() }
         if choosesProfile.isOn { directory.mean(profile: try profileOfMount(directory)) }
         return directory
     }
 
-    /// A name may be that of a profile, mounted or not.
+    /// Returns the profile of the chosen mount. A name may belong to an unmounted profile.
     private func profileOfMount(_ directory: DataDirectory) throws -> Int64? {
         do {
             return try MountedProfiles(of: path).meant(choosesProfile.mount)
@@ -95,8 +95,8 @@ final class DirectoryAccess: Sendable {
         }
     }
 
-    /// Whether anything was kept there yet. Blocks.
-    /// - Throws: for another folder, or what cannot be looked into.
+    /// Returns true if the directory contains data. Blocks.
+    /// - Throws: An error for a foreign or inaccessible folder.
     func isThere() throws -> Bool {
         try DataDirectory.requireOwn(path)
         try DataDirectory.requireParts(path)
@@ -105,11 +105,12 @@ final class DirectoryAccess: Sendable {
         return false
     }
 
-    /// Unlocks it, or gives a new one its key. Nil: it is not encrypted. Blocks, for a passphrase on the terminal too.
+    /// Unlocks the directory, or creates the key of a new one. Returns nil if it is not encrypted. Blocks, also for a
+    /// prompt.
     func key() throws -> SecretBytes? {
         try unlocking.withLock {
             if let found = found.withLock({ $0 }) { return found.key }
-            // Before anybody is asked for a secret, and before anything is changed.
+            // Checked before prompts and changes.
             try DataDirectory.requireOwn(path)
             try DataDirectory.requireParts(path)
             if let held = heldKey() {
@@ -126,7 +127,7 @@ final class DirectoryAccess: Sendable {
         }
     }
 
-    /// The key of a mount or of the agent, where nothing else was given to this command. Blocks.
+    /// Returns the key of a mount or the agent, unless the command names another way. Blocks.
     private func heldKey() -> SecretBytes? {
         guard asksHolders, ways.named == nil, ways.credentials == nil, (try? folder.condition) == .encrypted,
             let key = KeyClient.key(of: path), (try? folder.probe(with: key)) != nil
@@ -134,7 +135,7 @@ final class DirectoryAccess: Sendable {
         return key
     }
 
-    /// After a passphrase was typed twice for new data, the next commands need not ask for it again.
+    /// Keeps the key of new data whose passphrase was typed twice, so that the next commands need no prompt.
     private func keepTyped(_ key: SecretBytes) {
         guard asksHolders, ways.named == nil, ways.credentials == nil, ways.ask != nil,
             let slots = try? folder.slots().slots, slots.allSatisfy({ $0.kind == .passphrase })
@@ -149,8 +150,8 @@ final class DirectoryAccess: Sendable {
         }
     }
 
-    /// The same access for a process in the background, which can ask nobody: where only a passphrase that is typed can
-    /// unlock it, or a new one needs one, it is asked for now. Starts no thread.
+    /// Returns the access for a background process, which cannot prompt. Prompts now if only a typed passphrase can
+    /// unlock the directory, or a new one needs it. Starts no thread.
     func askedBeforehand() throws -> DirectoryAccess {
         var ways = ways
         let asks = ways.ask
@@ -177,8 +178,7 @@ final class DirectoryAccess: Sendable {
         return DirectoryAccess(path: path, ways: ways, mayMigrate: mayMigrate)
     }
 
-    /// Once for a data directory that is not encrypted: what could be done about it; never where it cannot be noted
-    /// that it was said. Blocks.
+    /// Returns, once for a plain data directory, the hint to encrypt it; nil if the hint cannot be recorded. Blocks.
     func offerEncryption() -> String? {
         let offered = path + "/encryption-offered"
         guard (try? folder.condition) == .plain, access(offered, F_OK) != 0,
@@ -187,15 +187,15 @@ final class DirectoryAccess: Sendable {
         return "the data is not encrypted: whoever has the disk can read it; 'chatfs key set' encrypts it"
     }
 
-    /// The same for any folder, which `prepare` makes when it is new.
+    /// Unlocks any keyed folder; `prepare` creates a new one.
     /// - Parameters:
-    ///   - lockFile: see `FolderEncryption`.
-    ///   - exposed: what can be read on the disk where it is not encrypted.
+    ///   - lockFile: See `FolderEncryption`.
+    ///   - exposed: The readable data of a plain folder, for the message.
     static func key(
         of folder: KeyedFolder, lockFile: String, exposed: String = "names, messages and files", _ ways: Ways,
         prepare: () throws -> Void
     ) throws -> SecretBytes? {
-        // What a killed process left of encrypting it.
+        // Completes an encryption interrupted by a kill.
         try FolderEncryption(folder, lockFile: lockFile).finish()
         switch try folder.condition {
         case .encrypted: return try folder.unlock(with: ways)
@@ -225,7 +225,7 @@ final class DirectoryAccess: Sendable {
         do {
             return try folder.make(with: ways, prepare: prepare)
         } catch let error as UnlockingError where error.code == .noWay {
-            // Something is missing on the command line.
+            // The command line lacks an option.
             guard Question.isInBackground else { throw UsageError(error.sentence) }
             throw UsageError(
                 "new data is encrypted, there is no keyring to keep its key, and a command in the background cannot ask "
@@ -236,14 +236,14 @@ final class DirectoryAccess: Sendable {
 }
 
 extension Ways {
-    /// From `CommonOptions.unlocking`, which the command must have.
+    /// Reads `CommonOptions.unlocking`, which the command must have.
     init(_ invocation: Invocation) throws {
         let options = ["passphrase-fd", "key-fd", "recovery-code-fd"].filter { invocation[$0] != nil }
         guard options.count <= 1 else {
             throw UsageError("only one of --passphrase-fd, --key-fd and --recovery-code-fd can be given")
         }
         self.init(named: try options.first.map { try Self.secret(invocation[$0] ?? "", option: $0) })
-        // Of commands that may make it.
+        // Only commands that may create the directory.
         let makes = invocation.command.options.contains { $0.name == CommonOptions.noEncryption.name }
         makesPlain = makes && invocation.has(CommonOptions.noEncryption.name)
         credentials = Credentials()
@@ -255,7 +255,7 @@ extension Ways {
         if Question.isPossible { ask = { Question.passphrase($0) } }
     }
 
-    /// For who must neither wait nor ask: nothing that was named, nothing that is new.
+    /// The ways without a prompt or a wait; creates nothing.
     static var quiet: Ways {
         var ways = Ways()
         ways.credentials = Credentials()

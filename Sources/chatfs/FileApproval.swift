@@ -3,9 +3,9 @@ import Desktop
 import Glibc
 import Posix
 
-/// `chatfs approve FILE`: the servers that the error of a file names, by the mount that shows it.
+/// `chatfs approve FILE`: approves the servers named in a file's error, through the mount that shows it.
 enum FileApproval {
-    /// - Throws: for a file that waits for no approval; those before it are approved.
+    /// - Throws: An error for a file that waits for no approval; earlier files are approved.
     static func approve(_ paths: [String]) async throws {
         for path in paths {
             let (mounted, addresses) = try await ThreadPool.shared.run {
@@ -29,13 +29,13 @@ enum FileApproval {
         }
     }
 
-    /// Whether a word that is no address names a file, or was meant to. Blocks for a moment.
+    /// Returns true if a word that is no address is, or was meant as, a path. Blocks briefly.
     static func canBePath(_ word: String) -> Bool {
         var status = stat()
         return lstat(MountedEntry.place(word), &status) == 0 || word.contains("/") && !word.contains("://")
     }
 
-    /// Addresses of servers in a sentence.
+    /// Returns the server addresses in a sentence.
     static func addresses(in sentence: String) -> [String] {
         sentence.split(separator: " ").map { word in
             var word = word

@@ -2,15 +2,15 @@ import CommandLineKit
 import SMP
 import XFTP
 
-/// What a link on the command line leads to, so that the error about a wrong one names the command that takes it.
+/// The kind of a link on the command line. An error about a wrong kind names the right command.
 enum GivenLink {
     /// A contact, an address or a group.
     case person
     case file
-    /// A server for messages or for files.
+    /// A message server or a file relay.
     case relay
 
-    /// nil for a text that is none of these.
+    /// Returns nil for any other text.
     init?(_ text: String) {
         if (try? LinkKind(link: text)) != nil {
             self = .person
@@ -23,8 +23,8 @@ enum GivenLink {
         }
     }
 
-    /// - Parameter kinds: those that the command takes.
-    /// - Throws: for a link of another kind. What is no link at all passes: the command says what is wrong with it.
+    /// - Parameter kinds: The kinds accepted by the command.
+    /// - Throws: `UsageError` for a link of another kind. Any other text passes, and the command reports it.
     static func require(_ kinds: Set<GivenLink>, _ text: String) throws(UsageError) {
         guard let kind = GivenLink(text), !kinds.contains(kind) else { return }
         throw UsageError(kind.advice)

@@ -1,8 +1,8 @@
 import CommandLineKit
 
 extension Invocation {
-    /// Does what must not be cut off in the middle: a signal cancels it, and it has `grace` to leave things as they were.
-    /// - Throws: the exit code of the signal.
+    /// Runs work that must not be cut off. A signal cancels it, and it has `grace` to restore the previous state.
+    /// - Throws: The exit code of the signal.
     func untilStopped(
         grace: Duration = .milliseconds(300), _ work: @escaping @Sendable () async throws -> Void
     ) async throws {

@@ -4,14 +4,14 @@ import EmbeddedCore
 import Posix
 
 extension Invocation {
-    /// The data directory of `--data`, opened.
-    /// - Parameter isMade: whether it is made when it is missing; else that is an error.
+    /// Opens the data directory of `--data`.
+    /// - Parameter isMade: True to create a missing directory; false makes that an error.
     func dataDirectory(isMade: Bool = false) async throws -> DataDirectory {
         let access = try DirectoryAccess(self)
         return try await ThreadPool.shared.run { try access.open(isMade: isMade) }
     }
 
-    /// Does something with the profile of `--profile` in the data directory of `--data`. `body` may block.
+    /// Runs `body`, which may block, with the profile of `--profile`.
     func withProfile<Result: Sendable>(
         _ body: @escaping @Sendable (DataDirectory, Profile) throws(ChatError) -> Result
     ) async throws -> Result {

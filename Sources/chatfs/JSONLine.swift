@@ -13,7 +13,7 @@ enum JSONLine {
         try JSONDecoder().decode(type, from: Data(bytes))
     }
 
-    /// On one line, in the order given.
+    /// Encodes the members on one line in the given order.
     static func object(_ members: [(name: String, value: String)]) -> String {
         let members = members.map { "\(quoted($0.name)):\(quoted($0.value))" }
         return PrintableJSON.escaping("{" + members.joined(separator: ",") + "}")

@@ -3,13 +3,13 @@ import CommandLineKit
 import Desktop
 import Posix
 
-/// What the commands for links have in common.
+/// The common part of the link commands.
 enum LinkAsking {
-    /// Of the commands that take an entry.
+    /// The argument of commands on an entry.
     static let entry = Argument(
         "PATH|NAME", .file, "A file in the folder Links of a mount, or its name as 'list' prints it.")
 
-    /// Has the daemon of the mount do it, or does it with a core of this process.
+    /// Carries out a request through the daemon of the mount, or a core of this process.
     static func carryOut(
         _ request: LinkRequest, _ invocation: Invocation
     ) async throws -> [LinkDescription] {

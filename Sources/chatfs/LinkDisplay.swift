@@ -3,7 +3,7 @@ import Glibc
 import Posix
 import QRCodes
 
-/// How a command shows a link, or the security code of a contact: its text, and a QR code for telephones.
+/// Shows a link or a security code as text, and as QR code for phones.
 struct LinkDisplay: Sendable {
     private let background: QRCode.Background
     private let picture: String?
@@ -17,7 +17,7 @@ struct LinkDisplay: Sendable {
             "Whether the terminal shows light letters on dark, or dark ones on light."),
     ]
 
-    /// - Throws: where the picture's name is taken: before the link is made, which is shown once.
+    /// - Throws: `UsageError` if the picture exists; checked before the link is created, because a link is shown once.
     init(_ invocation: Invocation) throws(UsageError) {
         background = invocation["theme"].flatMap(QRCode.Background.init) ?? .dark
         picture = invocation["png"].map(AbsolutePath.of)
@@ -26,13 +26,13 @@ struct LinkDisplay: Sendable {
         }
     }
 
-    /// Writes the picture, and shows the text; on a terminal the code below it, which must not scroll away.
+    /// Prints the text, writes the picture and, on a terminal, prints the code if it fits the screen.
     func show(_ text: String) async throws {
         let code = QREncoder.installed?.code(of: text)
         var failure: SystemError?
         if let code, let picture { failure = await Self.write(code, to: picture) }
         try Terminal.deliver(text)
-        // The text counts more than its picture.
+        // The text must be printed even if the picture fails.
         if let failure { throw failure }
         show(code)
     }
@@ -42,7 +42,7 @@ struct LinkDisplay: Sendable {
             return Terminal.note("No code is shown: \(QREncoder.package) is not installed.")
         }
         guard isatty(STDOUT_FILENO) == 1 else { return }
-        // Under it there is a line that says what is waited for, and the one with the cursor.
+        // Two lines stay free below: the waiting message and the cursor.
         let lines = code.lines(
             on: background, style: Terminal.drawsBlocks(STDOUT_FILENO) ? .halfBlocks : .ascii,
             columns: Terminal.width(), rows: Terminal.height() - 2)

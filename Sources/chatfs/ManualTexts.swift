@@ -1,8 +1,8 @@
 import CommandLineKit
 
-/// What the manual says beside the commands.
+/// Sections of the manual beside the commands.
 enum ManualTexts {
-    /// What the manual says of files.
+    /// The section about files.
     static let files: [ManualPage.Entry] = [
         (
             "${XDG_DATA_HOME:-~/.local/share}/chatfs",
@@ -33,7 +33,7 @@ enum ManualTexts {
         ),
     ]
 
-    /// What the manual says of environment variables.
+    /// The section about environment variables.
     static let environment: [ManualPage.Entry] = [
         ("XDG_DATA_HOME, XDG_CACHE_HOME, HOME", "Where data and cache lie."),
         (

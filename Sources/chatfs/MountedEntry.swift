@@ -5,15 +5,15 @@ import Fuse
 import Glibc
 import Posix
 
-/// A file on a mount, as a command finds it. Finding blocks.
+/// A file on a mount, as found by a command. Finding blocks.
 struct MountedEntry: Sendable {
     var path: String
-    /// The inode number, by which its daemon knows it.
+    /// Inode number, which identifies the entry to its daemon.
     var number: UInt64
     var size: UInt64
     var mounted: Mounted
 
-    /// The path itself where something has it; else, of a relative one, the same below the usual mount (`MountChoice`).
+    /// Returns the path if it exists; else, for a relative path, the path below the default mount (`MountChoice`).
     static func place(_ path: String) -> String {
         var status = stat()
         guard !path.isAbsolutePath, lstat(path, &status) != 0, errno == ENOENT,
@@ -23,7 +23,7 @@ struct MountedEntry: Sendable {
         return "\(mounted.mountpoint)/\(path)"
     }
 
-    /// The files behind a path, those of a folder without what was not sent yet, and what could not be looked at.
+    /// Returns the files of a path, without unsent ones in folders, and the paths that cannot be read.
     static func all(at path: String) -> (entries: [MountedEntry], problems: [PathError]) {
         var entries: [MountedEntry] = []
         var problems: [PathError] = []
@@ -43,7 +43,7 @@ struct MountedEntry: Sendable {
         return (entries, problems)
     }
 
-    /// Why a path names nothing on a mount: also that there is no such file.
+    /// Returns the error for a path that is not on a mount or does not exist.
     static func notMounted(_ path: String) -> any Error {
         var status = stat()
         if lstat(path, &status) != 0, errno == ENOENT || errno == ENOTDIR {
@@ -52,7 +52,7 @@ struct MountedEntry: Sendable {
         return DesktopError(.notMounted, "It is not on a mount of ChatFS.")
     }
 
-    /// Not sent yet, so that nothing of it can be received: of a folder it is not meant.
+    /// Returns true for an unsent file, which folder arguments skip because it cannot be received.
     private static func isDraft(_ path: String) -> Bool {
         let state = try? ExtendedAttribute.text("user.chatfs.state", of: path)
         return state == "draft" || state == "queued"
@@ -64,7 +64,7 @@ struct MountedEntry: Sendable {
         do {
             var status = stat()
             guard lstat(path, &status) == 0 else {
-                // As 'chatfs ls' says it; of a mount that has died the cause is looked at.
+                // The same words as 'chatfs ls'; the cause reveals a dead mount.
                 let cause = SystemError(code: errno, operation: "look at it")
                 throw DesktopError(.system, String(cString: strerror(cause.code)) + ".", cause: cause)
             }

@@ -3,7 +3,7 @@ import ChatCore
 import Desktop
 
 extension NamedChats {
-    /// Of a mount, as its socket for programs lists them.
+    /// Converts the chats listed by a mount's program socket.
     init(_ all: [ProgramChat]) {
         let chats = all.compactMap(Chat.init)
         let folders = Dictionary(zip(chats.map(\.reference), all.map(\.folder))) { first, _ in first }

@@ -2,12 +2,12 @@ import Base
 import Glibc
 import Posix
 
-/// An error about a path that the user named, with the path in front: "report.pdf: Could not …".
+/// An error about a path, with the path in front: "report.pdf: Could not …".
 struct PathError: DescribedError {
     let sentence: String
     let cause: (any Error)?
 
-    /// - Parameter path: as the user wrote it.
+    /// - Parameter path: The path as the user typed it.
     init(_ path: String, _ error: any Error) {
         sentence = "\(path): \(Self.words(of: error))"
         cause = (error as? any DescribedError)?.cause
@@ -18,7 +18,7 @@ struct PathError: DescribedError {
         return "The process behind this mount has died; 'chatfs unmount' with its mountpoint takes it away."
     }
 
-    /// Whether a call failed because it was about a mount whose process has died.
+    /// Returns true if the cause is a mount whose daemon is dead.
     private static func isDeadMount(_ error: any Error) -> Bool {
         var next: (any Error)? = error
         while let error = next {
@@ -29,7 +29,7 @@ struct PathError: DescribedError {
     }
 }
 
-/// Runs `body`, whose errors are about `path`.
+/// Runs `body` and prefixes its errors with `path`.
 @discardableResult
 func naming<Result>(_ path: String, _ body: () throws -> Result) throws(PathError) -> Result {
     do {

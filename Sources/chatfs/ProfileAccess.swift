@@ -4,18 +4,17 @@ import Desktop
 import EmbeddedCore
 import Posix
 
-/// How a command reaches the chats of a profile: through the daemon of its mount where there is one, else with a
-/// core of its own, for as long as it takes.
+/// Access of a command to a profile's chats: through the daemon of its mount, else through a core of its own.
 struct ProfileAccess: Sendable {
     let settings: CoreSettings
 
-    /// nil when none of `CommonOptions.access` is given.
+    /// Returns nil without any of `CommonOptions.access`.
     init?(ifNamedBy invocation: Invocation) throws {
         guard CommonOptions.access.contains(where: { invocation[$0.name] != nil }) else { return nil }
         try self.init(invocation)
     }
 
-    /// From `CommonOptions.access`.
+    /// Reads `CommonOptions.access`.
     init(_ invocation: Invocation) throws {
         let official = try OfficialCoreChoice(
             core: invocation["core"], database: invocation["database"],
@@ -25,7 +24,7 @@ struct ProfileAccess: Sendable {
             profile: invocation["profile"], directory: try DirectoryAccess(invocation), official: official)
     }
 
-    /// As `use(daemon:opened:)`, for who needs nothing but the core.
+    /// Like `use(daemon:opened:)`, for closures that need only the core.
     func use<Result: Sendable>(
         daemon: @Sendable (ControlClient) async throws -> Result,
         core: @Sendable (any ChatCore) async throws -> Result
@@ -33,8 +32,8 @@ struct ProfileAccess: Sendable {
         try await use(daemon: daemon, opened: { try await core($0.core) })
     }
 
-    /// Runs the one of both that fits. A mount that has just begun, or is just leaving, has the profile but hears
-    /// nobody: it is waited for.
+    /// Runs one of the closures. Waits for a mount that is starting or ending, which has the profile but does not
+    /// listen.
     func use<Result: Sendable>(
         daemon: @Sendable (ControlClient) async throws -> Result,
         opened body: @Sendable (MountedCore) async throws -> Result

@@ -6,7 +6,7 @@ import Fuse
 import Glibc
 import Posix
 
-/// What the commands that look at a mount through its socket for programs have in common.
+/// The common part of commands that use a mount's program socket.
 enum ProgramAsking {
     static let mountpoint = Argument(
         "MOUNTPOINT", .listed("mountpoints"), count: .optional,
@@ -19,15 +19,15 @@ enum ProgramAsking {
 
     static let json = Option.flag("json", "For programs: one JSON object a line.")
 
-    /// A mount, and what of it is meant.
+    /// A mount and a path on it.
     struct Place: Sendable {
         var mounted: Mounted
-        /// Folder, and name where there is one, below the mountpoint; empty for all of it.
+        /// Folder and optional name below the mountpoint; empty for the whole mount.
         var path: String
 
         /// - Parameters:
-        ///   - path: on a mount, or below the one that is chosen; nil for all of it.
-        ///   - mount: the word of `--mount`.
+        ///   - path: A path on a mount or below the chosen one; nil for the whole mount.
+        ///   - mount: The value of `--mount`.
         init(_ path: String?, mount: String? = nil) async throws {
             guard let path else {
                 mounted = try await Mounted.chosen(mount)
@@ -54,7 +54,7 @@ enum ProgramAsking {
         }
     }
 
-    /// A connection to the daemon of a mount. Waits for its answer to a first look at most five seconds.
+    /// Connects to the daemon of a mount. Waits at most five seconds for its status.
     static func client(of mounted: Mounted) async throws -> ProgramClient {
         let answer = await mounted.answer()
         if case .unasked(let error) = answer { throw error }
@@ -68,10 +68,10 @@ enum ProgramAsking {
         return try await ThreadPool.shared.run { try ProgramClient(path: socket) }
     }
 
-    /// A line of JSON.
+    /// Encodes a line of JSON.
     static func json(_ value: some Encodable) throws -> String { try JSONLine.encoded(value) }
 
-    /// For people: state, size, time and path; in front of them the digest, where one is wanted.
+    /// Formats state, size, time and path for display, after the digest if there is one.
     static func line(_ item: ProgramItem, isHashing: Bool = false) -> String {
         let state =
             ["sending", "receiving"].contains(item.state) ? "\(item.state) \(item.progress)%" : item.state

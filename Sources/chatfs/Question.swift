@@ -3,33 +3,33 @@ import Cryptography
 import Glibc
 import Unlocking
 
-/// Questions on the terminal.
+/// Prompts on the terminal.
 enum Question {
     static var canBeAsked: Bool { Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDERR_FILENO) }
 
-    /// nil without a terminal or an answer. Blocks.
-    /// - Parameter prompt: may have names in it that others chose.
+    /// Reads a line; nil without a terminal or an answer. Blocks.
+    /// - Parameter prompt: May contain names chosen by other people.
     static func line(_ prompt: String) -> String? {
         guard canBeAsked else { return nil }
         Terminal.write(PrintableText.escaping(prompt), to: STDERR_FILENO)
         return readLine(strippingNewline: true).flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// The same without showing what is typed. Blocks.
+    /// Reads a line without echo. Blocks.
     static func secret(_ prompt: String) -> SecretBytes? {
         guard canBeAsked else { return nil }
         return SilentTerminal.whileSilent {
             Terminal.write(prompt, to: STDERR_FILENO)
-            // None is as good as one that is wrong: the database says so.
+            // An unreadable secret counts as a wrong one, which the database reports.
             let secret = try? Passphrase.read(from: STDIN_FILENO, line: true)
             return secret.flatMap { $0.count > 0 ? $0 : nil }
         }
     }
 
-    /// Whether somebody could answer: a process in the background would only be stopped.
+    /// True if a prompt can be answered; a background process would be stopped.
     static var isPossible: Bool { canBeAsked && tcgetpgrp(STDIN_FILENO) == getpgrp() }
 
-    /// Whether there is a terminal, but this process would be stopped if it read from it (`&` in a shell).
+    /// True if there is a terminal, but reading would stop this process (`&` in a shell).
     static var isInBackground: Bool { canBeAsked && !isPossible }
 
     static func passphrase(_ question: Ways.Passphrase) -> SecretBytes? {
@@ -41,10 +41,10 @@ enum Question {
         }
     }
 
-    /// Whose passphrase it is: SimpleX has one too.
+    /// Tells the passphrase apart from SimpleX's.
     private static let subject = "ChatFS' data, not your SimpleX one"
 
-    /// Says of a weak one that it is weak, and takes it.
+    /// Accepts a weak passphrase with a warning.
     private static func newPassphrase() -> SecretBytes? {
         let typed = secret("New passphrase for \(subject): ")
         if let typed, let weakness = PassphraseStrength.weakness(of: typed) {

@@ -5,13 +5,13 @@ import EmbeddedCore
 import Namespace
 import Posix
 
-/// The folders of a profile's chats as its index of names has them, for a process that does not mount it.
+/// The folder names of a profile's chats from its index, for a process that does not mount it.
 struct RecordedFolders: FolderNaming {
     private let index: FolderIndex
 
     /// - Parameters:
-    ///   - folder: the profile's own.
-    ///   - key: with which its databases are encrypted; nil: they are not.
+    ///   - folder: Directory of the profile.
+    ///   - key: Encryption key of its databases; nil if not encrypted.
     init(in folder: String, key: SecretBytes?) {
         index = FolderIndex(path: folder + "/names.sqlite", key: key)
     }
@@ -23,7 +23,7 @@ struct RecordedFolders: FolderNaming {
         return try result.get()
     }
 
-    /// As `folders(of:)`. Blocks.
+    /// Like `folders(of:)`. Blocks.
     func names(of chats: [Chat]) throws(ChatError) -> [ChatReference: String] {
         do throws(NamespaceError) {
             return try index.folders(of: chats)
@@ -33,30 +33,30 @@ struct RecordedFolders: FolderNaming {
         }
     }
 
-    /// The folders that chats have; gives none. Blocks.
+    /// Returns the recorded folder names and assigns none. Blocks.
     func known(of chats: [Chat]) throws(NamespaceError) -> [ChatReference: String] {
         try index.knownFolders(of: chats)
     }
 }
 
 extension DataDirectory {
-    /// The chats of a profile with the words that select them, also while another process has it. Blocks.
-    /// - Throws: as `chats(of:)`; `.file(.noSpace)`.
+    /// Returns the chats of a profile with the words that select them, also while another process has the profile.
+    /// Blocks.
+    /// - Throws: The errors of `chats(of:)`; `.file(.noSpace)`.
     func namedChats(of profile: Profile) throws(ChatError) -> NamedChats {
         let chats = try chats(of: profile)
         let folders = RecordedFolders(in: try folders(of: profile).own, key: key)
         return NamedChats(chats, folders: try folders.names(of: chats))
     }
 
-    /// Gives the chats of all profiles their folders, for who changes what profiles call themselves, or has just named
-    /// them. Blocks.
-    /// - Throws: as `namedChats`.
+    /// Records the folders of all profiles' chats, before or after profiles are renamed. Blocks.
+    /// - Throws: The errors of `namedChats`.
     func recordFolders() throws(ChatError) {
         for profile in try profiles() { _ = try namedChats(of: profile) }
     }
 }
 
 extension MountedCore {
-    /// The folders of its chats, where this process does not mount it.
+    /// The folder names of its chats, while this process does not mount them.
     var folders: RecordedFolders { RecordedFolders(in: folder, key: key) }
 }

@@ -1,10 +1,10 @@
 import CRelease
 
-/// Which version of the program this is.
+/// The version of the program.
 enum Release {
     static let version = "0.1.0"
 
-    /// What `--version --verbose` adds: the commit, the compiler and the linked libraries, a line each.
+    /// Lines of `--version --verbose`: commit, compiler and linked libraries.
     static var details: [String] {
         let commit = String(cString: chatfs_release_commit())
         return ["commit \(commit.isEmpty ? "unknown" : commit)", "Swift \(compiler)"]

@@ -5,20 +5,20 @@ import Desktop
 import Glibc
 import Posix
 
-/// A transfer of a file that belongs to no chat, by the process that has a profile: shown while it lasts, and ended
-/// with the command.
+/// A transfer of a file without a chat, through the process that has a profile. Shows its progress and ends it with the
+/// command.
 struct StandaloneAsking: Sendable {
     let access: ProfileAccess
     let invocation: Invocation
 
-    /// Returns how it ended well.
-    /// - Parameter title: in front of the progress, for example "Sending".
+    /// Runs the transfer and returns its final state.
+    /// - Parameter title: Text before the progress, such as "Sending".
     func carryOut(_ request: StandaloneRequest, title: String) async throws -> StandaloneState {
         let display = ProgressDisplay(title)
         defer { display.finish() }
         let progress = ShownProgress(display)
         let (access, stop) = (access, invocation.stop)
-        // A core of this process needs a moment to take back what it sent; a daemon does so by itself when it is left.
+        // A core of this process needs time to delete its chunks; a daemon does that when the client hangs up.
         let state = try await stop.interrupting(grace: .seconds(12)) {
             try await access.use { daemon in
                 try await daemon.transferring(request) { state in
@@ -54,7 +54,7 @@ struct StandaloneAsking: Sendable {
     }
 }
 
-/// What is shown of a transfer: each reason to wait once.
+/// The displayed progress, with each warning once.
 private final class ShownProgress: Sendable {
     private let display: ProgressDisplay
     private let warning = Lock<String?>(nil)
@@ -73,7 +73,7 @@ private final class ShownProgress: Sendable {
     }
 }
 
-/// Absolute paths without symbolic links, as another process takes them. Block.
+/// Absolute paths without symbolic links, for another process. All methods block.
 enum GivenPath {
     static func ofFile(_ path: String) throws(SystemError) -> String {
         guard let absolute = realpath(path, nil) else { throw SystemError(code: errno, operation: "open it") }
@@ -81,7 +81,7 @@ enum GivenPath {
         return String(cString: absolute)
     }
 
-    /// Of a file that is to be made.
+    /// Returns the path of a file to create.
     static func ofNewFile(_ path: String) throws(SystemError) -> String {
         var status = stat()
         guard lstat(path, &status) != 0 else { throw SystemError(code: EEXIST, operation: "make it") }

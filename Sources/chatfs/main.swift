@@ -6,8 +6,8 @@ import MessageBus
 import Notifications
 import Posix
 
-// Not commands of a user: the process that decodes a picture, the one that makes calls on the mount, the one that refuses
-// requests after its daemon, the one that speaks with the desktop, the one that hears the system, and the one that holds a key are this program as well.
+// Internal processes of this program: decode a picture, make calls on the mount, refuse requests after the daemon's
+// death, talk to the desktop, follow the system bus, hold a key.
 if ProgramArguments.all.dropFirst().first == PictureProcess.word {
     PictureProcess.main(Array(ProgramArguments.all.dropFirst(2)))
 }
@@ -30,9 +30,9 @@ if ProgramArguments.all.dropFirst().first == KeyAgentProcess.word {
     KeyAgentProcess.main(Array(ProgramArguments.all.dropFirst(2)))
 }
 
-// Keys go through most commands, also those that are over at once.
+// Most commands handle keys.
 ProcessHardening.forbidDumps()
 
-// Nothing else belongs here: until a command's `begin` has run, this process must have one thread,
-// because `mount --background` forks in it. `Program.main` says in which order things happen.
+// Nothing else may run here: until a command's `begin` returns, the process must have one thread, because `mount
+// --background` forks. `Program.main` describes the order.
 Program.main(ChatFS.program, version: Release.version, details: { Release.details })

@@ -1,32 +1,32 @@
 import Base
 
-/// Which mount a command means: the one that was named, else the one in which the current folder lies, else the only one.
-/// A value without input and output.
+/// Selects the mount of a command: the named one, else the one that contains the current directory, else the only one.
+/// A pure value.
 struct MountChoice {
     struct Candidate: Hashable, Sendable {
-        /// The mountpoint, absolute.
+        /// Absolute path of the mountpoint.
         var path: String
-        /// The name of its profile; nil while nobody has asked for it.
+        /// Name of its profile; nil while unknown.
         var profile: String?
     }
 
     enum Outcome: Hashable {
         case chosen(Candidate)
-        /// Nothing is mounted.
+        /// No mount exists.
         case none
-        /// Several are, and nothing says which.
+        /// The choice is ambiguous.
         case several([Candidate])
-        /// A path or name that fits none.
+        /// The path or name matches no mount.
         case unknown
     }
 
     var mounts: [Candidate]
-    /// The current folder, absolute; nil where it has no path.
+    /// Absolute path of the current directory; nil if it has none.
     var folder: String?
 
     /// - Parameters:
-    ///   - word: of the command line: a path on a mount, the last name of a mountpoint, or the name of a profile.
-    ///   - path: the same as an absolute path, if it can be one.
+    ///   - word: From the command line: a path on a mount, the last component of a mountpoint, or a profile's name.
+    ///   - path: The word as an absolute path, if possible.
     func choose(_ word: String?, path: String? = nil) -> Outcome {
         guard let word else {
             if let folder, let found = mount(over: folder) { return .chosen(found) }
@@ -37,7 +37,7 @@ struct MountChoice {
         return outcome(named, where: .unknown)
     }
 
-    /// Names that `choose` takes.
+    /// Names accepted by `choose`.
     var names: [String] {
         mounts.flatMap { [$0.path.lastPathName, $0.profile].compactMap { $0 } }
     }
@@ -47,7 +47,7 @@ struct MountChoice {
         return found.count == 1 ? .chosen(first) : .several(found)
     }
 
-    /// The innermost one.
+    /// Returns the innermost mount that contains the path.
     private func mount(over path: String) -> Candidate? {
         mounts.filter { path.path(below: $0.path) != nil }.max { $0.path.utf8.count < $1.path.utf8.count }
     }

@@ -7,11 +7,10 @@ import Glibc
 import Posix
 
 extension Mounted {
-    /// The mount that a command means (`MountChoice`): by `--mount`, by its argument, by the current folder, or the only
-    /// one. Waits five seconds at most for mounts that are asked for the names of their profiles.
-    /// - Parameters:
-    ///   - argument: the name of the command's argument that may name it; nil: it has none.
-    /// - Throws: `.notMounted`, `Refusal` for several, `UsageError` for both an option and an argument.
+    /// Returns the mount of a command (`MountChoice`): from `--mount`, its argument, the current directory, or the only
+    /// one. Waits at most five seconds for mounts to report their profiles' names.
+    /// - Parameter argument: Name of the command's argument for a mount; nil if it has none.
+    /// - Throws: `.notMounted`, `Refusal` for an ambiguous choice, `UsageError` for both an option and an argument.
     static func chosen(by invocation: Invocation, argument: String? = "MOUNTPOINT") async throws -> Mounted {
         let argument = argument.flatMap { invocation.optionalArgument($0) }
         if argument != nil, invocation["mount"] != nil {
@@ -20,8 +19,8 @@ extension Mounted {
         return try await chosen(invocation["mount"] ?? argument)
     }
 
-    /// - Parameter word: a path or a name; nil for the usual one.
-    /// - Throws: as for an invocation.
+    /// - Parameter word: A path or a name; nil for the default.
+    /// - Throws: As for an invocation.
     static func chosen(_ word: String?) async throws -> Mounted {
         let found = await ThreadPool.shared.run { () -> Result<Mounted, any Error> in
             Result { try usual(word) }
@@ -29,7 +28,7 @@ extension Mounted {
         guard case .failure(let error) = found, let word, !word.utf8.contains(UInt8(ascii: "/")) else {
             return try found.get()
         }
-        // Nobody is asked as long as a path says enough: a mount may be silent.
+        // Mounts are queried only if no path matches, because a mount may be unresponsive.
         var named: [MountChoice.Candidate] = []
         let mounts = try await ThreadPool.shared.run { () throws(DesktopError) in try all() }
         for mounted in mounts {
@@ -52,7 +51,7 @@ extension Mounted {
         }
     }
 
-    /// The same without asking a mount for the name of its profile. Blocks for a moment.
+    /// Chooses without querying mounts for profile names. Blocks briefly.
     static func usual(_ word: String?) throws -> Mounted {
         let mounts = word == nil ? try own() : try all()
         let choice = MountChoice(
@@ -60,7 +59,7 @@ extension Mounted {
         let path = try word.map { try Mountpoint.absolutePath(of: $0) }
         switch choice.choose(word, path: path) {
         case .chosen(let candidate):
-            // What is mounted over it is told.
+            // Reports a mount on top of it.
             return try at(candidate.path)
         case .none: throw DesktopError(.notMounted, "Nothing of ChatFS is mounted.")
         case .several(let several): throw refusal(several)
@@ -74,7 +73,7 @@ extension Mounted {
         )
     }
 
-    /// nil where it has no path.
+    /// Returns nil if the directory has no path.
     private static func currentFolder() -> String? {
         guard let path = getcwd(nil, 0) else { return nil }
         defer { free(path) }

@@ -5,12 +5,12 @@ import Fuse
 import Glibc
 import Posix
 
-/// The profiles of a data directory that are mounted, as their locks say. Asks no process. Blocks for a moment.
+/// The mounted profiles of a data directory, according to their locks. Queries no process. Blocks briefly.
 struct MountedProfiles {
-    /// Numbers of profiles with their mountpoints.
+    /// Profile numbers with their mountpoints.
     private let all: [(profile: Int64, mountpoint: String)]
 
-    /// - Parameter dataFolder: the data directory. Absolute.
+    /// - Parameter dataFolder: Absolute path of the data directory.
     init(of dataFolder: String) {
         let names = (try? PrivateFolder.names(at: dataFolder + "/profiles")) ?? []
         all = names.compactMap { name in
@@ -23,15 +23,15 @@ struct MountedProfiles {
         }
     }
 
-    /// The profile of the mount that a command means (`MountChoice`); nil: none of these.
-    /// - Parameter word: of `--mount`; nil for the usual one.
+    /// Returns the profile of the command's mount (`MountChoice`); nil if it is none of these.
+    /// - Parameter word: From `--mount`; nil for the default.
     func meant(_ word: String?) throws -> Int64? {
         guard !all.isEmpty || word != nil else { return nil }
         let mounted: Mounted
         do {
             mounted = try Mounted.usual(word)
         } catch {
-            // Nothing was named: then there is no choice to be made.
+            // Without a word, an ambiguous choice is no error.
             guard word != nil else { return onlyOne() }
             throw error
         }
@@ -44,7 +44,7 @@ struct MountedProfiles {
         return found?.profile ?? onlyOne()
     }
 
-    /// Of several mounts one may be of this data directory.
+    /// Returns the profile if exactly one mount belongs to this data directory.
     private func onlyOne() -> Int64? {
         guard let mounts = try? Mounted.all().map(\.mountpoint) else { return nil }
         let here = all.filter { mounts.contains($0.mountpoint) }

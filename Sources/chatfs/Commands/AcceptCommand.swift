@@ -3,7 +3,7 @@ import Desktop
 import Posix
 import SMP
 
-/// `chatfs accept`: becoming the contact of whose link it is, or of who asked.
+/// `chatfs accept`: connects through a link, or accepts a request.
 enum AcceptCommand {
     static let command = Command(
         "accept", "Accept a contact or group link, or a request or invitation that waits for you.",
@@ -43,7 +43,7 @@ enum AcceptCommand {
         ContactMeeting.tell(met)
     }
 
-    /// What the command line asks for.
+    /// The parsed command line.
     private struct Order: Sendable {
         var request: ContactRequest
         var waiting = "Waiting for the other side; Ctrl-C ends the waiting."
@@ -55,7 +55,7 @@ enum AcceptCommand {
                 return
             }
             request = .accept(text)
-            // What is wrong with a link is said when it is accepted.
+            // Accepting reports an invalid link.
             switch try? LinkKind(link: text) {
             case .address:
                 waiting = "They were asked, and have to accept you; Ctrl-C ends the waiting."

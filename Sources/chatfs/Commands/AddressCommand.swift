@@ -2,7 +2,7 @@ import ChatCore
 import CommandLineKit
 import Desktop
 
-/// `chatfs address`: a link by which anybody may ask to become a contact.
+/// `chatfs address`: a link for contact requests.
 enum AddressCommand {
     static let command = Command(
         "address", "Keep an address at which anybody may ask to become your contact.",

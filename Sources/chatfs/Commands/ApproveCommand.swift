@@ -8,7 +8,7 @@ import Posix
 import SMP
 import XFTP
 
-/// `chatfs approve`: which relays files may be received from.
+/// `chatfs approve`: relays from which files may be received.
 enum ApproveCommand {
     static let command = Command(
         "approve", "Let servers of others be contacted that you did not configure.",
@@ -76,7 +76,7 @@ enum ApproveCommand {
     private static let noAddress =
         "the address of a relay looks like xftp://fingerprint@host:port, or smp:// for messages"
 
-    /// What the command line asks for.
+    /// The parsed command line.
     private struct Order: Sendable {
         var approved: ApprovedServers
         var policy: RelayApprovalPolicy?
@@ -101,7 +101,7 @@ enum ApproveCommand {
         }
     }
 
-    /// The lines to print. Blocks.
+    /// Carries out the command and returns the lines to print. Blocks.
     private static func carryOut(_ order: Order, _ approvals: Approvals) throws -> [String] {
         if order.lists, order.isForPrograms {
             func lines(_ state: String, _ addresses: [String]) -> [String] {
@@ -134,20 +134,19 @@ enum ApproveCommand {
     }
 }
 
-/// Where approvals are kept: with a profile of the data directory, or with an official core, which need not
-/// run. All closures block.
+/// Access to the approvals of a profile, or of an official core, which need not run. All closures block.
 private struct Approvals: Sendable {
     var list: @Sendable () throws -> [RelayAddress]
     var approve: @Sendable ([RelayAddress]) throws -> Void
-    /// Answers those that were approved.
+    /// Returns the revoked approvals.
     var revoke: @Sendable ([RelayAddress]) throws -> [RelayAddress]
     var policy: @Sendable () throws -> RelayApprovalPolicy
     var setPolicy: @Sendable (RelayApprovalPolicy) throws -> Void
     var servers = Servers()
-    /// The daemon of the mount, where there is one.
+    /// The daemon of the mount; nil if not mounted.
     var daemon: @Sendable () throws -> ControlClient?
 
-    /// The same of messaging servers; an official core decides about its own.
+    /// Approvals of messaging servers; an official core decides about its own.
     struct Servers: Sendable {
         var list: @Sendable () throws -> [ServerAddress] = { [] }
         var waiting: @Sendable () throws -> [ServerAddress] = { [] }
@@ -158,8 +157,8 @@ private struct Approvals: Sendable {
         var revoke: @Sendable ([ServerAddress]) throws -> [ServerAddress] = { _ in [] }
     }
 
-    /// What waited for this is received at once, and reads of it succeed, where the profile is mounted. When
-    /// that cannot be told the approval holds all the same, from the next try of the mount on.
+    /// Makes the mount retry waiting files and failed reads at once. If the mount cannot be told, the approval takes
+    /// effect with its next retry.
     func tellMount() throws {
         do {
             _ = try daemon()?.ask(CacheRequest(.tryAgain))

@@ -4,7 +4,7 @@ import Desktop
 import Hydration
 import Posix
 
-/// `chatfs cache`: what lies decrypted on this machine.
+/// `chatfs cache`: decrypted data on this machine.
 enum CacheCommand {
     static let command = Command(
         "cache", "Show or empty the cache of a mount.",

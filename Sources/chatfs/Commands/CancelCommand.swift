@@ -2,7 +2,7 @@ import CommandLineKit
 import Glibc
 import Posix
 
-/// `chatfs cancel`: what is on its way goes no further.
+/// `chatfs cancel`: cancels transfers.
 enum CancelCommand {
     static let command = Command(
         "cancel", "Cancel receiving or sending files.",

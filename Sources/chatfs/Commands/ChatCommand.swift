@@ -4,7 +4,7 @@ import CommandLineKit
 import EmbeddedCore
 import Posix
 
-/// `chatfs chat`: what holds for a contact, a group or the notes.
+/// `chatfs chat`: settings of a contact, a group or the notes.
 enum ChatCommand {
     static let command = Command(
         "chat", "Set how long messages of a chat stay.", section: CommandSection.chats, subcommands: [ttl])
@@ -45,7 +45,7 @@ enum ChatCommand {
         if let shown { Terminal.print(Self.words(shown)) }
     }
 
-    /// nil for `off`.
+    /// Returns nil for `off`.
     private static func time(_ text: String) throws(UsageError) -> Duration? {
         if text == "off" { return nil }
         guard let time = DurationText.parse(text), time > .zero else {

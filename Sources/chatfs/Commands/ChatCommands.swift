@@ -4,11 +4,11 @@ import Desktop
 import EmbeddedCore
 import Posix
 
-/// What `chatfs contact` and `chatfs group` have in common.
+/// The common part of `chatfs contact` and `chatfs group`.
 struct ChatCommands {
     private let kind: ChatKind
     private var word: String { kind.rawValue }
-    /// For examples.
+    /// Sample names for examples.
     private var sample: String { kind == .group ? "'Book club'" : "Bob" }
     private var renamed: String { kind == .group ? "'The old book club'" : "'Bob from work'" }
     private var argument: Argument {
@@ -93,7 +93,7 @@ struct ChatCommands {
                 return nil
             }
             guard let found else { return }
-            // No daemon waits for an answer on a terminal.
+            // Ask before connecting, so that no daemon waits for the terminal.
             try await Confirmation.ask(question(found), invocation)
             try await access.use { daemon in
                 _ = try await Self.ask(daemon, delete)
@@ -107,7 +107,7 @@ struct ChatCommands {
         _ request: ManagingRequest, _ invocation: Invocation
     ) async throws -> [String] {
         let access = try ProfileAccess(invocation)
-        // What is noted in the data directory needs no core: whoever has the profile follows it.
+        // The data directory suffices without a core; the process that has the profile follows its changes.
         if access.settings.official == nil { return try await note(request, access.settings) }
         return try await access.use { daemon in
             try await ask(daemon, request)
@@ -161,7 +161,7 @@ struct ChatCommands {
     }
 }
 
-/// The question before something is deleted.
+/// The question before a deletion.
 enum Confirmation {
     static let option = Option.flag("yes", "Do not ask.")
 

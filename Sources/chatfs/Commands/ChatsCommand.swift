@@ -3,7 +3,7 @@ import CommandLineKit
 import Desktop
 import Posix
 
-/// `chatfs chats`: the chats of a mount.
+/// `chatfs chats`: lists the chats of a mount.
 enum ChatsCommand {
     static let command = Command(
         "chats", "List the chats of a mount.",

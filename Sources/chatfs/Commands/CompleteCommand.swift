@@ -4,7 +4,8 @@ import EmbeddedCore
 import Posix
 import Unlocking
 
-/// `chatfs complete LIST`: what completion scripts offer, a line each. Makes no data directory, waits for nobody.
+/// `chatfs complete LIST`: prints candidates for completion scripts, one per line. Creates no data directory and never
+/// waits.
 enum CompleteCommand {
     static let command = Command(
         "complete", "Print names for completion scripts.", section: CommandSection.other,
@@ -21,7 +22,7 @@ enum CompleteCommand {
         for name in found { Terminal.print(name) }
     }
 
-    /// What the line says already.
+    /// The words typed so far.
     private struct Line: Sendable {
         let words: [String]
 
@@ -36,7 +37,7 @@ enum CompleteCommand {
         }
     }
 
-    /// Nothing where something is wrong: there is nobody to tell while a line is being typed.
+    /// Returns an empty list after errors, which cannot be reported during typing.
     private static func names(_ list: String, _ line: Line, _ program: Command) -> [String] {
         if list == "commands" { return HelpCommand.next(after: Array(line.words.dropFirst()), in: program) }
         return (try? found(list, line)) ?? []

@@ -1,6 +1,6 @@
 import CommandLineKit
 
-/// `chatfs completion SHELL`: the completion script of a shell, made from the command table.
+/// `chatfs completion SHELL`: prints the completion script of a shell, generated from the command table.
 enum CompletionCommand {
     static let command = Command(
         "completion", "Print the completion script of a shell.", section: CommandSection.other,

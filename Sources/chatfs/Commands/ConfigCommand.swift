@@ -79,7 +79,7 @@ enum ConfigCommand {
         try await ThreadPool.shared.run { () throws(ConfigurationError) in
             try file.createIfMissing(example: ConfigurationAccess.example)
         }
-        // The variables may hold options, as in EDITOR="code --wait".
+        // The variables may contain options, as in EDITOR="code --wait".
         var settings = ChildProcess.Settings(
             "/bin/sh", ["-c", "exec ${VISUAL:-${EDITOR:-sensible-editor}} \"$1\"", "sh", file.path])
         settings.input = .inherited
@@ -98,7 +98,7 @@ enum ConfigCommand {
 
 // MARK: - Show
 
-/// A mount with the options that `chatfs mount` would use.
+/// A mount with the effective options of `chatfs mount`.
 private struct ShownMount: Encodable {
     var name: String
     var mountpoint: String
@@ -110,7 +110,7 @@ private struct ShownMount: Encodable {
         chats = Dictionary(mount.chats.map { ($0.name, $0.rules) }) { first, _ in first }
     }
 
-    /// As the file would have it, in one table.
+    /// The lines of the mount's table in the file.
     var lines: [String] {
         var lines = ["[mounts.\(TOMLText.key(name))]", "mountpoint = \(TOMLText.string(mountpoint))"]
         for (option, values) in options.sorted(by: { $0.key < $1.key }) {
@@ -134,7 +134,7 @@ private struct ShownMount: Encodable {
 }
 
 extension Configuration.Chat {
-    /// The rules as text of the file, by their keys.
+    /// The rules as text of the file, by key.
     fileprivate var rules: [String: String] {
         var rules = Dictionary(keep.map { ($0 == "what" ? "keep" : $0, TOMLText.string($1)) }) { first, _ in
             first

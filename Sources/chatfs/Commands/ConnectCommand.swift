@@ -3,7 +3,7 @@ import CommandLineKit
 import EmbeddedCore
 import Posix
 
-/// `chatfs connect`: two profiles of a data directory become each other's contact.
+/// `chatfs connect`: makes two profiles of a data directory contacts.
 enum ConnectCommand {
     static let command = Command(
         "connect", "Make two profiles each other's contact.", section: CommandSection.chats,

@@ -2,7 +2,7 @@ import ChatCore
 import CommandLineKit
 import Desktop
 
-/// `chatfs connection`: every connection over the network, also those that lead into no chat.
+/// `chatfs connection`: all connections, including those without a chat.
 enum ConnectionCommand {
     static let command = Command(
         "connection", "List every connection of a profile, and delete those that lead nowhere.",
@@ -59,7 +59,7 @@ enum ConnectionCommand {
 }
 
 extension ListedConnection.Purpose {
-    /// For the list.
+    /// The word in the list.
     fileprivate var words: String {
         switch self {
         case .contact: "contact"

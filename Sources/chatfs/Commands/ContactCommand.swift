@@ -136,7 +136,7 @@ enum ContactCommand {
 }
 
 extension ContactVerification {
-    /// For who asked whether a contact is verified.
+    /// The sentence for `contact verify`.
     fileprivate var sentence: String {
         switch self {
         case .unverified: "Not verified: compare the digits, and say so with --mark."
@@ -147,7 +147,7 @@ extension ContactVerification {
 }
 
 extension ContactProtection {
-    /// For who asked how a chat is protected.
+    /// The sentence that describes the encryption.
     var sentence: String {
         switch self {
         case .postQuantum: "Encryption: post-quantum, in both directions."

@@ -6,7 +6,7 @@ import EmbeddedCore
 import Glibc
 import Posix
 
-/// `chatfs cryptofile`: the encrypted files of the SimpleX apps, without a chat.
+/// `chatfs cryptofile`: encrypted files of the SimpleX apps, without a chat.
 enum CryptoFileCommand {
     static let command = Command(
         "cryptofile", "Encrypt and decrypt files as SimpleX keeps them on disk.",
@@ -29,7 +29,7 @@ enum CryptoFileCommand {
     ) { invocation in
         let source = invocation.argument("IN")
         let destination = invocation.argument("OUT")
-        // The key is out before the file has its name.
+        // The key is printed before the file gets its name.
         try await ThreadPool.shared.run { () throws(any Error) in
             try readable(source)
             try naming(destination) {
@@ -45,7 +45,7 @@ enum CryptoFileCommand {
         }
     }
 
-    /// So that an error says which of the two paths it is about.
+    /// Opens the source first, so that errors name the right path.
     private static func readable(_ source: String) throws {
         try naming(source) { _ = try OpenFile(source, flags: O_RDONLY) }
     }
@@ -130,7 +130,7 @@ enum CryptoFileCommand {
         }
     }
 
-    /// The text of a small file, or of standard input when the path is a dash. At most 64 KiB.
+    /// Reads a small file of at most 64 KiB; `-` reads standard input.
     private static func readText(_ path: String) throws(SystemError) -> String {
         let descriptor =
             try path == "-"

@@ -1,6 +1,6 @@
 import CommandLineKit
 
-/// `chatfs dehydrate`: give the decrypted blocks of files up.
+/// `chatfs dehydrate`: evicts the decrypted blocks of files.
 enum DehydrateCommand {
     static let command = Command(
         "dehydrate", "Remove what is decrypted of files, without unmounting.",

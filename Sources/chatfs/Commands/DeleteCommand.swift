@@ -4,7 +4,7 @@ import CommandLineKit
 import Desktop
 import Posix
 
-/// `chatfs delete`: messages with their files, or everything.
+/// `chatfs delete`: deletes messages with their files, or everything.
 enum DeleteCommand {
     static let command = Command(
         "delete", "Delete files with their messages, all files of a chat, or everything.",
@@ -76,15 +76,15 @@ enum DeleteCommand {
 
     // MARK: - Single files
 
-    /// One file, and whom to ask about it.
+    /// A file to delete, with the process to ask.
     private struct Place: Sendable {
-        /// As the user named it.
+        /// The user's word for it.
         var word: String
         var request: DeleteRequest
         var asking: DeletionAsking
     }
 
-    /// - Throws: for a path that is none of a file on a mount: nothing is deleted then.
+    /// - Throws: An error for a path that is no file on a mount; nothing is deleted then.
     private static func paths(_ paths: [String]) async throws -> [Place] {
         var places: [Place] = []
         for path in paths {
@@ -103,7 +103,7 @@ enum DeleteCommand {
         return places
     }
 
-    /// All are found before the question, so that one that cannot be deleted keeps the others.
+    /// Finds all files before the confirmation, so that one impossible deletion prevents the others.
     private static func delete(_ places: [Place], _ invocation: Invocation) async throws {
         let forEveryone = invocation.has("for-everyone")
         var found: [(place: Place, file: DeleteAnswer.Found)] = []
@@ -114,7 +114,7 @@ enum DeleteCommand {
             do {
                 let answer = try await place.asking.ask(request)
                 guard let file = answer.found else { throw DeletionAsking.malformed }
-                // Named twice, it is one.
+                // A file named twice counts once.
                 let isKnown = found.contains {
                     $0.file == file && $0.place.asking.identity == place.asking.identity
                 }
@@ -168,7 +168,7 @@ enum DeleteCommand {
             PrintableText.escaping(
                 "Delete \(what) of \(answer.chatName ?? chat) here (\(ByteCount.rounded(answer.bytes)))?"),
             invocation)
-        // The question may take long, and a folder's name may be another chat's then.
+        // By reference, because the folder's name may belong to another chat after a long confirmation.
         guard let reference = answer.chat else { throw DeletionAsking.malformed }
         var total = DeleteAnswer()
         var through: Int64? = newest
@@ -177,7 +177,7 @@ enum DeleteCommand {
                 DeleteRequest(.carryOut, chat: reference, onlySent: onlySent, through: last))
             total.files &+= part.files
             total.bytes &+= part.bytes
-            // A daemon that goes round in circles is none of ours.
+            // A repeated page comes from an incompatible daemon.
             guard part.next.map({ $0 < last }) ?? true else { throw DeletionAsking.malformed }
             through = part.next
         }

@@ -2,7 +2,7 @@ import Base
 import CommandLineKit
 import Posix
 
-/// `chatfs demo`: everything at once, to look at and play with.
+/// `chatfs demo`: a complete demonstration on this machine.
 enum DemoCommand {
     static let command = Command(
         "demo", "Show two people exchanging files through folders, on this machine.",

@@ -4,7 +4,7 @@ import Desktop
 import Glibc
 import Posix
 
-/// `chatfs events`: what happens on a mount, as it happens.
+/// `chatfs events`: prints the events of a mount as they happen.
 enum EventsCommand {
     static let command = Command(
         "events", "Show what happens on a mount, or run a program for what arrives.",
@@ -32,19 +32,18 @@ enum EventsCommand {
         let mounted = try await Mounted.chosen(by: invocation)
         let client = try await ProgramAsking.client(of: mounted)
         let (stop, isForPrograms, program) = (invocation.stop, invocation.has("json"), invocation["exec"])
-        // With a program there is something to do that nobody has to read.
+        // With a program, the command continues without a reader.
         let isEnded: @Sendable () -> Bool = {
             stop.isRequested || program == nil && Terminal.hasLostItsReader
         }
         let arrivals = Arrivals(program: program, mountpoint: mounted.mountpoint)
         try await ThreadPool.shared.run { try client.subscribe() }
-        // Whoever started it may rely on what happens from here on.
+        // Events from here on are reported; scripts may wait for this line.
         if Terminal.verbosity >= .verbose { Terminal.complain("chatfs: listening") }
         while true {
             let event: ProgramEvent?
             do {
-                // A thread of its own would be too much for one that mostly waits: the pool of a command has
-                // nothing else to do.
+                // The command's pool is idle otherwise, so no thread of its own is needed.
                 event = try await ThreadPool.shared.run {
                     try client.nextEvent(unless: isEnded)
                 }
@@ -66,7 +65,7 @@ enum EventsCommand {
         }
     }
 
-    /// At once, and not when the first file arrives.
+    /// Checks the program at once rather than at the first arrival.
     private static func checkProgram(_ program: String) throws {
         var status = stat()
         try naming(program) {
@@ -96,7 +95,7 @@ enum EventsCommand {
     struct Arrivals: Sendable {
         let program: String?
         let mountpoint: String
-        /// How long one that is told to end may take.
+        /// Maximum time for the program to end after the stop signal.
         var grace = Duration.seconds(5)
 
         private static func words(_ ending: ChildProcess.Ending) -> String {
@@ -106,7 +105,7 @@ enum EventsCommand {
             }
         }
 
-        /// Returns when it has ended, or was told to by who asks to stop.
+        /// Runs the program and returns when it has ended, or after the stop request.
         func handle(_ event: ProgramEvent, until stop: StopRequest) async {
             guard let program, event.event == .itemAppeared, let item = event.item,
                 item.direction == "received"
@@ -126,7 +125,7 @@ enum EventsCommand {
                     return
                 }
                 let signal = await stop.wait()
-                // What is typed at a terminal, the program has already.
+                // The terminal already sent the signal to the program.
                 let isTyped = [SIGINT, SIGQUIT].contains(signal) && tcgetpgrp(STDIN_FILENO) == getpgrp()
                 if !isTyped { child.send(signal) }
                 _ = await child.ending(within: grace)

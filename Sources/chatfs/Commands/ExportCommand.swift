@@ -5,7 +5,7 @@ import CommandLineKit
 import EmbeddedCore
 import Posix
 
-/// `chatfs export`: everything that is kept, in one encrypted file.
+/// `chatfs export`: writes all data into one encrypted file.
 enum ExportCommand {
     static let command = Command(
         "export", "Write everything that is kept into one encrypted file, or files in clear into a folder.",
@@ -46,7 +46,7 @@ enum ExportCommand {
         waitsForStop: true
     ) { invocation in
         let official = try OfficialArchive(invocation)
-        // A core that rests for it goes on first.
+        // A suspended official core must resume first.
         try await invocation.untilStopped(
             grace: official == nil ? .milliseconds(300) : OfficialArchive.grace
         ) { try await run(invocation, official) }
@@ -87,7 +87,7 @@ enum ExportCommand {
                 let profile = try directory.profile(named: invocation["profile"])
                 selection = (profile, try chats(names, of: profile, in: directory).map(\.reference))
             }
-            // Before the passphrase is asked for.
+            // Before the prompt for the passphrase.
             try naming(destination) { try NewFile.requireFree(destination) }
             let passphrase = try ArchivePassphrase.read(invocation, isNew: true)
             let snapshot = try Snapshot(of: directory, only: selection, passphrase: passphrase)
@@ -110,7 +110,7 @@ enum ExportCommand {
         throw ExitCode.failure
     }
 
-    /// Those that are named, or all.
+    /// Returns the named chats, or all.
     private static func chats(
         _ names: [String], of profile: Profile, in directory: DataDirectory
     ) throws(ChatError) -> [NamedChat] {

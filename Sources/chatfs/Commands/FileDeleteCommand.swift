@@ -5,7 +5,7 @@ import Glibc
 import Posix
 import XFTP
 
-/// `chatfs file delete`: takes a sent file back from the relays.
+/// `chatfs file delete`: deletes a sent file from its relays.
 enum FileDeleteCommand {
     private static let argument = Argument(
         "DESCRIPTION", .file,
@@ -42,11 +42,11 @@ enum FileDeleteCommand {
         Terminal.print(count == 1 ? "Deleted 1 chunk." : "Deleted \(count) chunks.")
     }
 
-    /// What 'file send' calls the descriptions that delete: of the file, and of what its link leads to.
+    /// Names that 'file send' gives to the descriptions that delete the file and its link's target.
     static let senderName = "snd.xftp.private"
     static let linkName = "link.xftp.private"
 
-    /// nil where there is none.
+    /// Returns nil if there is none.
     private static func link(beside path: String) async throws -> FileDescription? {
         guard path == senderName || path.endsWithBytes(of: "/" + senderName) else { return nil }
         let linkPath = String(decoding: path.utf8.dropLast(senderName.utf8.count), as: UTF8.self) + linkName

@@ -3,7 +3,7 @@ import CommandLineKit
 import Links
 import XFTP
 
-/// `chatfs file info`: what a description says, without asking a relay.
+/// `chatfs file info`: prints a description without contacting a relay.
 enum FileInfoCommand {
     static let command = Command(
         "info", "Show what a description or link leads to, without contacting a relay.",
@@ -19,7 +19,7 @@ enum FileInfoCommand {
         }
     }
 
-    /// What its sender put into the link, where that is said.
+    /// Returns the facts that the sender put into the link.
     private static func lines(about facts: LinkFacts) -> [String] {
         [
             facts.name.map { "Name: \($0)" }, facts.size.map { "Size: \(size($0))" },
@@ -27,7 +27,7 @@ enum FileInfoCommand {
         ].compactMap(\.self)
     }
 
-    /// No key, no ID: fit for a screen that others see.
+    /// Omits keys and ids, because others may see the screen.
     private static func lines(about description: FileDescription) -> [String] {
         var lines = ["For: \(description.party.rawValue)"]
         if let redirect = description.redirect {

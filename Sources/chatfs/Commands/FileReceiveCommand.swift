@@ -7,7 +7,7 @@ import Network
 import Posix
 import XFTP
 
-/// `chatfs file receive`: a described file comes from its relays.
+/// `chatfs file receive`: receives a file from its relays.
 enum FileReceiveCommand {
     static let command = Command(
         "receive", "Receive a file by its description or link.",
@@ -68,7 +68,7 @@ enum FileReceiveCommand {
         Terminal.print(path)
     }
 
-    /// By the core of a profile.
+    /// Receives through the core of a profile.
     private static func receive(
         _ description: FileDescription, _ access: ProfileAccess, _ invocation: Invocation
     ) async throws {
@@ -97,13 +97,13 @@ enum FileReceiveCommand {
                 progress.update(done: $0, total: $1)
             }
         } catch {
-            // What can never be finished is not left lying around.
+            // A download that can never complete is not kept.
             if !error.isTemporary, error.code != .cancelled, error.code != .storage { destination.discard() }
             throw error
         }
     }
 
-    /// Where the file goes: a folder, and a name in it or the sender's.
+    /// The destination: a directory, and a fixed name or the sender's.
     private struct Target: Sendable {
         let folder: String
         private let fixedName: String?

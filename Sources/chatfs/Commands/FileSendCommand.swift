@@ -7,7 +7,7 @@ import Links
 import Posix
 import XFTP
 
-/// `chatfs file send`: a file goes to relays, its descriptions into a folder, its link to the screen.
+/// `chatfs file send`: uploads a file, writes its descriptions and prints its link.
 enum FileSendCommand {
     static let command = Command(
         "send", "Send a file to relays and get what its recipients need.",
@@ -54,8 +54,7 @@ enum FileSendCommand {
                 return file
             }
         }
-        // One more recipient than descriptions: the link is nobody's, so that no recipient who
-        // acknowledges takes it from the others.
+        // The link uses a recipient of its own, so that an acknowledgement by another recipient does not delete it.
         let record = try await ThreadPool.shared.run {
             try UploadRecord(folder: folder, source: file, fileName: name, recipients: recipients + 1)
         }
@@ -93,7 +92,7 @@ enum FileSendCommand {
         Terminal.print(link.text)
     }
 
-    /// By the core of a profile.
+    /// Sends through the core of a profile.
     private static func send(_ access: ProfileAccess, _ invocation: Invocation) async throws {
         guard invocation.all("relay").isEmpty, invocation["out"] == nil,
             invocation.integer("recipients") ?? 1 == 1
@@ -113,13 +112,13 @@ enum FileSendCommand {
         Terminal.print(await link(state.link ?? "", to: absolute))
     }
 
-    /// What a link says beside its description.
+    /// Returns the facts that a link states beside its description.
     private static func facts(ofFile name: String, size: UInt64) -> String {
         let expires = SystemWallClock().now().advanced(by: FilePolicy.relayRetention)
         return LinkFacts(name: SafeFileName.make(from: name) ?? "file", size: size, expires: expires).text
     }
 
-    /// A core's link with what it leaves out; as it is where that is not known any more.
+    /// Adds the missing facts to a core's link; unchanged if they are unknown.
     private static func link(_ text: String, to path: String) async -> String {
         guard var link = try? await FileLink.parse(text), link.data == nil else { return text }
         let size = await ThreadPool.shared.run { () -> UInt64? in
@@ -138,7 +137,7 @@ enum FileSendCommand {
         }
         return try texts.map { text in
             guard let relay = RelayAddress(text) else {
-                // The text may hold a password: it is not repeated.
+                // Not repeated, because the text may contain a password.
                 throw UsageError("--relay takes xftp://FINGERPRINT[:PASSWORD]@HOST[:PORT]")
             }
             return relay

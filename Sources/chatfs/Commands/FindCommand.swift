@@ -3,7 +3,7 @@ import Desktop
 import Glibc
 import Posix
 
-/// `chatfs find`: paths of files by name, state and sender.
+/// `chatfs find`: prints paths of files by name, state and sender.
 enum FindCommand {
     static let command = Command(
         "find", "Find files of a mount by name, state, sender or size.",
@@ -46,7 +46,7 @@ enum FindCommand {
         }
     }
 
-    /// What is looked for.
+    /// The search criteria.
     private struct Search: Sendable {
         let pattern: String?
         let states: [String]?

@@ -1,6 +1,6 @@
 import CommandLineKit
 
-/// `chatfs hydrate`: receive files for good, now.
+/// `chatfs hydrate`: receives files completely.
 enum HydrateCommand {
     static let command = Command(
         "hydrate", "Receive files to their end and wait for it.",

@@ -5,7 +5,7 @@ import EmbeddedCore
 import Glibc
 import Posix
 
-/// `chatfs import`: a data directory out of an archive.
+/// `chatfs import`: creates a data directory from an archive.
 enum ImportCommand {
     static let command = Command(
         "import", "Make a data directory of an archive.",
@@ -34,7 +34,7 @@ enum ImportCommand {
         waitsForStop: true
     ) { invocation in
         let official = try OfficialArchive(invocation)
-        // What a core has begun is removed first.
+        // The core's partial import must be removed first.
         try await invocation.untilStopped(
             grace: official == nil ? .milliseconds(300) : OfficialArchive.grace
         ) { try await run(invocation, official) }

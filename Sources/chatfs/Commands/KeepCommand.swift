@@ -7,7 +7,7 @@ import EmbeddedCore
 import Keeping
 import Posix
 
-/// `chatfs keep`: what is received before relays drop it.
+/// `chatfs keep`: rules for receiving files before relays drop them.
 enum KeepCommand {
     static let command = Command(
         "keep", "Choose what is received before it is gone from the relays.",
@@ -46,7 +46,7 @@ enum KeepCommand {
             ) { invocation in try await carryOut(try change(invocation), invocation) },
         ])
 
-    /// What a rule says, also in the configuration.
+    /// Options of a rule, also used by the configuration.
     static let rules: [Option] = [
         .value(
             "what", named: "KINDS", .choice(KeepRule.Kinds.allCases.map(\.rawValue)),
@@ -89,7 +89,7 @@ enum KeepCommand {
                 "name what to change: --what, --max-size, --min-free, --metered, --when, --auto-receive or --reset"
             )
         }
-        // As SQLite keeps numbers.
+        // SQLite's range of integers.
         for case let size? in [request.largest, request.minimumFree] where size > UInt64(Int64.max) {
             throw UsageError("this is more than any disk has")
         }
@@ -116,7 +116,7 @@ enum KeepCommand {
         }
     }
 
-    /// Rules of a profile of the data directory need no core: a mount follows them when it is told to.
+    /// Changes rules of the data directory without a core; a mount is told to follow them.
     private static func ownRules(
         _ request: KeepRequest, _ settings: CoreSettings
     ) async throws -> [KeepAnswer.Rule] {
@@ -132,7 +132,7 @@ enum KeepCommand {
             return rules
         }
         let rules = try await answer(request, chats, in: folder, key: directory.key)
-        // One that was mounted at this moment may have read them before.
+        // A mount that began meanwhile may have read the old rules.
         _ = try await ThreadPool.shared.run { () throws(DesktopError) in try ask(KeepRequest(.show)) }
         return rules
     }

@@ -8,7 +8,7 @@ import Posix
 import Unlocking
 import XFTPRelay
 
-/// `chatfs key`: how the data directory is unlocked.
+/// `chatfs key`: the ways to unlock the data directory.
 enum KeyCommand {
     static let command = Command(
         "key", "Encrypt the data directory, and change how it is unlocked.",
@@ -112,7 +112,7 @@ enum KeyCommand {
             return try await official.set(newPassphrase(from: invocation), isChange: true)
         }
         var target = try KeyTarget(invocation)
-        // Who changes it shows that it is known.
+        // The user must prove knowledge of the passphrase.
         target.ways.keyring = nil
         target.ways.credentials = nil
         if invocation.has("forgotten") {
@@ -207,7 +207,7 @@ enum KeyCommand {
         }
     }
 
-    /// What was given, else what is typed.
+    /// Returns the given passphrase, or prompts for it.
     private static func passphrase(_ given: UnlockingSecret?) throws -> UnlockingSecret {
         if let given { return given }
         guard Question.isPossible else {
@@ -217,7 +217,7 @@ enum KeyCommand {
     }
 }
 
-/// What a `chatfs key` command is about.
+/// The data directory of a `chatfs key` command.
 struct KeyTarget: Sendable {
     let folder: KeyedFolder
     let encryption: FolderEncryption
@@ -239,7 +239,7 @@ struct KeyTarget: Sendable {
         return KeyedFolder(path: path, database: DataDirectory.databaseFile)
     }
 
-    /// Unlocks it and looks whether its first database opens. Blocks.
+    /// Unlocks the directory and opens its first database. Blocks.
     func result() -> OpeningResult {
         do {
             switch try folder.condition {

@@ -3,7 +3,7 @@ import CommandLineKit
 import Desktop
 import Posix
 
-/// `chatfs link add`: a placeholder for the file that a link leads to.
+/// `chatfs link add`: creates a placeholder for a link's file.
 enum LinkAddCommand {
     static let command = Command(
         "add", "Add the file of a link to the folder Links; it is received when it is read.",

@@ -4,7 +4,7 @@ import Desktop
 import Glibc
 import Posix
 
-/// `chatfs link copy`: the link of a file, to the screen or to the clipboard.
+/// `chatfs link copy`: prints the link of a file or copies it to the clipboard.
 enum LinkCopyCommand {
     static let command = Command(
         "copy", "Print the link of a file in the folder Links, or copy it to the clipboard.",
@@ -40,7 +40,7 @@ enum LinkCopyCommand {
         return link
     }
 
-    /// - Throws: ENODATA for what is no file of a mount, EPERM for one of another folder.
+    /// - Throws: ENODATA if the path is no file of a mount, EPERM for a file of another folder.
     static func requireLinks(_ path: String) throws(SystemError) {
         guard let resolved = realpath(path, nil) else {
             throw SystemError(code: errno, operation: "find it")
@@ -53,9 +53,9 @@ enum LinkCopyCommand {
     }
 }
 
-/// The clipboard of the desktop, through the programs that have access to it.
+/// The desktop's clipboard, through programs with access to it.
 enum Clipboard {
-    /// - Throws: `UsageError` where there is none of them.
+    /// - Throws: `UsageError` if no such program is installed.
     static func copy(_ text: String) async throws {
         let isWayland = getenv("WAYLAND_DISPLAY") != nil
         let wayland: [[String]] = [["wl-copy"]]
@@ -73,7 +73,7 @@ enum Clipboard {
                 try file.write(Array(text.utf8), at: 0)
                 return file
             })
-        // They go on in the background for as long as they have the clipboard, and would hold a terminal open.
+        // The program keeps running while it owns the clipboard, and must not hold the terminal open.
         (settings.output, settings.errors, settings.ownGroup) = (.null, .null, true)
         let child = try await ChildProcess.start(settings)
         guard case .code(0)? = await child.ending(within: .seconds(20)) else {

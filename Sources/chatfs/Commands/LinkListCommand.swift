@@ -2,7 +2,7 @@ import Base
 import CommandLineKit
 import Desktop
 
-/// `chatfs link list`: what is in the folder of links.
+/// `chatfs link list`: lists the folder of links.
 enum LinkListCommand {
     static let command = Command(
         "list", "List the files of the folder Links, without their links.",
@@ -16,7 +16,7 @@ enum LinkListCommand {
         }
     }
 
-    /// What it is, its size, until when relays keep it, its name, and what is wrong with it.
+    /// Formats kind, size, expiry, name and problem of a link.
     static func line(_ link: LinkDescription, at now: Timestamp) -> String {
         let end = link.expires.map { seconds in
             let end = Timestamp(seconds: seconds)

@@ -4,7 +4,7 @@ import Desktop
 import Glibc
 import Posix
 
-/// `chatfs link remove`: takes an upload back, or forgets an added link.
+/// `chatfs link remove`: deletes an upload, or forgets an added link.
 enum LinkRemoveCommand {
     static let command = Command(
         "remove", "Remove files from the folder Links.",
@@ -23,7 +23,7 @@ enum LinkRemoveCommand {
             if entry.utf8.contains(UInt8(ascii: "/")) {
                 try await ThreadPool.shared.run { () throws(any Error) in
                     try naming(entry) {
-                        // Only what is in the folder of links: elsewhere removing is another matter.
+                        // Only for the folder of links; removing elsewhere means something else.
                         _ = try LinkCopyCommand.requireLinks(entry)
                         _ = try check("remove it") { unlink(entry) }
                     }

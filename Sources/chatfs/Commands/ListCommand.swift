@@ -3,7 +3,7 @@ import CommandLineKit
 import Desktop
 import Posix
 
-/// `chatfs ls`: files with where they stand.
+/// `chatfs ls`: lists files with their states.
 enum ListCommand {
     static let command = Command(
         "ls", "List files of a mount and where they stand.",
@@ -39,7 +39,7 @@ enum ListCommand {
         }
     }
 
-    /// Blocks.
+    /// Lists a place. Blocks.
     private static func list(
         _ place: ProgramAsking.Place, _ client: ProgramClient, _ states: [String], _ isForPrograms: Bool,
         _ isHashing: Bool

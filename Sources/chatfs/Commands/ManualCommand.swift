@@ -3,7 +3,7 @@ import CommandLineKit
 import Glibc
 import Posix
 
-/// `chatfs manual`: the man page, made from the command table.
+/// `chatfs manual`: prints the manual page, generated from the command table.
 enum ManualCommand {
     static let command = Command(
         "manual", "Print the manual page in the format of man(1).", section: CommandSection.other,
@@ -27,7 +27,7 @@ enum ManualCommand {
         "folder", named: "DIR", .folder,
         "Write an overview and a page for each command into this folder, as packages have them.")
 
-    /// The pages of packages by the names of their files.
+    /// Returns the packages' pages by file name.
     static func pages(of program: Command) -> [(name: String, page: String)] {
         let overview = ManualPage.overview(
             of: program, version: Release.version, files: ManualTexts.files,

@@ -7,7 +7,7 @@ import Notifications
 import Posix
 import Unlocking
 
-/// `chatfs mount`: the chats of a profile as folders.
+/// `chatfs mount`: shows the chats of a profile as folders.
 enum MountCommand {
     static let command = Command.beginningAlone(
         "mount", "Show the chats of a profile as folders.",
@@ -120,11 +120,11 @@ enum MountCommand {
         let mask = ProcessHardening.apply()
         ProcessHardening.allowManyOpenFiles()
         var chosen = try MountSettings.configured(invocation)
-        // Their owner may always read them.
+        // The owner can always read.
         chosen.entryPermissions = UInt16(0o666 & ~mask) | 0o600
         if invocation.has("background") { chosen.directory = try chosen.directory.askedBeforehand() }
         let settings = chosen
-        // Nothing but this may come before: the child has only the thread that forked.
+        // Must come first: the child has only the forking thread.
         let background = invocation.has("background") ? try Background.start() : nil
         let isConfined = ProcessHardening.confineDaemon()
         return { invocation in
@@ -138,10 +138,10 @@ enum MountCommand {
                     let log = try LogDestination.detached(file: mount.logPath)
                     Log.send(to: log)
                     try background.ready()
-                    // What the runtime says when it crashes.
+                    // Redirects the runtime's crash messages.
                     if case .file(let file) = log { try file.takeStandardError() }
                 } catch {
-                    // Whoever started it is told of the failure, or has gone: no mount stays behind.
+                    // The parent learns of the failure or is gone; the mount is removed.
                     invocation.stop.request()
                     await mount.serve(until: invocation.stop)
                     throw error
@@ -153,7 +153,7 @@ enum MountCommand {
         }
     }
 
-    /// Where it is started by itself at every login, its user is asked to unlock the keyring once.
+    /// Mounts. If a systemd unit starts the mount at login, prompts once for the keyring.
     private static func unlocked(
         _ mount: () async throws -> MountedProfile
     ) async throws -> MountedProfile {

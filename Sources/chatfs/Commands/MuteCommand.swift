@@ -8,7 +8,7 @@ import Glibc
 import Notifications
 import Posix
 
-/// `chatfs mute`: chats of which the desktop does not tell what arrives.
+/// `chatfs mute`: mutes the notifications of chats.
 enum MuteCommand {
     static let command = Command(
         "mute", "Turn off desktop notifications for a chat.",
@@ -40,7 +40,7 @@ enum MuteCommand {
     }
 }
 
-/// `chatfs unmute`: the opposite.
+/// `chatfs unmute`: the inverse of mute.
 enum UnmuteCommand {
     static let command = Command(
         "unmute", "Turn desktop notifications for a chat back on.",
@@ -57,7 +57,7 @@ enum UnmuteCommand {
     }
 }
 
-/// The chats of a profile, and where it is kept which are muted.
+/// The chats of a profile and the record of muted ones.
 private struct MutableChats: Sendable {
     var named: NamedChats
     var muted: MutedChats
@@ -65,7 +65,7 @@ private struct MutableChats: Sendable {
     static func of(_ invocation: Invocation) async throws -> MutableChats {
         let access = try ProfileAccess(invocation)
         guard let official = access.settings.official else {
-            // What is noted in the data directory needs no core.
+            // The data directory suffices without a core.
             let directory = try await access.settings.openDirectory()
             let name = invocation["profile"]
             return try await ThreadPool.shared.run { () throws(any Error) in
@@ -87,7 +87,7 @@ private struct MutableChats: Sendable {
         }
     }
 
-    /// Of an official core that is mounted: its daemon has the list.
+    /// For a mounted official core: its daemon has the list.
     private static func ofMount(below folder: String) async throws -> MutableChats {
         for mounted in try await ThreadPool.shared.run({ () throws(DesktopError) in try Mounted.all() }) {
             guard case .status(let bytes) = await mounted.answer(), let status = MountStatus.decoded(bytes),

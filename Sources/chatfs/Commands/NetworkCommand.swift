@@ -4,7 +4,7 @@ import EmbeddedCore
 import Network
 import Posix
 
-/// `chatfs network`: how a profile reaches the network.
+/// `chatfs network`: network settings of a profile.
 enum NetworkCommand {
     static let command = Command(
         "network", "Choose how a profile reaches the network: proxy, private routing, receipts.",
@@ -64,9 +64,9 @@ enum NetworkCommand {
 
     private static let json = Option.flag("json", "Print it as JSON.")
 
-    /// What the command line names.
+    /// The settings given on the command line.
     private struct Change: Sendable {
-        /// nil: as it was. `.some(nil)`: none.
+        /// nil keeps the setting; `.some(nil)` removes the proxy.
         var proxy: Endpoint??
         var routing: NetworkChoice.Routing?
         var fallback: NetworkChoice.Fallback?

@@ -12,7 +12,7 @@ struct OfficialKey: Sendable {
     private let choice: OfficialCoreChoice
     private let database: DatabaseFiles
 
-    /// nil without `--core`.
+    /// Returns nil without `--core`.
     init?(_ invocation: Invocation) throws {
         guard
             let choice = try OfficialCoreChoice(
@@ -58,7 +58,7 @@ struct OfficialKey: Sendable {
                 : "The SimpleX database is not encrypted: it opens without a passphrase.")
     }
 
-    /// - Parameter isChange: an encrypted database gets another passphrase; else one that is not is encrypted.
+    /// - Parameter isChange: True to change the passphrase of an encrypted database, false to encrypt a plain one.
     func set(_ given: UnlockingSecret?, isChange: Bool) async throws {
         let library = try library()
         let condition = try await condition()
@@ -92,7 +92,8 @@ struct OfficialKey: Sendable {
         Terminal.note("chatfs: the SimpleX database is encrypted with the new passphrase")
     }
 
-    /// The core leaves copies under the old passphrase, or in clear: nobody needs them once the new one has opened both.
+    /// Deletes the core's copies with the old passphrase or in plain text, after the new passphrase has opened both
+    /// databases.
     private func finish(_ library: String, _ passphrase: SecretBytes) async throws {
         guard try await LibraryTransport.opens(database, library: library, passphrase: passphrase) else {
             throw OfficialCoreError(
@@ -102,7 +103,7 @@ struct OfficialKey: Sendable {
         try await ThreadPool.shared.run { for copy in copies { try FolderEncryption.wipe(copy) } }
     }
 
-    /// What to do where the core ended in the middle of it: one database may be changed and the other not.
+    /// The remedy after an interrupted change, which may have affected only one of the databases.
     private var interrupted: String {
         guard database.copies.allSatisfy({ access($0, F_OK) == 0 }) else { return "" }
         return
@@ -110,7 +111,7 @@ struct OfficialKey: Sendable {
             + "before it: put both in place of the present ones."
     }
 
-    // MARK: - What is given
+    // MARK: - Given values
 
     private func library() throws -> String {
         guard case .library(let path) = choice.address else {
@@ -130,7 +131,7 @@ struct OfficialKey: Sendable {
         return condition
     }
 
-    /// nil for a database that has none.
+    /// Returns nil for a plain database.
     private func present(_ condition: DatabaseFiles.Condition) async throws -> SecretBytes? {
         guard condition == .encrypted else { return nil }
         if let given = choice.passphrase?.take() { return given }

@@ -6,7 +6,7 @@ import FileSystem
 import Posix
 import Unlocking
 
-/// `chatfs` without a command: what there is, what is on its way, and what waits for the user; or how to begin.
+/// `chatfs` without a command: mounts, transfers and pending actions, or first steps.
 enum OverviewCommand {
     static let command = Command(
         "overview", "Show mounts, files on their way, and what waits for you. 'chatfs' alone is the same.",

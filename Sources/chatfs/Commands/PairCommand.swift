@@ -1,7 +1,7 @@
 import CommandLineKit
 import Desktop
 
-/// `chatfs pair`: a link by which one person becomes a contact.
+/// `chatfs pair`: creates a one-time link for one contact.
 enum PairCommand {
     static let command = Command(
         "pair", "Show a link by which one person becomes your contact, and wait for them.",

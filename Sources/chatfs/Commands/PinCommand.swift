@@ -1,6 +1,6 @@
 import CommandLineKit
 
-/// `chatfs pin`: keep files at hand.
+/// `chatfs pin`: keeps files local.
 enum PinCommand {
     static let command = Command(
         "pin", "Receive files and keep them at hand, across mounts.",

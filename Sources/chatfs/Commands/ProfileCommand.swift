@@ -3,7 +3,7 @@ import CommandLineKit
 import EmbeddedCore
 import Posix
 
-/// `chatfs profile`: who one is.
+/// `chatfs profile`: the user's profiles.
 enum ProfileCommand {
     static let command = Command(
         "profile", "Make, list, rename and delete profiles.", section: CommandSection.chats,

@@ -5,7 +5,7 @@ import Desktop
 import Glibc
 import Posix
 
-/// `chatfs read`: prints the messages of a chat, and counts what arrived there as read.
+/// `chatfs read`: prints a chat's messages and marks its arrivals as read.
 enum ReadCommand {
     static let command = Command(
         "read", "Print the messages of a chat, and mark what arrived as read.",
@@ -59,7 +59,7 @@ enum ReadCommand {
                 var log = ChatLog(path: path, start: start)
                 while true {
                     for line in try log.next() { try show(line, isForPrograms) }
-                    // Without notifications nothing is counted, and nothing can be marked.
+                    // Fails without notifications, because nothing is counted then.
                     _ = try? client.ask(ProgramRequest(.markRead, chat: chat.reference.description))
                     guard follows, !stop.isRequested, !Terminal.hasLostItsReader else { return }
                     while try !log.hasGrown(), !stop.isRequested, !Terminal.hasLostItsReader {
@@ -78,10 +78,10 @@ enum ReadCommand {
     }
 }
 
-/// The log of a chat on a mount, read as it grows. Blocks.
+/// A chat's log on a mount, read as it grows. Blocks.
 private struct ChatLog {
     let path: String
-    /// Earlier messages are left out.
+    /// Earlier messages are skipped.
     let start: Timestamp?
     private var offset: UInt64 = 0
     private var rest: [UInt8] = []
@@ -92,11 +92,11 @@ private struct ChatLog {
 
     struct Line {
         var text: String
-        /// nil for what this version does not know.
+        /// nil for messages unknown to this version.
         var message: LoggedMessage?
     }
 
-    /// Whether there is more than `next` has returned.
+    /// Returns true if `next` would return lines.
     func hasGrown() throws -> Bool {
         var status = stat()
         guard lstat(path, &status) == 0 else {
@@ -106,7 +106,7 @@ private struct ChatLog {
         return UInt64(status.st_size) > offset
     }
 
-    /// Whole lines that have come since the last call; none while the chat has no message.
+    /// Returns the complete lines since the last call; none while the chat has no message.
     mutating func next() throws -> [Line] {
         guard try hasGrown() else { return [] }
         let file = try naming(path) { try OpenFile(path, flags: O_RDONLY) }
@@ -145,7 +145,7 @@ struct LoggedMessage: Decodable {
 
     var timestamp: Timestamp? { time.flatMap { Timestamp(iso8601: $0) } }
 
-    /// Lines for people; nil for what they need not see.
+    /// Lines for display; nil for internal messages.
     var words: [String]? {
         let when = timestamp.map { $0.text + "  " } ?? ""
         let who = direction == "sent" ? "you" : sender ?? "somebody"

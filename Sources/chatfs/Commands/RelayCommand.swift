@@ -3,7 +3,7 @@ import CommandLineKit
 import EmbeddedCore
 import Posix
 
-/// `chatfs relay`: the relays of a profile, for messages (SMP) and for files (XFTP), and one of one's own.
+/// `chatfs relay`: the relays of a profile for messages (SMP) and files (XFTP), and own relays.
 enum RelayCommand {
     static let command = Command(
         "relay", "Choose the relays of a profile, or run one.",

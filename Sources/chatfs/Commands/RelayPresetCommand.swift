@@ -1,6 +1,6 @@
 import CommandLineKit
 
-/// `chatfs relay preset`: the relays that the official apps begin with.
+/// `chatfs relay preset`: the default relays of the official apps.
 enum RelayPresetCommand {
     static let command = Command(
         "preset", "Have a profile use the relays of an operator that the official apps begin with.",

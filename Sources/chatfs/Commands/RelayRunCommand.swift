@@ -11,7 +11,7 @@ import Unlocking
 import XFTP
 import XFTPRelay
 
-/// `chatfs relay run`: an XFTP relay on this machine, and beside it one for messages (SMP).
+/// `chatfs relay run`: runs an XFTP relay and an SMP relay.
 enum RelayRunCommand {
     static let command = Command(
         "run", "Run a relay that keeps encrypted chunks and messages for a while.",
@@ -82,8 +82,8 @@ enum RelayRunCommand {
         let access = try DirectoryAccess(path: DataDirectory.defaultPath(), ways: Ways(invocation))
         let (relay, settings, directory) = try await ThreadPool.shared.run {
             var settings = wanted
-            // The default lies inside the data directory, which only its own code may make: a folder
-            // without its marker would be refused to every other command. Any other has keys of its own.
+            // The default folder lies in the data directory, whose creation adds its marker; without the marker other
+            // commands would refuse it. Any other folder has keys of its own.
             let directory = isDefault ? try access.open(isMade: true) : nil
             settings.key =
                 isDefault
@@ -116,11 +116,11 @@ enum RelayRunCommand {
         control.stop()
         await messages?.stop()
         await relay.stop()
-        // In use until now.
+        // Keeps the directory locked until here.
         withExtendedLifetime(directory) {}
     }
 
-    /// Has 'chatfs relay stat' and 'purge' ask this process.
+    /// Serves 'chatfs relay stat' and 'purge'.
     private static func control(
         _ folder: String, _ files: Relay, _ messages: MessageRelay?
     ) throws(DesktopError) -> RelayControlServer {

@@ -4,7 +4,7 @@ import EmbeddedCore
 import Network
 import Posix
 
-/// `chatfs relay test`: whether relays work.
+/// `chatfs relay test`: tests relays.
 enum RelayTestCommand {
     static let command = Command(
         "test", "Look whether relays work.",
@@ -29,9 +29,9 @@ enum RelayTestCommand {
     ) { invocation in
         var trial = RelayTrial()
         var relays = try await AnyRelay.read(invocation)
-        // One for all: a descriptor is read once.
+        // Shared, because a descriptor can be read once only.
         let access = try DirectoryAccess(invocation)
-        // What a profile reaches by its proxy is reached past it by nothing.
+        // A profile with a proxy never connects directly.
         trial.proxy =
             if let text = invocation["socks-proxy"] {
                 try Invocation.proxy(text)

@@ -3,7 +3,7 @@ import ChatCore
 import CommandLineKit
 import Desktop
 
-/// `chatfs requests` and `chatfs reject`: who asks at the address. `chatfs accept` lets them in.
+/// `chatfs requests` and `chatfs reject`: pending contact requests. `chatfs accept` accepts them.
 enum RequestCommands {
     static let requests = Command(
         "requests", "List requests and invitations that wait for your answer.",
@@ -31,7 +31,7 @@ enum RequestCommands {
         }
     }
 
-    /// As `--json` prints it; the time in seconds since 1970.
+    /// The output of `--json`; time in seconds since 1970.
     private struct Line: Encodable {
         var number: Int64
         var name: String

@@ -2,7 +2,7 @@ import CommandLineKit
 import Glibc
 import Posix
 
-/// `chatfs retry`: hands a file over once more that could not be sent.
+/// `chatfs retry`: retries a failed file.
 enum RetryCommand {
     static let command = Command(
         "retry", "Send a file that failed, is unsure, may be unfinished, or was recovered.",

@@ -7,7 +7,7 @@ import Glibc
 import Media
 import Posix
 
-/// `chatfs send`: a file or a text into a chat, without a mount or past it.
+/// `chatfs send`: sends a file or a text without a mount, or bypassing it.
 enum SendCommand {
     static let command = Command(
         "send", "Send a file or a text into a chat.",
@@ -95,8 +95,8 @@ enum SendCommand {
         try await content.handOver(to: daemon, stage)
     }
 
-    /// Through the daemon when there is one, else as the holder of the profile. A mount that has just
-    /// begun, or is just leaving, has the profile but hears nobody: it is waited for.
+    /// Sends through the daemon if there is one, else with a core of its own. Waits for a mount that is starting or
+    /// ending, which has the profile but does not listen.
     private static func send(
         _ content: OutgoingContent, from profile: Profile, _ directory: DataDirectory, _ stage: SendingStage
     ) async throws {
@@ -131,7 +131,7 @@ enum SendCommand {
     }
 }
 
-/// What is sent.
+/// The content to send.
 private enum OutgoingContent: Sendable {
     case file(OutgoingFile)
     case text(OutgoingText)
@@ -157,7 +157,7 @@ private enum OutgoingContent: Sendable {
         }
     }
 
-    /// One word alone: a file without a chat, or a chat without a file.
+    /// Explains a single argument: a file without a chat, or a chat without a file.
     private static func incomplete(_ word: String) -> UsageError {
         var status = stat()
         return lstat(word, &status) == 0
@@ -171,7 +171,7 @@ private enum OutgoingContent: Sendable {
         }
     }
 
-    /// - Returns: what is to be done when the core is shut down.
+    /// - Returns: The work to do after the core's shutdown.
     func send(
         on core: EmbeddedCore, key: SecretBytes?, _ stage: SendingStage
     ) async throws -> @Sendable () -> Void {

@@ -7,7 +7,7 @@ import EmbeddedCore
 import FileSystem
 import Posix
 
-/// `chatfs storage`: what lies on the disk, and what of it can go.
+/// `chatfs storage`: disk use and removable copies.
 enum StorageCommand {
     static let command = Command(
         "storage", "Show what takes space on the disk, and delete copies of files.",
@@ -35,7 +35,7 @@ enum StorageCommand {
         for line in lines(whole) { Terminal.print(PrintableText.escaping(line)) }
     }
 
-    /// nil where it is not mounted, or that cannot be found out.
+    /// Returns nil if not mounted or unknown.
     private static func cached(ofProfileIn folder: String) async -> UInt64? {
         for mounted in (try? Mounted.all()) ?? [] {
             if case .status(let bytes) = await mounted.answer(), let status = MountStatus.decoded(bytes),

@@ -5,7 +5,7 @@ import EmbeddedCore
 import Posix
 import Unlocking
 
-/// `chatfs unlock` and `chatfs lock`: the key of the data directory for all commands, for some time.
+/// `chatfs unlock` and `chatfs lock`: keeps the data directory's key for all commands for some time.
 enum UnlockCommand {
     static let unlock = Command(
         "unlock", "Keep the data unlocked for some time, so that no command asks for the passphrase.",

@@ -6,7 +6,7 @@ import Fuse
 import Glibc
 import Posix
 
-/// `chatfs unmount`: leave a mount, and wait until everything is in order.
+/// `chatfs unmount`: unmounts and waits for the daemon's end.
 enum UnmountCommand {
     static let command = Command(
         "unmount", "Take a mount away and leave nothing decrypted behind.",
@@ -29,7 +29,7 @@ enum UnmountCommand {
         examples: [Example("chatfs unmount ~/Chats", "The mount there.")]
     ) { invocation in
         let mounted = try await Mounted.chosen(by: invocation)
-        // A command that was started there would keep it busy itself.
+        // A current directory on the mount would keep it busy.
         _ = chdir("/")
         let status: MountStatus?
         switch await mounted.answer() {
@@ -40,7 +40,7 @@ enum UnmountCommand {
         case .silent: status = nil
         case .status(let bytes): status = MountStatus.decoded(bytes)
         }
-        // One that has ended needs not be waited for.
+        // An ended daemon needs no wait.
         let daemon = status.flatMap { try? OtherProcess($0.pid) }
         try await leave(mounted, within: invocation.duration("wait") ?? .zero)
         guard let status, let daemon, await waitForEnd(of: daemon, behind: mounted.mount) else { return }
@@ -49,10 +49,10 @@ enum UnmountCommand {
         }
     }
 
-    /// A long queue goes on being handed over without us.
+    /// Waits at most a minute; a long queue continues in the background.
     private static func waitForEnd(of daemon: OtherProcess, behind mount: MountTable.Mount) async -> Bool {
         let hasEnded = await ThreadPool.shared.run {
-            // What was taken away here may have been a copy, of the mount in the process's own mount namespace.
+            // The unmounted one may have been a copy of the mount in the daemon's own mount namespace.
             let others = try? MountTable.mounts(seenBy: daemon.process)
             if others?.contains(where: { $0.device == mount.device }) == true { daemon.send(SIGTERM) }
             return daemon.hasEnded(within: .seconds(60))

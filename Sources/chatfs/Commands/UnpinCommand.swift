@@ -1,6 +1,6 @@
 import CommandLineKit
 
-/// `chatfs unpin`: the opposite of pin.
+/// `chatfs unpin`: the inverse of pin.
 enum UnpinCommand {
     static let command = Command(
         "unpin", "Let the cache evict files again.",

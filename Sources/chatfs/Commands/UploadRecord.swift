@@ -3,10 +3,10 @@ import Glibc
 import Posix
 import XFTP
 
-/// What `chatfs file send` keeps in the folder of the descriptions while it is under way. The file
-/// holds the keys, mode 0600, and is removed when the descriptions are written.
+/// The state of a running `chatfs file send`, stored in the folder of descriptions. The file (mode 0600) contains the
+/// keys and is removed once the descriptions are written.
 final class UploadRecord: Sendable {
-    /// The state, and by what the file is recognised as the same.
+    /// The state, and the identity of the file.
     private struct Content: Codable {
         let device: UInt64
         let inode: UInt64
@@ -16,14 +16,14 @@ final class UploadRecord: Sendable {
     }
 
     private static let name = ".upload"
-    /// Relays have forgotten the first chunks after some time.
+    /// Maximum age in seconds, after which relays may have dropped the first chunks.
     private static let longestAge = 24 * 3600
 
     private let folder: OpenFile
-    /// Held locked, so that a second process does not do the same upload.
+    /// Locked, so that no other process repeats the upload.
     private let lock: OpenFile
     private let source: stat
-    /// Of an earlier attempt, nil when there is none to go on with.
+    /// State of an earlier attempt; nil if there is none to resume.
     let state: UploadState?
 
     init(folder path: String, source file: OpenFile, fileName: String, recipients: Int) throws {
@@ -43,7 +43,7 @@ final class UploadRecord: Sendable {
         guard try lock.tryLock() else {
             throw SystemError(code: EBUSY, operation: "go on with an upload that another process is doing")
         }
-        // One that is missing, or cannot be read, is no earlier attempt: the upload begins anew.
+        // A missing or unreadable record starts a new upload.
         let saved = try? Self.read(in: folder, source: source)
         let isSame =
             saved?.fileName == fileName && saved?.size == UInt64(source.st_size)
@@ -53,7 +53,7 @@ final class UploadRecord: Sendable {
         self.source = source
     }
 
-    /// The saved state; nil when it is of another file, too old for the relays, or none.
+    /// Reads the saved state; nil if it belongs to another file, is too old, or does not exist.
     private static func read(in folder: OpenFile, source: stat) throws -> UploadState? {
         let file = try OpenFile(name, flags: O_RDONLY | O_NOFOLLOW, in: folder)
         guard time(nil) - (try file.status()).st_mtim.tv_sec < longestAge else { return nil }
@@ -72,7 +72,7 @@ final class UploadRecord: Sendable {
         try write(JSONLine.encoded(content), to: Self.name)
     }
 
-    /// Writes a description as a whole or not at all.
+    /// Writes a description atomically.
     func write(_ text: String, to name: String) throws {
         let temporary = ".\(name).new"
         let target = try OpenFile(temporary, flags: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, in: folder)
@@ -83,7 +83,7 @@ final class UploadRecord: Sendable {
         }
     }
 
-    /// The descriptions are there: the record goes.
+    /// Removes the record after the descriptions are written.
     func finish() throws {
         try check("remove the record of the upload") { unlinkat(folder.descriptor, Self.name, 0) }
         try check("remove the record of the upload") { unlinkat(folder.descriptor, Self.name + ".lock", 0) }

@@ -6,7 +6,7 @@ import FileSystem
 import Posix
 import Verification
 
-/// `chatfs verify`: whether what was kept is still there, and whole.
+/// `chatfs verify`: verifies stored data.
 enum VerifyCommand {
     static let command = Command(
         "verify",
@@ -81,13 +81,13 @@ enum VerifyCommand {
         if isUnwell { throw ExitCode.failure }
     }
 
-    /// What cannot be opened at all is told as the others are.
+    /// Opens the directory. Reports a failure as a finding.
     private static func opened(_ access: DirectoryAccess, _ isForPrograms: Bool) async throws -> DataDirectory
     {
         do {
             return try await ThreadPool.shared.run { try access.open(mayLackParts: true) }
         } catch let error as ChatError where error.code == .storage {
-            // Without a key it is told what is wrong with the directory so far.
+            // Without a key, reports the damage visible so far.
             let finding = await ThreadPool.shared.run {
                 ProfileVerification.damage(ofDirectory: access.path, key: try? access.key())
             }
@@ -121,7 +121,7 @@ enum VerifyCommand {
 }
 
 extension VerificationRecord {
-    /// What was read and what came of it, for people.
+    /// A summary for display.
     var summary: String {
         func counted(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
         let outcome =
@@ -133,7 +133,7 @@ extension VerificationRecord {
 }
 
 extension MountStatus.Verification {
-    /// What is kept of the last verification; nil when there was none. Blocks.
+    /// Reads the last verification; nil if there was none. Blocks.
     init?(ofProfileFolder path: String) {
         guard let found = VerificationSummary.read(profileFolder: path) else { return nil }
         self.init(time: found.time, files: found.files, bytes: found.bytes, problems: found.unsettled)

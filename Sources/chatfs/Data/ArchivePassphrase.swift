@@ -3,14 +3,14 @@ import Cryptography
 import KeySlots
 import Posix
 
-/// The passphrase of an archive, which has nothing to do with that of a data directory.
+/// The passphrase of an archive, independent of the data directory's.
 enum ArchivePassphrase {
     static let option = Option.value(
         "archive-passphrase-fd", named: "N", .text,
         "Read the archive's passphrase from this file descriptor; else it is asked for.")
 
-    /// From the descriptor, or asked for on the terminal. Blocks.
-    /// - Parameter isNew: of an archive that is being made: asked for twice.
+    /// Reads it from the descriptor, or prompts for it. Blocks.
+    /// - Parameter isNew: True for a new archive, whose passphrase is typed twice.
     static func read(_ invocation: Invocation, isNew: Bool) throws -> SecretBytes {
         if let text = invocation["archive-passphrase-fd"] {
             guard let number = Int32(text), number >= 0 else {

@@ -5,15 +5,15 @@ import CommandLineKit
 import EmbeddedCore
 import Posix
 
-/// `chatfs export --decrypted`: files in clear, for programs that know nothing of ChatFS.
+/// `chatfs export --decrypted`: plain files for other programs.
 struct DecryptedExport: Sendable {
     let directory: DataDirectory
     let profile: Profile
     let chats: [NamedChat]
-    /// Absolute.
+    /// Absolute path.
     let path: String
 
-    /// What a run did, by how often.
+    /// Counts of outcomes.
     private struct Summary: Sendable {
         var outcomes: [PlainFolder.Outcome: Int] = [:]
         var failures = 0
@@ -22,8 +22,8 @@ struct DecryptedExport: Sendable {
         func count(_ outcome: PlainFolder.Outcome) -> Int { outcomes[outcome] ?? 0 }
     }
 
-    /// - Parameter fetches: what is not here is received first.
-    /// - Throws: `ExitCode.failure` when something could not be written; what is on relays only is no failure.
+    /// - Parameter fetches: True to receive remote files first.
+    /// - Throws: `ExitCode.failure` if a file could not be written; remote files are no failure.
     func run(fetches: Bool) async throws {
         var export = try await plan()
         if fetches {
@@ -74,7 +74,7 @@ struct DecryptedExport: Sendable {
 
     let isOfAllChats: Bool
 
-    /// nil for what nobody needs to be told.
+    /// Returns nil for outcomes that need no line.
     private static func words(_ outcome: PlainFolder.Outcome) -> String? {
         switch outcome {
         case .written, .unchanged: nil

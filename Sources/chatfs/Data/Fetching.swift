@@ -4,13 +4,12 @@ import EmbeddedCore
 import Namespace
 import Posix
 
-/// Has files received that are not here: by the daemon of the profile's mount, or by a core of this process for as long
-/// as it takes.
+/// Receives remote files through the daemon of the profile's mount, or through a core of this process.
 struct Fetching: Sendable {
     let directory: DataDirectory
     let profile: Profile
 
-    /// One after the other. What cannot be had is told with its reason, and the others are asked for all the same.
+    /// Receives the items one after the other. Reports each failure with its reason and continues.
     func fetch(
         _ items: [ChatItem], failed: @escaping @Sendable (ChatItem, String) -> Void
     ) async throws {
@@ -53,7 +52,7 @@ struct Fetching: Sendable {
         }
     }
 
-    /// Why it could not be had, a sentence; nil when it is here.
+    /// Receives one file. Returns a sentence that tells why it failed, or nil on success.
     private static func receive(_ item: ChatItem, _ core: any ChatCore) async -> String? {
         guard let file = item.file else { return nil }
         do throws(ChatError) {

@@ -3,13 +3,14 @@ import Desktop
 import EmbeddedCore
 import Posix
 
-/// Deletes copies of files whose messages stay: by the daemon of the profile's mount, or by a core of this process.
+/// Deletes local copies of files whose messages stay, through the daemon of the profile's mount or a core of this
+/// process.
 struct Freeing: Sendable {
     let directory: DataDirectory
     let profile: Profile
 
-    /// - Parameter lastCopies: those too that no relay has any more.
-    /// - Returns: how many went, and their bytes. May be repeated after a kill.
+    /// - Parameter lastCopies: True to delete files too that no relay has.
+    /// - Returns: The number of deleted copies and their bytes. Idempotent.
     func free(_ files: [ChatFile], lastCopies: Bool) async throws -> (count: Int, bytes: UInt64) {
         guard !files.isEmpty else { return (0, 0) }
         let own = try await ThreadPool.shared.run { [directory, profile] () throws(ChatError) in

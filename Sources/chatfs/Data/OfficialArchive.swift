@@ -8,13 +8,13 @@ import Glibc
 import OfficialCore
 import Posix
 
-/// `chatfs export` and `chatfs import` with an official core: SimpleX's own archive, which its other programs read too.
+/// `chatfs export` and `chatfs import` with an official core: SimpleX's own archive format.
 struct OfficialArchive: Sendable {
     private let choice: OfficialCoreChoice
-    /// Of ChatFS, beside which what it keeps about the core lies.
+    /// Path of the data directory with ChatFS's data about the core.
     private let dataPath: String
 
-    /// nil without `--core`.
+    /// Returns nil without `--core`.
     init?(_ invocation: Invocation) throws {
         guard
             let choice = try OfficialCoreChoice(
@@ -30,13 +30,13 @@ struct OfficialArchive: Sendable {
         CommonOptions.core, CommonOptions.database, CommonOptions.filesFolder, CommonOptions.passphrase,
     ]
 
-    /// - Throws: for an option of ChatFS's own archives.
+    /// - Throws: `UsageError` for an option of ChatFS's own archives.
     static func refuse(_ names: [String], _ invocation: Invocation) throws(UsageError) {
         guard let name = names.first(where: invocation.isGiven) else { return }
         throw UsageError("--\(name) is for ChatFS's own core: the archive of --core is SimpleX's own")
     }
 
-    /// How long an interrupted command may take to have the core go on, or end.
+    /// Maximum time for an interrupted command to resume or end the core.
     static let grace = Duration.seconds(45)
 
     // MARK: - Writing
@@ -60,7 +60,7 @@ struct OfficialArchive: Sendable {
         }
     }
 
-    /// What somebody who relies on the archive should know, as far as it can be found out: the archive is made already.
+    /// Prints warnings about the archive, which is already written.
     private func warn(_ settings: OfficialCoreSettings) {
         if let database = try? choice.database(), (try? database.condition()) == .plain {
             Terminal.complain(
@@ -81,7 +81,7 @@ struct OfficialArchive: Sendable {
 
     func read(from path: String) async throws {
         let database = try choice.database()
-        // A core makes its databases and files as its process does.
+        // The core creates its databases and files with the process's umask.
         umask(0o077)
         try await ThreadPool.shared.run {
             _ = try naming(path) { try OpenFile(path, flags: O_RDONLY) }
@@ -91,7 +91,7 @@ struct OfficialArchive: Sendable {
             try Workplace(beside: database.prefix, for: "import")
         }
         do {
-            // The program must have a profile before it listens; it goes with its databases.
+            // The program needs a profile before it listens. The profile goes with its databases.
             let problems = try await use(named: "import") { archive, settings in
                 let problems = try await archive.read(
                     from: AbsolutePath.of(path), temporary: workplace.path)
@@ -107,7 +107,8 @@ struct OfficialArchive: Sendable {
         } catch let exit as ExitCode {
             throw exit
         } catch {
-            // There was nothing: what is there was made here just now, or by whoever has it open.
+            // The destination was empty before, so its content is this command's, or that of the process that has it
+            // open.
             let isOurs = (error as? OfficialCoreError)?.code != .inUse
             await ThreadPool.shared.run {
                 workplace.remove()
@@ -117,7 +118,7 @@ struct OfficialArchive: Sendable {
         }
     }
 
-    /// Programs that unpack archives give files the modes that those say. What cannot be changed belongs to somebody else.
+    /// Restricts the modes of unpacked files. Fails for files of other users.
     private static func closeToOthers(filesIn path: String) {
         guard let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY),
             let names = try? PrivateFolder.names(in: folder)
@@ -147,7 +148,7 @@ struct OfficialArchive: Sendable {
         do throws(ChatError) {
             archive = try await CoreArchive.open(transport, settings)
         } catch {
-            // In a task of its own: this one may be cancelled.
+            // A task of its own, because this one may be cancelled.
             await Task { await transport.close() }.value
             throw error
         }
@@ -173,23 +174,23 @@ struct OfficialArchive: Sendable {
 }
 
 extension Invocation {
-    /// Whether an option was given, of whatever kind; not where the command has none of this name.
+    /// Returns true if an option of any kind was given; false for unknown options.
     func isGiven(_ name: String) -> Bool {
         guard let option = command.options.first(where: { $0.name == name }) else { return false }
         return option.type == nil ? has(name) : !all(name).isEmpty
     }
 }
 
-/// A hidden folder beside a place, for this user alone, in which a core puts together what is to be there: databases may
-/// be in clear in it, so it is not the system's folder for temporary files. One that a killed process left is emptied.
+/// A hidden, private directory next to the destination, in which a core assembles files. Its databases may be in plain
+/// text, so the system's temporary directory is unsuitable. Remains of a killed process are removed.
 private struct Workplace: Sendable {
     private let folder: PrivateFolder
-    /// For the life of this value.
+    /// Held for the life of this value.
     private let lock: OpenFile
 
     var path: String { folder.path }
 
-    /// - Throws: EBUSY while another process works there.
+    /// - Throws: EBUSY while another process uses it.
     init(beside path: String, for purpose: String) throws {
         folder = try PrivateFolder(
             "\(path.parentPath)/.\(path.lastPathName ?? "").\(purpose)ing", purpose: "chatfs \(purpose)")
@@ -200,7 +201,7 @@ private struct Workplace: Sendable {
 
     func file(_ name: String) -> String { path + "/" + name }
 
-    /// Makes a whole file durable, gives it its name, and removes the rest.
+    /// Makes a file durable, gives it its final name, and removes the rest.
     func give(_ name: String, to target: String) throws {
         let file = try OpenFile(file(name), flags: O_RDWR | O_NOFOLLOW)
         try check("close a file to others") { fchmod(file.descriptor, 0o600) }
@@ -212,6 +213,6 @@ private struct Workplace: Sendable {
         remove()
     }
 
-    /// Best effort: the next one empties what is left.
+    /// Best effort: the next use removes remains.
     func remove() { try? folder.remove() }
 }

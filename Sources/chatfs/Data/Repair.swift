@@ -4,7 +4,7 @@ import EmbeddedCore
 import Posix
 import Verification
 
-/// What `chatfs verify` does with one profile, of whatever core.
+/// The work of `chatfs verify` for one profile of any core.
 struct Repair: Sendable {
     let access: DirectoryAccess
     let directory: DataDirectory
@@ -12,7 +12,7 @@ struct Repair: Sendable {
 
     typealias Progress = @Sendable (_ done: UInt64, _ total: UInt64) -> Void
 
-    /// Only looks; also while the profile is mounted.
+    /// Verifies without changes, also while the profile is mounted.
     func look(progress: @escaping Progress) async throws -> VerificationRecord {
         let verification = try await verification(isAlone: false)
         return try await ThreadPool.shared.run {
@@ -23,8 +23,8 @@ struct Repair: Sendable {
         }
     }
 
-    /// Sets aside what nothing names, goes on without databases that are missing, and has received again what is damaged
-    /// or missing and can be.
+    /// Sets stray files aside, continues without missing databases, and receives damaged or missing files again if
+    /// possible.
     /// - Throws: `.profileInUse` while the profile is mounted.
     func fix(progress: @escaping Progress) async throws -> VerificationRecord {
         let verification = try await verification(isAlone: true)
@@ -63,7 +63,7 @@ struct Repair: Sendable {
         }
     }
 
-    /// The damaged copy keeps a name (`damaged`), whether there will be another or not.
+    /// Replaces a broken copy. The damaged one stays under another name (`damaged`) in any case.
     private static func mend(_ broken: inout ProfileVerification.Broken, _ core: any ChatCore) async {
         guard let file = broken.copy.file else { return }
         do throws(ChatError) {
@@ -77,7 +77,7 @@ struct Repair: Sendable {
                 if broken.finding.outcome == .setAside { broken.finding.detail = problem.sentence }
             }
         } catch {
-            // Its entry is a placeholder again, or what it was: whoever reads it meets the same reason.
+            // The entry is a placeholder again or unchanged; reads report the same reason.
             broken.finding.detail = error.sentence
         }
     }

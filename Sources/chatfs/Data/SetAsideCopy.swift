@@ -6,13 +6,13 @@ import Glibc
 import Posix
 import Unlocking
 
-/// A damaged copy in a data directory, by its path: DIR/profiles/PROFILE/damaged/FILE. Its key is in the database there.
+/// A damaged copy in a data directory, by its path DIR/profiles/PROFILE/damaged/FILE. Its key is in the database there.
 struct SetAsideCopy {
     private let directory: String
     private let profile: Int64
     private let file: FileID
 
-    /// nil: it is something else.
+    /// Returns nil for any other path.
     init?(_ path: String) {
         let path = AbsolutePath.of(path)
         let parts = path.pathNames
@@ -25,7 +25,7 @@ struct SetAsideCopy {
         self.file = FileID(file)
     }
 
-    /// - Throws: where the directory cannot be unlocked, or has no key of it.
+    /// - Throws: An error if the directory cannot be unlocked or has no key for the copy.
     func arguments(_ invocation: Invocation) async throws -> FileArguments {
         let access = DirectoryAccess(path: directory, ways: try Ways(invocation))
         let (profile, file) = (profile, file)

@@ -6,14 +6,14 @@ import Glibc
 import Outbox
 import Posix
 
-/// What lies where of a profile, from its rows and folders: also while it is mounted.
+/// The disk use of a profile, from its rows and folders, also while it is mounted.
 struct StorageUse: Encodable, Sendable {
     struct Amount: Encodable, Sendable {
         var files = 0
-        /// Bytes of plaintext where they are files of chats, on the disk elsewhere.
+        /// Plaintext bytes for files of chats, bytes on disk otherwise.
         var bytes: UInt64 = 0
 
-        /// Adds one file. Its size may be what a stranger wrote.
+        /// Adds one file. Its size may come from a sender and overflow.
         mutating func add(_ count: UInt64) {
             files += 1
             bytes.addSaturating(count)
@@ -27,26 +27,26 @@ struct StorageUse: Encodable, Sendable {
 
     struct Chat: Encodable, Sendable {
         var name: String
-        /// `@5`, `#3`: the reference.
+        /// Reference such as `@5` or `#3`.
         var chat: String
         var here = Amount()
-        /// Of those: what relays still have, so that nothing is lost with it.
+        /// The part of `here` that relays still have.
         var freeable = Amount()
-        /// Not here: on relays, if anywhere.
+        /// Remote files.
         var remote = Amount()
     }
 
     var profile: String
     var chats: [Chat]
-    /// Not sent yet, as they lie in the spool.
+    /// Unsent drafts in the spool.
     var drafts: Amount
     var databases: Amount
-    /// `damaged` and `set-aside`: what nobody needs but who wants to look at it.
+    /// Files in `damaged` and `set-aside`.
     var setAside: Amount
-    /// Decrypted bytes in the cache, while it is mounted.
+    /// Decrypted bytes in the cache while mounted.
     var cached: UInt64?
 
-    /// Blocks.
+    /// Computes the disk use. Blocks.
     init(of profile: Profile, in directory: DataDirectory, now: Timestamp) throws {
         self.profile = profile.displayName
         let own = try directory.folders(of: profile).own
@@ -77,7 +77,7 @@ struct StorageUse: Encodable, Sendable {
         for suffix in ["", "-wal"] { Self.add("\(directory.path)/chatfs.db\(suffix)", to: &databases) }
     }
 
-    /// Nothing of a folder that is not there or cannot be read: that is for `chatfs verify` to say.
+    /// Counts a missing or unreadable folder as empty; `chatfs verify` reports it.
     private static func amount(in folder: String) -> Amount {
         var amount = Amount()
         guard let opened = try? OpenFile(folder, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) else {
@@ -104,13 +104,13 @@ struct StorageUse: Encodable, Sendable {
 }
 
 extension PlainExport.Candidate {
-    /// Whether its bytes are here and can be had once more.
+    /// True if the file is local and can be received again.
     func isOnRelay(at now: Timestamp) -> Bool {
         guard let file = item.file, file.source != nil, file.status == .rcvComplete, file.transport == .xftp
         else { return false }
         return file.expires.map { $0 > now } ?? false
     }
 
-    /// Whether its bytes are here and were received.
+    /// True if the file is local and was received.
     var isReceived: Bool { item.file?.source != nil && item.file?.status == .rcvComplete }
 }

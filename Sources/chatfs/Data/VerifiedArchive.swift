@@ -8,17 +8,17 @@ import Verification
 
 /// `chatfs verify ARCHIVE`.
 struct VerifiedArchive: Sendable {
-    /// As it was named.
+    /// The path as the user typed it.
     let path: String
 
     private struct Line: Encodable {
         var archive: String
-        /// Whether the passphrase was there, so that a change on purpose would have been noticed.
+        /// True if the passphrase was available, so that deliberate changes are detected.
         var authenticated: Bool
         var verified: VerificationRecord
     }
 
-    /// - Throws: `ExitCode.failure` where something is wrong.
+    /// - Throws: `ExitCode.failure` if there are findings.
     func run(_ invocation: Invocation) async throws {
         for option in ["fix", "profile", "data"] where invocation.isGiven(option) {
             throw UsageError("--\(option) is for a data directory: an archive is only read")
@@ -50,7 +50,7 @@ struct VerifiedArchive: Sendable {
         if record.unsettled > 0 { throw ExitCode.failure }
     }
 
-    /// - Parameter passphrase: nil: nobody can be asked.
+    /// - Parameter passphrase: nil if no prompt is possible.
     private func look(
         into file: OpenFile, _ passphrase: (() throws -> SecretBytes)?
     ) throws -> (VerificationRecord, isAuthenticated: Bool) {
@@ -100,7 +100,7 @@ struct VerifiedArchive: Sendable {
             })
     }
 
-    /// A place for the databases, which are encrypted; nothing is there.
+    /// Returns a free path for the archive's databases, which are encrypted.
     private static func scratch() -> String {
         let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         let mark = Hexadecimal.encode(SystemRandomSource().bytes(8))

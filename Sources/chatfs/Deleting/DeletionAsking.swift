@@ -2,18 +2,18 @@ import ChatCore
 import Desktop
 import Posix
 
-/// Whom `chatfs delete` asks: the daemon of a mount, or the core that this process has opened.
+/// The process that carries out `chatfs delete`: the daemon of a mount, or this process with a core of its own.
 struct DeletionAsking: Sendable {
-    /// The same for the same profile, within one command.
+    /// Equal for the same profile within one command.
     let identity: String
-    /// - Throws: with the reason why not; also for what stands between.
+    /// - Throws: The reason for a refusal or a failed connection.
     let ask: @Sendable (DeleteRequest) async throws -> DeleteAnswer
 
-    /// An answer that makes no sense.
+    /// The error for an invalid reply.
     static let malformed = DesktopError(
         .malformed, "The mount's process answered something else than was asked: is it of another version?")
 
-    /// The daemon of a mount.
+    /// Uses the daemon of a mount.
     init(_ mounted: Mounted) {
         identity = mounted.mountpoint
         ask = { request in
@@ -22,7 +22,7 @@ struct DeletionAsking: Sendable {
         }
     }
 
-    /// A core of this process.
+    /// Uses a core of this process.
     private init(_ opened: MountedCore) {
         let (core, folders) = (opened.core, opened.folders)
         let deletion = ItemDeletion(
@@ -38,7 +38,7 @@ struct DeletionAsking: Sendable {
         }
     }
 
-    /// The daemon that has a profile. It is connected to for each request: none waits while its user is asked.
+    /// Uses the daemon that has a profile. Connects for each request, so that no connection waits for the user.
     private init(profileFolder: String) {
         identity = profileFolder
         ask = { request in
@@ -51,7 +51,7 @@ struct DeletionAsking: Sendable {
         }
     }
 
-    /// Runs `body` once, with whoever has the profile; a core of this process is open for all of it.
+    /// Runs `body` once with the process that has the profile. A core of this process stays open meanwhile.
     static func use(
         _ access: ProfileAccess, _ body: @Sendable (DeletionAsking) async throws -> Void
     ) async throws {

@@ -7,12 +7,12 @@ import Keyring
 import Posix
 import Unlocking
 
-/// `chatfs delete --everything`: the data directory with all profiles, and its key in the keyring. Needs no way to
-/// unlock it.
+/// `chatfs delete --everything`: deletes the data directory with all profiles, and its key in the keyring. Works
+/// without unlocking.
 enum EverythingDeletion {
     static func carryOut(_ invocation: Invocation) async throws {
         let path = AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath())
-        // What stands in the way is said before the question, and kept out until the end.
+        // Obstacles are reported before the confirmation; locks are held until the end.
         let removal = try await ThreadPool.shared.run { () throws(ChatError) in try DirectoryRemoval(path) }
         try await Confirmation.ask(
             "Delete \(path) with all profiles, chats and files, those of official cores that are kept there too, and its "
@@ -34,10 +34,10 @@ enum EverythingDeletion {
                 + "any more. \(problem.sentence)")
     }
 
-    /// Nil where the keyring has none of it any more, or never had one. Blocks.
+    /// Deletes the keyring's key; nil if it has none. Blocks.
     private static func forgetKey(of path: String) -> KeyringError? {
         let folder = KeyedFolder(path: path, database: DataDirectory.databaseFile)
-        // Where the file of keys is gone or damaged, nothing says under which name the keyring keeps one.
+        // Without a readable file of key slots the keyring's item is unknown.
         guard let slots = try? folder.slots(), slots.slots.contains(where: { $0.kind == .keyring }) else {
             return nil
         }

@@ -3,11 +3,11 @@ import ChatCore
 import CommandLineKit
 import Desktop
 
-/// Finds and deletes what `chatfs delete` names, in the process that has the profile. Any thread.
+/// Finds and deletes messages for `chatfs delete` in the process that has the profile. Thread-safe.
 struct ItemDeletion: Sendable {
     let core: any ChatCore
     let chats: @Sendable () async throws(ChatError) -> NamedChats
-    /// The item of an entry of the mount; nil: there is none.
+    /// Returns the item of a mount's entry, or nil.
     let entry: @Sendable (UInt64) async -> ChatItem?
     /// Deletes items of one chat.
     let deleteTogether: @Sendable ([ChatItem], DeletionMode) async throws -> Void
@@ -58,7 +58,7 @@ struct ItemDeletion: Sendable {
             return true
         }
         if let item = try selection.result(in: chat.name) { return item }
-        // One whose name is a number can be meant by it too, so numbers come last.
+        // Numbers come last, because a name may be a number.
         if let number = Int64(word), number > 0 {
             do throws(ChatError) {
                 let item = try await core.item(ItemID(number), in: chat.reference)
@@ -123,7 +123,7 @@ struct ItemDeletion: Sendable {
             do {
                 try await deleteTogether(part, mode)
             } catch let error as ChatError where error.code == .noSuchItem {
-                // All or none: somebody was faster with one of them.
+                // Deletion is all or nothing, and one item was deleted concurrently.
                 if part.count > 1 { parts += part.map { [$0] } }
                 continue
             }
@@ -141,8 +141,8 @@ struct ItemDeletion: Sendable {
         }
     }
 
-    /// Goes through the items of a chat, newest first, until `body` returns false.
-    /// - Parameter through: only this one and older ones; nil: all.
+    /// Passes the items of a chat, newest first, until `body` returns false.
+    /// - Parameter through: Highest item number; nil for all.
     private func pages(
         of chat: ChatReference, from through: Int64?, _ body: ([ChatItem]) throws -> Bool
     ) async throws {
@@ -156,13 +156,13 @@ struct ItemDeletion: Sendable {
 }
 
 extension DeleteRequest {
-    /// Whether an item is one of all files of a chat.
+    /// Returns true if the item belongs to all files of a chat.
     fileprivate func means(_ item: ChatItem) -> Bool {
         item.file != nil && (onlySent != true || item.direction == .sent)
     }
 }
 
 extension ChatItem {
-    /// Bytes of its file that are kept here, as `chatfs storage` counts them.
+    /// Local bytes of its file, as in `chatfs storage`.
     fileprivate var bytesHere: UInt64 { file?.source == nil ? 0 : file?.size ?? 0 }
 }

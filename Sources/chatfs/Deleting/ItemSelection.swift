@@ -1,18 +1,18 @@
 import Base
 import ChatCore
 
-/// Picks the file of a chat that a word names: by the name in its message, as entries without a number have it too.
+/// Selects the file of a chat by the name in its message, which unnumbered entries have too.
 struct ItemSelection {
     private let word: String
     private var fitting: [ChatItem] = []
     private var count = 0
 
-    /// So many are named when several fit.
+    /// Maximum number of matches in an error.
     private static let maxNamed = 10
 
     init(_ word: String) { self.word = word }
 
-    /// The name by which a file is found.
+    /// Returns the name of an item's file.
     static func name(of item: ChatItem) -> String {
         SafeFileName.make(from: item.file?.name ?? "") ?? "file-\(item.id.rawValue)"
     }
@@ -24,8 +24,8 @@ struct ItemSelection {
         }
     }
 
-    /// nil where no name fits.
-    /// - Throws: `.noSuchItem` where several do: with the number of each.
+    /// Returns nil if no name matches.
+    /// - Throws: `.noSuchItem` with the numbers if several match.
     func result(in chat: String) throws(ChatError) -> ChatItem? {
         if count <= 1 { return fitting.first }
         let choices = fitting.map { item in

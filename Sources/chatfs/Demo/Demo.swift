@@ -4,14 +4,13 @@ import Cryptography
 import Glibc
 import Posix
 
-/// Two people, a relay between them and their chats as folders, on this machine, for as long as it
-/// runs.
+/// Two people, a relay between them and their chats as folders on this machine, while it runs.
 struct Demo {
     let folder: DemoFolder
-    /// As the user wrote it, for the lines to copy.
+    /// The path as the user typed it, for lines to copy.
     let shownPath: String
     let stop: StopRequest
-    /// Of all that the demo keeps, in this memory and that of its processes only.
+    /// Key of all demo data; only in the memory of the demo's processes.
     private let key = SecretBytes(randomCount: 32)
 
     init(folder: DemoFolder, shownPath: String, stop: StopRequest) {
@@ -20,7 +19,7 @@ struct Demo {
         self.stop = stop
     }
 
-    /// Builds everything up, waits until told to stop, takes everything down.
+    /// Sets everything up, waits for the stop, and tears everything down.
     func run() async throws {
         var children: [DemoChild] = []
         let watch = TransferWatch(folder)
@@ -66,7 +65,7 @@ struct Demo {
         try await sendSamples(children)
     }
 
-    /// As two people on two machines would: with a link that one shows and the other uses.
+    /// Connects the two as on two machines: one shows a link, the other uses it.
     private func connect(over server: String, _ data: [String]) async throws {
         let pair = try await DemoChild.start(
             "Showing a link", ["pair", "--profile", "alice", "--server", server] + data, key: key)
@@ -85,7 +84,7 @@ struct Demo {
         }
     }
 
-    /// Looks every 20 ms; a child that ends, or 30 seconds, is the end of hope.
+    /// Polls every 20 ms. Fails if the child ends, or after 30 seconds.
     private func wait(for child: DemoChild, until holds: @Sendable () async throws -> Bool) async throws {
         let end = ContinuousClock.now + .seconds(30)
         while true {
@@ -97,7 +96,7 @@ struct Demo {
         }
     }
 
-    /// Copies the samples into the folders, as a user would, and waits until the other side sees them.
+    /// Copies the samples into the folders as a user would, and waits until they arrive.
     private func sendSamples(_ children: [DemoChild]) async throws {
         for sample in Sample.all {
             let from = folder.path + "/" + sample.from
@@ -118,11 +117,11 @@ struct Demo {
         }
     }
 
-    /// Until a stop signal comes or a child ends by itself.
+    /// Waits for a stop signal or the end of a child.
     private func waitForEnd(_ children: [DemoChild]) async throws {
         while !stop.isRequested {
             if let lost = children.first(where: { !$0.isRunning }) {
-                // `chatfs unmount` on one of the folders: the end of the demo, not an accident.
+                // `chatfs unmount` on one of the folders regularly ends the demo.
                 if lost.process.errors.isEmpty { return }
                 throw lost.failure()
             }
@@ -130,7 +129,7 @@ struct Demo {
         }
     }
 
-    /// Mounts first, both at once, because they still talk to the relay; it goes last.
+    /// Stops the mounts first, concurrently, because they still use the relay; then the relay.
     private func takeDown(_ children: [DemoChild]) async {
         Terminal.write(Terminal.isTerminal(STDOUT_FILENO) ? "\r\u{1B}[K" : "", to: STDOUT_FILENO)
         await withTaskGroup { group in
@@ -170,9 +169,9 @@ struct Demo {
     }
 }
 
-/// A file that is in a chat when the demo begins.
+/// A file sent when the demo begins.
 private struct Sample: Sendable {
-    /// Where it is copied in, and where it shows on the other side, below the demo's folder.
+    /// Source and destination below the demo's folder.
     let from: String
     let to: String
     let bytes: @Sendable () -> [UInt8]

@@ -1,10 +1,10 @@
 import Base
 import Posix
 
-/// Why the demo could not begin or go on.
+/// An error of the demo.
 typealias DemoError = CodedError<DemoErrorCode>
 
-/// What a `DemoError` says.
+/// The kinds of `DemoError`.
 enum DemoErrorCode: Hashable, Sendable {
     case folder, child, time
 }

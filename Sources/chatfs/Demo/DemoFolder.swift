@@ -3,20 +3,19 @@ import CommandLineKit
 import Glibc
 import Posix
 
-/// The folder of a demo: two mountpoints and, hidden, everything the demo keeps. All of it is removed
-/// at the end, and only it.
+/// The folder of a demo: two mountpoints and the hidden data. The end of the demo removes these and nothing else.
 final class DemoFolder: Sendable {
     static let people = ["alice", "bob"]
     private static let stateName = ".chatfs-demo"
     private static let madeMark = "made-by-demo"
 
-    /// Absolute.
+    /// Absolute path.
     let path: String
     private let wasMade: Bool
     private let state: PrivateFolder
     private let lock: OpenFile
 
-    /// Makes the folder, or takes an empty one, or one that a killed demo left behind.
+    /// Creates the folder, or takes an empty one or that of a killed demo.
     init(_ name: String) throws {
         let isNew = mkdir(name, 0o700) == 0
         if !isNew && errno != EEXIST { throw SystemError(code: errno, operation: "make the demo's folder") }
@@ -33,7 +32,7 @@ final class DemoFolder: Sendable {
             throw DemoError(.folder, "The folder \(name) is not empty; name another one or an empty one.")
         }
         state = try PrivateFolder(statePath, purpose: "chatfs demo")
-        // A folder that a killed demo made is still to be removed by the one that takes it over.
+        // A folder created by a killed demo is removed by the demo that takes it over.
         if isNew { try state.write([], to: Self.madeMark) }
         wasMade = faccessat(state.directory.descriptor, Self.madeMark, F_OK, 0) == 0
         lock = try OpenFile("lock", flags: O_RDWR | O_CREAT, in: state.directory)
@@ -42,7 +41,7 @@ final class DemoFolder: Sendable {
         }
     }
 
-    /// Sweeps what a killed demo left, then makes the mountpoints.
+    /// Removes a killed demo's remains and creates the mountpoints.
     func prepare() async throws {
         await detachMounts()
         try await ThreadPool.shared.run { [self] in
@@ -55,10 +54,10 @@ final class DemoFolder: Sendable {
     }
 
     func mountpoint(of person: String) -> String { path + "/" + person }
-    /// A path among what the demo keeps.
+    /// Returns a path within the hidden data.
     func state(_ name: String) -> String { state.path + "/" + name }
 
-    /// Removes everything the demo made. Mounts that are still there are detached first.
+    /// Detaches remaining mounts and removes everything that the demo created.
     func remove() async throws {
         await detachMounts()
         try await ThreadPool.shared.run { [self] in
@@ -72,8 +71,7 @@ final class DemoFolder: Sendable {
         }
     }
 
-    /// Mounts whose daemon is dead or did not leave. What cannot be detached shows when its mountpoint
-    /// is used; so does that the table of mounts could not be read.
+    /// Detaches mounts whose daemons are dead or stuck. Using the mountpoint reports failures.
     private func detachMounts() async {
         for mount in (try? MountTable.mounts(below: path)) ?? [] where mount.type == "fuse.chatfs" {
             _ = await mount.detach()

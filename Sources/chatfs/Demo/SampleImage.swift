@@ -1,9 +1,9 @@
-/// A picture made in code: a sun over the sea, as a PNG of indexed colours (PNG specification 1.2).
+/// A generated picture of a sun over the sea, as a PNG of indexed colours (PNG specification 1.2).
 enum SampleImage {
     static let width = 480
     static let height = 320
 
-    /// The bytes of the PNG file, the same every time; about 154 kB, so it travels inside a message.
+    /// The bytes of the PNG, always the same; about 154 kB, so it is sent within a message.
     static func png() -> [UInt8] {
         var bytes: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
         // Width, height, 8 bits each, indexed, deflate, adaptive filters, not interlaced.
@@ -14,7 +14,7 @@ enum SampleImage {
         return bytes
     }
 
-    /// 64 colours of the sky, 64 of the sea, one of the sun.
+    /// 64 colours for the sky, 64 for the sea, one for the sun.
     private static func palette() -> [UInt8] {
         var colours: [UInt8] = []
         for shade in UInt8(0)..<64 { colours += [30 + shade * 3, 60 + shade * 2, 140 + shade] }
@@ -22,7 +22,7 @@ enum SampleImage {
         return colours + [255, 214, 102]
     }
 
-    /// Rows from the top, each behind its filter byte 0.
+    /// Rows from the top, each after its filter byte 0.
     private static func pixels() -> [UInt8] {
         let horizon = height * 3 / 5
         var bytes: [UInt8] = []
@@ -43,7 +43,7 @@ enum SampleImage {
         return bytes
     }
 
-    /// A zlib stream of stored blocks (RFC 1950, RFC 1951 3.2.4): no compression, hardly any code.
+    /// A zlib stream of stored blocks without compression (RFC 1950, RFC 1951 3.2.4).
     private static func stored(_ bytes: [UInt8]) -> [UInt8] {
         var stream: [UInt8] = [0x78, 0x01]
         var rest = bytes[...]

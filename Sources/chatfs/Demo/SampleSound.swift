@@ -1,13 +1,13 @@
-/// Waves on a beach, made in code: a WAV file of some MB that any player opens.
+/// Generated sound of waves, as a WAV file.
 enum SampleSound {
     static let seconds = 45
     static let rate = 44_100
 
-    /// 16-bit mono PCM, the same bytes every time; about 4 MB, so it travels over the relay.
+    /// 16-bit mono PCM, always the same; about 4 MB, so it is sent through the relay.
     static func wav() -> [UInt8] {
         let count = seconds * rate
         var bytes = Array("RIFF".utf8) + littleEndian(UInt32(36 + count * 2)) + Array("WAVEfmt ".utf8)
-        // Length of this part, PCM, one channel, samples and bytes a second, bytes and bits a sample.
+        // Length of this part, PCM, one channel, samples and bytes per second, bytes and bits per sample.
         bytes +=
             littleEndian(16) + [1, 0, 1, 0] + littleEndian(UInt32(rate)) + littleEndian(UInt32(rate * 2))
         bytes += [2, 0, 16, 0] + Array("data".utf8) + littleEndian(UInt32(count * 2))

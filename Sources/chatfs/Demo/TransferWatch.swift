@@ -3,9 +3,8 @@ import CommandLineKit
 import Glibc
 import Posix
 
-/// Looks at the demo's mounts a few times a second and tells what changed: entries that appear, move
-/// between states, go. Everything it asks for is answered from the daemons' memory; nothing it does
-/// downloads anything.
+/// Polls the demo's mounts several times a second and prints changes of entries and states. The daemons answer from
+/// memory; polling downloads nothing.
 final class TransferWatch: Sendable {
     struct Entry: Hashable {
         var state: String
@@ -19,7 +18,7 @@ final class TransferWatch: Sendable {
 
     init(_ folder: DemoFolder) { self.folder = folder }
 
-    /// Begins on a thread of its own: a mount that hangs must not hold up the demo's end.
+    /// Starts a thread, because a hanging mount must not delay the demo's end.
     func start() {
         Thread.start("demo-watch") { [self] in
             var known = entries()
@@ -35,7 +34,7 @@ final class TransferWatch: Sendable {
 
     func stop() { isStopped.withLock { $0 = true } }
 
-    /// Every entry of every chat, by its path below the demo's folder.
+    /// All entries of all chats by path below the demo's folder.
     private func entries() -> [String: Entry] {
         var result: [String: Entry] = [:]
         for person in DemoFolder.people {
@@ -54,7 +53,7 @@ final class TransferWatch: Sendable {
         return result
     }
 
-    /// Nothing of a folder or entry that is gone by now: the next look shows what is there.
+    /// Returns an empty list for vanished folders; the next poll shows the current state.
     private func names(in path: String) -> [String] {
         (try? PrivateFolder.names(in: OpenFile(path, flags: O_RDONLY | O_DIRECTORY))) ?? []
     }
@@ -63,8 +62,7 @@ final class TransferWatch: Sendable {
         ((try? ExtendedAttribute.text("user.chatfs." + name, of: path)) ?? nil) ?? ""
     }
 
-    /// One line for each entry whose state is another than before. How long a file is shows when it is not
-    /// being written any more.
+    /// Returns a line for each entry with a new state. The size is shown once the file is complete.
     static func changes(from old: [String: Entry], to new: [String: Entry]) -> [String] {
         let paths = Set(old.keys).union(new.keys).sorted()
         return paths.compactMap { path in
@@ -92,7 +90,7 @@ final class TransferWatch: Sendable {
         Terminal.write((isTerminal ? "\r\u{1B}[K" : "") + clock + "  " + line + "\n", to: STDOUT_FILENO)
     }
 
-    /// On a terminal a line of its own, redrawn, for what is on its way.
+    /// On a terminal, redraws one line with the running transfers.
     private func showProgress(_ entries: [String: Entry]) {
         guard isTerminal else { return }
         let moving = entries.filter { ["sending", "receiving"].contains($0.value.state) }

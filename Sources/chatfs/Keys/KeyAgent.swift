@@ -7,20 +7,20 @@ import Posix
 
 /// Starts the process that holds the key of a data directory (`KeyAgentProcess`).
 enum KeyAgent {
-    /// For how long the key stays that was made for a passphrase which has just been typed twice.
+    /// Holding time of a new key whose passphrase was just typed twice.
     static let afterMaking = Duration.seconds(900)
 
-    /// Starts it, and has agents that are there already end. Blocks until it listens.
+    /// Starts the agent and ends existing ones. Blocks until it listens.
     /// - Parameters:
-    ///   - folder: the data directory. Absolute.
-    ///   - time: whole seconds, at least one.
-    /// - Throws: `SystemError` where it cannot be started; `Refusal` where it does not come to listen.
+    ///   - folder: Absolute path of the data directory.
+    ///   - time: Whole seconds, at least one.
+    /// - Throws: `SystemError` if it cannot start; `Refusal` if it does not listen.
     static func start(_ folder: String, key: SecretBytes, for time: Duration) throws {
         _ = KeyClient.lock(folder)
         var settings = ChildProcess.Settings.conversing(KeyAgentProcess.word)
         settings.arguments += [folder, "\(max(1, time.components.seconds))"]
         settings.output = .null
-        // Only the process that forks; the agent has a session of its own.
+        // Applies to the forking process only; the agent has a session of its own.
         settings.parentDeathSignal = 0
         let child = try ChildProcess.startBlocking(settings)
         try key.withUnsafeBytes { (bytes) throws(SystemError) in try child.input?.send(bytes) }
@@ -35,7 +35,7 @@ enum KeyAgent {
         throw Refusal("The process that would hold the key could not be started.")
     }
 
-    /// The time that is left, for people: `7 h 59 min`.
+    /// Formats the remaining time, such as `7 h 59 min`.
     static func words(seconds: Int64) -> String {
         let minutes = (seconds + 59) / 60
         if seconds < 60 { return "\(seconds) s" }

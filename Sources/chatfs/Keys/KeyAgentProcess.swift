@@ -6,17 +6,17 @@ import Glibc
 import MessageBus
 import Posix
 
-/// The agent of `chatfs unlock`: this same program, started by `KeyAgent`. It has the key of a data directory in locked
-/// memory, and a socket. It ends when it forgets the key: at `chatfs lock`, when its time is over, when the machine
-/// sleeps, when the session is locked, and when the data directory is gone (`KeyHolding`).
+/// The agent of `chatfs unlock`. It runs this program, started by `KeyAgent`, and holds the key of a data directory in
+/// locked memory behind a socket. It ends when it forgets the key: at `chatfs lock`, after its time, before sleep, when
+/// the session is locked, or when the data directory is gone (`KeyHolding`).
 enum KeyAgentProcess {
-    /// As the first argument it makes `chatfs` this process.
+    /// First argument that selects this process.
     static let word = "hold-key"
-    /// Longest time between looks at the data directory and the clock.
+    /// Maximum interval between checks of the data directory and the clock.
     private static let pause = Duration.seconds(20)
 
-    /// Never returns. Its key comes through standard input, after the fork: locked memory is not inherited.
-    /// - Parameter arguments: the data directory, and seconds.
+    /// Runs the agent. The key comes through standard input after the fork, because locked memory is not inherited.
+    /// - Parameter arguments: The data directory and the time in seconds.
     static func main(_ arguments: [String]) -> Never {
         ProcessHardening.apply()
         signal(SIGPIPE, SIG_IGN)
@@ -37,7 +37,7 @@ enum KeyAgentProcess {
         serve(server, in: folder, wakeUp)
     }
 
-    /// 32 bytes, in no other memory.
+    /// Reads 32 bytes into locked memory only.
     private static func key() -> SecretBytes? {
         let key = SecretBytes(upTo: 32) { (memory: UnsafeMutableRawBufferPointer) -> Int in
             var filled = 0
@@ -52,7 +52,7 @@ enum KeyAgentProcess {
         return key.count == 32 ? key : nil
     }
 
-    /// Hears of sleep and of the locked session, where there is a system bus.
+    /// Subscribes to sleep and session locks if there is a system bus.
     private static func listen(_ server: KeyServer) {
         guard let system = try? SystemWatch() else { return }
         let notices = system.notices()
@@ -69,7 +69,7 @@ enum KeyAgentProcess {
         }
     }
 
-    /// Without a bus, a machine that slept is noticed by its clocks: one of them counts while it sleeps.
+    /// Serves until the key is forgotten. Without a bus, compares two clocks, of which one includes sleep.
     private static func serve(_ server: KeyServer, in folder: String, _ wakeUp: WakeUp) -> Never {
         var asleep = sleptTime()
         while true {
@@ -84,7 +84,7 @@ enum KeyAgentProcess {
             asleep = slept
         }
         server.stop()
-        // Who asks to lock has the answer.
+        // Lets the reply to `lock` be delivered.
         usleep(100_000)
         _exit(0)
     }

@@ -6,7 +6,7 @@ import Hydration
 import Namespace
 import Posix
 
-/// What commands request of the cache of this mount, in terms of its entries.
+/// Carries out cache requests for entries of this mount.
 struct CacheRequestHandler: Sendable {
     let hydrator: Hydrator
     let fileSystem: FileSystem
@@ -62,7 +62,7 @@ struct CacheRequestHandler: Sendable {
         }
     }
 
-    /// Of what the core has not got yet.
+    /// Answers for an entry that the core does not have yet.
     private func answer(_ action: CacheRequest.Action, notHandedOver entry: NodeID?) async -> CacheAnswer {
         do throws(FileSystemError) {
             if action == .cancel, let entry, try await fileSystem.takeBack(entry) { return CacheAnswer() }
@@ -89,7 +89,7 @@ struct CacheRequestHandler: Sendable {
             guard file.status != .rcvComplete else {
                 return CacheAnswer(problem: "The file is here already.")
             }
-            // Before the worker hears of it, which ends its own download at once.
+            // Before `unpin`, which ends the worker's download.
             let isComing = hydrator.condition(of: file.id).stage != .idle || hydrator.isPinned(file.id)
             keeping.decline(item)
             try await hydrator.unpin(file.id)
@@ -110,7 +110,7 @@ struct CacheRequestHandler: Sendable {
         }
     }
 
-    /// Goes on with what an earlier mount left pinned or unfinished.
+    /// Resumes files that an earlier mount left pinned or unfinished.
     func resume() async {
         for file in hydrator.retainedFiles.sorted() {
             do throws(ChatError) {
@@ -120,7 +120,7 @@ struct CacheRequestHandler: Sendable {
                     hydrator.remove(file)
                 }
             } catch {
-                // The next mount goes on with it.
+                // The next mount retries.
                 Log("mount").warning("a pinned or unfinished file was left as it is: \(error.sentence)")
             }
         }

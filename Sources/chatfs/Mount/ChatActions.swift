@@ -6,15 +6,14 @@ import Glibc
 import Notifications
 import Posix
 
-/// What programs ask for a chat as a whole, as the commands do: `chatfs mute`, `keep set`, `send --text`. Has no state of
-/// its own.
+/// Actions on whole chats for programs, equal to `chatfs mute`, `keep set` and `send --text`. Stateless.
 struct ChatActions: Sendable {
     let core: any ChatCore
     let keeping: KeepWorker
-    /// That of the profile.
+    /// Directory of the profile.
     let folder: String
 
-    /// None where they cannot be read.
+    /// Returns the muted chats; empty if they cannot be read.
     func muted() async -> Set<ChatReference> {
         (try? await ThreadPool.shared.run { [folder] () throws(SystemError) in
             try MutedChats(in: OpenFile(folder, flags: O_RDONLY)).all()

@@ -8,7 +8,7 @@ import Glibc
 import Notifications
 import Posix
 
-/// Applies the rules of the configuration's chats to a mount that has begun.
+/// Applies the configuration's chat rules to a new mount.
 struct ConfiguredChats: Sendable {
     private let rules: [Configuration.Chat]
     private let keeping: KeepWorker
@@ -20,14 +20,14 @@ struct ConfiguredChats: Sendable {
     }
 
     /// - Parameters:
-    ///   - chats: gives all chats of the profile.
-    ///   - profileFolder: holds the list of muted chats.
+    ///   - chats: Returns all chats of the profile.
+    ///   - profileFolder: Directory with the list of muted chats.
     func apply(to chats: () async throws(ChatError) -> NamedChats, profileFolder: String) async {
         for rule in rules {
             do {
                 try await apply(rule, to: try await chats(), profileFolder)
             } catch {
-                // Names of chats stand in no log above debug.
+                // Logs above debug contain no chat names.
                 log.warning("The rules of a chat in the configuration were not applied.")
                 log.debug("The rules of '\(rule.name)' were not applied: \(sentence(of: error))")
             }
@@ -50,7 +50,7 @@ struct ConfiguredChats: Sendable {
 }
 
 extension KeepRequest {
-    /// nil if the configuration has no rule of `chatfs keep set` for the chat.
+    /// Returns nil if the configuration has no keep rule for the chat.
     fileprivate init?(_ rule: Configuration.Chat, chat: ChatReference) {
         guard !rule.keep.isEmpty else { return nil }
         self.init(.set, chat: chat.description)

@@ -4,16 +4,16 @@ import FileSystem
 import Hydration
 import Namespace
 
-/// Frees what a received file takes on this disk, while its message stays: what is decrypted of it, and the encrypted
-/// copy. Has no state of its own.
+/// Frees the local space of a received file whose message stays: its decrypted blocks and its encrypted copy.
+/// Stateless.
 struct CopyFreeing: Sendable {
     let fileSystem: FileSystem
     let hydrator: Hydrator
     let core: MountedCore
 
-    /// - Parameter lastCopyToo: also of a file that no relay has any more.
-    /// - Returns: the bytes that are free now.
-    /// - Throws: `.lastCopy` where the file could not be received again, `.refused` for what stays, `.failed`.
+    /// - Parameter lastCopyToo: True to delete a file too that no relay has.
+    /// - Returns: The free bytes of the disk afterwards.
+    /// - Throws: `.lastCopy` if the file could not be received again, `.refused` if it must stay, `.failed`.
     func free(_ entry: NodeID, lastCopyToo: Bool) async throws(ProgramError) -> UInt64 {
         guard let item = await fileSystem.item(at: entry), let file = item.file, item.direction == .received
         else {

@@ -3,24 +3,24 @@ import Network
 import Posix
 import XFTP
 
-/// Which profile of which core a process wants for itself.
+/// The core and profile that a process opens.
 struct CoreSettings: Sendable {
-    /// nil: the only one, or the active one of an official core.
+    /// nil for the only one, or the active one of an official core.
     var profile: String?
-    /// Where everything is kept, and how it is unlocked.
+    /// The data directory and the ways to unlock it.
     var directory: DirectoryAccess
-    /// nil: the embedded core.
+    /// nil for the embedded core.
     var official: OfficialCoreChoice?
-    /// Told to others who want the profile; nil where nothing is mounted.
+    /// Reported to other processes that want the profile; nil if not mounted.
     var mountpoint: String?
-    /// Kept in the profile.
+    /// Stored in the profile.
     var relays: [RelayAddress] = []
     var proxy: SOCKSProxy?
-    /// Opening a file marks its message as read in an official core.
+    /// True if opening a file marks its message as read in an official core.
     var marksRead = false
-    /// nil: as it is kept in the profile.
+    /// nil keeps the profile's policy.
     var relayPolicy: RelayApprovalPolicy?
-    /// An official core without a profile gets one; its name is asked for on the terminal.
+    /// True to create the first profile of an official core and to prompt for its name.
     var asksForName = false
 
     init(profile: String?, directory: DirectoryAccess, official: OfficialCoreChoice?) {
@@ -29,10 +29,10 @@ struct CoreSettings: Sendable {
         self.official = official
     }
 
-    /// Absolute.
+    /// Absolute path.
     var dataPath: String { directory.path }
 
-    /// The data directory where there is one.
+    /// Opens an existing data directory.
     func openDirectory() async throws -> DataDirectory {
         let access = directory
         return try await ThreadPool.shared.run { try access.open() }

@@ -6,19 +6,18 @@ import Namespace
 import Posix
 import Thumbnails
 
-/// What the desktop keeps of the files of a mount outside it: thumbnails, and marks that there are none. They are
-/// taken away when the mount ends, and where it could not do that, when the profile is mounted again.
+/// The desktop's leftovers of a mount: thumbnails and failure marks. They are removed at unmount or, failing that, at
+/// the profile's next mount.
 struct DesktopTraces: Sendable {
     let desktop: DesktopThumbnails
     private let names: Namespace
     private let mountpoint: String
     private let beginning = SystemWallClock().now().seconds
 
-    /// How long the end of a mount waits for it.
+    /// Maximum wait at unmount.
     private static let timeout: Duration = .seconds(20)
 
-    /// Nil, and a line in the log, where the thumbnail cache cannot be used. Blocks; to be called before anything is
-    /// mounted.
+    /// Returns nil, with a log line, if the thumbnail cache is unusable. Blocks; called before the mount.
     static func open(_ names: Namespace, mountpoint: String) -> DesktopTraces? {
         guard let path = path(), path.path(below: mountpoint) == nil else { return nil }
         do throws(SystemError) {
@@ -31,7 +30,7 @@ struct DesktopTraces: Sendable {
         }
     }
 
-    /// XDG Base Directory Specification: a relative value does not count.
+    /// XDG Base Directory Specification: relative values are ignored.
     private static func path() -> String? {
         if let cache = getenv("XDG_CACHE_HOME").map({ String(cString: $0) }), cache.isAbsolutePath {
             return cache + "/thumbnails"
@@ -40,13 +39,13 @@ struct DesktopTraces: Sendable {
         return home + "/.cache/thumbnails"
     }
 
-    /// Takes away what earlier mounts left behind, before anything is offered. Waits for nothing.
+    /// Removes leftovers of earlier mounts before new thumbnails are offered. Does not wait.
     func beginSweeping() {
         desktop.sweep { offered in
             var traces: [ThumbnailFolder.Traces] = []
             let earlier = try names.mountpoints()
             if !earlier.contains(where: { $0.path.hasSameBytes(as: mountpoint) }) {
-                // From another profile, or of a version that did not note it: what leads here is nobody else's.
+                // Mounted here by another profile or an old version: everything that leads here is ours.
                 traces.append(.init(mountpoint: mountpoint, since: nil, isLookedForByName: true))
                 try note(isSwept: false)
             }
@@ -55,7 +54,7 @@ struct DesktopTraces: Sendable {
                     .init(
                         mountpoint: place.path, since: place.since, isLookedForByName: !place.isSwept))
             }
-            // Other profiles' mounts that were killed.
+            // Killed mounts of other profiles.
             let known = Set(earlier.map(\.path) + [mountpoint])
             for place in offered where !known.contains(place) && !Self.isInUse(place) {
                 traces.append(.init(mountpoint: place, since: nil, isLookedForByName: false))
@@ -68,7 +67,7 @@ struct DesktopTraces: Sendable {
         }
     }
 
-    /// After the mount has gone: takes away what is left of it.
+    /// Removes this mount's leftovers after the unmount.
     func sweep() async {
         desktop.stopOffering()
         desktop.sweep { _ in
@@ -92,14 +91,14 @@ struct DesktopTraces: Sendable {
         }
     }
 
-    /// Until now nothing is there that is newer than `since`.
+    /// Records that older leftovers than `since` are removed.
     private func note(isSwept: Bool) throws(NamespaceError) {
         let since = isSwept ? SystemWallClock().now().seconds : beginning
         try names.note(.init(path: mountpoint, since: since, isSwept: isSwept))
     }
 
-    /// Somebody else has a mount there now, and sweeps for himself; one whose program has died is nobody's.
-    /// Where the table of mounts cannot be read, nobody's is assumed: sweeping takes only what names files of ours.
+    /// Returns true if another process's live mount is there, which cleans up after itself. An unreadable mount table
+    /// counts as no mount, because only our files' leftovers are removed.
     private static func isInUse(_ path: String) -> Bool {
         guard (try? MountTable.mount(at: path)) != nil else { return false }
         return access(path, F_OK) == 0 || errno != ENOTCONN

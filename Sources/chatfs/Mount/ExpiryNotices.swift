@@ -4,13 +4,13 @@ import FileSystem
 import Keeping
 import Posix
 
-/// Tells the user, programs and the log of files that relays drop soon, of each once, over mounts too.
+/// Reports expiring files to the user, programs and the log, each once across mounts.
 struct ExpiryNotices: Sendable {
     let store: KeepStore
     let fileSystem: FileSystem
     let whenExpiring: @Sendable ([EntryDescription]) -> Void
 
-    /// Of those that are new. That is remembered first: a second word is worse than none.
+    /// Reports the new candidates. Records them first, because a missing notice is better than a repeated one.
     func tell(_ candidates: [KeepCandidate]) async {
         guard !candidates.isEmpty else { return }
         let log = Log("keep")
@@ -20,7 +20,7 @@ struct ExpiryNotices: Sendable {
             }
             var entries: [FileID: EntryDescription] = [:]
             for candidate in untold {
-                // One that cannot be shown now is told of at another look.
+                // Candidates without an entry are reported by a later scan.
                 entries[candidate.file] = await fileSystem.lister.entry(
                     of: candidate.item, in: candidate.chat)
             }

@@ -1,9 +1,9 @@
 import Archive
 import FileSystem
 
-/// Makes ZIP files of folders that are pasted into chats.
+/// Makes ZIP files of pasted folders.
 struct FolderArchiver: FolderArchiving {
-    /// Nil where libarchive is missing. To be made before the process confines itself: it loads the library.
+    /// Returns nil without libarchive. Loads the library, so it must be created before the process confines itself.
     init?() {
         guard FolderZip.isAvailable else { return nil }
     }

@@ -3,11 +3,11 @@ import Glibc
 import Namespace
 import Posix
 
-/// Looks at programs that open files of this process's mount, for `TypeDetection`. Any thread; may wait for the
-/// program.
+/// Inspects programs that open files of this process's mount, for `TypeDetection`. Thread-safe; may block.
 struct FolderViewers: Sendable {
     private let mountpoint: String
-    /// The mount, once it is there. A process must not ask its own mount for its number: the kernel's table has it.
+    /// The mount once it exists. The device number comes from the mount table, because a process must not call stat on
+    /// its own mount.
     private let found = Found()
 
     private final class Found: Sendable {

@@ -3,7 +3,7 @@ import CommandLineKit
 import Desktop
 import Keeping
 
-/// Carries out what a user wants of the rules of a profile, wherever that happens. Blocks.
+/// Carries out requests about keep rules. Blocks.
 struct KeepRuling: Sendable {
     let store: KeepStore
     let chats: NamedChats
@@ -25,7 +25,7 @@ struct KeepRuling: Sendable {
     private func change(_ request: KeepRequest) throws(UsageError) -> KeepOverride {
         let kinds = request.what.map(KeepRule.Kinds.init)
         let moment = request.when.map(KeepRule.Moment.init)
-        // Of commands the table of options has looked already.
+        // Commands already checked these values.
         if case .some(nil) = kinds { throw UsageError("what is kept is never, media or all") }
         if case .some(nil) = moment { throw UsageError("it is kept at arrival or when it is expiring") }
         return KeepOverride(

@@ -2,7 +2,7 @@ import ChatCore
 import FileSystem
 import Keeping
 
-// What keeping says and is told, in the words of others.
+// Conversions between Keeping and other modules.
 
 extension MountStatus.Keeping {
     init(_ counts: KeepCounts) {
@@ -37,7 +37,7 @@ extension FileProblem {
 }
 
 extension KeepObstacle {
-    /// What is waited for, for people.
+    /// The awaited condition, for display.
     var words: String {
         switch self {
         case .metered: "an unmetered connection"

@@ -9,11 +9,11 @@ import Keeping
 import MessageBus
 import Posix
 
-/// Receives what the rules want before relays drop it, and tells of what will be gone: performs what `KeepPlan` decides.
+/// Receives files by the keep rules and reports expiring ones: performs the effects of `KeepPlan`.
 ///
-/// Scans the files when something has changed, and when the plan says that time alone will bring something; in
-/// between it sleeps. What the hydrator can fetch it fetches, behind readers; a core that receives whatever is claimed
-/// is asked to receive it itself, or it would come twice. Any thread.
+/// Scans after changes and at times set by the plan, and sleeps otherwise. Files are fetched by the hydrator with a
+/// lower priority than readers. A core that receives every claimed file is asked to receive it itself, to avoid a
+/// second download. Thread-safe.
 final class KeepWorker: Sendable {
     private let core: any ChatCore
     private let hydrator: Hydrator
@@ -31,18 +31,18 @@ final class KeepWorker: Sendable {
     private let tasks = Lock<[Task<Void, Never>]>([])
     private let log = Log("keep")
 
-    /// How long after a failed scan the next one is.
+    /// Delay of the next scan after a failed one.
     private static let pause = Duration.seconds(60)
     private static let pageSize = 256
 
     /// - Parameters:
-    ///   - system: says what the connection costs; started where a rule depends on it.
-    ///   - folder: the profile's own, with its rules.
-    ///   - key: with which these are encrypted; nil: not.
-    ///   - arrivals: follows the rules from now on.
-    ///   - whenExpiring: told of entries that relays drop soon, or have dropped since they were looked at last, and
-    ///     that are not here: of each once, also over mounts. From a task, one call after the other.
-    /// - Throws: where the rules cannot be read.
+    ///   - system: Reports whether the connection is metered; started if a rule depends on it.
+    ///   - folder: Directory of the profile with its rules.
+    ///   - key: Encryption key of the rules; nil if not encrypted.
+    ///   - arrivals: Follows the rules from now on.
+    ///   - whenExpiring: Receives entries that are not local and expire soon or expired since the last scan, each once
+    ///     across mounts. Called from a task, one call at a time.
+    /// - Throws: An error if the rules cannot be read.
     init(
         core: any ChatCore, hydrator: Hydrator, fileSystem: FileSystem, system: SystemWatch, folder: String,
         key: SecretBytes?, arrivals: ArrivalRule,
@@ -61,7 +61,7 @@ final class KeepWorker: Sendable {
         timer = try WallTimer { wake.yield() }
     }
 
-    /// Begins. To be called once, when the tree is shown.
+    /// Starts. Called once, after the tree is shown.
     func begin() {
         fileSystem.completeStatus { [weak self] status in
             status.keeping = self?.status ?? MountStatus.Keeping(.init())
@@ -79,7 +79,7 @@ final class KeepWorker: Sendable {
         wake()
     }
 
-    /// Ends what is under way for rules alone; the next mount goes on with it.
+    /// Stops downloads that only rules want; the next mount resumes them.
     func stop() async {
         let tasks = tasks.withLock { tasks in
             defer { tasks = [] }
@@ -93,7 +93,7 @@ final class KeepWorker: Sendable {
         await ThreadPool.shared.run { [store] in store.close() }
     }
 
-    // MARK: - What others say
+    // MARK: - Requests
 
     /// Shows or changes the rules.
     func answer(_ request: KeepRequest) async -> KeepAnswer {
@@ -119,13 +119,13 @@ final class KeepWorker: Sendable {
         if isNew { wake() }
     }
 
-    /// Something changed that may have stood in the way, such as which relays are approved.
+    /// Retries after a change, such as an approval of relays.
     func tryAgain() {
         plan.withLock { $0.tryAgain() }
         wake()
     }
 
-    /// The user has cancelled it.
+    /// Drops a file that the user cancelled.
     func decline(_ item: ChatItem) {
         guard let candidate = KeepCandidate(item) else { return }
         carryOut(plan.withLock { $0.declined(candidate, now: clock.now()) })
@@ -143,7 +143,7 @@ final class KeepWorker: Sendable {
         case .rcvFileSndCancelled(let item): ended(item)
         case .rcvFileError(let item, let problem):
             if problem.isFinal { ended(item) } else { failed(item.file?.id, problem) }
-        // The core tries again by itself.
+        // The core retries by itself.
         case .rcvFileWarning(let item, _):
             guard let file = item.file?.id else { return }
             carryOut(plan.withLock { $0.handedOver(file, now: clock.now()) })
@@ -163,7 +163,7 @@ final class KeepWorker: Sendable {
         let wasKept = plan.withLock { $0.isReceiving(file) }
         ended(item)
         guard wasKept, !core.receivesWhatIsClaimed else { return }
-        // Nobody asked for its decrypted bytes. Refused where somebody has it open.
+        // The decrypted blocks are not needed. Refused if the file is open.
         Task { [hydrator] in _ = await hydrator.dehydrateWhenSettled(file) }
     }
 
@@ -183,7 +183,7 @@ final class KeepWorker: Sendable {
         Task { [store, log] in
             do throws(KeepingError) {
                 try await ThreadPool.shared.run { () throws(KeepingError) in try store.reset(chat) }
-                // What else stands in the database was read before, and is read again with the next command.
+                // Other rules may be outdated, and are read again here or with the next command.
                 do { try await readRules() } catch {
                     log.warning("rules are not read again: \(sentence(of: error))")
                 }
@@ -193,14 +193,14 @@ final class KeepWorker: Sendable {
         }
     }
 
-    /// How far the hydrator is with a file of the plan.
+    /// Follows the hydrator's progress with a file of the plan.
     private func take(_ change: HydrationChange) {
         guard case .conditionChanged(let file) = change, !core.receivesWhatIsClaimed,
             plan.withLock({ $0.isReceiving(file) })
         else { return }
         let condition = hydrator.condition(of: file)
         if let problem = condition.problem {
-            // For good: the core knows it by now, or soon.
+            // Permanent: the core knows the problem, or will soon.
             failed(file, problem)
         } else if condition.stage == .idle {
             failed(file, FileProblem(.other, "Its place was needed for others."))
@@ -209,7 +209,7 @@ final class KeepWorker: Sendable {
         }
     }
 
-    // MARK: - Performing
+    // MARK: - Effects
 
     private func carryOut(_ wanted: [KeepPlan.Effect]) {
         for effect in wanted { effects.continuation.yield(effect) }
@@ -217,7 +217,7 @@ final class KeepWorker: Sendable {
 
     private func perform(_ effect: KeepPlan.Effect) async {
         switch effect {
-        // What a core answers late holds up nobody, neither others nor the end.
+        // In a task, so that a slow core delays neither other effects nor the end.
         case .receive(let candidate): Task { await receive(candidate) }
         case .stop(let file): if !core.receivesWhatIsClaimed { hydrator.stopKeeping(file) }
         case .tell(let candidate): await notices.tell([candidate])
@@ -239,14 +239,14 @@ final class KeepWorker: Sendable {
                 return try await core.receiveFile(file, approvedRelays: false)
             }
             hydrator.keep(item)
-            // Stopped at this very moment, before it began.
+            // Stopped concurrently.
             if !plan.withLock({ $0.isReceiving(file) }) { hydrator.stopKeeping(file) }
         } catch {
             failed(file, FileProblem(error))
         }
     }
 
-    // MARK: - Scanning
+    // MARK: - Scans
 
     private func scanWhenWoken() async {
         for await _ in scans.stream {
@@ -258,7 +258,7 @@ final class KeepWorker: Sendable {
                 log.warning("what is to be kept could not be looked at: \(sentence(of: error))")
                 timer.set(clock.now().advanced(by: Self.pause))
             }
-            // However many changes there are, scanning takes a twentieth of the time.
+            // Scanning takes at most a twentieth of the time, however many changes there are.
             let pause = max(.milliseconds(100), (ContinuousClock.now - began) * 20)
             guard (try? await Task.sleep(for: pause)) != nil else { return }
         }
@@ -277,7 +277,7 @@ final class KeepWorker: Sendable {
         }
         plan.withLock { $0.beginScan(conditions) }
         var position = ExpiryPosition(Self.beginning(last, now), ItemID(.max))
-        // Where nothing is kept, only what goes soon matters, and when the next one does.
+        // If no rule receives files, only soon expiring ones matter, and the time of the next.
         let horizon = rules.keepsAnything ? nil : now.advanced(by: KeepTimes.notice)
         while true {
             let items = try await core.receivableItems(after: position, count: Self.pageSize)
@@ -296,14 +296,14 @@ final class KeepWorker: Sendable {
         try await ThreadPool.shared.run { [store] () throws(KeepingError) in try store.noteScan(now) }
     }
 
-    /// What has gone since the last scan is told too, and for a while tried.
+    /// Returns the start of the scan. Includes files that expired since the last scan, some of which are still tried.
     private static func beginning(_ last: Timestamp, _ now: Timestamp) -> Timestamp {
         max(
             min(last, now.advanced(by: .zero - KeepTimes.grace)),
             now.advanced(by: .zero - KeepTimes.memory))
     }
 
-    /// Those to tell of as one.
+    /// Performs the effects, with all notices as one.
     private func carryOutTogether(_ wanted: [KeepPlan.Effect]) async {
         var told: [KeepCandidate] = []
         for effect in wanted {

@@ -4,14 +4,14 @@ import Glibc
 import Keeping
 import Posix
 
-/// What a profile's rules say of small media at arrival (`chatfs keep set --auto-receive`), for a core that is about to
-/// be opened. Blocks.
+/// Reads a profile's rule for small media on arrival (`chatfs keep set --auto-receive`), for a core about to be opened.
+/// Blocks.
 enum KeptArrivals {
-    /// Makes nothing where there are no rules. Where they cannot be read, nothing is received unasked: an offer can
-    /// still be received later.
+    /// Creates no rules. If the rules cannot be read, nothing is received on arrival; files can still be received
+    /// later.
     /// - Parameters:
-    ///   - folder: the profile's own.
-    ///   - key: with which they are encrypted; nil: not.
+    ///   - folder: Directory of the profile.
+    ///   - key: Encryption key of the rules; nil if not encrypted.
     static func rule(in folder: String, key: SecretBytes?) -> ArrivalRule {
         guard access(folder + "/keep.sqlite", F_OK) == 0 else { return ArrivalRule() }
         do throws(KeepingError) {

@@ -9,18 +9,18 @@ import Notifications
 import Outbox
 import Posix
 
-/// Tells the desktop what happens in a mount: follows its core, outbox, contents and refusals, and does what buttons
-/// say. Whatever goes wrong with that, the mount goes on.
+/// Shows desktop notifications for a mount: follows its core, outbox, contents and refusals, and performs the buttons'
+/// actions. Its failures never affect the mount.
 final class MountNotifications: Sendable {
     private struct State {
         var tasks: [Task<Void, Never>] = []
         var notifier: Notifier?
-        /// What came before it was there.
+        /// Events before the notifier existed.
         var early: [NotificationEvent] = []
         var isStopped = false
     }
 
-    // In a struct: see `Lock`.
+    // A struct, as `Lock` requires.
     private struct Revealing {
         var reveal: (@Sendable (FileLocation) -> Void)?
     }
@@ -37,14 +37,14 @@ final class MountNotifications: Sendable {
 
     private static let maxEarly = 4096
 
-    /// Nil with `--notifications off`.
+    /// Returns nil with `--notifications off`.
     init?(
         _ settings: MountSettings, core: MountedCore, outbox: Outbox, hydrator: Hydrator,
         fileSystem: FileSystem, cacheRequests: CacheRequestHandler
     ) {
         let folder = core.folder
         guard settings.notifications != .off else {
-            // What arrives until they are on again is history then.
+            // Arrivals until notifications are turned on again become history.
             ThreadPool.shared.submit {
                 if let own = try? OpenFile(folder, flags: O_RDONLY) { ToldFile.remove(in: own) }
             }
@@ -62,7 +62,7 @@ final class MountNotifications: Sendable {
             core: core, fileSystem: fileSystem, cacheRequests: cacheRequests,
             mountpoint: settings.mountpoint,
             reveal: { location in revealing.withLock { $0.reveal }?(location) })
-        // Before anybody looks at what there is, so that nothing falls between.
+        // Subscribed before the current state is read, so that no event is lost.
         let (events, drafts, contents) = (core.core.events(), outbox.draftChanges(), hydrator.changes())
         fileSystem.tellUser { [weak self] notice in
             guard let self else { return }
@@ -77,16 +77,16 @@ final class MountNotifications: Sendable {
         state.withLock { $0.tasks = tasks }
     }
 
-    /// What would be received no more soon: `entries` with their `user.chatfs.expires`.
+    /// Notifies of expiring entries with `user.chatfs.expires`.
     func expiring(_ entries: [EntryDescription]) { tell(entries.compactMap(source.expiry)) }
 
-    /// How much nobody has seen, by chats.
+    /// Number of unseen arrivals by chat.
     var unread: [ChatReference: Int] { state.withLock { $0.notifier }?.unread ?? [:] }
 
-    /// Nothing of a chat counts as unread any more.
+    /// Marks a chat as read.
     func markRead(_ chat: ChatReference) { tell([.seen(chat)]) }
 
-    /// Nothing is told any more.
+    /// Stops notifying.
     func stop() async {
         fileSystem.tellUser(through: nil)
         let ended = state.withLock { state in
@@ -107,7 +107,7 @@ final class MountNotifications: Sendable {
         notifier?.tell(events)
     }
 
-    // MARK: - The beginning
+    // MARK: - Start
 
     private func begin() async {
         do {
@@ -152,7 +152,7 @@ final class MountNotifications: Sendable {
         }
     }
 
-    /// None where they cannot be read: then of everything is told, which the log says.
+    /// Returns the muted chats. If they cannot be read, logs it and notifies of all.
     private static func all(_ muted: MutedChats) -> Set<ChatReference> {
         do {
             return try muted.all()
@@ -172,7 +172,7 @@ final class MountNotifications: Sendable {
                 let folders = chats.reduce(into: [UInt64: ChatReference]()) { folders, chat in
                     if let folder = lister.folder(of: chat) { folders[folder.id.rawValue] = chat }
                 }
-                // Where the table cannot be read, no folder counts as one that somebody looks at.
+                // If the table cannot be read, no folder counts as displayed.
                 let device = (try? MountTable.mount(at: mountpoint))?.device
                 let shown = device.map { ShownFolders.shown(Set(folders.keys), on: $0) } ?? []
                 return SilentChats(

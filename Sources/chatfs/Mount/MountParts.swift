@@ -9,7 +9,7 @@ import Namespace
 import Outbox
 import Posix
 
-/// What the kernel's requests are answered with: names, what is read, what is written, and the file system over them.
+/// The parts that answer kernel requests: names, reading, writing, and the file system above them.
 struct MountParts: Sendable {
     let core: MountedCore
     let settings: MountSettings
@@ -20,7 +20,7 @@ struct MountParts: Sendable {
     let programSocket: ProgramSocket
     let fileSystem: FileSystem
 
-    /// Opens them in the folder of the profile. Nothing is shown and nothing sent yet.
+    /// Opens the parts in the profile's directory. Shows and sends nothing yet.
     init(_ opened: MountedCore, _ settings: MountSettings) async throws {
         let (core, own, key) = (opened.core, opened.folder, opened.key)
         let preparation = settings.preparation
@@ -67,10 +67,10 @@ struct MountParts: Sendable {
             names: names, contents: hydrator, outbox: outbox, core: core, settings: files)
     }
 
-    /// Where decrypted blocks lie as plain files.
+    /// Directory of the plain cache; nil in other modes.
     var plainFiles: OpenFile? { settings.hydration.cacheMode == .plain ? cache.directory : nil }
 
-    /// Removes the cache and closes the index: after all else has ended. Blocks.
+    /// Removes the cache and closes the index, after everything else has ended. Blocks.
     func close() {
         do {
             try cache.remove()
@@ -81,7 +81,7 @@ struct MountParts: Sendable {
         fileSystem.close()
     }
 
-    /// Where nothing was mounted: what is cached is empty.
+    /// Ends the parts after a failed mount; the cache is empty.
     func abandon() async {
         await outbox.shutDown()
         await hydrator.shutDown()

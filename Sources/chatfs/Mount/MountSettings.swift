@@ -15,50 +15,50 @@ import Outbox
 import Posix
 import XFTP
 
-/// What the command line of `chatfs mount` asks for.
+/// The settings of `chatfs mount`.
 struct MountSettings: Sendable {
     /// Absolute, without symbolic links.
     var mountpoint: String
     var profile: String?
-    /// Where everything is kept, and how it is unlocked.
+    /// The data directory and the ways to unlock it.
     var directory: DirectoryAccess
     var cachePath: String
     var relays: [RelayAddress]
     var quietTime: Duration
     var deletion: DeletionPolicy
-    /// What is made of messages before they are sent.
+    /// Preparation of messages before they are sent.
     var preparation: MessagePreparation
     var previews: PreviewMode
-    /// What becomes of folders that are pasted into chats.
+    /// Effect of pasting a folder into a chat.
     var folders: FolderPolicy
-    /// Makes archives of them; nil: nothing does.
+    /// Makes archives of pasted folders; nil if none can be made.
     var folderArchiver: FolderArchiver?
-    /// Permission bits of a new file of the user.
+    /// Permission bits of the user's new files.
     var entryPermissions: UInt16 = 0o644
-    /// When users are told what happens, and how much of it.
+    /// Timing and content of notifications.
     var notifications: NotificationMode
     var notificationPreviews: NotificationPreview
-    /// Kinds that are not shown.
+    /// Subjects that are not shown.
     var silencedNotifications: Set<NotificationSubject>
-    /// Which programs may have files fetched.
+    /// Decides which programs may fetch files.
     var callers: CallerPolicy
-    /// What programs write files for.
+    /// The programs that write files, and their exit codes.
     var writers: WriterPolicy
-    /// nil: the embedded core.
+    /// nil for the embedded core.
     var official: OfficialCoreChoice?
     var proxy: SOCKSProxy?
-    /// Opening a file marks its message as read in an official core.
+    /// True if opening a file marks its message as read in an official core.
     var marksRead: Bool
-    /// nil: as it is kept in the profile.
+    /// nil keeps the profile's policy.
     var relayPolicy: RelayApprovalPolicy?
-    /// Where decrypted blocks lie, and how many of them.
+    /// Mode and limits of the cache.
     var hydration = HydrationSettings()
-    /// Rules of chats, from the configuration.
+    /// The configuration's chat rules.
     var chats: [Configuration.Chat] = []
-    /// Nobody can be asked anything.
+    /// True if no prompt is possible.
     var isInBackground: Bool
 
-    /// The command line with the options of the configuration that it does not name.
+    /// Combines the command line with the configuration's options.
     static func configured(_ invocation: Invocation) throws -> MountSettings {
         let configuration = try ConfigurationAccess.read(options: invocation.command.options)
         let (folder, mount) = try configuration.chosen(invocation.optionalArgument("MOUNTPOINT"))
@@ -69,9 +69,8 @@ struct MountSettings: Sendable {
         return settings
     }
 
-    /// Makes all paths absolute: in the background the current folder is another.
-    ///
-    /// - Parameter mountpoint: absolute, without symbolic links.
+    /// Makes all paths absolute, because a background process changes its directory.
+    /// - Parameter mountpoint: Absolute, without symbolic links.
     init(_ invocation: Invocation, mountpoint: String) throws {
         self.mountpoint = mountpoint
         profile = invocation["profile"]
@@ -111,7 +110,7 @@ struct MountSettings: Sendable {
         }
         if folders == .archive {
             folderArchiver = FolderArchiver()
-            // Who did not ask for it gets the refusal, which says so.
+            // By default, pasting is refused with a sentence instead.
             guard folderArchiver != nil || invocation["folders"] == nil else {
                 throw UsageError("--folders archive needs libarchive (package libarchive13)")
             }
@@ -119,7 +118,7 @@ struct MountSettings: Sendable {
         try check()
     }
 
-    /// What does not go together.
+    /// Refuses contradictory options.
     private func check() throws {
         if official == nil && proxy != nil { throw UsageError("--socks-proxy goes with --core") }
         if official != nil && !relays.isEmpty {
@@ -133,7 +132,7 @@ struct MountSettings: Sendable {
         }
     }
 
-    /// Those of the core alone.
+    /// The settings of the core.
     var core: CoreSettings {
         var core = CoreSettings(profile: profile, directory: directory, official: official)
         core.mountpoint = mountpoint
@@ -151,7 +150,7 @@ struct MountSettings: Sendable {
         case never
     }
 
-    /// The cache's own folder for a profile: one process holds a profile, so one uses the folder.
+    /// Returns the cache directory of a profile. Only one process holds a profile, so only one uses the directory.
     func cacheFolder(profile id: Int64) -> String {
         let place = official?.folder(dataPath: directory.path) ?? directory.path
         let mark = Hexadecimal.encode(Array(SHA256.hash(Array(place.utf8)).prefix(8)))
@@ -169,7 +168,7 @@ struct MountSettings: Sendable {
         }
     }
 
-    /// XDG Base Directory Specification: a relative value does not count.
+    /// XDG Base Directory Specification: relative values are ignored.
     private static func defaultCachePath() -> String {
         if let cache = getenv("XDG_CACHE_HOME").map({ String(cString: $0) }), cache.isAbsolutePath {
             return cache + "/chatfs"

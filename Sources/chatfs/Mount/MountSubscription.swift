@@ -2,7 +2,7 @@ import Desktop
 import FileSystem
 import Namespace
 
-/// What happens in the tree, in the words of `docs/control.md`.
+/// Translates tree changes into the events of `docs/control.md`.
 struct MountSubscription: ProgramSubscription {
     let changes: TreeSubscription
     let lister: EntryLister
@@ -17,7 +17,7 @@ struct MountSubscription: ProgramSubscription {
 
     func cancel() { changes.cancel() }
 
-    /// Nil for what is gone again: that is told too.
+    /// Returns nil for an entry that vanished again, which has its own event.
     private func event(_ change: TreeChange) async -> ProgramEvent? {
         switch change {
         case .appeared(let id): await event(of: id, .itemAppeared, .chatAppeared)

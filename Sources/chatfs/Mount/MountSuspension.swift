@@ -3,9 +3,9 @@ import FileSystem
 import MessageBus
 import Posix
 
-/// Why a mount transfers nothing at present. A value; who performs what follows is `MountSuspension`.
+/// The reasons for suspended transfers. A pure value; `MountSuspension` performs the effects.
 struct SuspensionReasons: Equatable, Sendable {
-    /// By `chatfs suspend`, until `chatfs resume`, also over the machine's sleep.
+    /// `chatfs suspend`, until `chatfs resume`, across sleep.
     private(set) var byUser = false
     /// The machine is about to sleep, or sleeps.
     private(set) var forSleep = false
@@ -16,11 +16,11 @@ struct SuspensionReasons: Equatable, Sendable {
 
     enum Effect: Equatable {
         case suspend, resume
-        /// The machine may sleep, now that connections are closed.
+        /// Release the delay of the sleep, because the connections are closed.
         case letSleep
     }
 
-    /// The word of `MountStatus.suspended`.
+    /// The value of `MountStatus.suspended`.
     var word: String? { byUser ? "user" : forSleep ? "sleep" : nil }
 
     mutating func take(_ event: Event) -> [Effect] {
@@ -41,12 +41,12 @@ struct SuspensionReasons: Equatable, Sendable {
     }
 }
 
-/// Closes the connections of a mount while nothing is to be transferred, and says so in its status. Any thread.
+/// Closes a mount's connections while suspended, and reports it in the status. Thread-safe.
 final class MountSuspension: Sendable {
     private let core: MountedCore
     private let system: SystemWatch
     private let reasons = Lock(SuspensionReasons())
-    /// One change after the other, in the order in which they were decided.
+    /// Serialises changes in the order of their decisions.
     private let order = AsyncSemaphore(1)
     private let following = Lock<Task<Void, Never>?>(nil)
 
@@ -54,7 +54,7 @@ final class MountSuspension: Sendable {
         (self.core, self.system) = (core, system)
     }
 
-    /// Begins to hear whether the machine sleeps. To be called once.
+    /// Subscribes to the machine's sleep. Called once.
     func begin(on fileSystem: FileSystem) {
         fileSystem.completeStatus { [weak self] in $0.suspended = self?.reasons.withLock(\.word) }
         let notices = system.notices()
@@ -71,14 +71,14 @@ final class MountSuspension: Sendable {
         following.withLock { $0 = task }
     }
 
-    /// Lets go of whoever waits.
+    /// Resumes, so that no task waits for ever.
     func stop() async {
         following.withLock { $0 }?.cancel()
         await core.resume()
     }
 
     func take(_ event: SuspensionReasons.Event) async {
-        // Whoever asked may be gone before it is done.
+        // Completes even if the caller is cancelled.
         await Task { [self] in await perform(event) }.value
     }
 

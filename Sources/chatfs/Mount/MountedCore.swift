@@ -9,35 +9,34 @@ import Posix
 import SMP
 import XFTP
 
-/// The core behind a mount or a command, whichever it is, with the folder of links above it, and with what a mount needs
-/// beside its commands.
+/// Any core behind a mount or a command, with the folder of links on top and with functions that a mount needs beyond
+/// `ChatCore`.
 struct MountedCore: Sendable {
     let core: any ChatCore
-    /// The profile's own folder, for what is kept beside the core. Absolute.
+    /// Absolute path of the profile's directory, for data beside the core.
     let folder: String
-    /// With which all databases there are encrypted; nil: they are not.
+    /// Encryption key of all databases there; nil if not encrypted.
     let key: SecretBytes?
-    /// Says which files are received without being asked for.
+    /// Decides which files are received on arrival.
     let arrivals: ArrivalRule
     /// Fetches the chunks of claimed files.
     let client: XFTPClient
-    /// Lets files be received from relays. Blocks.
+    /// Approves receiving files from relays. Blocks.
     let approve: @Sendable ([RelayAddress]) throws -> Void
-    /// Lets messages go to servers of others that are inside this machine's own network. Blocks.
+    /// Approves messages to other people's servers in the local network. Blocks.
     var approveServers: @Sendable ([ServerAddress]) throws -> Void = { _ in
         throw ChatError(
             .invalidCommand, "The official core decides by itself which messaging servers it contacts.")
     }
-    /// Deletes the copy of a file whose message stays (`EmbeddedCore.freeCopy`); nil: what is kept is the core's own.
+    /// Deletes the copy of a file whose message stays (`EmbeddedCore.freeCopy`); nil if the core owns the copies.
     let free: (@Sendable (FileID, _ lastCopyToo: Bool) async throws(ChatError) -> Bool)?
-    /// Says to the next process that the profile will be free soon.
+    /// Tells the next process that the profile will be free soon.
     let announceEnd: @Sendable () -> Void
-    /// Closes the connections to relays until `resume`; what waits for them goes on at once then. An official core of
-    /// our own is told to rest.
+    /// Closes the connections to relays until `resume`, which also ends retry delays. Suspends a started official core.
     let suspend: @Sendable () async -> Void
     let resume: @Sendable () async -> Void
     let shutDown: @Sendable () async -> Void
-    /// What waits on the network; nil where an official core does that.
+    /// Returns the pending work on the network; nil for an official core.
     var waiting: (@Sendable () async throws(ChatError) -> NetworkWaiting)?
 
     static func open(_ settings: CoreSettings) async throws -> MountedCore {
@@ -113,12 +112,12 @@ struct MountedCore: Sendable {
                 await links.close()
                 relays.close()
                 await core.shutDown()
-                // In use until now.
+                // Keeps the directory locked until here.
                 await noteParts(of: directory)
             })
     }
 
-    /// What was made meanwhile is missed from then on. Where that cannot be noted the next process does it.
+    /// Records the new databases, whose absence is an error from now on. If that fails, the next process does it.
     private static func noteParts(of directory: DataDirectory) async {
         try? await ThreadPool.shared.run { () throws(ChatError) in try directory.noteParts() }
     }
@@ -148,7 +147,7 @@ struct MountedCore: Sendable {
 }
 
 extension MountedCore {
-    /// What does not go stays; of a file that is not there any more nothing can.
+    /// Keeps files that cannot be freed and ignores vanished ones.
     func answer(_ request: FreeRequest) async -> FreeAnswer {
         guard let free else {
             return FreeAnswer(

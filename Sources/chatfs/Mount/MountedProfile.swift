@@ -5,8 +5,7 @@ import Fuse
 import Glibc
 import Posix
 
-/// A profile that is mounted: every part of it, put together here and taken apart in the order in
-/// which they need each other.
+/// A mounted profile with all its parts. Builds them and takes them down in the order of their dependencies.
 ///
 ///     kernel → Fuse → FileSystem → Namespace   names
 ///                                → Hydrator    reading     → ChatCore, relays
@@ -14,17 +13,17 @@ import Posix
 final class MountedProfile: Sendable {
     let mountpoint: String
     var profileName: String { parts.core.core.profile.displayName }
-    /// Where a mount without a terminal writes its log, if not to the journal.
+    /// Log file of a mount without a terminal or journal.
     var logPath: String { parts.core.folder + "/log" }
 
     private let parts: MountParts
     private let services: MountServices
     private let pump: EventPump
     private let session: FuseSession
-    /// Requested when the connection to the kernel has ended, through whomever.
+    /// Requested when the connection to the kernel has ended.
     private let ended = StopRequest()
-    /// Requested when the mount has left the mount table. The connection may outlive it: through open files, and
-    /// through copies of the mount in other mount namespaces.
+    /// Requested when the mount has left the mount table. Open files and copies in other mount namespaces may keep the
+    /// connection alive longer.
     private let left = StopRequest()
 
     private init(_ parts: MountParts, services: MountServices, pump: EventPump, session: FuseSession) {
@@ -35,7 +34,7 @@ final class MountedProfile: Sendable {
         mountpoint = session.mountpoint
     }
 
-    /// Opens the profile and mounts it. When this fails, everything is as before.
+    /// Opens the profile and mounts it. Undoes everything on failure.
     static func mount(_ settings: MountSettings) async throws -> MountedProfile {
         let core = try await MountedCore.open(settings.core)
         do {
@@ -84,7 +83,7 @@ final class MountedProfile: Sendable {
                 services.stopListening()
                 throw error
             }
-            // Mounted first, sent afterwards: a long queue keeps nobody waiting.
+            // After the mount, so that a long queue does not delay it.
             parts.outbox.start()
             services.begin()
             let mounted = MountedProfile(parts, services: services, pump: pump, session: session)
@@ -101,8 +100,8 @@ final class MountedProfile: Sendable {
         ended.request()
     }
 
-    /// Serves until somebody unmounts or asks to stop, then leaves: closed drafts are queued, downloads
-    /// stopped, the cache removed, the profile let go.
+    /// Serves until an unmount or a stop request, then shuts down: queues closed drafts, stops downloads, removes the
+    /// cache and releases the profile.
     func serve(until stop: StopRequest) async {
         let watch = await ThreadPool.shared.run { [session, left] in watchMount(of: session, left: left) }
         await Self.first(of: stop, left, ended)
@@ -110,7 +109,7 @@ final class MountedProfile: Sendable {
         parts.core.announceEnd()
         services.stopListening()
         await services.end()
-        // Readers that wait get their answer now, or they would keep the mount busy.
+        // Ends waiting reads, which would keep the mount busy.
         await parts.hydrator.shutDown()
         let wasAsked = stop.isRequested
         let isIdle = await unmount()
@@ -121,15 +120,15 @@ final class MountedProfile: Sendable {
         if let words = WaitingFiles.words(parts.outbox.waiting) { Log("mount").notice(words) }
         await pump.finish()
         await parts.traces?.sweep()
-        // While the profile is still ours: the next mount uses the same folder.
+        // Before the profile is released, because the next mount uses the same directories.
         await ThreadPool.shared.run { [parts] in parts.close() }
         await parts.core.shutDown()
     }
 
-    /// True when nothing on the mount was open at its end: the kernel takes no mount away that is in use, unless
-    /// it is told to (`umount -f`, `umount -l`, `abort` of its connection).
+    /// Unmounts. Returns true if no file was open at the end; the kernel does not unmount a busy mount unless forced
+    /// (`umount -f`, `umount -l`, an abort of its connection).
     private func unmount() async -> Bool {
-        // Who is writing may finish, for a while; who only reads or sits in a folder may not.
+        // Writers get more time than readers and working directories.
         let writerDeadline = ContinuousClock.now + .seconds(5)
         let deadline = ContinuousClock.now + .milliseconds(500)
         while !ended.isRequested,
@@ -137,7 +136,7 @@ final class MountedProfile: Sendable {
         {
             let ending = await session.unmountIfIdle()
             if ending == .covered { break }
-            // Gone: the end of the connection is a matter of a moment, or of who holds it.
+            // Gone: the connection ends soon, or when its last holder does.
             try? await Task.sleep(for: ending == .gone ? .milliseconds(5) : .milliseconds(50))
         }
         if ended.isRequested { return await session.isGone() }
@@ -161,7 +160,7 @@ final class MountedProfile: Sendable {
     }
 }
 
-/// nil, and a word in the log, where the mount table cannot be watched: then only the end of the connection tells.
+/// Returns nil, with a log line, if the mount table cannot be watched. Then only the end of the connection is noticed.
 private func watchMount(of session: FuseSession, left: StopRequest) -> MountWatch? {
     do throws(SystemError) {
         return try session.watch { left.request() }

@@ -8,16 +8,16 @@ import Notifications
 import Posix
 import XFTP
 
-/// Does what the buttons of notifications say, as the commands of the same names do. Has no state of its own.
+/// Performs the actions of notification buttons, equal to the commands of the same names. Stateless.
 struct NotificationActions: Sendable {
     let core: MountedCore
     let fileSystem: FileSystem
     let cacheRequests: CacheRequestHandler
     let mountpoint: String
-    /// Has a program of the desktop show files.
+    /// Shows files in a desktop program.
     let reveal: @Sendable (FileLocation) -> Void
 
-    /// Why not, a sentence; nil when it is done.
+    /// Performs an action. Returns a sentence that tells why it failed, or nil on success.
     func perform(_ action: NotificationAction) async -> String? {
         switch action {
         case .approve(let addresses): await approve(addresses)
@@ -30,7 +30,7 @@ struct NotificationActions: Sendable {
         case .showFolder(let chat): showFolder(chat)
         case .accept(let number): await answer("accepted") { _ = try await core.core.acceptRequest(number) }
         case .reject(let number): await answer("rejected") { try await core.core.rejectRequest(number) }
-        // What is unread is counted by who tells.
+        // The notifier counts unread messages.
         case .markRead: nil
         }
     }
@@ -50,7 +50,7 @@ struct NotificationActions: Sendable {
         let answer = fileSystem.setExtendedAttribute("user.chatfs.retry", [UInt8(ascii: "1")], of: node)
         switch await answer.result() {
         case .success: return nil
-        // It is on its way already.
+        // Already being sent.
         case .failure(let error) where error.code == EPERM: return nil
         case .failure(let error): return "The file could not be sent once more. \(error.sentence)"
         }
@@ -59,7 +59,7 @@ struct NotificationActions: Sendable {
     private func discard(_ node: NodeID) async -> String? {
         switch await fileSystem.discard(node).result() {
         case .success: return nil
-        // Written again, or sent, since it was told.
+        // Written again or sent meanwhile.
         case .failure(let error) where error.code == EPERM: return nil
         case .failure(let error): return "The file could not be discarded. \(error.sentence)"
         }
@@ -107,13 +107,13 @@ struct NotificationActions: Sendable {
         }
     }
 
-    /// Of several problems the last one.
+    /// Runs `body` for each entry and returns the last problem.
     private func each(
         _ entries: [NotifiedEntry], _ body: (NodeID) async -> String?
     ) async -> String? {
         var problem: String?
         for entry in entries {
-            // Gone meanwhile: then there is nothing to do.
+            // A vanished entry needs no action.
             if let node = await node(of: entry), let found = await body(node) { problem = found }
         }
         return problem

@@ -3,17 +3,17 @@ import ChatCore
 import Media
 import Notifications
 
-/// The pictures that messages carry, for notifications of them. Decoded by processes of their own.
+/// Pictures of messages for notifications, decoded in confined processes.
 struct NotificationPictures: Sendable {
     let core: any ChatCore
     private let maker = ThumbnailMaker(timeout: Self.limit)
 
-    /// What takes longer is told without a picture.
+    /// Maximum time; a slower picture is omitted.
     private static let limit = Duration.seconds(5)
 
     init(core: any ChatCore) { self.core = core }
 
-    /// Nil for what has none. Blocks a thread of our own for five seconds at most.
+    /// Returns nil if there is no picture. Blocks the calling thread for at most five seconds.
     func picture(of file: NotifiedFile) -> NotificationPicture? {
         guard case .item(let id) = file.entry, let chat = file.chat else { return nil }
         let result = Monitor<NotificationPicture??>(nil)
@@ -26,7 +26,7 @@ struct NotificationPictures: Sendable {
     }
 
     private func made(of id: ItemID, in chat: ChatReference) async -> NotificationPicture? {
-        // Where the core does not answer, the notification has no picture.
+        // An unresponsive core means no picture.
         guard let preview = try? await core.preview(of: id, in: chat),
             let pixels = await maker.pixels(ofPreview: preview, side: NotificationPicture.side)
         else { return nil }

@@ -6,22 +6,21 @@ import Namespace
 import Notifications
 import XFTP
 
-/// What notifications are about, from what core, outbox, contents and file system tell. Has no state of its own.
+/// Creates notification events from core, outbox, contents and file system. Stateless.
 struct NotificationSource: Sendable {
     let core: any ChatCore
     let contents: any ContentStore
     let lister: EntryLister
-    /// Of the logs of chats.
+    /// Reads the chats' logs.
     let texts = NotifiedTexts()
 
-    /// Chats that are looked through for what came while nothing was mounted, those with the newest messages first,
-    /// and items of each.
+    /// Maximum number of chats, newest first, and of items per chat, searched for arrivals while unmounted.
     private static let maxChats = 256
     private static let maxItems = 200
 
-    // MARK: - The core
+    // MARK: - Core events
 
-    /// Waits a moment for the names of entries that have just arrived.
+    /// Waits briefly for the names of new entries.
     func events(of event: ChatEvent) async -> [NotificationEvent] {
         switch event {
         case .newChatItems(let items):
@@ -57,23 +56,23 @@ struct NotificationSource: Sendable {
         return [.arrived(file, time: item.time)]
     }
 
-    /// As the entry is called, which may have another name than its sender gave it. Who shows it in the folder and who
-    /// tells of it hear of it at the same time.
+    /// Returns the entry's name, which may differ from the sender's. Waits for the entry, because both receive the
+    /// event at the same time.
     private func entryName(of item: ItemID) async -> String? {
         for _ in 0..<Self.nameTries {
             if let name = await lister.name(of: item) { return name }
-            // Cancelled, at the end of the mount: the loop ends without waiting.
+            // If cancelled at the unmount, the loop ends without waiting.
             try? await Task.sleep(for: .milliseconds(50))
         }
         return nil
     }
 
-    /// Two seconds: then it is called as its sender called it.
+    /// Two seconds; then the sender's name is used.
     private static let nameTries = 40
 
-    /// What became of a file that is known.
+    /// Returns the events of a known file's new state.
     private func condition(_ item: ChatItem) -> [NotificationEvent] {
-        // First by what nearly all events say: how far it is.
+        // The status decides nearly all events, so it comes first.
         switch item.file?.status {
         case .sndError(let problem):
             return file(item).map { [.sendingFailed($0, why: problem.sentence, mayRetry: true)] } ?? []
@@ -131,7 +130,7 @@ struct NotificationSource: Sendable {
             case .unsure: return [.sendingFailed(file, why: snapshot.problem ?? "", mayRetry: false)]
             case .queued, .sending, .sent: return [.recovered(file.entry)]
             case .draft where snapshot.isHeld: return [.held(file, why: snapshot.problem ?? "")]
-            // Written again, or wanted as it is.
+            // Written again, or accepted as it is.
             case .draft: return [.recovered(file.entry)]
             case .recovered, .removed: return []
             }
@@ -140,16 +139,16 @@ struct NotificationSource: Sendable {
         }
     }
 
-    /// Of files that are not received by themselves, what is wrong shows when somebody reads them.
+    /// For files not received automatically, problems appear with the first read.
     func events(of change: HydrationChange) async -> [NotificationEvent] {
         guard case .conditionChanged(let id) = change, let problem = contents.condition(of: id).problem,
-            // A core that does not answer: 'chatfs approve' and the entry say it as well.
+            // With an unresponsive core, 'chatfs approve' and the entry show the problem.
             problem.kind == .notApproved, let item = try? await core.item(of: id), let file = file(item)
         else { return [] }
         return [approval(file, problem)]
     }
 
-    /// Nil for what is no message with a file that goes.
+    /// Returns nil unless the entry is an expiring file of a message.
     func expiry(_ entry: EntryDescription) -> NotificationEvent? {
         guard let chat = entry.chat, let item = entry["item-id"].flatMap({ Int64($0) }),
             let seconds = entry["expires"].flatMap({ Int64($0) })
@@ -160,9 +159,9 @@ struct NotificationSource: Sendable {
         return .expires(file, at: Timestamp(seconds: seconds))
     }
 
-    // MARK: - Before anybody listened
+    // MARK: - History
 
-    /// The highest number of an item; a later one only grows. The newest messages are in the chats that changed last.
+    /// Returns the highest item number, which only grows. The newest items are in the chats that changed last.
     func latestItem() async -> ItemID {
         var latest = ItemID(0)
         for chat in await newestChats() {
@@ -171,7 +170,7 @@ struct NotificationSource: Sendable {
         return latest
     }
 
-    /// What came while nothing was mounted, oldest first.
+    /// Returns arrivals while unmounted, oldest first.
     func arrivals(since told: ToldNotifications) async -> [NotificationEvent] {
         var found: [ChatItem] = []
         for chat in await newestChats() {
@@ -187,25 +186,25 @@ struct NotificationSource: Sendable {
         return events
     }
 
-    /// Contacts whose keys changed while nothing was mounted.
+    /// Returns contacts whose keys changed while unmounted.
     func changedKeys() async -> [NotificationEvent] {
-        // A core that does not answer tells its news as events later.
+        // An unresponsive core reports these as events later.
         ((try? await core.chats()) ?? []).filter { $0.verification == .revoked }.map(keys)
     }
 
     private func newestChats() async -> [ChatReference] {
-        // A core that does not answer tells its news as events later.
+        // An unresponsive core reports these as events later.
         let chats = (try? await core.chats()) ?? []
         return chats.sorted { $0.updatedAt > $1.updatedAt }.prefix(Self.maxChats).map(\.reference)
     }
 
-    /// None, too, where the core does not answer.
+    /// Returns no items if the core does not respond.
     private func items(of chat: ChatReference, count: Int) async -> [ChatItem] {
         (try? await core.items(of: chat, before: nil, count: count)) ?? []
     }
 }
 
-// MARK: - What was refused
+// MARK: - Refusals
 
 extension NotificationSource {
     func events(of notice: UserNotice) -> [NotificationEvent] {
@@ -225,7 +224,7 @@ extension NotificationSource {
         }
     }
 
-    /// Somebody tried to read a file that waits for approval.
+    /// Returns the event of an attempt to read a file that waits for approval.
     private func attempt(_ item: ChatItem) -> [NotificationEvent] {
         guard let file = item.file, let problem = contents.condition(of: file.id).problem,
             problem.kind == .notApproved, let notified = self.file(item)
@@ -233,7 +232,7 @@ extension NotificationSource {
         return [approval(notified, problem, isAttempt: true)]
     }
 
-    /// One explanation for all files of a folder where the reason is the same for all.
+    /// Returns nil if the reason is the same for all files of a folder, so that one explanation covers them.
     private static func subject(_ notice: RefusalNotice) -> String? {
         switch notice.request {
         case .fetch, .write: notice.name
@@ -241,12 +240,12 @@ extension NotificationSource {
         }
     }
 
-    /// Nil where nobody waits for an explanation.
+    /// Returns nil if no explanation is needed.
     private static func sentence(_ notice: RefusalNotice) -> String? {
         switch notice.request {
         case .fetch(let kind):
             switch kind {
-            // They come by themselves whenever somebody looks around.
+            // They start by themselves when a folder is displayed.
             case .thumbnailer, .indexer: nil
             case .scanner, .backup, .sniffer, .named:
                 "This program (\(kind.noun)) gets only files that are on this device. Receive the files first, in the "

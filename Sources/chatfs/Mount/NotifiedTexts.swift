@@ -2,15 +2,15 @@ import Base
 import ChatCore
 import Notifications
 
-/// Reads what came to the logs of chats since users were told last. Any task; each line is read once.
+/// Reads new lines of the chats' logs for notifications. Thread-safe; each line is read once.
 final class NotifiedTexts: Sendable {
-    /// How far each log was read, in bytes. Nil before it is known what was told.
+    /// Read offset of each log in bytes; nil before `follow`.
     private let ends = Lock<[ChatReference: UInt64]?>(nil)
 
-    /// Of more than this only the end is read: the rest is not worth a notification.
+    /// Maximum bytes read; of longer additions only the end is read.
     private static let maxBytes: UInt64 = 256 << 10
 
-    /// A line of a log (`docs/semantics.md`, "Texts"), as far as it matters here.
+    /// The relevant fields of a log line (`docs/semantics.md`, "Texts").
     private struct Line: Decodable {
         struct File: Decodable {}
         var event: String
@@ -21,13 +21,13 @@ final class NotifiedTexts: Sendable {
         var file: File?
     }
 
-    /// To be called once: what follows in the logs is news.
+    /// Sets the offsets from which lines are new. Called once.
     func follow(from ends: [ChatReference: UInt64]) { self.ends.withLock { $0 = ends } }
 
-    /// What a log has more since it was read last; nothing before `follow`.
+    /// Returns the events of new lines; none before `follow`.
     /// - Parameters:
-    ///   - size: of the log now, in bytes.
-    ///   - name: of the chat's folder.
+    ///   - size: Current size of the log in bytes.
+    ///   - name: Name of the chat's folder.
     func events(
         of chat: ChatReference, upTo size: UInt64, in core: any ChatCore, named name: String
     ) async -> [NotificationEvent] {
@@ -48,7 +48,7 @@ final class NotifiedTexts: Sendable {
             let line = lines[..<end]
             position += UInt64(line.count + 1)
             lines = lines[(end + 1)...]
-            // What is no line of this form says nothing to users.
+            // Lines of other forms are not notified.
             guard let line = try? JSONLine.decoded(Line.self, from: Array(line)) else { continue }
             events += Self.event(line, in: chat, end: position, named: name)
         }
@@ -79,7 +79,7 @@ final class NotifiedTexts: Sendable {
         }
     }
 
-    /// Less where the log cannot be read on: what is missing is told by nobody.
+    /// Returns fewer bytes if the log cannot be read further; the rest is not notified.
     private func bytes(
         of chat: ChatReference, _ range: Range<UInt64>, _ core: any ChatCore
     ) async -> [UInt8] {
@@ -97,6 +97,7 @@ final class NotifiedTexts: Sendable {
 }
 
 extension ChatReference {
-    /// Members of a group are told apart; a contact is named by the folder, and may call itself as another one.
+    /// Returns the sender's name in groups only. A contact is named by its folder, because it may imitate another
+    /// contact.
     func told(sender: String) -> String { if case .group = self { sender } else { "" } }
 }

@@ -6,17 +6,17 @@ import Glibc
 import OfficialCore
 import Posix
 
-/// Which official core `--core` names, and where it keeps its things.
+/// The official core of `--core` and the paths of its data.
 struct OfficialCoreChoice: Sendable {
     let address: OfficialCoreAddress
-    /// Of the databases, for a core of our own.
+    /// Path prefix of the databases of a started core.
     let databasePrefix: String
-    /// The core's files folder when it was named.
+    /// The given files folder of the core.
     let filesFolder: String?
-    /// Of an encrypted database, until it is open; nil when none was given.
+    /// Passphrase of an encrypted database until it is opened; nil if none was given.
     let passphrase: Passphrase?
 
-    /// nil when no official core is asked for.
+    /// Returns nil without `--core`.
     init?(
         core: String?, database: String?, filesFolder: String? = nil, passphraseDescriptor: String? = nil
     ) throws {
@@ -31,7 +31,7 @@ struct OfficialCoreChoice: Sendable {
         } catch {
             throw UsageError(error.sentence)
         }
-        // A library makes a database where there is none, and changes one of an older version or of another program.
+        // A library would create a missing database, and migrate one of an older version or another program.
         if case .library = address, database == nil {
             throw UsageError(
                 "--core lib: needs --database: the SimpleX database without _chat.db, which is made where there is none "
@@ -42,8 +42,8 @@ struct OfficialCoreChoice: Sendable {
         passphrase = try passphraseDescriptor.map { try Self.readPassphrase(from: $0) }
     }
 
-    /// The databases of a core of our own.
-    /// - Throws: for a running program, which has them open.
+    /// Returns the databases of a started core.
+    /// - Throws: `UsageError` for a running program, which has them open.
     func database() throws -> DatabaseFiles {
         if case .webSocket = address {
             throw UsageError(
@@ -59,7 +59,7 @@ struct OfficialCoreChoice: Sendable {
         }
     }
 
-    /// All that the descriptor gives, without the line's end.
+    /// Reads the descriptor to its end, without the final newline.
     private static func readPassphrase(from text: String) throws -> Passphrase {
         guard let number = Int32(text), number >= 0 else {
             throw UsageError("--database-passphrase-fd takes the number of an open file descriptor")
@@ -69,7 +69,7 @@ struct OfficialCoreChoice: Sendable {
         return Passphrase(try Passphrase.read(from: file.descriptor, line: false))
     }
 
-    /// What is kept about this core: the same folder for the same core.
+    /// Returns the directory of ChatFS's data about this core; the same for the same core.
     func folder(dataPath: String) -> String {
         let identity =
             switch address {
@@ -80,7 +80,7 @@ struct OfficialCoreChoice: Sendable {
         return "\(dataPath)/official-\(mark)"
     }
 
-    /// Makes the folders that a core of our own needs. Blocks.
+    /// Creates the directories of a started core. Blocks.
     func settings(dataPath: String) throws -> OfficialCoreSettings {
         let own = folder(dataPath: dataPath)
         _ = try PrivateFolder(own, purpose: OfficialCoreSettings.purpose)
@@ -91,7 +91,7 @@ struct OfficialCoreChoice: Sendable {
             case .program: .program
             case .webSocket: .attached
             }
-        // On the filesystem of the files, where what is complete is moved to.
+        // On the filesystem of the files, so that complete files can be moved.
         let incoming = files + "/.incoming"
         if ownership != .attached {
             for folder in [files, incoming] where mkdir(folder, 0o700) != 0 && errno != EEXIST {
@@ -102,14 +102,14 @@ struct OfficialCoreChoice: Sendable {
             ownership: ownership, filesFolder: files, temporaryFolder: incoming, folder: own)
     }
 
-    /// Beside the database where the desktop program keeps them (`simplex_v1_files`), else our own.
+    /// Returns the desktop app's directory beside the database (`simplex_v1_files`), else our own.
     private func defaultFilesFolder(_ own: String) -> String {
         let desktop = databasePrefix + "_files"
         return access(desktop, W_OK) == 0 ? desktop : own + "/files"
     }
 
-    /// Starts or reaches the core. Nothing may fork afterwards.
-    /// - Parameter startsChats: whether a program that is started for this starts its chats.
+    /// Starts or reaches the core. The process must not fork afterwards.
+    /// - Parameter startsChats: True if a started program starts its chats.
     func transport(
         _ settings: OfficialCoreSettings, startsChats: Bool = true
     ) async throws -> any OfficialTransport {

@@ -3,14 +3,13 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The passphrase of a database between its reading and its only use: in locked memory, which is wiped when the
-/// one who took it is done.
+/// A database's passphrase in locked memory. It is used once and then wiped.
 final class Passphrase: Sendable {
     private let secret: Lock<SecretBytes?>
 
     init(_ secret: SecretBytes) { self.secret = Lock(secret) }
 
-    /// The first time only.
+    /// Returns the passphrase on the first call only.
     func take() -> SecretBytes? {
         secret.withLock { secret in
             defer { secret = nil }
@@ -18,8 +17,8 @@ final class Passphrase: Sendable {
         }
     }
 
-    /// What comes from a descriptor, up to its end or that of its first line, which is left out. At most 4096
-    /// bytes. Goes nowhere else on its way. Blocks.
+    /// Reads at most 4096 bytes of a descriptor directly into locked memory, to its end or the end of the first line,
+    /// which is omitted. Blocks.
     static func read(from descriptor: Int32, line: Bool) throws(SystemError) -> SecretBytes {
         try SecretBytes(upTo: 4096) { buffer throws(SystemError) in
             var count = 0

@@ -1,10 +1,10 @@
 import Base
 import Glibc
 
-/// A path that must not lead into a mount of this process, which would wait for itself there.
+/// Resolves paths that must not lead into this process's own mount, where its access would deadlock.
 enum PathOutside {
-    /// Follows links by hand, so that nothing below `mountpoint` is ever looked at. Nil where it leads there, or
-    /// nowhere.
+    /// Resolves links one by one, so that nothing below `mountpoint` is accessed. Returns nil if the path leads there
+    /// or is invalid.
     static func resolved(_ path: String, outside mountpoint: String) -> String? {
         var left = path.pathNames
         var done = ""
@@ -20,7 +20,7 @@ enum PathOutside {
             if next.hasSameBytes(as: mountpoint) { return nil }
             var status = stat()
             guard lstat(next, &status) == 0 else {
-                // Once it is there, what is behind it might lead anywhere.
+                // A component created later may be a link, so `..` after it is refused.
                 return left.contains("..") ? nil : next + left.map { "/" + $0 }.joined()
             }
             guard status.st_mode & S_IFMT == S_IFLNK else {

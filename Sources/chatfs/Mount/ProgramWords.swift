@@ -2,7 +2,7 @@ import Base
 import Desktop
 import FileSystem
 
-// MARK: - In the words of programs
+// MARK: - Conversions for programs
 
 extension ProgramChat {
     init(_ folder: FolderDescription) {
@@ -44,7 +44,7 @@ extension ProgramStatus {
         let isFailed = { (transfer: MountStatus.Transfer) in
             ["failed", "unsure", "recovered"].contains(transfer.state)
         }
-        // One that waits for a word of the user, as for the approval of its relays, is not on its way.
+        // An entry that waits for the user, such as for approval, is not pending.
         let isPending = { (transfer: MountStatus.Transfer) in
             ["receiving", "draft", "queued", "sending"].contains(transfer.state)
         }

@@ -1,14 +1,14 @@
 import Glibc
 import Posix
 
-/// Whether the desktop shows the mount in its sidebar by ChatFS's own part (`contrib/file-managers`, "cloud-providers"):
-/// Nautilus would show it twice, since it lists all mounts in the home as well.
+/// Detects whether ChatFS's own part (`contrib/file-managers`, "cloud-providers") shows the mount in the desktop's
+/// sidebar. Nautilus would list it twice, because it also lists all mounts below the home directory.
 enum SidebarEntry {
     /// - Parameters:
     ///   - desktop: `XDG_CURRENT_DESKTOP`.
     ///   - dataFolders: `XDG_DATA_DIRS`.
     static func isMade(desktop: String?, dataFolders: String?) -> Bool {
-        // Other desktops know nothing of that part: there the mount would be in no sidebar.
+        // Other desktops do not use that part, and would show the mount nowhere.
         guard let desktop,
             desktop.utf8.split(separator: UInt8(ascii: ":")).contains(where: {
                 $0.elementsEqual("GNOME".utf8)
@@ -20,7 +20,7 @@ enum SidebarEntry {
         }
     }
 
-    /// In the session of this process.
+    /// The result for this process's session.
     static var isMade: Bool {
         let value = { (name: String) in getenv(name).map { String(cString: $0) } }
         return isMade(desktop: value("XDG_CURRENT_DESKTOP"), dataFolders: value("XDG_DATA_DIRS"))

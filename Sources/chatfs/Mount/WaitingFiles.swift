@@ -3,9 +3,9 @@ import Outbox
 import Posix
 import Unlocking
 
-/// What a mount that has ended says of files that were copied in and could not be sent yet.
+/// The message about unsent files after an unmount.
 enum WaitingFiles {
-    /// Nil when there are none.
+    /// Returns nil for none.
     static func words(_ count: Int) -> String? {
         switch count {
         case 0: nil
@@ -14,11 +14,11 @@ enum WaitingFiles {
         }
     }
 
-    /// The same of the profile in a folder, whose process has ended. Nil too where that cannot be unlocked without
-    /// asking anybody: it is only a word.
+    /// Returns the message for a profile's directory whose process has ended; nil if the data cannot be unlocked
+    /// without a prompt.
     static func words(ofProfileIn folder: String) async throws -> String? {
         try await ThreadPool.shared.run {
-            // Two folders below the data directory, with every core.
+            // With every core, two directories below the data directory.
             let data = folder.parentPath.parentPath
             let access = DirectoryAccess(path: data, ways: .quiet)
             guard try access.folder.condition != .encrypted || (try? access.key()) != nil else { return nil }

@@ -2,9 +2,9 @@ import Base
 import FileSystem
 import Posix
 
-/// What waits for the network, in words.
+/// Sentences about work that waits for the network.
 enum WaitingWords {
-    /// For `chatfs status`, indented.
+    /// Lines for `chatfs status`, indented.
     static func lines(_ waiting: MountStatus.Waiting?) -> [String] {
         guard let waiting else { return [] }
         var lines = waiting.servers.map { "  " + sentence($0) }
@@ -25,7 +25,7 @@ enum WaitingWords {
         return lines
     }
 
-    /// One server, since when, and why.
+    /// Describes one server with time and reason.
     static func sentence(_ server: MountStatus.Waiting.Server) -> String {
         return
             "messaging server \(server.server) cannot be reached since \(Timestamp(seconds: server.since).iso8601): \(server.problem)"

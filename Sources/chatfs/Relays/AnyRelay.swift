@@ -3,12 +3,12 @@ import Posix
 import SMP
 import XFTP
 
-/// A relay of a profile: for messages or for files.
+/// A relay of a profile, for messages or for files.
 enum AnyRelay: Hashable, Sendable {
     case messages(ServerAddress)
     case files(RelayAddress)
 
-    /// nil when it is the address of neither.
+    /// Returns nil if the text is no address.
     init?(_ text: some StringProtocol) {
         if let server = ServerAddress(text) {
             self = .messages(server)
@@ -21,7 +21,7 @@ enum AnyRelay: Hashable, Sendable {
 
     var isForFiles: Bool { if case .files = self { true } else { false } }
 
-    /// Without its password.
+    /// The address without its password.
     var text: String {
         switch self {
         case .messages(let server): server.text
@@ -29,7 +29,7 @@ enum AnyRelay: Hashable, Sendable {
         }
     }
 
-    /// The arguments `ADDR` of a command; `-` stands for the lines of standard input.
+    /// Reads the arguments `ADDR`; `-` stands for the lines of standard input.
     static func read(_ invocation: Invocation) async throws -> [AnyRelay] {
         var relays: [AnyRelay] = []
         for argument in invocation.allArguments("ADDR") {

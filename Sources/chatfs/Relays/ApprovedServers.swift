@@ -1,12 +1,12 @@
 import SMP
 import XFTP
 
-/// Servers that a user approves, by their addresses: relays for files (`xftp://`), and servers for messages (`smp://`).
+/// Server addresses to approve: file relays (`xftp://`) and message servers (`smp://`).
 struct ApprovedServers: Sendable {
     private(set) var relays: [RelayAddress] = []
     private(set) var servers: [ServerAddress] = []
 
-    /// nil where one is no address. Passwords are dropped: nobody asks these servers for a place.
+    /// Returns nil if a text is no address. Drops passwords, which only creating chunks or queues needs.
     init?(_ addresses: [String]) {
         for address in addresses {
             if let relay = RelayAddress(address) {
@@ -21,7 +21,7 @@ struct ApprovedServers: Sendable {
 }
 
 extension MountedCore {
-    /// Blocks.
+    /// Approves the servers. Blocks.
     func approve(_ approved: ApprovedServers) throws {
         if !approved.relays.isEmpty { try approve(approved.relays) }
         if !approved.servers.isEmpty { try approveServers(approved.servers) }

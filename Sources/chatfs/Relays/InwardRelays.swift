@@ -2,8 +2,8 @@ import ChatCore
 import CommandLineKit
 import XFTP
 
-/// The relays inside this machine's own network that one command may contact: those of the description or link that its
-/// user gave, and those of `--approve RELAY`. Of what a relay answers, the user has seen nothing.
+/// The relays in the local network that a command may contact: those of the description or link that the user gave, and
+/// those of `--approve RELAY`. Relays named by a relay's reply are excluded, because the user has not seen them.
 struct InwardRelays: Sendable {
     private(set) var approved: [RelayAddress]
 
@@ -22,16 +22,16 @@ struct InwardRelays: Sendable {
         self.approved = approved
     }
 
-    /// Approves the relays of a description that the user gave.
+    /// Returns the set with the relays of a description that the user gave.
     func approving(_ description: FileDescription) -> InwardRelays {
         var result = self
         result.approved += description.relays.map(\.withoutPassword)
         return result
     }
 
-    /// Refuses a description with a relay that its address places inside the own network, unless approved. A name that
-    /// leads there is found out when it is connected to.
-    /// - Throws: `.file(.notApproved)`, naming the relays.
+    /// Refuses a description with an unapproved relay whose address lies in the local network. A host name that
+    /// resolves into it is detected at connection.
+    /// - Throws: `.file(.notApproved)` with the relays.
     func require(_ description: FileDescription) throws(ChatError) {
         let places = Set(approved.flatMap(\.places))
         let inward = description.relays.filter { relay in
@@ -44,6 +44,6 @@ struct InwardRelays: Sendable {
                 + inward.prefix(Self.maxNamed).map { "--approve \($0.text)" }.joined(separator: " "))
     }
 
-    /// A description may name hundreds.
+    /// Maximum number of relays in an error; a description may name hundreds.
     private static let maxNamed = 12
 }

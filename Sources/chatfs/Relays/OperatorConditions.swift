@@ -1,10 +1,10 @@
 import CommandLineKit
 import Posix
 
-/// The relays of an operator are used by who has accepted the operator's conditions, and by nobody else.
+/// Consent to the conditions of a relay operator, without which its relays are not used.
 enum OperatorConditions {
-    /// Says whose the relays are, what they see and under which conditions they may be used, and asks on the terminal.
-    /// - Returns: whether they may be used; false without a terminal.
+    /// Prints operator, visible data and conditions of the relays, and prompts for consent.
+    /// - Returns: True with consent; false without a terminal.
     static func areAccepted(of operators: [RelayOperator]) async -> Bool {
         let names = operators.map(\.name).joined(separator: " and ")
         for line in [

@@ -3,7 +3,7 @@ import CommandLineKit
 import EmbeddedCore
 
 extension Invocation {
-    /// Has servers that the command line gave replace those of operators, unless `--also-preset` keeps them.
+    /// Replaces operators' servers by those of the command line, unless `--also-preset` keeps them.
     func replacePresets(by own: [AnyRelay], of profile: Profile, in directory: DataDirectory) async throws {
         guard !own.isEmpty, !has(CommonOptions.alsoPreset.name) else { return }
         let relays = ProfileRelays(of: profile, in: directory)

@@ -6,12 +6,12 @@ import Posix
 import SMP
 import XFTP
 
-/// The relays of the profile that a command names.
+/// The relays of a command's profile.
 struct ProfileRelays: Sendable {
     private let directory: DataDirectory
     private let profile: Profile
 
-    /// From `CommonOptions.profile` and `CommonOptions.directory`.
+    /// Reads `CommonOptions.profile` and `CommonOptions.directory`.
     init(_ invocation: Invocation) async throws {
         try await self.init(of: invocation["profile"], through: try DirectoryAccess(invocation))
     }
@@ -28,7 +28,7 @@ struct ProfileRelays: Sendable {
         self.directory = directory
     }
 
-    /// Those for messages first, each kind in the order in which they were given.
+    /// Returns message servers first, each kind in the order of addition.
     func list() async throws -> [AnyRelay] {
         try await blocking { () throws(ChatError) in
             try directory.messagingServers(of: profile).map(AnyRelay.messages)
@@ -36,7 +36,7 @@ struct ProfileRelays: Sendable {
         }
     }
 
-    /// The same with their passwords.
+    /// Returns the relays with their passwords.
     func listWithPasswords() async throws -> [AnyRelay] {
         try await blocking { () throws(ChatError) in
             try directory.messagingServers(of: profile).map(AnyRelay.messages)
@@ -44,7 +44,7 @@ struct ProfileRelays: Sendable {
         }
     }
 
-    /// Through which the profile of a command goes, or, where none is named, any that there is; nil: directly.
+    /// Returns the proxy of the named profile or, if none is named, of any profile; nil for direct connections.
     static func proxy(of name: String?, through access: DirectoryAccess) async throws -> SOCKSProxy? {
         try await ThreadPool.shared.run { () throws(any Error) -> SOCKSProxy? in
             guard try access.isThere() else { return nil }
@@ -66,7 +66,7 @@ struct ProfileRelays: Sendable {
         }
     }
 
-    /// - Throws: for one that the profile does not use; the others are gone.
+    /// - Throws: An error for a relay that the profile does not use; the others are removed.
     func remove(_ relays: [AnyRelay]) async throws {
         let known = try await blocking { () throws(ChatError) in
             try directory.removeMessagingServers(relays.compactMap(\.server), from: profile)

@@ -2,7 +2,7 @@ import Base
 import SMP
 import XFTP
 
-/// Who runs the relays that the official apps begin with.
+/// The operators of the official apps' default relays.
 enum RelayOperator: String, CaseIterable, Sendable {
     case simplex, flux
 
@@ -13,7 +13,7 @@ enum RelayOperator: String, CaseIterable, Sendable {
         }
     }
 
-    /// Under which they may be used: the same for both.
+    /// URL of the conditions, the same for both.
     static let conditions = "https://simplex.chat/privacy/"
 
     private var domain: String {
@@ -23,18 +23,18 @@ enum RelayOperator: String, CaseIterable, Sendable {
         }
     }
 
-    /// Those of one kind that a profile has of operators and does not need any more, as it has got its own.
-    /// - Parameter own: servers that were given just now.
+    /// Returns the operators' servers that own servers of the same kind replace.
+    /// - Parameter own: The newly given servers.
     static func replaced(by own: [AnyRelay], in known: [AnyRelay]) -> [AnyRelay] {
         let presets = Set(allCases.flatMap(\.relays).map(\.text))
-        // Who names one of an operator wants that one, and the others of it stay.
+        // Naming an operator's server replaces nothing.
         let kinds = Set(own.filter { !presets.contains($0.text) }.map(\.isForFiles))
         return known.filter {
             kinds.contains($0.isForFiles) && presets.contains($0.text) && !own.contains($0)
         }
     }
 
-    /// Those for new queues, and for files.
+    /// Relays for new queues and for files.
     var relays: [AnyRelay] {
         PresetServers.forNewQueues(domain: domain).map(AnyRelay.messages) + files.map(AnyRelay.files)
     }
@@ -45,7 +45,7 @@ enum RelayOperator: String, CaseIterable, Sendable {
         }
     }
 
-    /// Of xftp1, xftp2, …
+    /// Fingerprints of xftp1, xftp2, …
     private var fileFingerprints: [String] {
         switch self {
         case .simplex:

@@ -3,7 +3,7 @@ import Glibc
 import KeySlots
 import Posix
 
-/// The password of a relay of one's own, which stands in no command line: every user of the machine can read those.
+/// The password of an own relay, never taken from the command line, which every user of the machine can read.
 enum RelayPassword {
     static let options: [Option] = [
         .value(
@@ -14,7 +14,7 @@ enum RelayPassword {
             "password-fd", named: "N", .text, "The same, read from this file descriptor."),
     ]
 
-    /// nil where none is asked for. Blocks.
+    /// Returns nil if no password is given. Blocks.
     static func read(_ invocation: Invocation) throws -> String? {
         switch (invocation["password-file"], invocation["password-fd"]) {
         case (nil, nil): return nil
@@ -37,7 +37,7 @@ enum RelayPassword {
         let given = try naming(option) { try UnlockingSecret.passphrase(from: file) }
         guard case .passphrase(let secret) = given else { preconditionFailure("a passphrase was read") }
         let password = secret.withUnsafeBytes { Array($0) }
-        // As it stands in addresses.
+        // The alphabet of passwords in addresses.
         guard (1...255).contains(password.count),
             password.allSatisfy({ $0 > 32 && $0 < 127 && !"@:/".utf8.contains($0) })
         else {

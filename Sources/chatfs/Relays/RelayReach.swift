@@ -2,15 +2,15 @@ import CommandLineKit
 import Network
 import SMP
 
-/// Whether others can reach a relay of one's own: what is said before they are shown where it is.
+/// Warnings about relays that other machines cannot reach, printed before their addresses.
 enum RelayReach {
-    /// Whether a host is this machine by an address that only itself has.
+    /// Returns true for loopback hosts.
     static func isOwnMachine(_ host: String) -> Bool {
         host.lowercased() == "localhost" || Endpoint(host: host, port: 1).isLoopback
     }
 
-    /// What is said of a relay that listens where only this machine is; nil: others may reach it.
-    /// - Parameter name: by which others know it, of `--host`.
+    /// Returns the warning for a relay that listens on loopback only, else nil.
+    /// - Parameter name: The public name of `--host`.
     static func warning(listen host: String, name: String?) -> String? {
         guard name == nil, isOwnMachine(host) else { return nil }
         return
@@ -18,7 +18,7 @@ enum RelayReach {
             + "--listen 0.0.0.0:PORT makes it listen for them, and --host NAME names the machine in its addresses."
     }
 
-    /// What is said of a profile whose servers only this machine reaches; nil: others may reach one.
+    /// Returns the warning for a profile whose servers are all on loopback, else nil.
     static func warning(servers: [ServerAddress]) -> String? {
         guard !servers.isEmpty, servers.allSatisfy({ $0.hosts.allSatisfy(isOwnMachine) }) else { return nil }
         return

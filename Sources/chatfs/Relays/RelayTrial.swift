@@ -5,14 +5,14 @@ import SMP
 import SMPClient
 import XFTP
 
-/// Whether relays do what profiles ask of them: makes something there, and deletes it.
+/// Tests relays by creating and deleting a queue or a chunk.
 struct RelayTrial: Sendable {
     var proxy: SOCKSProxy?
 
-    /// The smallest chunk that there is.
+    /// The smallest chunk size in bytes.
     private static let chunkSize = 65_536
 
-    /// What came of each, in their order; all are tried at once.
+    /// Tests all relays concurrently and returns their findings in order.
     func findings(of relays: [AnyRelay]) async -> [Finding] {
         await withTaskGroup(of: (Int, Finding).self) { group in
             for (number, relay) in relays.enumerated() {

@@ -3,7 +3,7 @@ import Posix
 import SMPRelay
 import XFTPRelay
 
-/// What is shown and deleted of a relay, whether it runs or not.
+/// Reports and deletes the data of a relay, running or not.
 struct RelayUpkeep<Files: KeptChunks, Messages: KeptQueues>: Sendable {
     let files: Files
     let messages: Messages?
@@ -44,14 +44,14 @@ struct RelayUpkeep<Files: KeptChunks, Messages: KeptQueues>: Sendable {
     }
 }
 
-/// A relay for files, or its folder.
+/// A file relay, or its directory.
 protocol KeptChunks: Sendable {
     static var runs: Bool { get }
     func statistics() throws -> RelayStatistics
     func purge(olderThan age: Duration?) throws -> Int
 }
 
-/// A relay for messages, or its folder.
+/// A message relay, or its directory.
 protocol KeptQueues: Sendable {
     func statistics() async throws -> MessageRelayStatistics
     func purge(_ purge: QueuePurge) async throws -> Int

@@ -9,7 +9,7 @@ import SMPRelay
 import Unlocking
 import XFTPRelay
 
-/// `chatfs relay stat` and `chatfs relay purge`: what a relay of one's own keeps.
+/// `chatfs relay stat` and `chatfs relay purge`: the data of an own relay.
 enum RelayUpkeepCommands {
     private static let folder = Option.value(
         "dir", named: "DIR", .folder,
@@ -73,7 +73,7 @@ enum RelayUpkeepCommands {
         return answer?.lowercased() == "y" || answer?.lowercased() == "yes"
     }
 
-    /// Has the relay do it that runs, or does it in its folder.
+    /// Sends the request to a running relay, or carries it out in its directory.
     private static func ask(_ request: RelayRequest, _ invocation: Invocation) async throws -> RelayAnswer {
         let path = AbsolutePath.of(invocation["dir"] ?? DataDirectory.defaultPath() + "/relay")
         guard access(path + "/server.crt", F_OK) == 0 else { throw Refusal("There is no relay in \(path).") }

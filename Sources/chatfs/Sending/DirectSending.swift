@@ -4,10 +4,10 @@ import Cryptography
 import Desktop
 import EmbeddedCore
 
-/// Sending by a process that holds the profile itself, to the end of the upload.
+/// Sends with a core of this process, to the end of the upload.
 struct DirectSending {
     let core: EmbeddedCore
-    /// Of the data directory.
+    /// Key of the data directory.
     let key: SecretBytes?
     let stage: SendingStage
 
@@ -25,7 +25,7 @@ struct DirectSending {
         guard let file = item.file, file.transport == .xftp else { return }
         switch file.status {
         case .sndStored, .sndTransfer, .sndWarning: break
-        // Of an earlier command whose outcome was not known.
+        // Left by an earlier command with unknown outcome.
         case .sndError(let problem): throw ChatError(.file(problem.kind), problem.sentence)
         default: return
         }
@@ -35,7 +35,7 @@ struct DirectSending {
         try await Self.follow(file.id, events, display)
     }
 
-    /// Shows the progress of an upload until it is over.
+    /// Shows the progress of an upload until it ends.
     private static func follow(
         _ file: FileID, _ events: AsyncStream<ChatEvent>, _ display: ProgressDisplay
     ) async throws {

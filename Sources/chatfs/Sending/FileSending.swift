@@ -5,22 +5,21 @@ import Glibc
 import Media
 import Posix
 
-/// Sends a file that lies somewhere on disk: what `chatfs send` does.
+/// Composes messages for `chatfs send` from files on disk.
 enum FileSending {
-    /// Encrypts the file at `path` into `stagingFolder` and composes the message to send. Blocks.
+    /// Encrypts the file at `path` into `stagingFolder` and composes its message. Blocks.
     ///
-    /// The caller does this itself also when a mount's daemon does the sending: the file may lie in
-    /// that very mount, and a daemon that reads its own mount waits for itself.
-    ///
+    /// The command does this even if a daemon sends the message, because the file may lie on that daemon's own mount,
+    /// which the daemon must not read.
     /// - Parameters:
-    ///   - form: as what it is sent; nil: by its content and name.
-    ///   - isInterrupted: asked now and then; throws when it is to end.
+    ///   - form: Form of the message; nil to derive it from content and name.
+    ///   - isInterrupted: Called repeatedly; throws to stop.
     static func compose(
         _ path: String, caption: String, as form: MediaForm? = nil, limit: UInt64?, stagingFolder: String,
         isInterrupted: () throws -> Void
     ) throws -> Composed {
         let (file, status) = try naming(path) {
-            // A pipe would have this wait until somebody writes into it.
+            // O_NONBLOCK: opening a pipe would wait for a writer.
             let file = try OpenFile(path, flags: O_RDONLY | O_NONBLOCK)
             return (file, try file.status())
         }
@@ -67,7 +66,7 @@ enum FileSending {
         return size
     }
 
-    /// - Parameter note: given every piece of the content.
+    /// - Parameter note: Receives every piece of the content.
     private static func encrypt(
         _ file: OpenFile, to path: String, _ arguments: FileArguments,
         note: (UnsafeRawBufferPointer) throws -> Void
@@ -81,7 +80,7 @@ enum FileSending {
             let count = try file.read(into: buffer, at: position)
             if count == 0 {
                 try writer.finish()
-                // The core takes it as it is, and may have to answer for it after a power cut.
+                // The core takes the file as it is, so it must survive a power cut.
                 try staged.synchronise()
                 return position
             }
@@ -92,14 +91,14 @@ enum FileSending {
         }
     }
 
-    /// A message that is ready to be sent, and the digest of what it sends.
+    /// A composed message with the digest of its content.
     struct Composed: Sendable {
         var message: ComposedMessage
-        /// As what its user wants it to be sent.
+        /// The form chosen by the user.
         var form: MediaForm?
         var digest: [UInt8]
 
-        /// The same whenever the same is to be sent into this chat: by name, caption, form and content.
+        /// Returns the mark, equal for equal name, caption, form, content and chat.
         func mark(of chat: String) -> String {
             var hash = SHA256()
             let form = form.map { ["as " + $0.rawValue] } ?? []

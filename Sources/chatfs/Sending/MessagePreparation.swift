@@ -2,8 +2,7 @@ import ChatCore
 import CommandLineKit
 import Media
 
-/// What is made of a message before a core has it: metadata comes out of its picture where the user wants that, then
-/// it gets its preview, which is one of what is sent.
+/// Prepares a message before sending: removes metadata from its picture if wanted, then adds a preview of the result.
 struct MessagePreparation: Sendable {
     private let metadata: MetadataRemover?
     private let previews = PreviewMaker()
@@ -14,7 +13,7 @@ struct MessagePreparation: Sendable {
         "Take place, camera, comments and the like out of JPEG, PNG and WebP pictures that are sent; needs exiftool."
     )
 
-    /// - Throws: where nothing can remove what is to be removed.
+    /// - Throws: `UsageError` if no program can remove the metadata.
     init(_ policy: MetadataPolicy) throws(UsageError) {
         switch policy {
         case .never: metadata = nil
@@ -27,10 +26,10 @@ struct MessagePreparation: Sendable {
         }
     }
 
-    /// Whether metadata is removed.
+    /// True if metadata is removed.
     var removesMetadata: Bool { metadata != nil }
 
-    /// A file that is made beside the staged one is to be removed with it.
+    /// Prepares a message. A file created beside the staged one must be removed with it.
     func completed(_ message: ComposedMessage) async throws(ChatError) -> ComposedMessage {
         await previews.completed(try await metadata?.cleaned(message) ?? message)
     }

@@ -4,19 +4,19 @@ import Glibc
 import Media
 import Posix
 
-/// What is to be sent, as the command line says.
+/// A file to send, as given on the command line.
 struct OutgoingFile: Sendable {
     let path: String
     let chat: String
     let caption: String
-    /// nil: by its content and name.
+    /// nil to derive it from content and name.
     let form: MediaForm?
-    /// What of its pictures is not sent; a mount that sends it may want more removed.
+    /// Metadata to remove from pictures; a mount may require more.
     let metadata: MetadataPolicy
-    /// An earlier request for the same whose outcome is not known does not count.
+    /// True to forget an earlier equal request with unknown outcome.
     let startsAnew: Bool
 
-    /// Gives it to the daemon of a mount, and returns when that has answered.
+    /// Passes the file to a mount's daemon and returns after its reply.
     func handOver(to daemon: ControlClient, _ stage: SendingStage) async throws {
         let pool = ThreadPool.shared
         let terms = try await pool.run { () throws(DesktopError) in
@@ -33,7 +33,7 @@ struct OutgoingFile: Sendable {
         }
     }
 
-    /// Sends it by `send`, as the process that holds the profile.
+    /// Sends the file through `send`, in the process that holds the profile.
     func send<Sent: Sendable>(
         _ terms: SendingTerms, profileFolder: String, _ stage: SendingStage,
         _ send: @escaping @Sendable (ComposedMessage) async throws(ChatError) -> Sent
@@ -43,7 +43,7 @@ struct OutgoingFile: Sendable {
     }
 }
 
-/// A file that is encrypted and composed, and the record by which a repetition of it is known.
+/// An encrypted and composed file with the mark that identifies repetitions.
 private struct Request: Sendable {
     let file: OutgoingFile
     let message: ComposedMessage
@@ -75,7 +75,7 @@ private struct Request: Sendable {
         if message.source.path != composed.message.source.path {
             await pool.run { _ = unlink(composed.message.source.path) }
         }
-        // Only decoding tells a picture that is broken.
+        // Only decoding detects a broken picture.
         guard file.form != .image || message.content.kind != .file else {
             await pool.run { [message] in _ = unlink(message.source.path) }
             throw ChatError(
@@ -84,7 +84,7 @@ private struct Request: Sendable {
         }
     }
 
-    /// Has the daemon send it. Blocks meanwhile.
+    /// Sends through the daemon. Blocks.
     func carryOut(
         _ stage: SendingStage, _ send: @escaping @Sendable (ComposedMessage) throws(DesktopError) -> Void
     ) async throws {
@@ -103,7 +103,7 @@ private struct Request: Sendable {
                     discard(numbered)
                     throw Self.adding("With --anew this command sends it again.", to: error)
                 default:
-                    // The daemon may be about to send it: then it removes the file itself.
+                    // The daemon may be about to send the file, and then removes it itself.
                     throw Self.adding(
                         "It may still be sent. The same command again is safe: it sends nothing twice.",
                         to: error)
@@ -116,7 +116,7 @@ private struct Request: Sendable {
         DesktopError(error.code, "\(error.sentence) \(words)", cause: error)
     }
 
-    /// Has a core of this process send it.
+    /// Sends through a core of this process.
     func carryOut<Sent: Sendable>(
         _ stage: SendingStage, _ send: @escaping @Sendable (ComposedMessage) async throws(ChatError) -> Sent
     ) async throws -> Sent {
@@ -134,7 +134,7 @@ private struct Request: Sendable {
         }
     }
 
-    /// Notes the request; the message under its lasting id. Nothing may leave this process before. Blocks.
+    /// Records the request durably and returns the message with its permanent id. Must precede sending. Blocks.
     private func begin(_ stage: SendingStage) throws -> ComposedMessage {
         do {
             try stage.enter(.unanswered)
@@ -147,6 +147,6 @@ private struct Request: Sendable {
         }
     }
 
-    /// Removes the staged file of a message that was not taken. Blocks.
+    /// Removes the staged file of a message that was not accepted. Blocks.
     private func discard(_ message: ComposedMessage) { unlink(message.source.path) }
 }

@@ -8,15 +8,15 @@ import FileSystem
 import Glibc
 import Posix
 
-/// A text that is to be sent, as the command line says. One request has one identity, as one for a file has
+/// A text to send, as given on the command line. Each request has a permanent identity, like that of a file
 /// (`OutgoingFile`).
 struct OutgoingText: Sendable {
     let text: String
     let chat: String
-    /// An earlier request for the same whose outcome is not known does not count.
+    /// True to forget an earlier equal request with unknown outcome.
     let startsAnew: Bool
 
-    /// - Parameter text: `-` reads it from standard input, without the line break at its end.
+    /// - Parameter text: `-` reads standard input without the final newline.
     init(_ text: String, chat: String, startsAnew: Bool) async throws {
         if text == "-" {
             self.text = try await ThreadPool.shared.run { try Self.standardInput() }
@@ -29,7 +29,7 @@ struct OutgoingText: Sendable {
     }
 
     private static func standardInput() throws -> String {
-        // Four bytes for each character, and one by which it is known that there are more.
+        // Four bytes per character, and one to detect excess.
         let limit = 4 * ComposedText.longest + 2
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
@@ -50,7 +50,7 @@ struct OutgoingText: Sendable {
         return text
     }
 
-    /// Gives it to the daemon of a mount, and returns when that has it durably.
+    /// Passes the text to a mount's daemon and returns when the daemon has stored it.
     func handOver(to daemon: ControlClient, _ stage: SendingStage) async throws {
         let reference = try await ThreadPool.shared.run {
             let terms = try daemon.terms(for: chat)
@@ -76,11 +76,10 @@ struct OutgoingText: Sendable {
         await noteWaiting(in: daemon, reference)
     }
 
-    /// Says that the text waits where no messaging server takes it within two seconds.
+    /// Prints a note if no messaging server accepts the text within two seconds.
     /// - Parameters:
-    ///   - fate: what becomes of it, a sentence.
-    ///   - waiting: what the profile waits for at this moment, and how many messages of this chat are among it; nil where
-    ///     that is not known.
+    ///   - fate: A sentence about the text's further handling.
+    ///   - waiting: Returns the unreachable servers and the number of this chat's waiting messages; nil if unknown.
     static func noteWaiting(
         _ fate: String, _ waiting: () async -> (count: Int, servers: [MountStatus.Waiting.Server])?
     ) async {
@@ -95,7 +94,7 @@ struct OutgoingText: Sendable {
         }
     }
 
-    /// The same of a text that the daemon of a mount has.
+    /// Prints the note for a text that a mount's daemon has.
     private func noteWaiting(in daemon: ControlClient, _ chat: String) async {
         let folder = daemon.profileFolder
         var mount: Mounted?
@@ -111,9 +110,9 @@ struct OutgoingText: Sendable {
         }
     }
 
-    /// Sends it as the process that holds the profile.
-    /// - Parameter key: of the data directory.
-    /// - Returns: what is to be done when that process is at its end: until then the same request is a repetition.
+    /// Sends the text in the process that holds the profile.
+    /// - Parameter key: Key of the data directory.
+    /// - Returns: The work at the process's end; until then the same request counts as a repetition.
     func send(
         on core: EmbeddedCore, key: SecretBytes?, _ stage: SendingStage
     ) async throws -> @Sendable () -> Void {
@@ -139,7 +138,7 @@ struct OutgoingText: Sendable {
         return { unanswered.end(mark) }
     }
 
-    /// Notes the request; the text under its lasting id. Blocks.
+    /// Records the request durably and returns the text with its permanent id. Blocks.
     private func begin(
         _ chat: String, _ unanswered: UnansweredRequests, _ stage: SendingStage
     ) throws -> (ComposedText, UnansweredRequests) {
@@ -149,7 +148,7 @@ struct OutgoingText: Sendable {
         return (ComposedText(id: id, text: text), unanswered)
     }
 
-    /// The same whenever the same is to be written into this chat.
+    /// Returns the mark, equal for equal text and chat.
     private func mark(of chat: String) -> String {
         var hash = SHA256()
         for text in ["text", chat, text] {

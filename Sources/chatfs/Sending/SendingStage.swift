@@ -1,18 +1,18 @@
 import Base
 import CommandLineKit
 
-/// How far a `chatfs send` has come: what can be said of it when it is interrupted. It goes no further once that
-/// was said. Any thread.
+/// The progress of `chatfs send`, for the message after an interruption. Does not advance after that message.
+/// Thread-safe.
 final class SendingStage: Sendable {
     enum Stage: Sendable {
         /// Nothing has left the command.
         case preparing
-        /// Somebody has the request, and has not answered.
+        /// The daemon or core has the request and has not replied.
         case unanswered
-        /// The message is in the store of its core.
+        /// The message is in the core's store.
         case stored
 
-        /// For who interrupts it.
+        /// The message after an interruption.
         var sentence: String {
             switch self {
             case .preparing: "Interrupted: nothing was sent."
@@ -28,7 +28,7 @@ final class SendingStage: Sendable {
 
     init(stop: StopRequest) { self.stop = stop }
 
-    /// Throws when the command was interrupted.
+    /// Throws if the command was interrupted.
     func check() throws(CancellationError) {
         if stop.isRequested { throw CancellationError() }
     }
@@ -42,7 +42,7 @@ final class SendingStage: Sendable {
         if isOver { throw CancellationError() }
     }
 
-    /// Goes no further from here.
+    /// Stops advancing and returns the stage.
     func end() -> Stage {
         state.withLock { state in
             state.isOver = true
