@@ -48,7 +48,7 @@ struct ArchiveCommandTests {
         #expect(imported.succeeded, "\(imported.errors)")
         let verified = try await ChatFSProcess.run(["verify", "--data", target])
         #expect(verified.succeeded, "\(verified.output)\(verified.errors)")
-        // In place of the first.
+        // The imported directory replaces the first.
         #expect(rename(mounts.data, mounts.path("old")) == 0 && rename(target, mounts.data) == 0)
         try await mounts.mount("bob")
         #expect(try mounts.state(Self.name) == "stored")
@@ -93,7 +93,7 @@ struct ArchiveCommandTests {
                 && third.errors.contains("other.bin: It was not there"))
         #expect(try mounts.folder.read("clear/alice/film.bin") == [1])
         #expect(try mounts.folder.read("clear/alice/other.bin").count == Self.bytes.count + 12)
-        // A folder of somebody's own is not filled.
+        // A foreign folder is not filled.
         _ = try mounts.folder.makeFolder("mine")
         try mounts.folder.write([1], to: "mine/a")
         let refused = try await ChatFSProcess.run(

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// What `chatfs export` says of damage, and `chatfs verify ARCHIVE`.
+/// `chatfs export` of damaged data, and `chatfs verify ARCHIVE`.
 @Suite(.serialized) struct ArchiveVerifyTests {
     private let stage: KeyStage
     private static let handed = ["correct horse", "archive"]

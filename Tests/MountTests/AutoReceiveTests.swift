@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Small media on arrival", .serialized)
 struct AutoReceiveTests {
-    /// A recording of seven seconds that does not fit into a message.
+    /// A recording of seven seconds, too large for a message.
     private static let recording: [UInt8] = {
         func box(_ type: String, _ content: [UInt8]) -> [UInt8] {
             var bytes: [UInt8] = []
@@ -31,7 +31,7 @@ struct AutoReceiveTests {
     func voice() async throws {
         let mounts = try await TwoMounts.start()
         #expect(try await send("memo.bin", as: "voice", mounts).succeeded)
-        // An extension that nobody knows gets the one of its kind.
+        // An unknown extension is followed by the one of its kind.
         try await mounts.waitForFile("bob/alice/memo.bin.m4a")
         try await mounts.waitForState("stored", of: "bob/alice/memo.bin.m4a")
         let log = String(decoding: try mounts.read("bob/.chatfs/messages/alice.jsonl"), as: UTF8.self)
@@ -40,7 +40,7 @@ struct AutoReceiveTests {
         #expect(try await mounts.run(off).output.contains("--auto-receive no"))
         #expect(try await send("later.bin", as: "voice", mounts).succeeded)
         try await mounts.waitForFile("bob/alice/later.bin.m4a")
-        // The next mount, too.
+        // Also after a remount.
         #expect(try await mounts.leave("bob") == .code(0))
         try await mounts.mount("bob")
         try await mounts.waitForFile("bob/alice/later.bin.m4a")
@@ -59,7 +59,7 @@ struct AutoReceiveTests {
         )
         let unknown = try await send("memo.bin", as: "song", mounts)
         #expect(unknown.ending == .code(64), "\(unknown.errors)")
-        // Its first bytes are a picture's, and the rest is none.
+        // Begins like a picture and continues with noise.
         let broken = try mounts.folder.write([0xFF, 0xD8, 0xFF, 0xE0] + TwoMounts.bytes(5000), to: "broken")
         let damaged = try await ChatFSProcess.run([
             "send", broken, "bob", "--as", "image", "--profile", "alice", "--data", mounts.data,

@@ -3,8 +3,8 @@ import Posix
 import TestSupport
 import Testing
 
-/// Descriptions and relays that lie, as a reader on a mount meets them: an errno of the table, a
-/// sentence, no wrong byte, and everything else goes on.
+/// Wrong descriptions and relays, as a reader on a mount meets them: an errno of the table, a sentence, no wrong byte,
+/// and no effect on other files.
 @Suite("Bad input", .serialized)
 struct BadInputTests {
     private static let bytes = TwoMounts.bytes(300_000)
@@ -30,7 +30,7 @@ struct BadInputTests {
             #expect(answer.contains(lie.says), "\(lie.name): \(answer)")
         }
         #expect(!server.wasKnocked, "nobody may be asked for a file on a relay that is not approved")
-        // What cannot be had keeps its entry and its size, and says so.
+        // An unavailable file keeps its entry and size.
         for lie in lies {
             var status = stat()
             #expect(lstat(mounts.path("bob/alice/" + lie.name), &status) == 0 && status.st_size == 300_000)
@@ -40,14 +40,14 @@ struct BadInputTests {
                 "\(lie.name): \(state ?? "")")
         }
         #expect(try mounts.read("bob/alice/honest") == Self.bytes)
-        // A relay that has its chunk back is believed again.
+        // A relay with its chunks restored is used again.
         for (path, content) in truncated { try mounts.folder.write(content, to: path) }
         try await wait(until: "the mended file can be read") {
             (try? mounts.read("bob/alice/truncated chunk")) == Self.bytes
         }
         try await expectWholeDigest(mounts)
         try await expectCommandsFail(lies.filter(\.concernsDescription), mounts)
-        // No policy opens this machine's own network.
+        // No policy permits the local network.
         try await mounts.run(["approve", "--policy", "always", "--profile", "bob"])
         let forbidden = lies.filter { $0.code == EACCES }.map(\.name)
         for (name, answer) in zip(forbidden, try await readAll(forbidden, in: mounts.path("bob/alice"))) {
@@ -82,11 +82,10 @@ struct BadInputTests {
         #expect(!(try mounts.folder.names().contains("climb.txt")))
     }
 
-    /// Alice sends every file, and then the world changes. Answers the truncated chunks as they were, by
-    /// their path.
+    /// Sends every file from alice and then breaks it. Returns the original chunks that were truncated, by path.
     private func prepare(_ lies: [Lie], _ mounts: TwoMounts) async throws -> [String: [UInt8]] {
         var truncated: [String: [UInt8]] = [:]
-        // One after the other, so that new chunks are those of this file.
+        // One file at a time, so that new chunks belong to it.
         for lie in lies.filter(\.isOfRelayDisk) {
             let before = Set(try mounts.folder.names(in: "relay/chunks"))
             try mounts.write(Self.bytes, to: "alice/bob/" + lie.name)
@@ -123,8 +122,8 @@ struct BadInputTests {
 
     private static let whole = "wrong whole digest"
 
-    /// Changes the description that bob was given of a file: what fits `pattern`, or without `text` for
-    /// that of another file. Answers the description.
+    /// Replaces `pattern` in bob's description of a file by `text`; without `text`, replaces the description by another
+    /// file's. Returns the description.
     @discardableResult
     private func edit(
         _ name: String, _ mounts: TwoMounts, _ pattern: String, _ text: String?
@@ -150,7 +149,7 @@ struct BadInputTests {
         return outcome.output
     }
 
-    /// Reads all files at once to their ends, or as far as they go: `errno bytes error-attribute` of each.
+    /// Reads all files concurrently as far as possible. Returns `errno bytes error-attribute` for each.
     private func readAll(_ names: [String], in folder: String) async throws -> [String] {
         let script = """
             import os, sys, threading
@@ -179,18 +178,16 @@ struct BadInputTests {
         return lines
     }
 
-    /// Every chunk is as described, the whole is not: who read before had what the sender vouched for,
-    /// from then on nobody gets a byte.
+    /// Every chunk matches its digest, but the whole does not: early readers get bytes, later ones none.
     private func expectWholeDigest(_ mounts: TwoMounts) async throws {
-        // Early readers had chunks that the sender vouched for one by one; the check of the whole may
-        // already end the first read.
+        // Early readers get chunks with valid digests. The check of the whole may already fail the first read.
         if let early = try? mounts.read("bob/alice/" + Self.whole) { #expect(early == Self.bytes) }
         try await mounts.waitForState("failed", of: "bob/alice/" + Self.whole)
         let answer = try await readAll([Self.whole], in: mounts.path("bob/alice"))
         #expect(answer[0].hasPrefix("\(EBADMSG) 0 ") && answer[0].contains("together"), "\(answer)")
     }
 
-    /// The same descriptions by `chatfs file receive`: one line, 1, and no file.
+    /// `chatfs file receive` of the same descriptions prints one line, exits with 1 and leaves no file.
     private func expectCommandsFail(_ lies: [Lie], _ mounts: TwoMounts) async throws {
         for name in lies.map(\.name) + [Self.whole] {
             let text = try await edit(name, mounts, name, nil)

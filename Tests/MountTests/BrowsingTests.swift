@@ -47,7 +47,7 @@ struct BrowsingTests {
         for (name, value) in attributes { #expect(try ExtendedAttribute.text(name, of: received) == value) }
         let listed = try await Shell.run("getfattr", ["-d", "-m", "-", received])
         #expect(listed.output == "")
-        // The sender sees the time of the file, also after everything was mounted anew.
+        // The sender sees the file's time, also after a remount.
         let inode = status.st_ino
         for _ in 0..<2 {
             #expect(lstat(mounts.path("alice/bob/report.pdf"), &status) == 0)
@@ -72,7 +72,7 @@ struct BrowsingTests {
         try await mounts.send(bytes, as: "video.mkv")
         let path = mounts.path("bob/alice/video.mkv")
         let file = try OpenFile(path, flags: O_RDONLY)
-        // From the end to the beginning, over all borders of chunks and blocks.
+        // Backwards over all boundaries of chunks and blocks.
         for offset in [9_000_000, 8_388_608, 8_388_607, 4_194_304, 4_194_303, 65_536, 65_535, 1, 0] {
             let read = try file.read(count: 100_000, at: UInt64(offset))
             #expect(read == Array(bytes[offset..<min(offset + 100_000, bytes.count)]))
@@ -119,7 +119,7 @@ struct BrowsingTests {
     @Test("listings of thousands of entries are complete")
     func manyEntries() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
-        // Drafts that stay: temporary names are never sent.
+        // Temporary names are never sent, so these drafts stay.
         for number in 0..<3000 { try mounts.write([1], to: "alice/bob/\(number).part") }
         let listing = try await Shell.script("ls -l | grep -c part", folder: mounts.path("alice/bob"))
         #expect(listing.output == "3000\n")

@@ -3,13 +3,13 @@ import Posix
 import TestSupport
 import Testing
 
-/// What comes out is what went in: every size, every way of reading, every chat, under every name.
+/// Every size, every way of reading, every chat and every name gives the sent bytes.
 @Suite("Bytes", .serialized)
 struct BytesTests {
     /// Around the limits of inline messages, of chunks and of their plan.
     private static let sizes = [1, 2, 65_000, 261_120, 261_121, 1 << 20, 3_145_729, 5_500_000]
 
-    /// A folder of files of all sizes, with their names and digests.
+    /// Files of all sizes in a folder, with names and digests.
     private struct Source {
         let folder: String
         let names: [String]
@@ -45,7 +45,7 @@ struct BytesTests {
         let toGroup = try await Source(in: mounts, "group")
         let toContact = try await Source(in: mounts, "contact")
         let toNotes = try await Source(in: mounts, "notes")
-        // The second time nothing is sent, neither of drafts nor of messages.
+        // The second round sends nothing, neither drafts nor messages.
         for round in 0..<2 {
             let copied = try await Shell.run(
                 "rsync", ["-ai", toGroup.folder + "/", mounts.path("alice/Club/")])
@@ -78,7 +78,7 @@ struct BytesTests {
 
         try await expectMovesRefused(mounts, toGroup, toContact)
         try await expectOneNameManyTimes(mounts, everyone)
-        // One message for each new name, and none for anything else.
+        // One message per new name, and no others.
         for name in everyone {
             let other = try mounts.folder.names(in: name + "/Club").filter { !$0.hasPrefix("report") }
             #expect(other == toGroup.names.sorted(), "\(name)")
@@ -92,7 +92,7 @@ struct BytesTests {
         for name in everyone { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
-    /// `mv` between chats fails for what is received, sent and noted, and loses and sends nothing.
+    /// `mv` between chats fails for received and sent files and notes, and neither loses nor sends any.
     private func expectMovesRefused(
         _ mounts: TwoMounts, _ group: Source, _ contact: Source
     ) async throws {
@@ -104,14 +104,14 @@ struct BytesTests {
             #expect(moved.ending == .code(1))
             #expect(access(mounts.path(from), R_OK) == 0, "\(from) is where it was")
         }
-        // Out of the mount it is a copy: the entry stays.
+        // Out of the mount, `mv` copies and the entry stays.
         let name = group.names[1]
         let out = try await Shell.run("mv", [mounts.path("bob/Club/" + name), mounts.folder.path])
         #expect(out.succeeded, "\(out.errors)")
         #expect(try mounts.read("bob/Club/" + name) == mounts.folder.read(name))
     }
 
-    /// One name from five members, and five times from one: numbered, and the same after mounting anew.
+    /// One name from five members, and five times from one, gets permanent numbers.
     private func expectOneNameManyTimes(_ mounts: TwoMounts, _ everyone: [String]) async throws {
         for (number, name) in everyone.enumerated() {
             let bytes = Array("the report of \(name)".utf8)
@@ -154,7 +154,7 @@ struct BytesTests {
         #expect(try mounts.folder.names(in: "alice/bob").filter { $0.hasPrefix("a") } == archives.sorted())
     }
 
-    /// Names as a sender may give them, and as they are shown; nil: `file-` and a number.
+    /// Names from a sender and as shown; nil: `file-` and a number.
     private static let names: [(given: String, shown: String)] = [
         ("two words  and more.txt", "two words  and more.txt"),
         ("🎉 fête 👩‍👩‍👧.txt", "🎉 fête 👩‍👩‍👧.txt"),
@@ -178,12 +178,12 @@ struct BytesTests {
     func incomingNames() async throws {
         let mounts = try await TwoMounts.start(mounting: [], encrypted: false)
         _ = try mounts.folder.makeFolder("source")
-        // By `chatfs send`, before anybody has mounted.
+        // Sent by `chatfs send` before the first mount.
         for (number, name) in Self.names.enumerated() {
             let path = try mounts.folder.write(Array("sent \(number)".utf8), to: "source/" + name.given)
             try await mounts.run(["send", path, "alice", "--profile", "bob"])
         }
-        // What no file on this side can be called, but a message can: as another program would send it.
+        // Names that are impossible for files but possible in messages of other programs.
         let hostile: [(given: String, shown: String?)] = [
             ("../../etc/passwd", "passwd"), ("..", nil), ("/", nil), ("/etc/cron.d/job", "job"), ("", nil),
             ("\u{202E}\u{1}", nil), (String(repeating: "long ", count: 200) + ".tar.gz", nil),

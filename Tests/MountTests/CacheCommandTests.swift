@@ -23,7 +23,7 @@ struct CacheCommandTests {
         #expect(hydrated.succeeded, "\(hydrated.errors)")
         #expect(try mounts.state("bob/alice/film.bin") == "hydrated")
         #expect(try mounts.state("bob/alice/other.bin") == "hydrated")
-        // Kept for good: the relay is not needed any more.
+        // The stored file needs no relay.
         mounts.relay.send(SIGKILL)
         try await mounts.relay.ending()
         #expect(try await chatfs("dehydrate", film).succeeded)
@@ -79,7 +79,7 @@ struct CacheCommandTests {
         let film = mounts.path("bob/alice/film.bin")
         #expect(try mounts.read("bob/alice/film.bin") == bytes)
         try await mounts.waitForState("stored", of: "bob/alice/film.bin")
-        // A kernel that reclaims early may have dropped some: then they are read once more.
+        // The kernel may have reclaimed some pages; read them again.
         try await wait(until: "the kernel has all pages") {
             #expect(try mounts.read("bob/alice/film.bin") == bytes)
             return try await Self.residentPages(of: film) == (bytes.count + 4095) / 4096
@@ -88,7 +88,7 @@ struct CacheCommandTests {
         try await wait(until: "its pages are gone") { try await Self.residentPages(of: film) == 0 }
     }
 
-    /// How many pages of a file the kernel has (mincore(2)); asking brings none.
+    /// Number of resident pages of a file (mincore(2)), without a read.
     private static func residentPages(of path: String) async throws -> Int {
         let script = """
             import ctypes, os, sys
@@ -141,7 +141,7 @@ struct CacheCommandTests {
         try await mounts.send(bytes, as: "film.bin")
         #expect(try mounts.read("bob/alice/film.bin") == bytes)
         try await mounts.waitForState(mode == "plain" ? "hydrated" : "stored", of: "bob/alice/film.bin")
-        // All of it is at hand a moment before the core has it.
+        // All bytes are local shortly before the core has stored them.
         try await wait(until: "it may go") {
             try await chatfs("dehydrate", mounts.path("bob/alice/film.bin")).succeeded
         }

@@ -7,7 +7,7 @@ import Testing
 struct CallerTests {
     private static let size = 270_000
 
-    /// Bob's mount with this many files that are not here, called `0.jpg` and so on.
+    /// Bob's mount with `count` remote files named `0.jpg` and so on.
     private static func stage(_ count: Int, _ more: [String] = []) async throws -> TwoMounts {
         let mounts = try await TwoMounts.start(mounting: [])
         try await mounts.mount("alice", ["--quiet-time", "0s"])
@@ -21,7 +21,7 @@ struct CallerTests {
         return mounts
     }
 
-    /// A program of this name that reads all files it is given: cat.
+    /// A copy of cat under another name.
     private static func reader(_ name: String, in mounts: TwoMounts) async throws -> String {
         let path = mounts.folder.path(name)
         if access(path, X_OK) != 0 {
@@ -36,7 +36,7 @@ struct CallerTests {
         return try #require(Int(match.1))
     }
 
-    /// Openings that were refused, of one kind of program.
+    /// Number of refused openings by kind of program.
     private static func refused(_ kind: String, _ mounts: TwoMounts) async throws -> Int {
         let outcome = try await ChatFSProcess.run(["status", "--json", mounts.path("bob")])
         let match = try Regex("\"\(kind)\" : \\{[^}]*\"refused\" : ([0-9]+)").firstMatch(in: outcome.output)
@@ -74,18 +74,18 @@ struct CallerTests {
         #expect(try await Self.cachedBytes(mounts) == 0)
         #expect(try Self.states(count, mounts) == ["remote"])
 
-        // 270,000 bytes are a chunk of 256 KiB and one of 64, or several of 64.
+        // 270,000 bytes are a chunk of 256 KiB and one of 64 KiB, or several of 64 KiB.
         let looked = try await Shell.run("file", ["-b"] + files)
         #expect(looked.output.split(separator: "\n").count == count, "\(looked.output.prefix(500))")
         let cached = try await Self.cachedBytes(mounts)
         #expect(cached > 0 && cached <= count * (256 << 10), "\(cached)")
         #expect(try Self.states(count, mounts).isDisjoint(with: ["hydrated", "stored"]))
 
-        // The log tells of each program once, and of no file.
+        // The log names each program once, and no file.
         let log = try mounts.daemon("bob").errors
         for name in readers.keys { #expect(log.split(separator: name).count == 2, "\(name): \(log)") }
         #expect(!log.contains(".jpg"))
-        // Who wants to see it is served.
+        // A viewer is served.
         #expect(try mounts.read("bob/alice/7.jpg") == TwoMounts.bytes(Self.size, seed: 7))
     }
 
@@ -109,7 +109,7 @@ struct CallerTests {
         let backup = try await Shell.run("python3", [script, other])
         #expect(!backup.succeeded && backup.errors.contains("PermissionError"))
         #expect(try mounts.state("bob/alice/1.jpg") == "remote")
-        // What is here is for everybody.
+        // Local files are always readable.
         #expect(try await Shell.run("python3", [script, file]).output == "\(Self.size)\n")
         #expect(try await Shell.run(worker, ["thumbnail.so", file]).output.isEmpty == false)
     }

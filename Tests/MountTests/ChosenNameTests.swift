@@ -3,12 +3,12 @@ import Posix
 import TestSupport
 import Testing
 
-/// Peers choose what they call themselves; which chat a word selects they do not.
+/// Peers choose their own names, but never the words that select chats.
 @Suite("Names chosen by peers", .serialized)
 struct ChosenNameTests {
     private static let alice = ["--profile", "alice"]
 
-    /// alice's contacts bob and mallory, and nothing mounted.
+    /// alice with the contacts bob and mallory, unmounted.
     private func directory() async throws -> TwoMounts {
         let mounts = try await TwoMounts.start(mounting: [])
         try await mounts.run(["profile", "create", "mallory"])
@@ -16,7 +16,7 @@ struct ChosenNameTests {
         return mounts
     }
 
-    /// bob calls himself otherwise, and mallory as he did.
+    /// bob takes another name, and mallory takes bob's.
     private func swap(_ mounts: TwoMounts) async throws {
         try await mounts.run(["profile", "rename", "bob", "Robert"])
         try await mounts.run(["profile", "rename", "mallory", "bob"])
@@ -71,7 +71,7 @@ struct ChosenNameTests {
 }
 
 extension TwoMounts {
-    /// Why a command is refused.
+    /// Returns the refusal of a command.
     fileprivate func refused(_ arguments: [String]) async throws -> String {
         let outcome = try await ChatFSProcess.run(arguments + ["--data", data])
         #expect(outcome.ending == .code(1), "\(arguments)")

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// Each button and the click itself, in dunst, with a file manager and a portal that say what they are asked to show.
+/// Buttons and clicks in dunst, with a file manager and a portal that log their requests.
 @Suite("Clicks in a real notification daemon", .serialized, .enabled(if: RealDaemon.isInstalled))
 struct ClickTests {
     private struct Stage {
@@ -11,7 +11,7 @@ struct ClickTests {
         let daemon: RealDaemon
         let mounts: TwoMounts
 
-        /// Alice has no desktop, and Bob this one.
+        /// Only Bob has this desktop.
         static func start(quietTime: String = "0s") async throws -> Stage {
             let desktop = try await NotificationDesktop.start(nil)
             try await desktop.startService(.programs)
@@ -97,7 +97,7 @@ struct ClickTests {
         try await mounts.waitForFile("alice/bob/report.txt")
         for (button, name) in [("Discard", "one.bin"), ("Send", "two.bin")] {
             try await stage.daemon.clear()
-            // Its writer ends by a signal: it may be unfinished.
+            // The writer ends by a signal, so the file may be unfinished.
             let writing =
                 "import os; f = os.open(os.environ['FILE'], 65, 384); os.write(f, b'x' * 1000); os.kill(os.getpid(), 9)"
             _ = try await Shell.run(

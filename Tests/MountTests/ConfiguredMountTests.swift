@@ -41,7 +41,7 @@ struct ConfiguredMountTests {
                 "--what all")
         }
         #expect(try await daemon.terminate() == .code(0))
-        // The only mount of the file needs no name. The command line wins.
+        // The file's only mount needs no name. The command line takes precedence.
         let again = try await ChatFSProcess.run(
             ["mount", "--profile", "nobody"], environment: environment)
         #expect(!again.succeeded && again.errors.contains("nobody"), "\(again.errors)")

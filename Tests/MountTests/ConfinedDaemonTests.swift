@@ -3,7 +3,6 @@ import Posix
 import TestSupport
 import Testing
 
-/// What the process of a mount has given up.
 @Suite("Confinement of the daemon")
 struct ConfinedDaemonTests {
     @Test("only the child starter may trace or mount")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import chatfs
 
-/// Two contacts who want to know that nobody is in between.
+/// Two contacts that check for an interceptor.
 @Suite struct ContactVerifyTests {
     @Test("both sides show and compare the same code")
     func comparing() async throws {
@@ -23,10 +23,10 @@ import Testing
         let digits = try #require(shown.output.split(separator: "\n").first).description
         #expect(digits.split(separator: " ").allSatisfy { $0.allSatisfy(\.isNumber) } && digits.count > 60)
         #expect(try await Shell.run("file", ["--brief", picture]).output.hasPrefix("PNG image"))
-        // The code is for SimpleX Chat's scanner, which compares it without spaces.
+        // SimpleX Chat's scanner compares the code without spaces.
         let other = try await ChatFSProcess.run(["contact", "verify", "alice"] + machines.data("bob"))
         #expect(other.output.hasPrefix(digits + "\n"))
-        // Each needs libgcrypt for more, and to have written something.
+        // Post-quantum encryption needs libgcrypt and a message from each side.
         let possible: [ContactProtection] =
             GcryptKEM.installed == nil ? [.onlyStandard] : [.standard, .postQuantum]
         for outcome in [shown, other] {
@@ -55,8 +55,8 @@ import Testing
         let renewed = try await ChatFSProcess.run(["contact", "renew", "bob"] + machines.data("alice"))
         #expect(renewed.succeeded && renewed.output.hasPrefix("New keys are on their way to bob."))
         let listed = try await ChatFSProcess.run(["contact", "list"] + machines.data("alice"))
-        #expect(listed.errors.contains("bob: Messages here wait"), "\(listed.errors)")
-        // There is one server alone.
+        #expect(listed.errors.contains("bob: What is written here waits"), "\(listed.errors)")
+        // Only one server exists.
         let moved = try await ChatFSProcess.run(["contact", "move", "bob"] + machines.data("alice"))
         #expect(moved.ending == .code(1) && moved.output == "")
         #expect(moved.errors.contains("no other messaging server"), "\(moved.errors)")

@@ -10,7 +10,7 @@ struct ControlFileToolTests {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let folder = mounts.path("alice/.chatfs")
         let copies = try mounts.folder.makeFolder("copies")
-        // Longer and longer: with each draft it lists there is one more line.
+        // Each draft adds a line.
         for round in 0..<3 {
             for number in 0..<40 { try mounts.write([1], to: "alice/bob/\(round) \(number).part") }
             let script = """

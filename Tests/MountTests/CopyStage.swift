@@ -2,8 +2,8 @@ import Glibc
 import Posix
 import TestSupport
 
-/// Alice and bob, connected, each mounted by a daemon of their own, with a relay between them: what a
-/// test of copying needs, without the demo's samples. Ended and removed with the last reference.
+/// Alice and bob, connected, each mounted by its own daemon, with a relay: the setup for copies, without the demo's
+/// samples. Removed with the last reference.
 final class CopyStage: Sendable {
     let folder: TemporaryFolder
     private let relay: RunningProcess
@@ -14,8 +14,8 @@ final class CopyStage: Sendable {
     var fromAlice: String { folder.path("b/alice") }
     var source: String { folder.path("source") }
 
-    /// Both profiles, not mounted yet.
-    /// - Parameter encrypted: as data is, unless the test itself looks into the databases.
+    /// Creates both profiles, unmounted.
+    /// - Parameter encrypted: False if the test inspects the databases.
     static func start(encrypted: Bool = true) async throws -> CopyStage {
         let folder = try TemporaryFolder()
         _ = try folder.makeFolder("source")
@@ -36,7 +36,7 @@ final class CopyStage: Sendable {
         data = ["--data", folder.path("data")]
     }
 
-    /// Runs a command on the data directory of both; it must succeed.
+    /// Runs a command on the shared data directory and requires success.
     @discardableResult
     func chatfs(_ arguments: [String]) async throws -> String {
         let outcome = try await ChatFSProcess.run(arguments + data)
@@ -44,7 +44,7 @@ final class CopyStage: Sendable {
         return outcome.output
     }
 
-    /// Mounts a profile at the folder of its first letter.
+    /// Mounts a profile at the folder named by its first letter.
     func mount(
         _ profile: String, quietTime: String = "1s", options: [String] = [],
         environment: [String: String] = [:]
@@ -58,10 +58,10 @@ final class CopyStage: Sendable {
         return daemon
     }
 
-    /// Writes a file to copy from.
+    /// Writes a source file.
     func prepare(_ name: String, _ bytes: [UInt8]) throws { try folder.write(bytes, to: "source/" + name) }
 
-    /// Runs a line of sh that copies: `$SOURCE` and `$FOLDER` are the folders.
+    /// Runs a line of sh with the folders `$SOURCE` and `$FOLDER`.
     func copy(_ line: String) async throws -> Shell.Outcome {
         try await Shell.script(
             line, environment: ["SOURCE": source, "FOLDER": toBob], limit: .seconds(120))
@@ -71,7 +71,7 @@ final class CopyStage: Sendable {
         try ExtendedAttribute.text("user.chatfs.state", of: toBob + "/" + name)
     }
 
-    /// Names that bob sees from alice: one for each message.
+    /// Names in bob's folder for alice, one per message.
     func arrived() throws -> [String] { try folder.names(in: "b/alice") }
 
     func waitForArrival(of names: [String]) async throws {
@@ -80,8 +80,7 @@ final class CopyStage: Sendable {
         }
     }
 
-    /// Waits until nothing more can come: another file, copied in last, has arrived, and nothing is on
-    /// its way.
+    /// Waits until a last file has arrived and no transfer is running.
     func waitUntilQuiet() async throws {
         let last = "zz last \(try arrived().count)"
         try prepare(last, [1])
@@ -90,7 +89,7 @@ final class CopyStage: Sendable {
         unlink(source + "/" + last)
     }
 
-    /// SHA-256 of all files of a folder, by the system's own program: `hash  name` lines, sorted.
+    /// SHA-256 of all files of a folder, computed by sha256sum: sorted `hash  name` lines.
     func digests(_ folder: String, _ names: [String]) async throws -> [String] {
         let outcome = try await Shell.run("sha256sum", ["--"] + names, folder: folder, limit: .seconds(120))
         guard outcome.succeeded else { throw WaitedInVain("sha256sum: \(outcome.errors)") }
@@ -102,7 +101,7 @@ final class CopyStage: Sendable {
     }
 }
 
-/// `count` bytes that are not all alike, other ones for each seed.
+/// Returns `count` varying bytes that depend on the seed.
 func sample(_ count: Int, seed: Int = 0) -> [UInt8] {
     var state = UInt64(truncatingIfNeeded: seed) &* 0x9E37_79B9_7F4A_7C15 | 1
     return (0..<count).map { _ in

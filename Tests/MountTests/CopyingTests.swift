@@ -3,8 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// Files of every size by every tool: each new name is one message, and the other side reads what was
-/// copied.
+/// Copies files of every size with every tool. Each new name is one message, and the other side reads the copied bytes.
 @Suite("Copying into a chat", .serialized)
 struct CopyingTests {
     @Test("each way of copying sends every size once")
@@ -44,7 +43,7 @@ struct CopyingTests {
         #expect(try await mounts.expectEqual(names))
         try await mounts.waitUntilQuiet()
         #expect(try mounts.arrived().filter { !$0.hasPrefix("zz") } == names.sorted())
-        // What the tool said about the time is what the sender sees.
+        // The sender sees the time set by the tool.
         for way in ["cpa", "rsync", "python", "gio", "tar"] {
             let times = try await mounts.copy("stat -c %Y \"$SOURCE\"/\(way)-1\\ * \"$FOLDER\"/\(way)-1\\ *")
             let lines = times.output.split(separator: "\n")
@@ -62,7 +61,7 @@ struct CopyingTests {
         for (number, name) in names.enumerated() { try mounts.prepare(name, sample(1000, seed: number)) }
         let line = "touch -d 2020-02-02 \"$SOURCE\"/*; rsync -a --no-perms \"$SOURCE\"/ \"$FOLDER\"/"
         #expect(try await mounts.copy(line).succeeded)
-        // At once, while the first copies are drafts, and again when they are messages.
+        // Once while the files are drafts, and again as messages.
         let second = try await mounts.copy("rsync -ai --no-perms \"$SOURCE\"/ \"$FOLDER\"/")
         #expect(second.succeeded && !second.output.contains(">f"), "\(second.output) \(second.errors)")
         try await mounts.waitForArrival(of: names)
@@ -98,13 +97,13 @@ struct CopyingTests {
     @Test("editors' last content is sent once")
     func editors() async throws {
         let mounts = try await CopyStage.start()
-        // Long enough for several saves within it.
+        // Long enough for several saves.
         let alice = try await mounts.mount("alice", quietTime: "4s")
         let bob = try await mounts.mount("bob")
         let lines = [
-            // sed -i on a file that is a draft still: a temporary file, renamed over it.
+            // sed -i on a draft: a temporary file, renamed over it.
             "cd \"$FOLDER\" && echo 'a cat' > pet.txt && sed -i s/cat/dog/ pet.txt",
-            // The replacement of Python, GLib and many others.
+            // Replacement as in Python and GLib.
             """
             cd "$FOLDER" && python3 -c "
             import os
@@ -112,13 +111,13 @@ struct CopyingTests {
                 f = open('.goutputstream-A1B2C3', 'w'); f.write(word); f.flush(); os.fsync(f.fileno()); f.close()
                 os.replace('.goutputstream-A1B2C3', 'letter.txt')"
             """,
-            // A download: written under another name for a while.
+            // A download under a temporary name.
             "cd \"$FOLDER\" && printf abc > film.mkv.part && mv film.mkv.part film.mkv",
-            // vim in place: swap file, truncation, a test file called 4913.
+            // vim in place: swap file, truncation, a test file named 4913.
             "cd \"$FOLDER\" && printf 'one\\n' > todo.txt && vim -N -u NONE -es -c 's/one/two/' -c wq todo.txt",
-            // Appending is a new writer of a draft.
+            // An append is a new writer of the draft.
             "cd \"$FOLDER\" && echo a > log.txt && echo b >> log.txt",
-            // Only a temporary name: stays.
+            // A temporary name only: stays.
             "cd \"$FOLDER\" && echo x > left.part && touch empty.txt",
         ]
         let hasVim = (try? Shell.find("vim")) != nil

@@ -39,7 +39,7 @@ struct CrowdedFolderTests {
             try folder.names(in: "mount/chat 0").count == count + 10
         }
         try await other.waitFor("CREATE elsewhere.bin", within: .seconds(120))
-        // Each of them, or that there is more than can be told (of the kernel's queue, or of ours).
+        // Each file is reported, or an overflow of the kernel's or our queue.
         try await wait(until: "all are told", within: .seconds(120)) {
             let told = Set(
                 watch.events.compactMap { $0.split(separator: " ", maxSplits: 1).last.map(String.init) })
@@ -54,7 +54,7 @@ struct CrowdedFolderTests {
         try writer.deliver((0..<count).map { "new \($0).bin" }, in: chats[0])
         try await wait(until: "all are listed") { try folder.names(in: "mount/chat 0").count == count + 10 }
         let watch = try await FolderWatch.start(folder.path("mount/chat 0"))
-        // None of these files can be had: their relay is nowhere. Their readers wait until they are gone.
+        // The relay of these files is unreachable, so reads wait until the files are deleted.
         var settings = ChildProcess.Settings(try Shell.find("python3"))
         settings.arguments = [
             "-c",

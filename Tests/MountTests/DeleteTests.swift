@@ -11,7 +11,7 @@ struct DeleteTests {
         try await ChatFSProcess.run(["delete"] + words + ["--profile", "alice", "--data", mounts.data])
     }
 
-    /// CryptoFiles that alice's core keeps.
+    /// Number of CryptoFiles in alice's core.
     private func copies(_ mounts: TwoMounts) throws -> Int {
         try mounts.folder.names(in: "data/profiles/1/files").count
     }
@@ -77,7 +77,7 @@ struct DeleteTests {
         #expect(try copies(mounts) == 0)
         #expect(try mounts.folder.names(in: "alice/bob").isEmpty)
         mounts.relay.send(SIGCONT)
-        // What was cancelled is told to its recipient, who never had a byte.
+        // The recipient, who had no byte, learns of the cancellation.
         try await wait(until: "bob's entry says so") {
             try mounts.state("bob/alice/cancelled.bin") == "cancelled"
         }
@@ -134,7 +134,7 @@ struct DeleteTests {
 
     @Test("answering no keeps the file")
     func question() async throws {
-        // No credential of the test: the command has a terminal of its own.
+        // Without the test's credential, because the command has a terminal.
         let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         let file = try mounts.folder.write(Array("text".utf8), to: "a.txt")
         try await mounts.run(["send", file, "bob", "--profile", "alice"])
@@ -182,7 +182,7 @@ struct DeleteTests {
         #expect(deleted.succeeded, "\(deleted.errors)")
         #expect(try stage.kept().isEmpty)
         #expect(access(stage.data, F_OK) != 0)
-        // A keyring that is locked keeps nobody from deleting what it opens.
+        // A locked keyring does not prevent the deletion of its data.
         #expect(try await stage.chatfs("profile create alice").succeeded)
         try stage.setKeyring("locked")
         let locked = try await stage.chatfs("delete --everything --yes")

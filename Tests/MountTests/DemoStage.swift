@@ -2,12 +2,12 @@ import Glibc
 import Posix
 import TestSupport
 
-/// A running demo: a relay, alice and bob connected and in a group, both mounted, samples sent. The
-/// whole path for tests of the mount; ended and removed with the last reference.
+/// A running demo: a relay, alice and bob connected and in a group, both mounted, samples sent. Removed with the last
+/// reference.
 final class DemoStage: Sendable {
     let folder: TemporaryFolder
     let process: RunningProcess
-    /// The demo's folder, with `alice` and `bob` in it.
+    /// The demo's folder with `alice` and `bob`.
     let path: String
 
     static func start(
@@ -31,7 +31,7 @@ final class DemoStage: Sendable {
 
     func path(_ name: String) -> String { path + "/" + name }
 
-    /// Ids of the demo's child processes.
+    /// Process ids of the demo's children.
     func children() throws -> [pid_t] { try Self.children(of: process.processIdentifier) }
 
     static func children(of parent: pid_t) throws -> [pid_t] {
@@ -45,7 +45,7 @@ final class DemoStage: Sendable {
         }
     }
 
-    /// All bytes of a file below the demo's folder.
+    /// Reads a file below the demo's folder.
     func read(_ name: String) throws -> [UInt8] {
         let file = try OpenFile(path(name), flags: O_RDONLY)
         return try file.read(count: Int(try file.size()), at: 0)
@@ -55,7 +55,7 @@ final class DemoStage: Sendable {
         try ExtendedAttribute.text("user.chatfs.state", of: path(name))
     }
 
-    /// Fails unless everything that the demo made is gone: mounts, files, processes.
+    /// Requires that the demo's mounts, files and processes are gone.
     static func expectNothingLeft(of path: String, children: [pid_t]) async throws {
         try await wait(until: "the demo's children are gone") {
             children.allSatisfy { kill($0, 0) == -1 && errno == ESRCH }

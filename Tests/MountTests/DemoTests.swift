@@ -8,19 +8,19 @@ struct DemoTests {
     @Test("the demo sends, receives and leaves nothing")
     func wholePath() async throws {
         let stage = try await DemoStage.start()
-        // What bob got over the relay: a small text, a picture that came by itself, and a sound that was not fetched.
+        // Bob received a text, a small picture within its message, and a placeholder of a sound.
         #expect(try stage.read("bob/alice/hello.txt").starts(with: Array("Hello Bob!".utf8)))
         #expect(try stage.read("alice/Saved notes/shopping.txt") == Array("tea\nbread\nlamp oil\n".utf8))
         #expect(try stage.state("bob/alice/waves.wav") == "remote")
         let size = try OpenFile(stage.path("bob/alice/waves.wav"), flags: O_RDONLY).size()
         #expect(size == 44 + 45 * 44_100 * 2)
-        // Reading it receives it.
+        // Reading receives.
         let picture = try await Shell.run("file", ["--brief", stage.path("bob/alice/sunset.png")])
         #expect(picture.output.hasPrefix("PNG image data, 480 x 320"))
         let sounds = try await Shell.run(
             "sha256sum", [stage.path("bob/alice/waves.wav"), stage.path("alice/bob/waves.wav")])
         #expect(Set(sounds.output.split(separator: "\n").map { $0.prefix(64) }).count == 1)
-        // Copying a file in sends it, to the contact and to the group.
+        // Copying a file in sends it to the contact and to the group.
         let own = try TemporaryFolder()
         try own.write([UInt8]("The train leaves at ten past seven.\n".utf8), to: "plan.txt")
         for (from, to) in [("bob/alice", "alice/bob"), ("alice/Book club", "bob/Book club")] {
@@ -59,7 +59,7 @@ struct DemoTests {
             let folder = try TemporaryFolder()
             let process = try await ChatFSProcess.start(["demo", folder.path("demo")])
             try await process.line("that it starts") { $0.hasPrefix("Starting") }
-            // At other moments of its beginning.
+            // At different times of the setup.
             try await Task.sleep(for: .milliseconds(milliseconds))
             process.send(SIGTERM)
             #expect(try await process.ending() == .code(0), "\(process.errors)")

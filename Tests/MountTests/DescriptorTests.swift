@@ -16,10 +16,10 @@ struct DescriptorTests {
         let command = try await ChatFSProcess.start(
             ["send", letter, "bob", "--profile", "alice", "--data", stage.folder.path("data")])
         let before = try Self.ticks(of: daemon.processIdentifier)
-        // Measured is what the daemon does in two seconds.
+        // Measures two seconds of the daemon.
         try await Task.sleep(for: .seconds(2))
-        // Of the 200 hundredths of a second that a thread in a loop would take. On a busy machine it gets
-        // fewer, so this fails only where it should.
+        // Out of 200 hundredths of a second for a busy loop. On a loaded machine the daemon gets less, so the test
+        // cannot fail wrongly.
         #expect(try Self.ticks(of: daemon.processIdentifier) - before < 60)
         #expect(command.isRunning)
         let raised = try await Shell.run(
@@ -29,7 +29,7 @@ struct DescriptorTests {
         #expect(try await daemon.terminate() == .code(0))
     }
 
-    /// Processor time of a process, in hundredths of a second (proc(5): utime and stime).
+    /// Processor time in hundredths of a second (proc(5): utime and stime).
     private static func ticks(of process: pid_t) throws -> Int {
         let text = try OpenFile("/proc/\(process)/stat", flags: O_RDONLY).read(count: 4096, at: 0)
         let fields = String(decoding: text, as: UTF8.self).split(separator: ")").last?.split(separator: " ")

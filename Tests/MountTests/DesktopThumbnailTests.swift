@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The desktop's thumbnail cache and a mount", .serialized)
 struct DesktopThumbnailTests {
-    /// Alice has sent bob pictures, which he does not have yet, and a text.
+    /// Pictures and a text from alice that bob has not received yet.
     private final class Gallery {
         let stage: CopyStage
         let cache: String
@@ -42,7 +42,7 @@ struct DesktopThumbnailTests {
             return found.output.split(separator: "\n").map(String.init).sorted()
         }
 
-        /// What GLib says of the thumbnail of a file.
+        /// GLib's result for the thumbnail of a file.
         func glib(_ name: String) async throws -> String {
             let outcome = try await Shell.run(
                 "gio", ["info", "-a", "thumbnail::*", stage.fromAlice + "/" + name],
@@ -57,7 +57,7 @@ struct DesktopThumbnailTests {
                 })
         }
 
-        /// As thumbnailers write them, of a file of the mount.
+        /// Writes a thumbnail of a file of the mount, as a thumbnailer would.
         func thumbnail(of path: String, as name: String) async throws {
             let program = """
                 import hashlib, os, struct, sys, urllib.parse, zlib
@@ -80,7 +80,7 @@ struct DesktopThumbnailTests {
     func life() async throws {
         let gallery = try await Gallery()
         let bob = try await gallery.mount()
-        // Four sizes, the second name is written in two ways, and one link through which all lead.
+        // Four sizes, two spellings of the second name, and one link through which all lead.
         #expect(try await gallery.entries().count == 13)
         for name in Gallery.pictures {
             let found = try await gallery.glib(name)

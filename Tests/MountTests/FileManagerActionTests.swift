@@ -3,13 +3,13 @@ import Posix
 import TestSupport
 import Testing
 
-/// `chatfs-file-action`, which the menus of file managers start, on real mounts.
+/// `chatfs-file-action`, which menus of file managers run, on real mounts.
 @Suite("Menus of file managers", .serialized)
 struct FileManagerActionTests {
     private func act(
         _ action: String, on paths: [String], text: String = "", environment: [String: String?] = [:]
     ) async throws -> Shell.Outcome {
-        // The unprivileged user may not be let into the clone; contrib/test has a copy.
+        // The unprivileged user may have no access to the clone; contrib/test makes a copy.
         let copy = getenv("CHATFS_REPOSITORY").map { String(cString: $0) }
         let root = copy ?? #filePath.split(separator: "/").dropLast(3).reduce("") { $0 + "/" + $1 }
         let program = root + "/contrib/file-managers/common/chatfs-file-action"
@@ -36,7 +36,7 @@ struct FileManagerActionTests {
         }
 
         #expect(try await act("pin", on: [files[0]]).succeeded)
-        // What marks and menus go by.
+        // Emblems and menus read these attributes.
         #expect(try ExtendedAttribute.text("user.chatfs.pinned", of: files[0]) == "yes")
         #expect(try ExtendedAttribute.text("user.chatfs.pinned", of: files[1]) == nil)
         for name in names { _ = try mounts.read("bob/alice/" + name) }
@@ -52,7 +52,7 @@ struct FileManagerActionTests {
         #expect(try ExtendedAttribute.text("user.chatfs.pinned", of: files[0]) == nil)
         #expect(try await act("free", on: files).output == "400.0 kB freed (1 file).\n")
         try await mounts.waitForState("remote", of: "bob/alice/first photo.bin")
-        // What a relay has comes again.
+        // A file on a relay is received again.
         #expect(try mounts.read("bob/alice/first photo.bin") == TwoMounts.bytes(400_000, seed: 1))
 
         let refused = try await act("retry", on: [files[0], mounts.path("bob/alice/none.bin")])
@@ -72,7 +72,7 @@ struct FileManagerActionTests {
         let host = String(mounts.relayAddress.split(separator: "@").last ?? "")
         #expect(refused.errors.contains(host) && !refused.errors.contains("chatfs "), "\(refused.errors)")
         #expect(refused.output == "button\tapprove\tApprove Relays\n")
-        // What the menu decides by.
+        // The menu depends on this attribute.
         let problem = try ExtendedAttribute.text("user.chatfs.error", of: file)
         #expect(problem?.contains("chatfs approve xftp://") == true)
         let explained = try await act("explain", on: [file])

@@ -1,11 +1,11 @@
 import TestSupport
 import Testing
 
-/// Who pairs for the first time, on a terminal and without a server of their own.
+/// Pairing for the first time, on a terminal and without own servers.
 @Suite struct FirstPairingTests {
     private let folder: TemporaryFolder
     private static let conditions = "Accept the conditions and use them? [y/N] "
-    /// Nobody listens there, and nothing leaves this machine.
+    /// A closed port, so that nothing leaves this machine.
     private static let closedProxy = "127.0.0.1:1"
 
     init() throws { folder = try TemporaryFolder() }
@@ -32,7 +32,7 @@ import Testing
         #expect(
             pair.shown.contains("'chatfs relay add'") && pair.shown.contains("'chatfs relay preset simplex'"))
         #expect(try await relays() == "")
-        // Who cannot be asked is not.
+        // Without a terminal there is no prompt.
         let script = try await ChatFSProcess.run(["pair"] + data)
         #expect(!script.succeeded && !script.errors.contains(Self.conditions), "\(script.errors)")
         #expect(script.errors.contains("'chatfs relay preset simplex'"))

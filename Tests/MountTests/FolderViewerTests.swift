@@ -8,7 +8,7 @@ struct FolderViewerTests {
     private static let size = 300_000
     private static let names = ["backup", "firmware.bin", "model.xyz", "old.dat", "song.ogg", "plan.pdf"]
 
-    /// Bob's mount with files that are not here.
+    /// Bob's mount with remote files.
     private static func stage() async throws -> TwoMounts {
         let mounts = try await TwoMounts.start(mounting: [])
         try await mounts.mount("alice", ["--quiet-time", "0s"])
@@ -36,7 +36,7 @@ struct FolderViewerTests {
         }
     }
 
-    /// As GIO and Qt do it. `qt`: it has that library mapped, and watches the folder as a window does.
+    /// Reads like GIO and Qt. `qt`: has that library mapped and watches the folder, as a window does.
     private static let script = """
         import ctypes, mmap, os, sys
         how, folder, library = sys.argv[1:4]
@@ -57,7 +57,7 @@ struct FolderViewerTests {
             else: print(name, attempt(path, os.O_RDONLY, 16384))
         """
 
-    /// What each file gave: a number of bytes, or -1 where the program was refused.
+    /// Bytes read of each file, or -1 if the program was refused.
     private static func look(
         _ how: String, _ mounts: TwoMounts, _ names: [String] = names
     ) async throws -> [String: Int] {
@@ -73,7 +73,7 @@ struct FolderViewerTests {
         let mounts = try await Self.stage()
         mounts.relay.send(SIGSTOP)
         defer { mounts.relay.send(SIGCONT) }
-        // One wait for the relay would take longer than the limit of the shell.
+        // A single wait for the relay would exceed the shell's time limit.
         #expect(try await Self.look("gio", mounts).values.allSatisfy { $0 == -1 })
         let unsettled = Self.names.filter { $0 != "plan.pdf" }
         #expect(try await Self.look("qt", mounts, unsettled).values.allSatisfy { $0 == -1 })
@@ -90,7 +90,7 @@ struct FolderViewerTests {
         _ = try await Self.look("gio", mounts)
         _ = try await Self.look("qt", mounts, Self.names.filter { $0 != "plan.pdf" })
         try await Self.expectNothingFetched(mounts)
-        // The same program reads on, another copies, and a third maps the file.
+        // The same program continues to read, another copies, and a third maps the file.
         #expect(try await Self.look("copy", mounts, ["backup"]) == ["backup": 131_072])
         #expect(try mounts.read("bob/alice/model.xyz") == TwoMounts.bytes(Self.size, seed: 2))
         let tar = try await Shell.script(

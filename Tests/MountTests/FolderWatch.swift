@@ -2,7 +2,7 @@ import Glibc
 import Posix
 import TestSupport
 
-/// A program that watches a folder with inotify(7) and prints what it is told, a line for each event: `CREATE a.txt`.
+/// A program that watches a folder with inotify(7) and prints a line for each event: `CREATE a.txt`.
 final class FolderWatch: Sendable {
     private let process: RunningProcess
 
@@ -17,7 +17,7 @@ final class FolderWatch: Sendable {
 
     deinit { process.send(SIGKILL) }
 
-    /// What it was told until now.
+    /// Events so far.
     var events: [String] { Array(process.lines.dropFirst()) }
 
     func count(_ kind: String) -> Int { events.count { $0.hasPrefix(kind + " ") } }

@@ -3,10 +3,10 @@ import Posix
 import TestSupport
 import Testing
 
-/// The disk of a data directory is full: a sentence, nothing lost, and the next attempt works.
+/// A full data disk gives a sentence and loses nothing, and the next attempt works.
 @Suite("A full data disk", .serialized)
 struct FullDataDiskTests {
-    /// One line on standard error that says what is missing.
+    /// Requires one line on standard error about the missing space.
     private func expectFull(
         _ outcome: Shell.Outcome, _ disk: SmallDisk, at location: SourceLocation = #_sourceLocation
     ) {
@@ -20,13 +20,13 @@ struct FullDataDiskTests {
     }
 
     private func tree(_ folder: TemporaryFolder, _ path: String) async throws -> String {
-        // Journals come and go with who has a database open.
+        // Journals exist only while a database is open.
         try await Shell.script(
             "cd '\(folder.path(path))' && find . -type f ! -name filler ! -name '*-wal' ! -name '*-shm' | sort"
         ).output
     }
 
-    /// Runs a command of the program with the texts of files as its descriptors from 3 on.
+    /// Runs a command with texts as descriptors from 3 on.
     private func run(
         _ disk: SmallDisk, _ folder: TemporaryFolder, _ words: String, handing files: [String]
     ) async throws -> Shell.Outcome {
@@ -55,7 +55,7 @@ struct FullDataDiskTests {
                 disk, folder, "send --text '\(text)' bob --profile alice \(data)", handing: [])
             #expect(sent.succeeded, "\(sent.errors)")
         }
-        // What a limit would have to be is the room of one database too few.
+        // A limit must leave room for one database too few.
         let before = try await tree(folder, "data")
         for room in [0, 30_000, 120_000] {
             if room == 0 {
@@ -116,7 +116,7 @@ struct FullDataDiskTests {
         let exported = try await chatfs(export)
         #expect(exported.succeeded, "\(exported.errors)")
 
-        // Onto a disk on which the first half of the files has room.
+        // On a disk with room for the first half of the files.
         let importing = "import '\(archive)' --data '\(folder.path("small/home"))'"
         try await disk.fill(for: [])
         if !disk.isLimit { try await disk.fill(leaving: 2_500_000) }
@@ -146,7 +146,7 @@ struct FullDataDiskTests {
         try await disk.fill(for: daemons)
         var refused: [String] = []
         for number in 0..<30 {
-            // Texts of a page each: some may find room in what the database has already.
+            // Texts of a page each; some may fit into the database's free pages.
             let text = "\(number) " + String(repeating: "x", count: 9_000)
             let outcome = try await send(text)
             if outcome.succeeded { continue }
@@ -155,7 +155,7 @@ struct FullDataDiskTests {
         }
         #expect(!refused.isEmpty)
         #expect(daemons.allSatisfy { kill($0, 0) == 0 })
-        // What is there is read all the same.
+        // Existing texts stay readable.
         let log = "alice/.chatfs/messages/bob.jsonl"
         #expect(String(decoding: try mounts.read(log), as: UTF8.self).contains(#""text":"first""#))
         try await disk.free()
@@ -205,16 +205,16 @@ struct FullDataDiskTests {
         try await disk.fill(for: [mount.processIdentifier])
         let texts = (0..<6).map { "\($0) " + String(repeating: "y", count: 9_000) }
         for text in texts { try await send(text) }
-        // The server gives them out again and again as long as nobody acknowledges them.
+        // The server redelivers unacknowledged messages.
         try await Task.sleep(for: .seconds(3))
         #expect(kill(mount.processIdentifier, 0) == 0)
         try await disk.free()
-        // Who waits for room tries again after a minute at most, in two places.
+        // Two places retry after at most a minute each.
         try await wait(until: "all have come", within: .seconds(300)) {
             let log = log()
             return texts.allSatisfy { log.contains(#""text":"\#($0)""#) }
         }
-        // Each once, in their order.
+        // Each once and in order.
         let lines = log().split(separator: "\n").filter { $0.contains(#""event":"message""#) }
         #expect(lines.count == 7)
         for (line, text) in zip(lines.dropFirst(), texts) { #expect(line.contains(text)) }

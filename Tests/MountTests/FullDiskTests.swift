@@ -10,7 +10,7 @@ struct FullDiskTests {
         let folder = try TemporaryFolder()
         let disk = try await SmallDisk(at: try folder.makeFolder("cache"), size: "8m")
         let mounts = try await TwoMounts.start(in: folder, mounting: ["alice"])
-        // Without a minimum the disk is filled to its end.
+        // Without a minimum, the cache fills the disk.
         try await mounts.mount("bob", ["--cache-min-free", "0"])
         let large = TwoMounts.bytes(6_000_000)
         let small = TwoMounts.bytes(400_000, seed: 2)
@@ -33,24 +33,24 @@ struct FullDiskTests {
     func fullWhileWriting() async throws {
         let folder = try TemporaryFolder()
         let disk = try await SmallDisk(at: try folder.makeFolder("cache"), size: "8m")
-        // A limit on files holds for the stored copy too, and that comes first.
+        // A limit on file sizes affects the stored copy first.
         guard !disk.isLimit else { return }
         let mounts = try await TwoMounts.start(in: folder, mounting: ["alice"])
         try await mounts.mount("bob", ["--cache-min-free", "0"])
         // Three chunks of 4 MiB.
         let bytes = TwoMounts.bytes(12_580_000)
         try await mounts.send(bytes, as: "film.bin")
-        // For the bytes of a chunk, not for their seals.
+        // Room for the bytes of a chunk, but not for their seals.
         try await disk.fill(leaving: 4 << 20)
         let file = try OpenFile(mounts.path("bob/alice/film.bin"), flags: O_RDONLY)
         func reads(_ place: Int) throws -> Bool {
             try file.read(count: 4096, at: UInt64(place)) == Array(bytes[place..<place + 4096])
         }
-        // The last chunk before the second: it goes to the cache, not to the stored copy.
+        // The last chunk before the second goes to the cache, not to the stored copy.
         #expect(try reads(9_000_000))
         let bob = try mounts.daemon("bob")
         try await wait(until: "the disk was full") { bob.errors.contains("the disk of the cache is full") }
-        // It is here: nobody needs the relay for the rest of it.
+        // The rest is local and needs no relay.
         mounts.relay.send(SIGSTOP)
         defer { mounts.relay.send(SIGCONT) }
         for place in [10_000_000, 11_500_000, 12_500_000] { #expect(try reads(place)) }
@@ -70,7 +70,7 @@ struct FullDiskTests {
         let waiting = TwoMounts.bytes(300_000, seed: 3)
         try mounts.write(waiting, to: "alice/bob/waiting.part")
 
-        // Room for the beginning: the rest is missing, so it stays here and says so.
+        // With room for the beginning only, the draft stays with its reason.
         try await disk.limit(to: 3_000_000, for: [alice.processIdentifier])
         let cut = try await Shell.script(
             "head -c 40000000 /dev/zero > alice/bob/cut.bin", folder: folder.path)
@@ -83,23 +83,23 @@ struct FullDiskTests {
         #expect(unlink(mounts.path("alice/bob/cut.bin")) == 0)
 
         try await disk.fill(for: [alice.processIdentifier, bob.processIdentifier])
-        // Copying in: told by the writing program, and what has arrived of it is not sent.
+        // The writing program gets an error, and the partial file is not sent.
         let source = try folder.write(TwoMounts.bytes(900_000, seed: 4), to: "half.bin")
         let copied = try await Shell.run("cp", [source, mounts.path("alice/bob/")])
         #expect(copied.ending == .code(1))
         #expect(
             copied.errors.contains("No space left") || disk.isLimit && copied.errors.contains("too large"),
             "\(copied.errors)")
-        // The command: one line and 1.
+        // The command prints one line and exits with 1.
         let sent = try await disk.run(
             ["send", source, "bob", "--profile", "alice", "--data", mounts.data])
         #expect(sent.ending == .code(1))
         #expect(sent.errors.split(separator: "\n").count == 1 && sent.output.isEmpty, "\(sent.errors)")
-        // What is complete waits for room.
+        // A complete file waits for room.
         #expect(
             rename(mounts.path("alice/bob/waiting.part"), mounts.path("alice/bob/waiting.bin")) == 0
                 || errno == ENOSPC)
-        // What comes is read from the cache, though it cannot be kept yet. A limit is one for both.
+        // An unstorable file is read from the cache. A limit on sizes affects both.
         if !disk.isLimit { #expect(try mounts.read("bob/alice/earlier.bin") == earlier) }
         #expect(alice.isRunning && bob.isRunning)
 
@@ -117,7 +117,7 @@ struct FullDiskTests {
                 "user.chatfs.error", of: mounts.path("alice/bob/half.bin"))
             #expect(says?.isEmpty == false)
         }
-        // Written again, it goes.
+        // Rewritten, it is sent.
         let again = try await Shell.run("cp", [source, mounts.path("alice/bob/")])
         #expect(again.succeeded, "\(again.errors)")
         try await mounts.waitForFile("bob/alice/half.bin")
@@ -127,7 +127,7 @@ struct FullDiskTests {
                 "earlier.bin", "half.bin", "later.txt", "waiting.bin",
             ])
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
-        // Everything is there for the next mount.
+        // The next mount finds everything.
         for name in ["alice", "bob"] { try await mounts.mount(name) }
         #expect(try mounts.read("bob/alice/earlier.bin") == earlier)
         #expect(try mounts.read("alice/bob/waiting.bin") == waiting)
@@ -149,7 +149,7 @@ struct FullDiskTests {
         let doctor = try await ChatFSProcess.run(["doctor", "--data", mounts.data])
         #expect(
             doctor.output.contains("is full (") || doctor.errors.contains("is full ("), "\(doctor.output)")
-        // One that a write fails on, and small ones whose room is of no use.
+        // A failed file, and small ones whose space does not suffice.
         let source = try folder.write(TwoMounts.bytes(900_000, seed: 4), to: "half.bin")
         let copied = try await Shell.run("cp", [source, mounts.path("alice/bob/")])
         #expect(copied.ending == .code(1))
@@ -157,7 +157,7 @@ struct FullDiskTests {
             $0 == "half.bin" || $0.hasPrefix("failed")
         }) {
             #expect(unlink(mounts.path("alice/bob/" + name)) == 0, "\(name): \(errno)")
-            // Whatever became free is taken by others.
+            // Other files take the freed space.
             try await disk.fill(for: [alice])
         }
         #expect(try mounts.folder.names(in: "alice/bob").filter { $0.hasPrefix("failed") } == [])
@@ -181,7 +181,7 @@ struct FullDiskTests {
             }
         }
 
-        // All is written; only the copy finds no room.
+        // The file is written; only its copy lacks room.
         var file: OpenFile? = try mounts.create("alice/bob/closed.bin")
         try file.map { try write(0..<whole.count, to: $0) }
         try await disk.fill(for: [alice])
@@ -193,13 +193,13 @@ struct FullDiskTests {
         }
         try await disk.free()
 
-        // The writer meets the full disk, and begins anew when there is room.
+        // The writer fails on the full disk and starts again later.
         file = try mounts.create("alice/bob/anew.bin")
         try file.map { try write(0..<6_000_000, to: $0) }
         try await disk.fill(for: [alice])
         #expect(throws: SystemError.self) { try file.map { try write(6_000_000..<whole.count, to: $0) } }
         try await disk.free()
-        // Going on leaves a gap that only emptying closes.
+        // Continuing leaves a gap that only a truncation to zero closes.
         try file.map { try write(8_000_000..<whole.count, to: $0) }
         file = nil
         try await wait(until: "it says that it is incomplete") {
@@ -234,7 +234,7 @@ struct FullDiskTests {
             ["profile", "create", String(repeating: "c", count: 60)],
         ] {
             let outcome = try await disk.run(arguments + ["--data", mounts.data])
-            // A short row may find its place in what the database has already.
+            // A short row may fit into the database's free pages.
             if arguments[0] == "profile", outcome.succeeded { continue }
             #expect(outcome.ending == .code(1), "\(arguments)")
             #expect(outcome.errors.split(separator: "\n").count == 1, "\(outcome.errors)")

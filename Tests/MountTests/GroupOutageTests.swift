@@ -5,7 +5,7 @@ import SMP
 import TestSupport
 import Testing
 
-/// Three machines in one group, each with a data directory and a mount of its own; a relay for all; the host of the group.
+/// Three machines in one group, each with its own data directory and mount, a common relay, and the host of the group.
 private struct GroupStage {
     let names = ["alice", "bob", "carol"]
     let folder: TemporaryFolder
@@ -39,7 +39,7 @@ private struct GroupStage {
         return process
     }
 
-    /// Through the mount, or a process of its own before there is one.
+    /// Joins through the mount, or by a process before the first mount.
     func join(_ name: String) async throws {
         let pair = try await ChatFSProcess.start(
             ["pair", "--profile", name, "--server", messages, "--relay", files] + data(name))
@@ -70,7 +70,7 @@ struct GroupOutageTests {
         for name in stage.names {
             try await wait(until: "\(name) has the folder") { access(stage.path(name) + "/club", F_OK) == 0 }
         }
-        // The introductions fall into the outage: links can neither be made nor joined.
+        // During the outage of the introductions, links can be neither created nor used.
         try await stage.host.introduce("alice")
         try await stage.host.introduce("bob")
         relay.send(SIGKILL)
@@ -99,7 +99,7 @@ struct GroupOutageTests {
                 #expect(log.components(separatedBy: "text of \(other)\"").count == 2)
             }
         }
-        // And without anybody who passes on.
+        // Without the host too.
         await stage.host.stop()
         let last = try await ChatFSProcess.run(["send", "--text", "the last", "club"] + stage.data("alice"))
         #expect(last.succeeded, "\(last.errors)")
@@ -124,7 +124,7 @@ struct GroupOutageTests {
             let sent = try await ChatFSProcess.run(
                 ["send", "--text", "\(round) of \(name)", "club"] + stage.data(name))
             #expect(sent.succeeded, "\(sent.errors)")
-            // Wherever it is.
+            // At any point.
             mounts[name]?.send(SIGKILL)
             try await mounts[name]?.ending()
             Unmounting.detach(stage.path(name))

@@ -1,28 +1,28 @@
 import Posix
 import TestSupport
 
-/// A server with a relay's own certificates that misbehaves in the way its port stands for, and one
-/// that only counts who knocks. Runs until its input is closed.
+/// A server with a relay's own certificates that misbehaves by port, and a port that counts connections. Runs until its
+/// input is closed.
 final class HostileServer: Sendable {
     enum Way: String, CaseIterable {
         /// Noise instead of TLS.
         case noise
-        /// TLS as it should be, then noise.
+        /// A valid TLS handshake, then noise.
         case noiseInside
-        /// HTTP/2 that begins well and goes on with frames that make no sense.
+        /// A valid HTTP/2 start, then invalid frames.
         case frames
-        /// Closes as soon as TLS stands.
+        /// Closes after the TLS handshake.
         case closing
-        /// Takes everything and says nothing.
+        /// Accepts everything and never replies.
         case silent
-        /// Nobody has any business here.
+        /// No client may connect here.
         case knocked
     }
 
     private let process: RunningProcess
     private let ports: [Way: String]
 
-    /// - Parameter relayFolder: the folder of a relay that has been started before.
+    /// - Parameter relayFolder: The folder of a relay that was started before.
     init(relayFolder: String) async throws {
         var settings = ChildProcess.Settings(
             try Shell.find("python3"), ["-c", Self.script, relayFolder] + Way.allCases.map(\.rawValue))
@@ -35,7 +35,7 @@ final class HostileServer: Sendable {
 
     func port(_ way: Way) -> String { ports[way] ?? "" }
 
-    /// Whether anybody connected to the port that nobody may contact.
+    /// True if a client connected to the forbidden port.
     var wasKnocked: Bool { process.output.contains("knocked") }
 
     func stop() async throws { try await process.terminate() }

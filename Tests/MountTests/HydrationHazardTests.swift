@@ -5,10 +5,10 @@ import Testing
 
 @Suite("A partly received file", .serialized)
 struct HydrationHazardTests {
-    /// What a reader of a disk would look for.
+    /// The bytes to search for on the disk.
     private static let mark = Array("MARK-6f1c-of-a-file-that-nobody-else-may-read".utf8)
 
-    /// The mark over and over, each time with its number: no two chunks are alike.
+    /// Repeats the mark with a number, so that no two chunks are equal.
     private static func marked(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count + 64)
@@ -38,12 +38,12 @@ struct HydrationHazardTests {
         let bytes = Self.marked(12_000_000)
         try await mounts.send(bytes, as: "marked.txt")
         let path = mounts.path("bob/alice/marked.txt")
-        // The first chunk and the third: one goes to the CryptoFile, one to the cache.
+        // The first chunk goes to the CryptoFile, the third to the cache.
         let reader = try OpenFile(path, flags: O_RDONLY)
         let place = UInt64(9_000_000)
         #expect(try reader.read(count: 4096, at: place) == Array(bytes[Int(place)..<Int(place) + 4096]))
         let daemon = try mounts.daemon("bob")
-        // The process lets only root look into it. What has no name goes with it; until then it is on the disk.
+        // Only root may inspect the process. Unnamed files vanish with it; until then they are on the disk.
         if geteuid() == 0 {
             try await wait(until: "both lie on the disk") {
                 try Self.bytesOnDisk(of: daemon, below: mounts.folder.path) > 8_000_000
@@ -55,7 +55,7 @@ struct HydrationHazardTests {
         }
         daemon.send(SIGKILL)
         #expect(try await daemon.ending() == .signal(SIGKILL))
-        // Data and spool, cache, temporary files, the relay's too; alice's mount is another file system.
+        // Data, spool, cache, temporary files and the relay; alice's mount is another filesystem.
         let files = try await Shell.run("find", [mounts.folder.path, "-xdev", "-type", "f"])
         let paths = files.output.split(separator: "\n").map(String.init)
         for path in paths {
@@ -66,7 +66,7 @@ struct HydrationHazardTests {
             #expect(paths.contains { $0.hasPrefix(mounts.path(tree) + "/") }, "\(tree)")
         }
         withExtendedLifetime(reader) {}
-        // And nothing was lost by it.
+        // Nothing is lost.
         try await mounts.mount("bob")
         #expect(try mounts.read("bob/alice/marked.txt") == bytes)
     }
@@ -78,7 +78,7 @@ struct HydrationHazardTests {
         let mounts = try await TwoMounts.start()
         let bytes = TwoMounts.bytes(21_000_000)
         try await mounts.send(bytes, as: "film.bin")
-        // The first two chunks; then the relay says nothing any more.
+        // The first two chunks; then the relay stops responding.
         for place in [0, 4_300_000] as [UInt64] {
             let file = try OpenFile(mounts.path("bob/alice/film.bin"), flags: O_RDONLY)
             #expect(try file.read(count: 4096, at: place) == Array(bytes[Int(place)..<Int(place) + 4096]))
@@ -108,7 +108,7 @@ struct HydrationHazardTests {
 
     @Test("a flipped bit is neither served nor kept")
     func flipped() async throws {
-        // The process lets only root look into it.
+        // Only root may inspect the process.
         guard geteuid() == 0 else { return }
         let mounts = try await TwoMounts.start()
         let bytes = TwoMounts.bytes(12_000_000)
@@ -125,7 +125,7 @@ struct HydrationHazardTests {
         for place in [3_000_000, 3_900_000] as [UInt64] {
             try unfinished.write(try unfinished.read(count: 1, at: place).map { $0 ^ 1 }, at: place)
         }
-        // One is read while the rest is not here, the other by nobody.
+        // The first file is read while incomplete, the second is not read.
         #expect(try file.read(count: 4096, at: 3_000_000) == Array(bytes[3_000_000..<3_004_096]))
         #expect(try await ChatFSProcess.run(["hydrate", mounts.path("bob/alice/film.bin")]).succeeded)
         #expect(try mounts.read("bob/alice/film.bin") == bytes)
@@ -135,7 +135,7 @@ struct HydrationHazardTests {
         #expect(try mounts.read("bob/alice/film.bin") == bytes)
     }
 
-    /// Files without a name that a process has open.
+    /// Unnamed files that a process has open.
     private static func unnamedFiles(
         of process: RunningProcess, below folder: String, flags: Int32 = O_RDONLY
     ) throws -> [OpenFile] {
@@ -164,7 +164,7 @@ struct HydrationHazardTests {
         let bytes = TwoMounts.bytes(10_000_000)
         try mounts.write(bytes, to: "alice/bob/nine.bin")
         try await mounts.waitForState("sent", of: "alice/bob/nine.bin")
-        // The two small chunks at its end are each other's answer from now on.
+        // Swaps the two small chunks at its end.
         let folder = mounts.path("relay/chunks")
         let chunks = try mounts.folder.names(in: "relay/chunks")
         let bySize = try Dictionary(grouping: chunks) {
@@ -193,7 +193,7 @@ struct HydrationHazardTests {
         let mounts = try await TwoMounts.start()
         let bytes = TwoMounts.bytes(6_000_000)
         try await mounts.send(bytes, as: "film.bin")
-        // Its pages are filled while its chunks come, before the file is whole.
+        // Its pages are filled before the file is complete.
         #expect(try mounts.read("bob/alice/film.bin") == bytes)
         try await mounts.waitForState("stored", of: "bob/alice/film.bin")
         let script = """

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("An idle mount", .serialized)
 struct IdleTests {
-    /// How often each thread of a process went to sleep so far, by its number and name.
+    /// Number of sleeps of each thread, by thread id and name.
     private func sleeps(of process: pid_t) -> [String: Int] {
         var counts: [String: Int] = [:]
         for thread in ProcessInformation.names(in: "/proc/\(process)/task") {
@@ -22,7 +22,7 @@ struct IdleTests {
         return counts
     }
 
-    /// Threads that woke up while `time` passed, and how often. Those of the runtime's own pool come and go.
+    /// Threads that woke up during `time`, with counts. Threads of the runtime's pool come and go.
     private func wakeUps(of process: pid_t, in time: Duration) async throws -> [String: Int] {
         let before = sleeps(of: process)
         try await Task.sleep(for: time)
@@ -68,10 +68,10 @@ struct IdleTests {
         for name in ["alice", "bob"] {
             let process = try mounts.daemon(name).processIdentifier
             var last: [String: Int] = [:]
-            // Connections to the relay are closed when nobody has used them for a while.
+            // Idle connections to the relay are closed after a while.
             try await wait(until: "\(name)'s mount is idle: \(last)", within: .seconds(180)) {
                 let woken = try await wakeUps(of: process, in: .seconds(4))
-                // libdispatch's own look at its threads, once a second, cannot be turned off.
+                // libdispatch's check of its threads, once a second, cannot be disabled.
                 last = woken.filter { !($0.key.contains("overcommit") && $0.value <= 6) }
                 return last.isEmpty
             }

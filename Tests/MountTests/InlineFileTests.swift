@@ -6,7 +6,7 @@ import SMP
 import TestSupport
 import Testing
 
-/// Alice's mount, and Eve, whose program sends small files within messages; a relay for both.
+/// Alice's mount, Eve, whose program sends small files within messages, and a relay for both.
 private struct InlineMount {
     let folder: TemporaryFolder
     let relay: RunningRelay
@@ -41,12 +41,12 @@ private struct InlineMount {
             .output
     }
 
-    /// Waits until the entry of a file is there.
+    /// Waits until the entry of a file appears.
     func appears(_ name: String) async throws {
         try await wait(until: "\(name) is there") { access(path(name), F_OK) == 0 }
     }
 
-    /// Reads a file to its end beside the test.
+    /// Reads a file to its end in another process.
     func read(_ name: String) async throws -> RunningProcess {
         try await RunningProcess.start(ChildProcess.Settings(try Shell.find("cat"), [path(name)]))
     }
@@ -143,11 +143,11 @@ struct InlineFileTests {
         _ = try await reader.ending()
         try await disk.fill(for: [mount.processIdentifier])
         for chunk in file.chunks.dropFirst(3) { try await stage.eve.send(chunk) }
-        // The server gives them out again and again as long as nobody acknowledges them.
+        // The server redelivers unacknowledged messages.
         try await Task.sleep(for: .seconds(3))
         #expect(kill(mount.processIdentifier, 0) == 0)
         try await disk.free()
-        // Who waits for space tries again after a minute at most, in two places.
+        // Two places retry after at most a minute each.
         try await wait(until: "all of it has come", within: .seconds(300)) {
             let state = try await stage.attribute("state", of: "old.pdf")
             return ["stored", "hydrated"].contains(state)

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// The daemon dies, or leaves, while files are on their way.
+/// The daemon is killed, or leaves, during transfers.
 @Suite("Interrupted sending", .serialized)
 struct InterruptionTests {
     @Test("kill -9 sends closed drafts, recovers open ones")
@@ -14,8 +14,8 @@ struct InterruptionTests {
         for (number, name) in names.enumerated() {
             try mounts.prepare(name, sample(200_000 + number, seed: number))
         }
-        // Killed at other moments each time: before the quiet time, while staging, while handing over.
-        // At once too: when close(2) returns, the daemon knows.
+        // Killed at different times: at once, during the quiet time, during staging, during the hand-over. The daemon
+        // knows a close when close(2) returns.
         for (round, delay) in [0, 150, 400, 900].enumerated() {
             let alice = try await mounts.mount("alice", quietTime: "300ms")
             let writer = try await RunningProcess.start(Self.openWriter(mounts.toBob, "half \(round).bin"))
@@ -39,7 +39,7 @@ struct InterruptionTests {
         for name in recovered {
             #expect(try mounts.folder.read("a/.chatfs/recovered/" + name) == Array("half of it".utf8))
         }
-        // Sent files kept their names at the sender's side too.
+        // Sent files keep their names at the sender's side too.
         let own = try mounts.folder.names(in: "a/bob").filter { !$0.hasPrefix("zz") }
         #expect(own == names.sorted())
         #expect(try await alice.terminate() == .code(0))
@@ -67,7 +67,7 @@ struct InterruptionTests {
         let alice = try await mounts.mount("alice", quietTime: "1h")
         let writer = try await RunningProcess.start(Self.openWriter(mounts.toBob, "open.bin"))
         try await writer.line("that it has written") { $0 == "written" }
-        // Small enough for one message: an upload that takes longer than the end of a mount goes on with the next one.
+        // Small enough for one message: a longer upload would continue with the next mount.
         try mounts.prepare("closed.bin", sample(200_000))
         #expect(try await mounts.copy("cp \"$SOURCE/closed.bin\" \"$FOLDER/\"").succeeded)
         let busy = try await ChatFSProcess.run(["unmount", mounts.folder.path("a"), "--wait", "1s"])
@@ -79,7 +79,7 @@ struct InterruptionTests {
             status.succeeded && status.output.contains("draft  200 kB  bob/closed.bin"), "\(status.output)")
         // It finishes while unmount waits.
         async let leaving = ChatFSProcess.run(["unmount", mounts.folder.path("a"), "--wait", "60s"])
-        // Nothing shows from outside that it waits; sooner it would be no wait, which is right too.
+        // The wait is not visible from outside. If it has not begun yet, the result is right too.
         try await Task.sleep(for: .milliseconds(500))
         writer.send(SIGTERM)
         #expect(try await leaving.succeeded)
@@ -107,7 +107,7 @@ struct InterruptionTests {
         try await mounts.waitForArrival(of: names)
         #expect(try mounts.arrived() == names)
         #expect(try mounts.folder.names(in: "a/bob") == names)
-        // A received file goes on to another chat through the very mount that shows it.
+        // Forwards a received file through the mount that shows it.
         try await mounts.chatfs(["send", mounts.fromAlice + "/report.txt", "Saved notes", "--profile", "bob"])
         try await wait(until: "it is in the notes") {
             access(mounts.folder.path("b/Saved notes/report.txt"), F_OK) == 0

@@ -9,7 +9,7 @@ struct KeepTests {
         try await mounts.run(["keep"] + arguments + ["--profile", "bob"]).output
     }
 
-    /// Nobody sent anything yet, so all that a look finds is there.
+    /// Returns true if no byte of the file is local.
     private func isRemote(_ mounts: TwoMounts, _ name: String) throws -> Bool {
         try mounts.state("bob/alice/" + name) == "remote"
     }
@@ -22,7 +22,7 @@ struct KeepTests {
         try await ChatFSProcess.run(["status", mounts.path("bob")]).output
     }
 
-    /// As if it had been sent earlier.
+    /// Makes the file as old as if it had been sent earlier.
     private func age(_ mounts: TwoMounts, _ name: String, by hours: Int) async throws {
         try await mounts.change(
             "UPDATE file SET expires = expires - ? * 3600000000000 WHERE name = ? AND recipient IS NOT NULL",
@@ -37,7 +37,7 @@ struct KeepTests {
         let sent = try #require(try expires(mounts, "film.bin").flatMap { Int($0) })
         #expect(abs(sent - time(nil) - 48 * 3600) < 120)
         #expect(try isRemote(mounts, "film.bin"))
-        // The mount is told, and what came before the rule is fetched too.
+        // The mount follows the rule, and receives earlier files too.
         let shown = try await keep(mounts, ["set", "--what", "all"])
         #expect(
             shown
@@ -46,7 +46,7 @@ struct KeepTests {
         try await mounts.waitForState("stored", of: "bob/alice/film.bin")
         try await mounts.send(TwoMounts.bytes(700_000, seed: 2), as: "next.bin")
         try await mounts.waitForState("stored", of: "bob/alice/next.bin")
-        // The core says a moment after the file is here that it is.
+        // The core reports the file shortly after it is local.
         try await wait(until: "it does not expire any more") { try expires(mounts, "next.bin") == nil }
         #expect(
             try ExtendedAttribute.text("user.chatfs.expires", of: mounts.path("alice/bob/next.bin")) != nil)
@@ -77,7 +77,7 @@ struct KeepTests {
             try await mounts.run(["send", source, "bob", "--profile", "carol"])
         }
         try await mounts.waitForState("stored", of: "bob/carol/small.bin")
-        // A change of one rule ends and begins at once.
+        // Changing one rule takes effect at once.
         _ = try await keep(mounts, ["set", "--chat", "alice", "--what", "all", "--min-free", "100000gb"])
         try await wait(until: "it waits for room") {
             try await status(mounts).contains("waiting to be kept: 1 file (space on the disk)")
@@ -106,7 +106,7 @@ struct KeepTests {
         #expect(try await status(mounts).contains("1 file will be gone from the relays within 12 hours"))
         let events = try await ChatFSProcess.start(["events", mounts.path("bob"), "--json", "--verbose"])
         try await wait(until: "it listens") { events.errors.contains("listening") }
-        // While it is mounted: another one comes close, which the next change makes the mount see.
+        // While mounted, another file comes close to its expiry, which the mount sees with the next change.
         try await age(mounts, "later.bin", by: 2)
         _ = try await keep(mounts, ["set", "--what", "never"])
         try await events.line("that it is expiring") { line in
@@ -118,7 +118,7 @@ struct KeepTests {
         let again = try await mounts.mount("bob")
         try await wait(until: "it has looked") { try await status(mounts).contains("2 files will be gone") }
         #expect(!again.errors.contains("not here"), "\(again.errors)")
-        // Both are lost while nobody looks, and nobody is told a second time.
+        // Both expire while unmounted and are not reported again.
         #expect(try isRemote(mounts, "soon.bin") && isRemote(mounts, "later.bin"))
     }
 
@@ -199,7 +199,7 @@ struct KeepTests {
         try await mounts.send(TwoMounts.bytes(400_000), as: "next.bin")
         try await mounts.waitForState("stored", of: "bob/alice/next.bin")
         #expect(try isRemote(mounts, "film.bin"))
-        // Asked for, it comes all the same.
+        // A read still receives it.
         #expect(try mounts.read("bob/alice/film.bin") == TwoMounts.bytes(30_000_000))
     }
 

@@ -2,7 +2,7 @@ import Glibc
 import Posix
 import TestSupport
 
-/// What a mount says about the kernel's part in it, read from `chatfs status --json`.
+/// The kernel's features and counters of a mount, from `chatfs status --json`.
 struct KernelReport {
     private let text: String
 
@@ -12,7 +12,7 @@ struct KernelReport {
         return KernelReport(text: outcome.output)
     }
 
-    /// Requests of this operation since the mount began.
+    /// Number of requests of this operation since the mount.
     func count(_ operation: String) throws -> Int {
         let match = try Regex("\"\(operation)\" : ([0-9]+)").firstMatch(in: text)
         return match?[1].substring.flatMap { Int($0) } ?? 0
@@ -22,7 +22,7 @@ struct KernelReport {
 
     var reason: String? { text.firstMatch(of: /"reason" : "([^"]+)"/).map { String($0.1) } }
 
-    /// How many requests of each of these operations `work` causes, without those of asking for the numbers.
+    /// Number of requests caused by `work`, without those of the measurement.
     static func requests(
         of operations: [String], at mountpoint: String, _ work: () async throws -> Void
     ) async throws -> [Int] {
@@ -36,7 +36,7 @@ struct KernelReport {
         }
     }
 
-    /// Whether this process may give files to the kernel: CAP_SYS_ADMIN (bit 21), in the first user namespace.
+    /// Returns true if this process may use passthrough: CAP_SYS_ADMIN (bit 21) in the first user namespace.
     static func mayPassThrough() throws -> Bool {
         func text(_ path: String) throws -> String {
             String(decoding: try OpenFile(path, flags: O_RDONLY).read(count: 1 << 16, at: 0), as: UTF8.self)
@@ -47,7 +47,7 @@ struct KernelReport {
         return users == ["0", "0", "4294967295"] && (capabilities ?? 0) & 1 << 21 != 0
     }
 
-    /// Drops the pages that the kernel keeps of a file.
+    /// Drops the kernel's pages of a file.
     static func dropPages(of path: String) throws {
         let file = try OpenFile(path, flags: O_RDONLY)
         posix_fadvise(file.descriptor, 0, 0, POSIX_FADV_DONTNEED)

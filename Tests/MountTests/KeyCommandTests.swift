@@ -3,7 +3,6 @@ import Posix
 import TestSupport
 import Testing
 
-/// How users make, unlock and change encrypted data.
 @Suite struct KeyCommandTests {
     @Test func scriptsMustNameAnUnlockMethod() async throws {
         let stage = try KeyStage()
@@ -84,7 +83,7 @@ import Testing
     @Test func mountsUnlockLikeCommandsAndPreventEncryption() async throws {
         let stage = try KeyStage()
         #expect(try await stage.chatfs("profile create alice --no-encryption").succeeded)
-        // As data is that is older than encryption: nobody has said yet that it is to be in clear.
+        // As data from before encryption, without the record that the hint was printed.
         #expect(unlink(stage.folder.path("data/encryption-offered")) == 0)
         let path = try stage.folder.makeFolder("mount")
         let mounting = "mount \(path) --background --cache-dir \(stage.folder.path("cache"))"

@@ -2,26 +2,26 @@ import Glibc
 import Posix
 import TestSupport
 
-/// A data directory without the credential that other tests have: only what a test hands over unlocks it.
+/// A data directory without the credential of other tests. Only a test's own secrets unlock it.
 struct KeyStage {
     let folder: TemporaryFolder
-    /// In front of the others: what takes the place of libsecret.
+    /// Additional environment, such as the replacement of libsecret.
     var environment: [String: String?] = ["CREDENTIALS_DIRECTORY": nil]
     let data: String
 
-    /// - Parameter data: where the data directory will be, below the stage's folder.
+    /// - Parameter data: Path of the data directory below the stage's folder.
     init(data: String = "data") throws {
         folder = try TemporaryFolder()
         self.data = folder.path(data)
     }
 
-    /// Another data directory below the same folder.
+    /// Another data directory in the same folder.
     init(sharing stage: KeyStage, data: String) throws {
         (folder, environment) = (stage.folder, stage.environment)
         self.data = folder.path(data)
     }
 
-    /// Runs `chatfs` with files as its descriptors from 3 on, which sh opens.
+    /// Runs `chatfs` with texts as descriptors from 3 on, which sh opens.
     func chatfs(_ words: String, handing texts: [String] = []) async throws -> Shell.Outcome {
         var redirections = ""
         for (index, text) in texts.enumerated() {
@@ -43,7 +43,7 @@ struct KeyStage {
         guard outcome.succeeded else { throw WaitedInVain("profile create: \(outcome.errors)") }
     }
 
-    /// Has a C library take the place of libsecret, which keeps keys as files in a folder and does what the file `mode`
+    /// Installs a C library in place of libsecret. It stores keys as files in a folder and behaves as the file `mode`
     /// there says: works, locked, hangs, forgets.
     mutating func installKeyring() async throws {
         _ = try folder.makeFolder("keyring")
@@ -64,10 +64,10 @@ struct KeyStage {
 
     func setKeyring(_ mode: String) throws { try folder.write(Array(mode.utf8), to: "keyring/mode") }
 
-    /// Names of the keys that it keeps.
+    /// Names of the stored keys.
     func kept() throws -> [String] { try folder.names(in: "keyring").filter { $0 != "mode" } }
 
-    /// The functions that are used of libsecret and GLib, with their signatures of the reference manual.
+    /// The used functions of libsecret and GLib, with the signatures of the reference manual.
     private static let library = #"""
         #include <stdio.h>
         #include <stdlib.h>

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// The keyring of the desktop. A C library takes the place of libsecret, so that it can be locked and hang.
+/// The desktop's keyring. A C library replaces libsecret, so that it can be locked and hang.
 @Suite struct KeyringTests {
     @Test func newDataIsUnlockedByKeyringWithoutPrompt() async throws {
         var stage = try KeyStage()
@@ -13,7 +13,7 @@ import Testing
         #expect(try stage.kept().count == 1)
         #expect(try await stage.chatfs("profile list").output == "alice\n")
         #expect(try await stage.chatfs("key status").output.contains("the keyring"))
-        // The last way stays.
+        // The last way cannot be removed.
         let forgotten = try await stage.chatfs("key forget")
         #expect(forgotten.ending == .code(1) && forgotten.errors.contains("last way"))
         #expect(try stage.kept().count == 1)
@@ -39,7 +39,7 @@ import Testing
         #expect(gone.ending == .code(1) && gone.errors.contains("no key of it"))
     }
 
-    /// The unit for systemd starts a mount again that failed, but not to ask the same question again.
+    /// The systemd unit restarts a failed mount, unless the restart would only prompt again.
     @Test func onlyMountAwaitingKeyringIsRestarted() async throws {
         var stage = try KeyStage()
         try await stage.installKeyring()
@@ -59,7 +59,7 @@ import Testing
         stage.environment["LD_LIBRARY_PATH"] = .some(nil)
         let absent = try await stage.chatfs("mount \(path)")
         #expect(absent.ending == .code(1), "\(absent.errors)")
-        // At a login even the bus may come later.
+        // At login the bus may start later.
         stage.environment["DBUS_SESSION_BUS_ADDRESS"] = .some(nil)
         let early = try await stage.chatfs("mount \(path)")
         #expect(early.ending == .code(1) && early.errors.contains("no keyring"), "\(early.errors)")

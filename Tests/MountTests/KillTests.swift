@@ -4,8 +4,8 @@ import Posix
 import TestSupport
 import Testing
 
-/// Again and again the daemon ends while files are being copied in, each time in another way and at another moment.
-/// `contrib/kills COUNT` does it more often.
+/// Ends the daemon again and again while files are copied in, in different ways and at different times. `contrib/kills
+/// COUNT` runs more rounds.
 @Suite("Many kills", .serialized)
 struct KillTests {
     private static let count = ProcessInfo.processInfo.environment["CHATFS_KILLS"].flatMap(Int.init) ?? 15
@@ -23,18 +23,18 @@ struct KillTests {
     }
 }
 
-/// How a connection ends that nobody expected to.
+/// Unexpected ends of a connection.
 private enum Attack: CaseIterable {
     case kill, terminate, lazyUnmount, forcedUnmount, abort
 
-    /// Only root can do the last ones.
+    /// Some need root.
     static var possible: [Attack] { geteuid() == 0 ? allCases : [.kill, .terminate, .lazyUnmount] }
 }
 
 private struct KillRun {
     let stage: CopyStage
     var generator: SeededGenerator
-    /// What a copy was begun of, and what `cp` has reported as copied.
+    /// Started copies, and those that `cp` reported as complete.
     private(set) var begun: [String] = []
     private(set) var copied: Set<String> = []
 
@@ -43,7 +43,7 @@ private struct KillRun {
         self.generator = generator
     }
 
-    /// Copies files, one after the other, while another program holds one half written, until the attack.
+    /// Copies files one by one, while another program holds one half-written, until the attack.
     mutating func round(_ number: Int) async throws {
         let alice = try await stage.mount(
             "alice", quietTime: "\(Int.random(in: 1...80, using: &generator))ms")
@@ -60,7 +60,7 @@ private struct KillRun {
         try await Task.sleep(for: .milliseconds(Int.random(in: 0...80, using: &generator)))
         let attack = Attack.possible.randomElement(using: &generator) ?? .kill
         try await perform(attack, on: alice)
-        // Its descriptors are worth nothing any more; that it closes them is no completion.
+        // Its descriptors are dead, so their close is no completion.
         writer.send(SIGKILL)
         try await writer.ending()
         try await copies.ending(within: .seconds(60))
@@ -84,11 +84,11 @@ private struct KillRun {
         try await stage.waitForArrival(of: Array(copied))
         try await stage.waitUntilQuiet()
         let arrived = Set(try stage.arrived().filter { !$0.hasPrefix("zz") })
-        // A second message of a file would have a name of its own: `file 1 (2).bin`.
+        // A duplicate message would be named `file 1 (2).bin`.
         #expect(arrived.isSubset(of: begun), "sent twice, or half: \(arrived.subtracting(begun).sorted())")
-        // What was cut off may have been whole: then it is.
+        // An interrupted copy may have been complete.
         #expect(try await stage.expectEqual(arrived.sorted()))
-        // Each half-written file is kept for who wrote it.
+        // Each half-written file is recovered.
         let recovered = try stage.folder.names(in: "a/.chatfs/recovered")
         #expect(recovered.allSatisfy { $0.hasPrefix("half") || begun.contains($0) }, "\(recovered)")
         #expect(try await alice.terminate() == .code(0))
@@ -107,7 +107,7 @@ private struct KillRun {
         return settings
     }
 
-    /// Not of the shell: its redirections close copies of the descriptor, which looks like the end of a file.
+    /// Not the shell's redirection, which closes copies of the descriptor and looks like a completion.
     private func unfinishedWriter(_ name: String) throws -> ChildProcess.Settings {
         var settings = ChildProcess.Settings(
             try Shell.find("python3"),

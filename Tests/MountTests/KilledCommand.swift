@@ -1,9 +1,9 @@
 import TestSupport
 
-/// Has a command end itself, as SIGKILL does, at one of the steps at which it changes what lies on the disk or prints:
-/// a C library between the program and the system calls counts them. What the program starts is not counted.
+/// Kills a command at one of the steps at which it changes the disk or prints. A preloaded C library counts its system
+/// calls; child processes are not counted.
 struct KilledCommand {
-    /// For the environment of the command.
+    /// Path for the command's environment.
     let library: String
 
     init(in folder: TemporaryFolder) async throws {
@@ -15,7 +15,7 @@ struct KilledCommand {
         guard made.succeeded else { throw WaitedInVain("gcc: \(made.errors)") }
     }
 
-    /// - Parameter step: the number of the call in front of which it ends, from 1 on.
+    /// - Parameter step: Number of the call before which it ends, from 1.
     func environment(endingAt step: Int) -> [String: String?] {
         ["LD_PRELOAD": library, "KILLED_AT": "\(step)"]
     }

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// Whoever is killed while the ways to unlock change keeps the one that was there until the new one surely works.
+/// A kill during a change of the unlock ways leaves the old way until the new one works.
 @Suite struct KilledKeyTests {
     private let stage: KeyStage
     private let killed: KilledCommand
@@ -15,8 +15,7 @@ import Testing
         self.stage = stage
     }
 
-    /// Runs a command again and again, from the same beginning, killed one step later each time, until it comes to its
-    /// end.
+    /// Repeats a command from the same start, killed one step later each time, until it completes.
     private func atEachStep(
         _ words: String, handing texts: [String] = [], _ look: (Shell.Outcome) async throws -> Void
     ) async throws {
@@ -56,13 +55,13 @@ import Testing
             #expect(try await unlocks("--passphrase-fd 3", handing: ["a"]))
             if outcome.succeeded { #expect(try await unlocks()) }
         }
-        // With a key in the keyring that opens it, no step leaves one that does not.
+        // If the keyring's key opens the data, no step replaces it by a wrong one.
         try await atEachStep("key remember --passphrase-fd 3", handing: ["a"]) {
             (_: Shell.Outcome) async throws in
             #expect(try await unlocks())
             #expect(try await unlocks("--passphrase-fd 3", handing: ["a"]))
         }
-        // With one that opens nothing, as after a keyring was made anew, it is replaced.
+        // A useless key, as in a newly created keyring, is replaced.
         let name = try #require(try stage.kept().first)
         try stage.folder.write([UInt8](repeating: UInt8(ascii: "0"), count: 64), to: "keyring/" + name)
         #expect(try await !unlocks())
@@ -116,6 +115,6 @@ import Testing
 }
 
 extension String {
-    /// How often it holds a text.
+    /// Number of occurrences of a text.
     fileprivate func count(of text: String) -> Int { ranges(of: text).count }
 }

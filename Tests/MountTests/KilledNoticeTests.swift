@@ -3,8 +3,8 @@ import Posix
 import TestSupport
 import Testing
 
-/// The kernel is told of changes by calls that wait, for no signal to end, until a folder's lock is free; who makes a
-/// file in the folder holds it until the daemon has answered.
+/// Notices to the kernel wait uninterruptibly for a folder's lock, which a program creating a file holds until the
+/// daemon replies.
 @Suite("Daemons killed during notices to the kernel", .serialized)
 struct KilledNoticeTests {
     @Test("a daemon killed during a waiting notice ends", arguments: [1, 6])
@@ -14,11 +14,11 @@ struct KilledNoticeTests {
         try await mounts.send([1], as: "first.txt")
         let connection = try FuseControl.number(of: mounts.path("bob"))
         let daemon = try mounts.daemon("bob")
-        // Bob's draft is not made as long as somebody else writes into his journal.
+        // Bob's draft cannot be created while another process locks his journal.
         let journal = try await RunningProcess.start(
             holdingJournal(mounts.data + "/profiles/2/outbox/journal.sqlite"))
         try await journal.line("that it writes") { $0 == "writing" }
-        // As often as it is told that the disk is busy.
+        // Enough to exceed the retries of a busy journal.
         var writers: [RunningProcess] = []
         for number in 0..<count {
             let path = mounts.path("bob/alice/draft \(number).txt")
@@ -32,8 +32,7 @@ struct KilledNoticeTests {
             sent += 1
             return isWaiting(daemon.processIdentifier)
         }
-        // Those behind the first get the folder afterwards. What refuses them then is there when a notice has waited for
-        // a moment.
+        // Later writers get the lock afterwards. The process that refuses them starts once a notice has waited briefly.
         if count > 1 {
             try await wait(until: "a process stands by") { hasStandby(daemon.processIdentifier) }
         }
@@ -41,7 +40,7 @@ struct KilledNoticeTests {
         do {
             try await daemon.ending(within: .seconds(20))
         } catch {
-            // Nothing that waits for it can be ended otherwise.
+            // Processes that wait for it cannot be ended otherwise.
             if FuseControl.isReachable { try await FuseControl.abort(connection) }
             throw error
         }
@@ -69,7 +68,7 @@ struct KilledNoticeTests {
         return settings
     }
 
-    /// Whether the thread that tells the kernel waits in it.
+    /// Returns true if the notice thread waits in the kernel.
     private func isWaiting(_ process: pid_t) -> Bool {
         ProcessInformation.names(in: "/proc/\(process)/task").contains { thread in
             let bytes = ProcessInformation.bytes(of: "/proc/\(process)/task/\(thread)/stat") ?? []

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// Programs that end while they write, and others that only look as if.
+/// Programs killed while writing, and others that only look so.
 @Suite("Killed writers", .serialized)
 struct KilledWriterTests {
     @Test("a killed program's file needs a retry")
@@ -22,7 +22,7 @@ struct KilledWriterTests {
             writer.send(signal)
             #expect(try await writer.ending() == .signal(signal))
         }
-        // As programs for downloads do: the length is set before the first byte, by descriptor or by name.
+        // Download programs set the size before the first byte, by descriptor or by name.
         let allocations = ["allocated": "os.ftruncate(f, 1000000)", "named": "os.truncate(path, 1000000)"]
         for (name, step) in allocations {
             let allocated = try await RunningProcess.start(Self.lengthSetter(mounts.toBob, name, step))
@@ -45,11 +45,11 @@ struct KilledWriterTests {
             #expect(try mounts.folder.read("a/bob/" + name) == Array(bytes[..<300_000]))
             #expect(status.output.contains("bob/\(name)"), "\(status.output)")
         }
-        // Another mount remembers.
+        // The next mount remembers.
         #expect(try await alice.terminate() == .code(0))
         let again = try await mounts.mount("alice", quietTime: "100ms")
         #expect(try mounts.state("int") == "draft")
-        // Copied once more, gone on with, or wanted as it is.
+        // Copied again, continued, or accepted as it is.
         #expect(try await mounts.copy("cp \"$SOURCE/int\" \"$FOLDER/\"").succeeded)
         #expect(try await mounts.copy("tail -c +300001 \"$SOURCE/term\" >> \"$FOLDER/term\"").succeeded)
         #expect(try await ChatFSProcess.run(["retry", mounts.toBob + "/hup"]).succeeded)
@@ -86,27 +86,27 @@ struct KilledWriterTests {
         return settings
     }
 
-    /// What is closed by a program's end, and what children do with descriptors that they inherit.
+    /// Descriptors closed by a program's exit, and by children that inherit them.
     private static let orderly = [
-        // A shell that ends with the redirection open; a program that exits without closing.
+        // A shell that exits with the redirection open; a program that exits without closing.
         "exit": "exec 3>\"$FOLDER/exit\"; printf whole >&3; exit 7",
         "python":
             "python3 -c \"import os; os.write(os.open('$FOLDER/python', 65, 384), b'whole'); os._exit(3)\"",
-        // With threads, which its exit kills.
+        // With threads, which exit kills.
         "threads": """
         python3 -c "
         import os, threading, time
         for n in range(8): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
         os.write(os.open('$FOLDER/threads', 65, 384), b'whole'); os._exit(0)"
         """,
-        // A thread that writes and ends before another closes.
+        // A thread that writes and ends before another one closes.
         "thread": """
         python3 -c "
         import os, threading
         f = os.open('$FOLDER/thread', 65, 384)
         t = threading.Thread(target=os.write, args=(f, b'whole')); t.start(); t.join(); os.close(f)"
         """,
-        // A child that has the descriptor and is killed, and one that closes it as it begins another program.
+        // A child that inherits the descriptor and is killed, and one that closes it in exec.
         "child": """
         python3 -c "
         import os, signal, subprocess
@@ -117,7 +117,7 @@ struct KilledWriterTests {
         subprocess.run(['true'], close_fds=False); subprocess.run(['true'])
         os.write(f, b'ole'); os.close(f)"
         """,
-        // The same before the first byte, when only the length is set.
+        // The same before the first byte, with only the size set.
         "length": """
         python3 -c "
         import os, signal
@@ -127,7 +127,7 @@ struct KilledWriterTests {
         os.kill(c, 9); os.waitpid(c, 0)
         os.write(f, b'whole'); os.close(f)"
         """,
-        // Another that lives sets it by name, and who only has the file open is killed.
+        // A living program sets the size by name, and one with the file open is killed.
         "by name": """
         python3 -c "
         import os, signal
@@ -138,9 +138,9 @@ struct KilledWriterTests {
         os.truncate(p, 5); os.kill(c, 9); os.waitpid(c, 0)
         os.write(f, b'whole'); os.close(f)"
         """,
-        // Killed before its first write, after which another writes.
+        // Killed before its first write; another program writes.
         "before": "sh -c 'kill -9 $$' > \"$FOLDER/before\"; printf whole > \"$FOLDER/before\"",
-        // Memory that is written after the file was closed.
+        // Memory written after the file was closed.
         "mapped": """
         python3 -c "
         import mmap, os

@@ -41,7 +41,7 @@ struct LeavingTests {
         let words = "1 file is not sent yet"
         for leavesByCommand in [true, false] {
             try await mounts.mount("alice")
-            // Too long for the message itself, and nowhere to be uploaded to.
+            // Too long for a message, and without a relay.
             if leavesByCommand { try mounts.write(TwoMounts.bytes(300_000), to: "alice/bob/film.bin") }
             try await mounts.waitForState("queued", of: "alice/bob/film.bin")
             if leavesByCommand {
@@ -79,7 +79,7 @@ struct LeavingTests {
         try mounts.daemon("bob").send(SIGKILL)
         #expect(try await mounts.daemon("bob").ending() == .signal(SIGKILL))
         #expect(access(mounts.path("bob/alice"), F_OK) == -1 && errno == ENOTCONN)
-        // Any 64 bytes of the file, anywhere in the cache or the data folder.
+        // Searches 64 bytes of the file in the cache and the data directory.
         let needle = Array(bytes[1_000_000..<1_000_064])
         for tree in ["cache", "data"] {
             let files = try await Shell.run("find", [mounts.path(tree), "-type", "f"])
@@ -151,7 +151,7 @@ struct LeavingTests {
         #expect(second.errors.contains("in use"))
         let unmount = try await Shell.run("fusermount3", ["-u", mounts.path("alice")])
         #expect(unmount.succeeded, "\(unmount.errors)")
-        // Waits for the first to finish, then has the profile.
+        // Waits for the first mount's end.
         try await mounts.mount("alice")
         #expect(try await mounts.leave("alice") == .code(0))
     }
@@ -159,11 +159,11 @@ struct LeavingTests {
     @Test("a new mount waits for a leaving one")
     func onTheHeels() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
-        // An open draft keeps the first busy for a while.
+        // An open draft keeps the first mount busy for a while.
         let writer = try OpenFile(mounts.path("alice/bob/long.txt"), flags: O_WRONLY | O_CREAT)
         let first = try mounts.daemon("alice")
         first.send(SIGTERM)
-        // It has said so as soon as it does not answer to its profile any more.
+        // Reported as soon as it no longer serves its profile.
         try await wait(until: "it is leaving") {
             let lock = try mounts.folder.read("data/profiles/1/lock")
             return String(decoding: lock, as: UTF8.self).contains("finishing")

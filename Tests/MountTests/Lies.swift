@@ -1,12 +1,12 @@
 import Glibc
 
-/// What the sender of a file, or its relay, does wrong, and what a reader on a mount is told.
+/// A fault of a file's sender or relay, and the expected errors of a reader.
 struct Lie {
     enum Change {
-        /// A regular expression in the description, and what takes its place.
+        /// A regular expression in the description, and its replacement.
         case replacing(String, String)
         case description(String)
-        /// The description of the other file, which is longer.
+        /// The longer description of the other file.
         case descriptionOfTheLonger
         case flippedBytesOnRelay
         case truncatedChunkOnRelay
@@ -26,7 +26,7 @@ struct Lie {
         self.change = change
     }
 
-    /// Whether `chatfs file receive` must fail too. It knows no message to compare the length with.
+    /// True if `chatfs file receive` must fail too. It has no message whose length it could compare.
     var concernsDescription: Bool {
         switch change {
         case .description, .flippedBytesOnRelay: true
@@ -42,10 +42,10 @@ struct Lie {
         }
     }
 
-    /// No relay has this fingerprint.
+    /// A fingerprint of no relay.
     static let noFingerprint = String(repeating: "A", count: 43) + "="
 
-    /// Anything that makes no sense.
+    /// Malformed descriptions.
     static let malformed = [
         Lie("not a description", EBADMSG, "is invalid", .description("party: nobody\n")),
         Lie("control characters", EBADMSG, "is invalid", .description("\u{1}\u{7F}: {")),
@@ -61,7 +61,7 @@ struct Lie {
         Lie("no chunks", EBADMSG, "is invalid", .replacing("  - [0-9]+:.*\\n", "")),
     ]
 
-    /// Well formed, and not true.
+    /// Well-formed but wrong descriptions.
     static let untrue = [
         Lie(
             "wrong chunk digest", EBADMSG, "hunk 1",
@@ -78,7 +78,7 @@ struct Lie {
         Lie("truncated chunk", EHOSTUNREACH, "127.0.0.1", .truncatedChunkOnRelay),
     ]
 
-    /// Relays that are not contacted. `port` must not see anybody.
+    /// Relays that must not be contacted. `port` must see no connection.
     static func forbidden(port: String) -> [Lie] {
         [
             "127.0.0.1:\(port)", "localhost:\(port)", "0.0.0.0:\(port)", "127.1:\(port)", "[::1]:\(port)",
@@ -91,7 +91,7 @@ struct Lie {
         }
     }
 
-    /// Relays that the reader has configured, and that do not answer as a relay does.
+    /// Configured relays that misbehave.
     static func misbehaving(_ server: HostileServer, fingerprint: String) -> [(lie: Lie, relay: String)] {
         HostileServer.Way.allCases.filter { $0 != .knocked }.map { way in
             let relay = "xftp://\(fingerprint)@127.0.0.1:\(server.port(way))"
@@ -104,7 +104,7 @@ struct Lie {
         }
     }
 
-    /// A relay that is not the one of the description, at an address that the reader has configured.
+    /// A different relay at the configured address.
     static func impostor(at place: String) -> (lie: Lie, relay: String) {
         let relay = "xftp://\(noFingerprint)@\(place)"
         return (Lie("wrong fingerprint", EHOSTUNREACH, place, .replacing("xftp://[^@]*@.*", relay)), relay)

@@ -25,7 +25,7 @@ struct LinkFolderTests {
         let target = mounts.path("copy.bin")
         try await mounts.run(["file", "receive", link, "--out", target] + bob)
         #expect(try mounts.read("copy.bin") == TwoMounts.bytes(size))
-        // Read-only, and never listed among the attributes that tools copy.
+        // Read-only, and not listed, so that tools do not copy it.
         #expect(throws: SystemError.self) {
             try OpenFile(mounts.path("alice/Links/film.bin.url"), flags: O_WRONLY)
         }
@@ -42,7 +42,7 @@ struct LinkFolderTests {
         let mounts = try await TwoMounts.start(encrypted: false)
         try mounts.write(TwoMounts.bytes(size), to: "alice/Links/a film.bin")
         let link = try await mounts.waitForLink("alice/Links/a film.bin")
-        // One chunk needs no redirect, and the link says all: nothing of a relay is needed.
+        // A single chunk needs no redirect: the link contains everything.
         if size < 60_000 { mounts.relay.send(SIGSTOP) }
         let added = try await mounts.run(["link", "add", link] + bob)
         #expect(added.output == "a film.bin\n")
@@ -62,15 +62,15 @@ struct LinkFolderTests {
         try await wait(until: "it is here") {
             try ["stored", "hydrated"].contains(mounts.state(place) ?? "")
         }
-        // The same again is the same.
+        // Adding it again has no effect.
         #expect(try await mounts.run(["link", "add", link] + bob).output == "a film.bin\n")
         #expect(try mounts.folder.names(in: "bob/Links") == ["a film.bin"])
-        // It stays, whatever becomes of the relay.
+        // It stays without its relay.
         #expect(try await mounts.leave("bob") == .code(0))
         mounts.relay.send(SIGKILL)
         try await mounts.mount("bob")
         #expect(try mounts.read(place) == TwoMounts.bytes(size))
-        // Forgotten with its file.
+        // Removed with its file.
         unlink(mounts.path(place))
         try await wait(until: "it is gone") { try mounts.folder.names(in: "bob/Links").isEmpty }
     }
@@ -162,7 +162,7 @@ struct LinkFolderTests {
         #expect(throws: SystemError.self) { try writer.write([1], at: 5 << 30) }
         #expect(rename(mounts.path("alice/Links/half.part"), mounts.path("alice/Links/whole.bin")) == 0)
         _ = try await mounts.waitForLink("alice/Links/whole.bin")
-        // The name is taken, as in a chat.
+        // The name is in use, as in a chat.
         #expect(throws: SystemError.self) {
             try OpenFile(mounts.path("alice/Links/last.bin"), flags: O_WRONLY | O_TRUNC)
         }
@@ -212,7 +212,7 @@ struct LinkFolderTests {
         let items = try await ChatFSProcess.run(["ls", "--json", mounts.path("alice/Links")])
         let plain = items.output.replacing("\\/", with: "/")
         #expect(items.succeeded && plain.contains("\"link\":\"\(link)\""), "\(items.output) \(items.errors)")
-        // A clipboard that notes what it is given.
+        // A clipboard program that logs its input.
         let tools = try mounts.folder.makeFolder("tools")
         let script = "#!/bin/sh\necho \"$@\" > \(tools)/words\ncat > \(tools)/text\n"
         try mounts.folder.write(Array(script.utf8), to: "tools/xclip")
@@ -252,7 +252,7 @@ struct LinkFolderTests {
         try await mounts.mount("alice")
         #expect(try numbers() == before)
         #expect(try await mounts.waitForLink("alice/Links/a.bin") == link)
-        // Its shortcut can go by itself.
+        // The shortcut can be removed alone.
         #expect(unlink(mounts.path("alice/Links/a.bin.url")) == 0)
         #expect(try mounts.folder.names(in: "alice/Links") == ["a.bin"])
         #expect(try mounts.chunks() > 0)
@@ -268,7 +268,7 @@ struct LinkFolderTests {
 }
 
 extension TwoMounts {
-    /// The link of an upload, once it has one.
+    /// Waits for the link of an upload.
     fileprivate func waitForLink(_ name: String, within limit: Duration = .seconds(60)) async throws -> String
     {
         try await wait(until: "\(name) has a link", within: limit) {
@@ -290,7 +290,7 @@ extension TwoMounts {
         guard outcome.succeeded else { throw WaitedInVain("\(arguments[0]): \(outcome.errors)") }
     }
 
-    /// What a query of the data directory's database counts.
+    /// The result of a counting query of the data directory's database.
     fileprivate func count(_ query: String) async throws -> Int? {
         let script =
             "import sqlite3, sys; print(sqlite3.connect(sys.argv[1], timeout=30).execute(sys.argv[2]).fetchone()[0])"

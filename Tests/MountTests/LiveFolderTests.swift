@@ -21,7 +21,7 @@ struct LiveFolderTests {
         #expect(try mounts.read("bob/alice/large.bin") == TwoMounts.bytes(300_000))
         #expect(try mounts.folder.names(in: "bob/alice").sorted() == ["large.bin", "small.txt"])
 
-        // Somebody looks at it, and somebody has it open: that changes nothing for who watches.
+        // Lookups and open handles make no difference to watchers.
         let open = try OpenFile(mounts.path("bob/alice/small.txt"), flags: O_RDONLY)
         #expect(try open.read(count: 10, at: 0) == Array(TwoMounts.bytes(1000)[..<10]))
         try await mounts.waitForState("sent", of: "alice/bob/small.txt")
@@ -41,10 +41,10 @@ struct LiveFolderTests {
         var before = stat()
         var after = stat()
         #expect(lstat(mounts.path("bob/alice"), &before) == 0)
-        // Times here are of whole seconds: another one has to begin.
+        // Times have whole seconds, so wait for the next.
         try await Task.sleep(for: .milliseconds(1100))
         try await mounts.send([1], as: "a.txt")
-        // The kernel is told of it behind the entry.
+        // The kernel is notified after the entry.
         try await wait(until: "the folder's time has moved") {
             lstat(mounts.path("bob/alice"), &after) == 0 && after.st_mtim.tv_sec > before.st_mtim.tv_sec
                 && after.st_ctim.tv_sec > before.st_ctim.tv_sec
@@ -85,7 +85,7 @@ struct LiveFolderTests {
         #expect(try mounts.read("bob/alice/film.bin") == TwoMounts.bytes(9_000_000))
         try await mounts.waitForState("stored", of: "bob/alice/film.bin")
         try await receiving.waitFor("ATTRIB film.bin")
-        // Of its state, not of each piece.
+        // State changes are reported, not each piece.
         #expect(receiving.events.allSatisfy { $0 == "ATTRIB film.bin" } && receiving.events.count < 10)
         try mounts.write([1], to: "alice/bob/note.txt")
         try await mounts.waitForState("sent", of: "alice/bob/note.txt")
@@ -98,7 +98,7 @@ struct LiveFolderTests {
         let mounts = try await TwoMounts.start(mounting: ["bob"])
         try await mounts.mount("alice", ["--quiet-time", "0s"])
         let watch = try await FolderWatch.start(mounts.path("bob/alice"))
-        // Looks for every name as often as it can, and never finds one gone that was there.
+        // Looks up every name continuously and never misses an existing one.
         let script = """
             import os, sys
             folder, count = sys.argv[1], int(sys.argv[2])
@@ -118,7 +118,7 @@ struct LiveFolderTests {
         try await looker.line("that it looks") { $0 == "looking" }
         for number in 0..<100 { try mounts.write([1], to: "alice/bob/\(number).txt") }
         #expect(try await looker.ending() == .code(0), "\(looker.errors)")
-        // Who looks may be faster than the event each time: then it is one of another kind.
+        // A lookup may precede each event, which then is of another kind.
         try await wait(until: "all are told") {
             Set(watch.events.compactMap { $0.split(separator: " ").dropFirst().first }).count == 100
         }
@@ -151,7 +151,7 @@ struct LiveFolderTests {
         for name in names { #expect(unlink(mounts.path("alice/bob/" + name)) == 0) }
         for name in names { try await watch.waitFor("DELETE " + name) }
         #expect(try mounts.folder.names(in: "bob/alice").isEmpty)
-        // What they wait for will not come.
+        // Their file will never arrive.
         #expect(try await readers.ending() == .code(0))
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
@@ -171,7 +171,7 @@ struct LiveFolderTests {
         try await mounts.waitForFile("alice/Club")
         #expect(try mounts.folder.names(in: "bob") == ["alice"])
         #expect(try mounts.folder.names(in: "bob/alice").isEmpty)
-        // The daemon may be looking at what is there, which it does not know yet to be somebody else's.
+        // The daemon may be accessing the path, not knowing that it is covered.
         try await wait(until: "it is uncovered") { umount(mounts.path("bob")) == 0 }
         try await mounts.send([1], as: "b.txt")
         try await watch.waitFor("CREATE b.txt")
@@ -202,7 +202,7 @@ struct LiveFolderTests {
         try mounts.write([1], to: "alice/bob/a.txt")
         try await mounts.waitForState("sent", of: "alice/bob/a.txt")
         let bob = try mounts.daemon("bob").processIdentifier
-        // Bob's folder is not known to the kernel: it was not looked at.
+        // The kernel does not know bob's folder.
         #expect(Self.children(of: bob).isEmpty)
         try await mounts.waitForFile("bob/alice/a.txt")
     }
@@ -217,7 +217,7 @@ struct LiveFolderTests {
         try await wait(until: "it has gone") { Self.children(of: bob).isEmpty }
         try await mounts.send([1], as: "b.txt")
         try await watch.waitFor("CREATE b.txt")
-        // Killed, it is replaced.
+        // A killed process is replaced.
         for child in Self.children(of: bob) { kill(child, SIGKILL) }
         try await mounts.send([1], as: "c.txt")
         try await watch.waitFor("CREATE c.txt")

@@ -43,7 +43,7 @@ struct LongHistoryTests {
         }
     }
 
-    /// A figure of `status.json`.
+    /// A number of `status.json`.
     private func figure(_ name: String) throws -> Int? {
         let text = String(decoding: try folder.read("mount/.chatfs/status.json"), as: UTF8.self)
         let line = text.split(separator: "\n").first { $0.contains("\"\(name)\"") }
@@ -61,7 +61,7 @@ struct LongHistoryTests {
         #expect(try figure("entriesInMemory") == Self.chats * Self.filesInEach)
         #expect(Set(before).count == paths.count)
         let opened = try OpenFile(paths[0], flags: O_RDONLY)
-        // As a machine that is short of memory does: names and inodes that nobody uses.
+        // Drops unused names and inodes, like a machine short of memory.
         guard let caches = try? OpenFile("/proc/sys/vm/drop_caches", flags: O_WRONLY) else { return }
         try await wait(until: "what was forgotten is let go", within: .seconds(30)) {
             try caches.write(Array("2\n".utf8), at: 0)

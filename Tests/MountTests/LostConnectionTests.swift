@@ -3,8 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// The connection between kernel and daemon ends in the middle of a copy: what is half written is nobody's
-/// message.
+/// The connection between kernel and daemon ends during a copy; the half-written file is not sent.
 @Suite("Lost kernel connections", .serialized)
 struct LostConnectionTests {
     @Test(
@@ -19,7 +18,7 @@ struct LostConnectionTests {
         .enabled(if: geteuid() == 0, "only root can force an unmount"))
     func forced() async throws {
         try await endInTheMiddle { mountpoint in
-            // Says that it is busy: it ends the connection all the same.
+            // Reports busy but ends the connection.
             _ = try await Shell.run("umount", ["-f", mountpoint])
         }
     }
@@ -43,7 +42,7 @@ struct LostConnectionTests {
         let writer = try await RunningProcess.start(
             SlowWriter.settings(mounts, "half.bin", stopsAfter: 500_000))
         try await writer.line("that it has written a part") { $0 == "500000" }
-        // What was released is complete, whatever becomes of the connection.
+        // Released files are complete.
         #expect(try await mounts.copy("cp \"$SOURCE/whole.bin\" \"$FOLDER/\"").succeeded)
         try await end(mounts.folder.path("a"))
         #expect(try await alice.ending() == .code(0))
@@ -88,18 +87,18 @@ enum SlowWriter {
     }
 }
 
-/// `/sys/fs/fuse/connections`: a folder for each connection, with a file that ends it.
+/// `/sys/fs/fuse/connections`: a directory for each connection, with a file that aborts it.
 enum FuseControl {
     private static let folder = "/sys/fs/fuse/connections"
 
-    /// Root mounts it where it is not.
+    /// Root mounts it if necessary.
     static var isReachable: Bool { geteuid() == 0 || isMounted }
 
     private static var isMounted: Bool {
         (try? MountTable.mounts())?.contains { $0.path == folder && $0.type == "fusectl" } == true
     }
 
-    /// The kernel's number of the connection behind the mount at `path`.
+    /// The kernel's number of the connection behind a mount.
     static func number(of path: String) throws -> UInt64 {
         var status = stat()
         try check("look at the mount") { stat(path, &status) }
@@ -107,17 +106,17 @@ enum FuseControl {
         return UInt64(status.st_dev & 0xFF | status.st_dev >> 12 & 0xFFFF_FF00)
     }
 
-    /// Ends the connection behind the mount at `path` as its owner may, whoever has files open.
+    /// Aborts the connection behind a mount, as its owner may.
     static func abort(_ path: String) async throws { try await abort(number(of: path)) }
 
-    /// The same without asking the mount anything.
+    /// Aborts without accessing the mount.
     static func abort(_ number: UInt64) async throws {
         let write = "echo 1 >\(folder)/\(number)/abort"
         let outcome =
             if isMounted {
                 try await Shell.script(write)
             } else {
-                // In a mount namespace of its own, so that nothing of it stays.
+                // In a mount namespace of its own, so that nothing remains.
                 try await Shell.run(
                     "unshare", ["--mount", "sh", "-c", "mount -t fusectl none \(folder) && \(write)"])
             }

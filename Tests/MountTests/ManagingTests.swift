@@ -23,14 +23,14 @@ struct ManagingTests {
         ])
         #expect(profile.ending == .code(1) && profile.errors.contains("in use by"), "\(profile.errors)")
         try await mounts.run(["contact", "leave", "Bob from work"] + alice)
-        // A new name each time: a copy that came before the leaving has taken its name for good.
+        // A new name each time: a copy made before the leave has used its name.
         var tries = 0
         try await wait(until: "nothing can be written there") {
             tries += 1
             let copy = mounts.path("alice/Bob from work/x\(tries).bin")
             return try await Shell.run("cp", [ChatFSProcess.path, copy]).errors.contains("Permission denied")
         }
-        // The next mount has the folder under its name.
+        // The next mount shows the new name.
         #expect(try await mounts.leave("alice") == .code(0))
         try await mounts.mount("alice")
         try await mounts.waitForFile("alice/Bob from work/a.bin")
@@ -42,7 +42,7 @@ struct ManagingTests {
         #expect(try await mounts.run(["contact", "list"] + alice).output.isEmpty)
         #expect(try mounts.read("bob/alice/a.bin") == TwoMounts.bytes(1000))
         try await mounts.run(["profile", "rename", "alice", "Alice B."])
-        // For bob she keeps the name of her folder, and it alone selects her.
+        // Bob's folder for her keeps its name, which alone selects her.
         #expect(try await mounts.run(["contact", "list", "--profile", "bob"]).output == "alice\n")
         try await mounts.run(["profile", "delete", "Alice B.", "--yes"])
         #expect(try await mounts.run(["profile", "list"]).output == "bob\n")
@@ -68,13 +68,13 @@ struct ManagingTests {
         try await wait(until: "the folder is gone") { access(mounts.path("alice/bob"), F_OK) != 0 }
         #expect(try mounts.folder.names(in: "alice").sorted() == [".chatfs", "Club", "Links", "Saved notes"])
         #expect(try open.read(count: 990, at: 10) == Array(TwoMounts.bytes(1000)[10...]))
-        // Nobody sends it any more, but its writer meets no error.
+        // It is not sent, but its writer gets no error.
         try writer.write([2], at: 1)
         #expect(try mounts.read("bob/alice/a.bin") == TwoMounts.bytes(1000))
         try await mounts.run(["group", "delete", "Club", "--yes"] + alice)
         try await wait(until: "the group is gone") { access(mounts.path("alice/Club"), F_OK) != 0 }
         #expect(access(mounts.path("bob/Club"), F_OK) == 0)
-        // Contacts again: a new chat with an empty folder of a name of its own.
+        // Connected again: a new chat with its own empty folder.
         try await mounts.run(["connect", "alice", "bob"])
         try await wait(until: "there is a folder again") {
             try mounts.folder.names(in: "alice").contains { $0.hasPrefix("bob") }
@@ -123,13 +123,13 @@ struct ManagingTests {
         #expect(late.ending == .code(1) && late.errors.contains("here already"), "\(late.errors)")
         let folder = try await ChatFSProcess.run(["cancel", mounts.path("bob/alice")])
         #expect(folder.ending == .code(64))
-        // Not sent yet: taken back, as if it was removed.
+        // A draft is withdrawn, as if removed.
         try mounts.write([1], to: "bob/alice/later.part")
         try await mounts.waitForState("draft", of: "bob/alice/later.part")
         let draft = try await ChatFSProcess.run(["cancel", mounts.path("bob/alice/later.part")])
         #expect(draft.succeeded, "\(draft.errors)")
         #expect(try mounts.folder.names(in: "bob/alice") == ["film.bin"])
-        // Of what was sent the relay has nothing afterwards.
+        // The relay keeps nothing of a sent file.
         try await mounts.send(TwoMounts.bytes(400_000, seed: 3), as: "other.bin")
         let sent = try await ChatFSProcess.run(["cancel", mounts.path("alice/bob/other.bin")])
         #expect(sent.succeeded, "\(sent.errors)")

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// A day of two people with marks in everything that is theirs: none is in any file that the day leaves.
+/// Two people use marks in all their data for a day; no file contains a mark afterwards.
 @Suite struct MarkedDayTests {
     private static let marks = [
         "mark-name", "mark-content", "mark-caption", "mark-person", "mark-link-of", "mark-words",
@@ -20,7 +20,7 @@ import Testing
                 name, at: mounts.path(name == "alice" ? "alice" : "other"), [],
                 environment: ["XDG_RUNTIME_DIR": runtime])
         }
-        // Its base64 is known wherever it begins at a multiple of three.
+        // Its base64 is predictable at any multiple of three.
         let small = Array(String(repeating: "mark-content", count: 400).utf8)
         let large = Array(String(repeating: "mark-content", count: 60_000).utf8)
         for (bytes, name) in [(small, "mark-name small.txt"), (large, "mark-name large.bin")] {
@@ -39,7 +39,7 @@ import Testing
             (try? mounts.read("other/.chatfs/messages/alice.jsonl"))
                 .map { String(decoding: $0, as: UTF8.self).contains("mark-words") } ?? false
         }
-        // One that is still being written.
+        // A draft that is still being written.
         let draft = try mounts.create("alice/mark-person/mark-name draft.bin")
         try draft.write(large, at: 0)
         try draft.synchronise()
@@ -52,7 +52,7 @@ import Testing
     }
 
     private func expectNoMarks(_ mounts: TwoMounts, _ runtime: String) async throws {
-        // Base64 of a mark too, and the key that unlocks.
+        // Also a mark's base64 and the unlocking key.
         let secrets = (Self.marks + ["bWFyay1jb250ZW50"]).map { Array($0.utf8) } + [ChatFSProcess.key]
         try mounts.folder.write(Array(secrets.joined(separator: [10])), to: "patterns")
         let all: [String] = [mounts.data, mounts.path("cache"), mounts.path("relay"), runtime]

@@ -2,7 +2,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// From the writer to the bytes that the other side has.
+/// From the writer to the bytes on the other side.
 @Suite("Removal of metadata")
 struct MetadataTests {
     @Test(
@@ -40,7 +40,7 @@ struct MetadataTests {
             #expect(try await alice.terminate() == .code(0))
             alice = try await stage.mount("alice")
         }
-        // Never by itself.
+        // Never by default.
         #expect(try await stage.copy("cp \"$SOURCE/plain.jpg\" \"$FOLDER/\"").succeeded)
         try await stage.waitForArrival(of: ["plain.jpg"])
         #expect(try await stage.expectEqual(["plain.jpg"]))

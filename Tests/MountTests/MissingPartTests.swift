@@ -4,7 +4,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// What users are told when a part of the data directory is gone.
+/// Reports of missing parts of the data directory.
 @Suite(.serialized) struct MissingPartTests {
     private let stage: KeyStage
 
@@ -31,7 +31,7 @@ import Testing
     @Test(arguments: [["keys"], ["chatfs.db"], ["keys", "chatfs.db"], [".chatfs-folder"]])
     func everyCommandNamesAMissingPart(parts: [String]) async throws {
         try await stage.make(passphrase: "correct horse")
-        // With something beside the first database.
+        // With files beside the first database.
         #expect(try await chatfs("contact list").succeeded)
         for part in parts {
             for suffix in ["", "-wal", "-shm"] { unlink(stage.folder.path("data/\(part)\(suffix)")) }
@@ -50,7 +50,7 @@ import Testing
                     "\(words): \(outcome.output)\(outcome.errors)")
             }
             #expect((outcome.errors + outcome.output).contains("backup"), "\(words)")
-            // Nothing is made in place of it.
+            // Nothing is created in its place.
             #expect(try sizes() == before, "\(words)")
         }
         let mountpoint = try stage.folder.makeFolder("mount")
@@ -81,7 +81,7 @@ import Testing
         #expect(looked.ending == .code(1))
         #expect(looked.output.contains("\"kind\":\"missing\"") && looked.output.contains(names))
         #expect(looked.output.contains("\"outcome\":\"replaceable\""), "\(looked.output)")
-        // Put back, all is as it was.
+        // Restored, everything works again.
         try stage.folder.write(whole, to: "data/\(names)")
         chmod(stage.folder.path("data/\(names)"), 0o600)
         #expect(try await chatfs("verify").succeeded)

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// A path is not a mount: others may be mounted over it, and copies of it be elsewhere.
+/// A path is not a mount: other mounts may cover it, and copies may exist elsewhere.
 @Suite(
     "Unmounting the right mount", .serialized,
     .enabled(if: geteuid() == 0, "only root can mount what else is needed"))
@@ -62,7 +62,7 @@ struct MountIdentityTests {
     func writerElsewhere() async throws {
         let mounts = try await TwoMounts.start()
         let other = try await OtherNamespace.start()
-        // Not of the shell: its redirections close copies of the descriptor, which looks like the end of a file.
+        // Not the shell's redirection, which closes copies of the descriptor and looks like a completion.
         let writer = """
             import sys, time
             file = open(sys.argv[1], 'wb', buffering=0)
@@ -99,7 +99,7 @@ struct MountIdentityTests {
     @Test("a moved mount is found and unmounted")
     func moved() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
-        // Moving wants a parent that is not shared; where it is, the test's own bind mount is none.
+        // Moving needs a private parent mount; without one, the test's bind mount would not be private.
         let parent = try mounts.folder.makeFolder("private")
         for step in [["--bind", parent, parent], ["--make-private", parent]] {
             #expect(try await Shell.run("mount", step).succeeded)
@@ -124,7 +124,7 @@ struct MountIdentityTests {
     }
 }
 
-/// A lazy unmount while files are open: the mount is gone from the tree, the connection is not.
+/// A lazy unmount with open files: the mount leaves the tree, the connection stays.
 @Suite("Lazy unmounting", .serialized)
 struct LazyUnmountTests {
     @Test("the process ends despite open files")
@@ -154,7 +154,7 @@ struct LazyUnmountTests {
     }
 }
 
-/// A shell in a mount namespace of its own, with a copy of every mount there is.
+/// A shell in its own mount namespace, with copies of all mounts.
 private final class OtherNamespace {
     private let shell: RunningProcess
     private var number = 0
@@ -170,7 +170,7 @@ private final class OtherNamespace {
         return other
     }
 
-    /// The line that `command` prints.
+    /// Returns the line that `command` prints.
     func run(_ command: String) async throws -> String {
         number += 1
         let mark = "\(number):"
@@ -179,10 +179,10 @@ private final class OtherNamespace {
         return String(line.dropFirst(mark.count))
     }
 
-    /// Waits for a line of what runs in the background.
+    /// Waits for a line of the background job.
     func expect(_ line: String) async throws { try await shell.line(line) { $0 == line } }
 
-    /// How many bytes of the file can be read; `failed`.
+    /// Number of readable bytes of a file, or `failed`.
     func count(_ path: String) async throws -> String {
         try await run("cat '\(path)' >/dev/null 2>&1 && wc -c <'\(path)' || echo failed")
     }

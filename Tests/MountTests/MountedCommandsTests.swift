@@ -26,7 +26,7 @@ struct MountedCommandsTests {
             .filter { $0.mountpoint.hasPrefix(mounts.folder.path) }
         #expect(several.map(\.mountpoint) == [mounts.path("alice"), mounts.path("bob")])
         #expect(several.map(\.problem) == [nil, "dead"])
-        // The remedy is told by whoever meets the dead mount, not by status alone.
+        // Every command that meets a dead mount names the remedy, not only status.
         for command in [["hydrate", mounts.path("bob/alice")], ["retry", mounts.path("bob/alice/x")]] {
             let outcome = try await ChatFSProcess.run(command)
             #expect(outcome.ending == .code(1))
@@ -82,7 +82,7 @@ struct MountedCommandsTests {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let place = mounts.path("elsewhere/new")
         mkdir(mounts.path("elsewhere"), 0o700)
-        // Its index of names is no database.
+        // Its index of names is invalid.
         try await mounts.mount("bob")
         #expect(try await mounts.leave("bob") == .code(0))
         try mounts.folder.write(

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// Files that leave a mount by way of programs that copy or move.
+/// Files that programs copy or move out of a mount.
 @Suite("Copies and moves of received files", .serialized)
 struct MovingOutTests {
     @Test("a moved file exists in both places")

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// A relay, and one person who may come to use it.
+/// A relay, and a person who may use it.
 private struct OnePerson {
     let folder: TemporaryFolder
     let relay: RunningRelay
@@ -68,17 +68,17 @@ struct NetworkChoiceTests {
         let tried = proxy.targets.count
         #expect(tried > paired)
 
-        // A file for bob goes through it too, and its description.
+        // A file for bob and its description use the proxy too.
         let file = person.folder.path("file")
         _ = try await Shell.run("truncate", ["--size", "600000", file])
         let sent = try await person.run(["send", file, "bob"])
         #expect(sent.succeeded, "\(sent.errors)")
         #expect(proxy.targets.count > tried + 1)
-        // To both as the same, and as no command before.
+        // The same credentials for both, different from those of earlier commands.
         let own = Set(proxy.logins.dropFirst(tried).map(\.password))
         #expect(own.count == 1 && own.isDisjoint(with: others))
 
-        // Without it nothing is reached, though the relay is there.
+        // Without the proxy nothing is reachable, although the relay runs.
         proxy.stop()
         let doomed = try await ChatFSProcess.start(["pair", "--data", person.folder.path("data")])
         #expect(try await doomed.ending() != .code(0))
@@ -113,7 +113,7 @@ struct NetworkChoiceTests {
             let passwords = Set(logins.map(\.password))
             #expect(passwords.count == 1, "\(profile): \(words)")
             #expect(known.isDisjoint(with: passwords), "\(profile): \(words)")
-            // Tor then takes another way to each destination too.
+            // Tor then uses another circuit for each destination.
             #expect(logins.map(\.user).sorted() == proxy.targets.dropFirst(targets).sorted())
             known.formUnion(passwords)
         }

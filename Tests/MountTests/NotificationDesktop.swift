@@ -2,34 +2,33 @@ import Glibc
 import Posix
 import TestSupport
 
-/// A desktop as notifications see it: a bus of its own and a service on it that says what it is asked to show, both in
-/// the hands of the test.
+/// A test desktop for notifications: its own bus and a service that logs its requests.
 final class NotificationDesktop {
-    /// One call to show something.
+    /// One request to show a notification.
     struct Shown: Equatable {
         var number: Int
-        /// Zero: nothing.
+        /// Zero for none.
         var replaces: Int
         var summary: String
         var body: String
-        /// The first one; empty for none.
+        /// The first button; empty for none.
         var button: String { buttons.first ?? "" }
         var buttons: [String]
-        /// What a click does has a name of its own.
+        /// A click has an action of its own.
         var isClickable: Bool
         var icon: String
-        /// Width, height, and the mean of its bytes; empty for none.
+        /// Width, height and mean of the bytes; empty for none.
         var picture: String
     }
 
-    /// How the service behaves.
+    /// The behaviour of the service.
     enum Service: String {
         case answering, plain, silent, refusing
-        /// A file manager and a portal, and no notifications: those are another program's.
+        /// A file manager and a portal, without notifications, which another program shows.
         case programs
-        /// There is no portal, only a file manager.
+        /// A file manager without a portal.
         case withoutPortal = "without-portal"
-        /// Answers what no service does.
+        /// Invalid replies.
         case wrong
     }
 
@@ -76,7 +75,7 @@ final class NotificationDesktop {
     }
 
     func startService(_ kind: Service = .answering) async throws {
-        // That of Debian, which has the modules.
+        // Debian's Python, which has the modules.
         var settings = ChildProcess.Settings("/usr/bin/python3", ["-c", Self.script, kind.rawValue])
         settings.environment = environment
         settings.input = .pipe
@@ -90,7 +89,7 @@ final class NotificationDesktop {
         try await service?.ending()
     }
 
-    // MARK: - What was shown
+    // MARK: - Shown notifications
 
     var shown: [Shown] {
         (service?.lines ?? []).compactMap { line in
@@ -106,7 +105,7 @@ final class NotificationDesktop {
         }
     }
 
-    /// What was counted for the launcher, in order.
+    /// Counts for the launcher, in order.
     var counts: [Int] {
         (service?.lines ?? []).compactMap { $0.hasPrefix("count\t") ? Int($0.dropFirst(6)) : nil }
     }
@@ -128,20 +127,20 @@ final class NotificationDesktop {
         }
     }
 
-    /// What programs of the desktop were asked to show: `select URI…` or `open PATH`.
+    /// Requests to desktop programs: `select URI…` or `open PATH`.
     var revealed: [String] {
         (service?.lines ?? []).filter { $0.hasPrefix("select\t") || $0.hasPrefix("open\t") }.map {
             $0.replacing("\t", with: " ")
         }
     }
 
-    /// - Parameter number: of the button, from 1 on; 0 clicks the notification.
+    /// - Parameter number: Number of the button, from 1; 0 clicks the notification.
     func press(_ shown: Shown, _ number: Int = 1) throws {
         let key = number == 0 ? "default" : number == 1 ? "act" : "act-\(number)"
         try say("press \(shown.number) \(key)")
     }
     func dismiss(_ shown: Shown) throws { try say("dismiss \(shown.number) -") }
-    /// Another program says that the button was pressed.
+    /// Sends the button's signal from another program.
     func forgePress(_ shown: Shown) async throws {
         let outcome = try await Shell.run(
             "dbus-send",

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Notifications on a desktop", .serialized)
 struct NotificationTests {
-    /// Alice without one, Bob on this desktop.
+    /// Bob on this desktop, Alice without one.
     private static func mounts(
         _ desktop: NotificationDesktop, _ more: [String] = []
     ) async throws -> TwoMounts {
@@ -19,14 +19,14 @@ struct NotificationTests {
         _ mounts: TwoMounts, _ desktop: NotificationDesktop, _ more: [String] = []
     ) async throws {
         try await mounts.mount("bob", more, environment: desktop.environment)
-        // The first mount notes what there is: that is history.
+        // The first mount records the history.
         let folders = try mounts.folder.names(in: "data/profiles")
         try await wait(until: "the mount knows what was told") {
             folders.contains { access(mounts.path("data/profiles/\($0)/notifications"), F_OK) == 0 }
         }
     }
 
-    /// What mounts have noted as told, by profiles.
+    /// The mounts' records by profile.
     private static func told(_ mounts: TwoMounts) throws -> [[UInt8]] {
         try mounts.folder.names(in: "data/profiles").sorted().map { profile in
             (try? mounts.folder.read("data/profiles/\(profile)/notifications")) ?? []
@@ -49,7 +49,7 @@ struct NotificationTests {
         #expect(shown.body == "&lt;b&gt;x &amp; y.txt\nsee &lt;i&gt;this&lt;/i&gt;: …")
         #expect(shown.buttons == ["Open", "Show in Folder"] && shown.replaces == 0)
         try await wait(until: "it is counted") { desktop.counts.last == 1 }
-        // Opened, it is news no more.
+        // An opened file is not news.
         #expect(try mounts.read("bob/alice/<b>x & y.txt") == [1])
         try await wait(until: "it is counted no more") { desktop.counts.last == 0 }
         try await wait(until: "it is shown no more") { desktop.closed == [shown.number] }
@@ -119,7 +119,7 @@ struct NotificationTests {
             #expect(mkdir(mounts.path("bob/alice/.Trash-1000"), 0o700) == -1)
             #expect(rename(mounts.path("bob/alice/a.txt"), mounts.path("bob/alice/b.txt")) == -1)
             #expect(unlink(mounts.path("bob/alice/a.txt")) == -1)
-            // As GIO opens what it is to replace, and as a shell does.
+            // As GIO opens a file to replace, and as a shell does.
             for flags in [O_WRONLY, O_WRONLY | O_TRUNC] {
                 #expect(open(mounts.path("bob/alice/a.txt"), flags) == -1)
             }
@@ -170,7 +170,7 @@ struct NotificationTests {
         let mounts = try await Self.mounts(desktop)
         for round in 0..<6 {
             for number in 0..<10 { try mounts.write([1], to: "alice/bob/file \(round)-\(number).txt") }
-            // At another moment each time.
+            // At different times.
             try await Task.sleep(for: .milliseconds(150 * round))
             let daemon = try mounts.daemon("bob")
             daemon.send(SIGKILL)
@@ -181,7 +181,7 @@ struct NotificationTests {
             (0..<6).flatMap { round in (0..<10).map { "file \(round)-\($0).txt" } }, in: "bob/alice")
         try mounts.write([1], to: "alice/bob/end.txt")
         try await desktop.waitForOne("the last") { $0.body.contains("end.txt") }
-        // Each bubble as it was in the end, a number or a name: what they count together are all files, or fewer.
+        // The final text of each notification: together they count all files, or fewer.
         var last: [Int: Int] = [:]
         for shown in desktop.shown where shown.summary.hasPrefix("alice sent ") {
             last[shown.number] = Int(shown.summary.dropFirst(11).prefix { $0.isNumber }) ?? 1
@@ -199,7 +199,7 @@ struct NotificationTests {
         try await mounts.waitForFile("bob/alice/a.txt")
         try await desktop.startBus()
         try await desktop.startService()
-        // Something new has it tried at once.
+        // A new notification causes a try at once.
         try mounts.write([1], to: "alice/bob/b.txt")
         try await desktop.waitForOne("both") { $0.body == "b.txt, a.txt" }
         try await desktop.stopBus()
@@ -258,7 +258,7 @@ struct NotificationTests {
         try mounts.write([1], to: "alice/bob/b.txt")
         try await desktop.waitForOne("the second") { $0.body == "b.txt" }
         let next = try #require(Self.children(of: daemon.processIdentifier).first)
-        // Only what it was given is open in it: two pipes, no errors, and the bus.
+        // Only its own descriptors are open: two pipes, /dev/null and the bus.
         #expect(ProcessInformation.names(in: "/proc/\(next)/fd").count <= 5)
         daemon.send(SIGKILL)
         try await daemon.ending()
@@ -295,7 +295,7 @@ struct NotificationTests {
         #expect(try await mounts.run(["mute", "--profile", "bob"]).output == "alice\n")
         try mounts.write([1], to: "alice/bob/muted.txt")
         try await mounts.waitForFile("bob/alice/muted.txt")
-        // What comes behind it has passed by when this is told.
+        // Later events have been processed by then.
         #expect(mkdir(mounts.path("bob/folder"), 0o700) == -1)
         try await desktop.waitForOne("the refusal") { $0.body.contains("A folder here is a chat") }
         let count = desktop.shown.count
@@ -321,7 +321,7 @@ struct NotificationTests {
     func inFront() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(desktop)
-        // What a window does, by a program of that name.
+        // Acts like a window, by a program of that name.
         let manager = mounts.path("nautilus")
         #expect(try await Shell.run("cp", ["/usr/bin/python3", manager]).succeeded)
         let watch = try await RunningProcess.start(

@@ -78,11 +78,11 @@ struct NotifiedPeopleTests {
         let mounts = try await Self.mounts(desktop)
         try mounts.write([1], to: "alice/bob/a.txt")
         try await wait(until: "it is counted") { desktop.counts.last == 1 }
-        // As `ls` looks.
+        // A listing like that of `ls`.
         #expect(try mounts.folder.names(in: "bob/alice") == ["a.txt"])
         try mounts.write([1], to: "alice/bob/b.txt")
         try await wait(until: "nobody has looked") { desktop.counts.last == 2 }
-        // What a window does, by a program of that name.
+        // Acts like a window, by a program of that name.
         let manager = mounts.path("nautilus")
         #expect(try await Shell.run("cp", ["/usr/bin/python3", manager]).succeeded)
         let window = try await RunningProcess.start(

@@ -53,8 +53,8 @@ struct OtherVersionTests {
         #expect(changed.isEmpty, "\(changed)")
     }
 
-    /// Every file of the data directory but the locks, with its content. Databases as their rows: opening
-    /// one may tidy away its journal. Not the time that has passed, which every opening counts.
+    /// Content of every file of the data directory except locks. Databases as rows, because opening may checkpoint a
+    /// journal; without the elapsed time, which every opening changes.
     private func content(_ mounts: TwoMounts) async throws -> String {
         let script = """
             import hashlib, os, sqlite3, sys

@@ -31,7 +31,7 @@ struct PairingTests {
                 try await Shell.run("cmp", [source, arrived]).succeeded
             }
         }
-        // The daemon has the profile now, and does it for the command.
+        // The daemon has the profile and carries out the command.
         let (second, other) = try await machines.pair("alice")
         let carol = try await ChatFSProcess.run(
             ["accept", other, "--profile", "carol"] + machines.data("carol") + machines.servers)

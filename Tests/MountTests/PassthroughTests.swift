@@ -8,7 +8,7 @@ struct PassthroughTests {
     private static let size = 6_000_000
     private static let bytes = TwoMounts.bytes(size)
 
-    /// Bob with a plain cache and a file from alice that he has read once.
+    /// Bob with a plain cache and a file from alice that he read once.
     private static func stage(reading: Bool = true) async throws -> (TwoMounts, film: String) {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         try await mounts.mount("bob", ["--cache", "plain"])
@@ -21,7 +21,7 @@ struct PassthroughTests {
         return (mounts, mounts.path("bob/alice/film.bin"))
     }
 
-    /// What was received has gone through its check: the progress of the download is over.
+    /// Waits until the received file passed its check.
     private static func waitUntilStored(_ mounts: TwoMounts) async throws {
         try await wait(until: "nothing is on its way") {
             let report = try mounts.folder.read("bob/.chatfs/transfers")
@@ -47,7 +47,7 @@ struct PassthroughTests {
                 report.reason?.contains("kernel") == true || report.reason?.contains("CAP_SYS_ADMIN") == true)
         }
         #expect(status.output.contains("finished files are read"), "\(status.output)")
-        // One line when it is mounted, for a cache that nothing vouches for.
+        // One warning line for the unverified cache.
         let warnings = try mounts.daemon("bob").errors.split(separator: "\n")
         #expect(warnings.count == 1 && warnings[0].contains("--cache plain"), "\(warnings)")
         if let reason = report.reason { #expect(status.output.contains(reason)) }
@@ -86,7 +86,7 @@ struct PassthroughTests {
         #expect(try Self.read(film) == Self.bytes)
         try await mounts.waitForState("hydrated", of: "bob/alice/film.bin")
         try await Self.waitUntilStored(mounts)
-        // The early one goes through cached pages, so these do too.
+        // The early opening uses the page cache, so these do too.
         for _ in 0..<3 { #expect(try Self.read(film) == Self.bytes) }
         let late = try OpenFile(film, flags: O_RDONLY)
         #expect(try early.readAll(limit: 1 << 26) == Self.bytes)
@@ -138,7 +138,7 @@ struct PassthroughTests {
         #expect(try held?.readAll(limit: 1 << 26) == Self.bytes)
         let mapping = try await RunningProcess.mapping(film)
         held = nil
-        // Mapped pages are the backing file's, and no opening of ours; through the process they are one.
+        // Mapped pages belong to the backing file and are no opening of ours; without passthrough they are.
         if try await KernelReport.read(mounts.path("bob")).passesThrough {
             try await wait(until: "it may go") { try await ChatFSProcess.run(["dehydrate", film]).succeeded }
             #expect(try mounts.state("bob/alice/film.bin") == "stored")
@@ -173,7 +173,7 @@ struct PassthroughTests {
             var held: OpenFile? = try OpenFile(film, flags: O_RDONLY)
             _ = try held?.read(count: 4096, at: 0)
             _ = try await mounts.leave("bob", by: signal)
-            // Its descriptor is gone, or what the kernel holds for it is still right.
+            // Its descriptor is gone, or the kernel's file is still right.
             if let rest = try? held?.readAll(limit: 1 << 26) { #expect(rest == Self.bytes) }
             #expect(try mounts.folder.names(in: "cache").allSatisfy { !$0.contains("blocks") })
             held = nil
@@ -209,7 +209,7 @@ struct PassthroughTests {
             for _ in 0..<3 { _ = try await Shell.script(look, environment: ["FOLDER": folder]) }
         }
         #expect(counts == [0, 0, 0, 0, 0, 0, 0, 60, 60])
-        // Writing costs a request for what is written, and none before each.
+        // A write costs one request, without an attribute request before it.
         let writes = try await KernelReport.requests(of: ["write", "getxattr"], at: mounts.path("alice")) {
             let line = "dd if=/dev/zero of=\"$FOLDER/new.bin\" bs=4k count=50 status=none"
             _ = try await Shell.script(line, environment: ["FOLDER": mounts.path("alice/bob")])
@@ -219,8 +219,7 @@ struct PassthroughTests {
 }
 
 extension RunningProcess {
-    /// A program that has mapped all of a file and closed its descriptor; on SIGUSR1 it prints the SHA-256 of
-    /// what it sees.
+    /// A program that maps a file, closes its descriptor, and prints the SHA-256 of the mapping on SIGUSR1.
     fileprivate static func mapping(_ path: String) async throws -> RunningProcess {
         let script = """
             import ctypes, hashlib, os, signal, sys

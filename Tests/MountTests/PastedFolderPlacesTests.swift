@@ -3,8 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// Folders that are copied in with `--folders archive`: into other places than a chat with one person, and while
-/// something that they need is away.
+/// Folders copied in with `--folders archive` into other places than a direct chat, and during outages.
 @Suite("Pasted folders in groups, links and outages", .serialized)
 struct PastedFolderPlacesTests {
     private static let archiving = ["--folders", "archive", "--quiet-time", "200ms"]
@@ -91,7 +90,7 @@ struct PastedFolderPlacesTests {
         let mounts = try await TwoMounts.start(in: folder, mounting: ["bob"])
         try await mounts.mount("alice", Self.archiving)
         try makeHoliday(mounts, size: 4_000_000)
-        // While it is written to nothing is archived.
+        // Nothing is archived during the write.
         let open = try await RunningProcess.start(
             ChildProcess.Settings(
                 "/bin/sh",
@@ -110,13 +109,13 @@ struct PastedFolderPlacesTests {
         open.send(SIGKILL)
         _ = try await open.ending()
         unlink(mounts.path("alice/bob/Holiday/late"))
-        // Time for several tries, which all fail: nothing comes, and nothing ends.
+        // Time for several failing retries, without effects.
         try await Task.sleep(for: .seconds(4))
         #expect(try mounts.folder.names(in: "bob/alice") == [])
         #expect(kill(alice, 0) == 0)
         try await shell("diff -r Holiday alice/bob/Holiday", mounts)
         try await disk.free()
-        // Within a minute, as all that waits for room.
+        // Within a minute, like everything that waits for space.
         try await shell("touch Holiday/again && cp Holiday/again alice/bob/Holiday/", mounts)
         try await mounts.waitForFile("bob/alice/Holiday.zip")
         try await expectHoliday(in: "bob/alice/Holiday.zip", mounts)

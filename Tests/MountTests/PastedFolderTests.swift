@@ -3,10 +3,9 @@ import Posix
 import TestSupport
 import Testing
 
-/// Folders that are copied into a chat.
 @Suite("Pasted folders", .serialized)
 struct PastedFolderTests {
-    /// Quick enough for a test, and long enough for a tool between two files.
+    /// Short for a test, and long enough for a tool between two files.
     private static let archiving = ["--quiet-time", "200ms"]
 
     private func start() async throws -> TwoMounts {
@@ -15,7 +14,7 @@ struct PastedFolderTests {
         return mounts
     }
 
-    /// A folder with files of some sizes, folders in folders, an empty one, and names of all kinds.
+    /// A folder with files of several sizes, nested and empty folders, and unusual names.
     private func makeHoliday(_ mounts: TwoMounts) throws -> String {
         let root = mounts.path("Holiday")
         for folder in ["", "/second day", "/second day/deep", "/empty", "/Ünï ☀"] {
@@ -38,7 +37,7 @@ struct PastedFolderTests {
         #expect(outcome.succeeded, "\(script): \(outcome.output)\(outcome.errors)")
     }
 
-    /// Waits for the archive at bob's and compares what is in it with a folder.
+    /// Waits for the archive at bob's and compares its content with a folder.
     private func expect(
         _ archive: String, equals folder: String, _ mounts: TwoMounts
     ) async throws {
@@ -76,10 +75,10 @@ struct PastedFolderTests {
         try await expect("Holiday.zip", equals: holiday, mounts)
         try await mounts.waitForState("sent", of: "alice/bob/Holiday.zip")
         #expect(try names(mounts) == ["Holiday.zip"])
-        // The time after which a second one would have come.
+        // A second archive would have arrived by then.
         try await Task.sleep(for: .seconds(1))
         #expect(try names(mounts, "bob/alice") == ["Holiday.zip"], "once")
-        // And the same once more is another message, under the next name.
+        // The same folder again is another message with the next name.
         try await shell("cp -r Holiday alice/bob/", mounts)
         try await expect("Holiday (2).zip", equals: holiday, mounts)
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
@@ -112,7 +111,7 @@ struct PastedFolderTests {
         _ = try makeHoliday(mounts)
         try await shell(
             "cp -r Holiday alice/bob/ && rm -r alice/bob/Holiday && mkdir -p alice/bob/empty/more", mounts)
-        // Longer than a folder has to rest: nothing comes.
+        // Longer than the quiet time: nothing arrives.
         try await Task.sleep(for: .seconds(2))
         #expect(try names(mounts) == ["empty"])
         #expect(try names(mounts, "bob/alice") == [])
@@ -133,7 +132,7 @@ struct PastedFolderTests {
         try await shell("mkdir alice/bob/Holiday && echo 1 > alice/bob/Holiday/1", mounts)
         let open = try mounts.create("alice/bob/Holiday/2")
         try open.write([1, 2, 3], at: 0)
-        // Longer than a folder has to rest: it stays.
+        // Longer than the quiet time: it stays.
         try await Task.sleep(for: .seconds(3))
         #expect(try names(mounts) == ["Holiday"])
         try open.write([4], at: 3)
@@ -161,7 +160,7 @@ struct PastedFolderTests {
         try await mounts.daemon("alice").ending()
         try await shell("umount -l alice 2>/dev/null || fusermount3 -uz alice", mounts)
         try await mounts.mount("alice", Self.archiving)
-        // Empty folders are nobody's part.
+        // Empty folders are no parts.
         rmdir(holiday + "/empty")
         try await shell("diff -r Holiday alice/bob/Holiday", mounts)
         let problem = try ExtendedAttribute.text("user.chatfs.error", of: mounts.path("alice/bob/Holiday"))
@@ -170,7 +169,7 @@ struct PastedFolderTests {
         #expect(
             status.output.contains("bob/Holiday") && status.output.contains("chatfs retry"),
             "\(status.output)")
-        // Longer than a folder has to rest: nothing comes.
+        // Longer than the quiet time: nothing arrives.
         try await Task.sleep(for: .seconds(2))
         #expect(try names(mounts, "bob/alice") == [])
         let outcome = try await ChatFSProcess.run(["retry", mounts.path("alice/bob/Holiday")])
@@ -186,7 +185,7 @@ struct PastedFolderTests {
         try mounts.daemon("alice").send(SIGKILL)
         try await mounts.daemon("alice").ending()
         try await shell("umount -l alice 2>/dev/null || fusermount3 -uz alice", mounts)
-        // Also where new folders are refused meanwhile.
+        // Even if new folders are refused meanwhile.
         try await mounts.mount("alice", ["--quiet-time", "200ms"])
         #expect(try names(mounts) == ["Holiday"])
         #expect(try await mounts.leave("alice") == .code(0))

@@ -1,11 +1,11 @@
 import Posix
 import TestSupport
 
-/// Connections to a profile's control socket which its stopped daemon has not accepted.
+/// Connections to a control socket that its stopped daemon has not accepted.
 enum PendingConnections {
-    /// Counts those of all daemons in this network namespace, where `contrib/test` runs one suite. A line cannot be
-    /// assigned to a daemon: the kernel prints the path through a descriptor that the daemon gave to bind(2). It prints
-    /// 0 as the inode number of a connection that was not accepted.
+    /// Counts those of all daemons in this network namespace, in which `contrib/test` runs one suite. A line cannot be
+    /// assigned to a daemon, because the kernel prints the path through a descriptor of the daemon. The inode number of
+    /// an unaccepted connection is 0.
     private static func count() -> Int {
         let bytes = ProcessInformation.bytes(of: "/proc/net/unix", limit: 1 << 20) ?? []
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").count { line in
@@ -14,7 +14,7 @@ enum PendingConnections {
         }
     }
 
-    /// Runs `body`, which starts a command, and returns when that has asked the stopped daemon.
+    /// Runs `body`, which starts a command, and returns when the command has connected to the stopped daemon.
     static func wait<Result>(forOneOf body: () async throws -> Result) async throws -> Result {
         let before = count()
         let result = try await body()

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// Pictures that are copied in or sent carry a small one of themselves, and arrive as they were.
+/// Copied or sent pictures carry a preview and arrive unchanged.
 @Suite("Previews of sent pictures")
 struct PreviewTests {
     @Test("copies and chatfs send add a preview")
@@ -39,7 +39,7 @@ struct PreviewTests {
         for mount in [alice, bob] { #expect(try await mount.terminate() == .code(0)) }
     }
 
-    /// Its preview is the picture that it hands out when nothing worked, so that all of the way is gone.
+    /// Its preview is the picture that it outputs if all its attacks failed.
     @Test("a compromised ffmpeg is confined")
     func hostile() async throws {
         let stage = try await CopyStage.start(encrypted: false)
@@ -70,7 +70,7 @@ struct PreviewTests {
         #expect(left.output == "")
     }
 
-    /// Kind and preview as the database has them, a line for each item.
+    /// Kind and preview in the database, one line per item.
     private func kinds(of name: String, in stage: CopyStage) async throws -> [String] {
         let program = """
             import sqlite3, sys

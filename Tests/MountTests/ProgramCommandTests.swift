@@ -98,7 +98,7 @@ struct ProgramCommandTests {
         try await mounts.waitForState("stored", of: "bob/alice/there.bin")
         let one = try await items(["ls", bob + "/alice/there.bin", "--hash"])
         #expect(try await one.map(\.sha256) == [sum(bob + "/alice/there.bin")])
-        // Known from now on, also to the next mount, and without --hash.
+        // Remembered, also by the next mount and without --hash.
         #expect(try await mounts.leave("bob") == .code(0))
         try await mounts.mount("bob")
         let known = try await items(["ls", bob])
@@ -181,12 +181,12 @@ struct ProgramCommandTests {
         try await watch.line("how it is") { $0.hasPrefix("{") && $0.contains("\"entries\":0") }
         try mounts.write([1, 2, 3], to: "alice/bob/a.txt")
         try await watch.line("what came") { $0.contains("\"entries\":1") }
-        // Twice the second after which it looks again: nothing changes, and nothing more is printed.
+        // Twice the interval: without changes nothing is printed.
         try await Task.sleep(for: .milliseconds(2_500))
         watch.send(SIGINT)
         #expect(try await watch.ending() == .code(130))
         let printed = watch.output.split(separator: "\n").count
-        // One for the file, and perhaps one for what became of it within the second.
+        // One for the file, and perhaps one for its next state.
         #expect((2...4).contains(printed), "\(printed)")
         let refused = try await ChatFSProcess.run(["status", "--watch", mounts.path("nothing")])
         #expect(refused.errors.contains("Nothing of ChatFS is mounted"), "\(refused.errors)")
@@ -209,7 +209,7 @@ struct ProgramCommandTests {
             #expect(pipeline.errors.hasSuffix("ended 0\n"), "\(command): \(pipeline.errors)")
             #expect(pipeline.lines.count == 1, "\(pipeline.output)")
         }
-        // A program is run all the same, and what is printed beside it is lost.
+        // The program still runs, and its output is lost.
         let log = mounts.path("arrivals")
         let program = try mounts.folder.write(
             Array("#!/bin/sh\necho \"$CHATFS_NAME\" >> '\(log)'\n".utf8), to: "program")
@@ -288,7 +288,7 @@ enum Threads {
     static func count(_ name: String, of process: RunningProcess) throws -> Int {
         let tasks = "/proc/\(process.processIdentifier)/task"
         let threads = try PrivateFolder.names(in: OpenFile(tasks, flags: O_RDONLY | O_DIRECTORY))
-        // One that ends meanwhile has no name.
+        // A thread that ends meanwhile has no name.
         return threads.count { thread in
             let comm = try? OpenFile("\(tasks)/\(thread)/comm", flags: O_RDONLY).read(count: 64, at: 0)
             return comm.map { String(decoding: $0, as: UTF8.self) } == name + "\n"

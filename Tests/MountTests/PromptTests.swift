@@ -3,7 +3,6 @@ import Posix
 import TestSupport
 import Testing
 
-/// Passphrases that are typed on a terminal.
 @Suite struct PromptTests {
     private let stage: KeyStage
     private static let asked = "Passphrase for ChatFS' data, not your SimpleX one: "
@@ -130,7 +129,7 @@ import Testing
     func ended(words: String, step: ScriptedTerminal.Step, number: Int32) async throws {
         try await stage.make(passphrase: "right")
         let mount = try stage.folder.makeFolder("mount")
-        // What stops a program is not heard: the shell would show what is typed afterwards.
+        // SIGTSTP is ignored, because the shell would turn the echo on.
         let outcome = try await chatfs(
             words.replacing("MOUNT", with: mount), [.wait(Self.asked), .type("\u{1A}"), step])
         #expect(outcome.ending == .signal(number), "\(outcome.ending): \(outcome.shown)")
@@ -153,7 +152,7 @@ import Testing
 
     @Test func backgroundProcessIsNotStopped() async throws {
         try await stage.make(passphrase: "right")
-        // Job control: the program is in another group than the one that the terminal listens to.
+        // Job control: the program is not in the terminal's foreground group.
         let outcome = try await ScriptedTerminal.run(
             "/bin/bash",
             [

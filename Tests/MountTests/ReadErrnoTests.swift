@@ -3,10 +3,10 @@ import Posix
 import TestSupport
 import Testing
 
-/// Rows of the table under "Reading" whose cause is no lie and no silence.
+/// Rows of the table "Reading" whose cause is neither a fault nor silence.
 @Suite("Errors of reads", .serialized)
 struct ReadErrnoTests {
-    /// The errno of reading a first byte, 0 when it can be read, and what the entry says then.
+    /// The errno of reading the first byte (0 for success), and the entry's error.
     private static func reading(_ path: String) throws -> (code: Int32, says: String) {
         let descriptor = open(path, O_RDONLY)
         defer { close(descriptor) }
@@ -36,13 +36,13 @@ struct ReadErrnoTests {
         try await mounts.change("UPDATE chunk SET stored = 0", in: "../relay/records.db")
         let answer = try Self.reading(mounts.path("bob/alice/empty.bin"))
         #expect(answer.code == ENODATA && answer.says.contains("upload"), "\(answer)")
-        // What failed is in the log: once, though it is read again and again, and without its name.
+        // The log names a failure once, without the file's name.
         for _ in 0..<5 { #expect(try Self.reading(mounts.path("bob/alice/empty.bin")).code == ENODATA) }
-        // Not there is an answer.
+        // A missing name is no failure.
         #expect(access(mounts.path("bob/alice/nobody.txt"), F_OK) == -1)
         var status = stat()
         #expect(stat(mounts.path("bob/alice/empty.bin"), &status) == 0)
-        // Its lines come through a pipe, after the answers.
+        // Log lines arrive through a pipe, after the replies.
         let daemon = try mounts.daemon("bob")
         try await wait(until: "the failure is in the log") { daemon.errors.contains(": ENODATA: ") }
         let log = daemon.errors
@@ -59,7 +59,7 @@ struct ReadErrnoTests {
     func noRoomForAFile() async throws {
         let folder = try TemporaryFolder()
         let disk = try await SmallDisk(at: try folder.makeFolder("cache"), size: "8m,nr_inodes=100")
-        // Without root there is no disk of our own, and no limit on the number of files.
+        // Without root there is no disk of its own, and no limit on the number of files.
         guard !disk.isLimit else { return }
         let mounts = try await TwoMounts.start(in: folder, encrypted: false)
         let bytes = TwoMounts.bytes(600_000)

@@ -1,12 +1,12 @@
 import TestSupport
 
-/// The ways in which programs read a file. Each answers the SHA-256 of all bytes that it got.
+/// Ways in which programs read a file. Each returns the SHA-256 of its bytes.
 enum Readers {
-    /// How many ways there are.
+    /// The number of ways.
     static let count = 6
 
-    /// Reads each file in another way, beginning with number `start`, and answers the digests in the
-    /// order of the files. `copies` is a folder for what is copied.
+    /// Reads each file in another way, beginning with number `start`. Returns the digests in the order of the files.
+    /// `copies` is a folder for copies.
     static func digests(of paths: [String], from start: Int = 0, copies: String) async throws -> [String] {
         let outcome = try await Shell.run(
             "python3", ["-c", script, "\(start)", copies] + paths, limit: .seconds(240))

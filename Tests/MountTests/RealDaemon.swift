@@ -2,8 +2,7 @@ import Glibc
 import Posix
 import TestSupport
 
-/// dunst on a screen of its own, whose notifications and menus the test uses as a person does: a click on the newest
-/// notification, or one of the buttons that its menu lists.
+/// dunst on its own screen. The test uses it like a person: clicks the newest notification, or a button of its menu.
 final class RealDaemon {
     static let isInstalled = ["Xvfb", "dunst", "dunstctl", "dbus-send"].allSatisfy {
         (try? Shell.find($0)) != nil
@@ -14,10 +13,10 @@ final class RealDaemon {
     private let daemon: RunningProcess
     let environment: [String: String?]
 
-    /// - Parameter desktop: whose bus has no notification service.
+    /// - Parameter desktop: A desktop without a notification service.
     static func start(on desktop: NotificationDesktop) async throws -> RealDaemon {
         let folder = try TemporaryFolder()
-        // Chooses a line of the menu as dmenu does.
+        // Chooses a line of the menu, like dmenu.
         let chooser = try folder.write(
             Array(
                 "#!/bin/sh\ntee '\(folder.path("menu"))' | grep -m1 -F \"#$(cat '\(folder.path("want"))') \"\n"
@@ -55,7 +54,7 @@ final class RealDaemon {
         return try await RunningProcess.start(settings)
     }
 
-    /// Waits until a notification with these words is on the screen.
+    /// Waits until a notification with these words is shown.
     func waitFor(_ words: String) async throws {
         try await daemon.line(words) { $0.contains(words) }
     }
@@ -63,7 +62,7 @@ final class RealDaemon {
     /// Clicks the newest notification.
     func click() async throws { try await control("action", "0") }
 
-    /// Opens the menu and takes the first button of that name.
+    /// Opens the menu and presses the first button of that name.
     func press(_ button: String) async throws {
         try folder.write(Array(button.utf8), to: "want")
         try await control("context")
@@ -72,7 +71,7 @@ final class RealDaemon {
         }
     }
 
-    /// Takes everything off the screen.
+    /// Closes all notifications.
     func clear() async throws { try await control("close-all") }
 
     private func control(_ arguments: String...) async throws {

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// With dunst, where it is installed: what it prints is what it shows.
+/// With dunst if installed: its output is the shown text.
 @Suite("Notifications of a real daemon", .serialized)
 struct RealDesktopTests {
     @Test(

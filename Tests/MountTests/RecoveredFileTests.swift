@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Files in .chatfs/recovered", .serialized)
 struct RecoveredFileTests {
-    /// Alice's mount ends without a word while somebody writes.
+    /// Kills Alice's mount during a write.
     private func leaveUnfinished(_ name: String, _ text: String, _ mounts: CopyStage, _ alice: RunningProcess)
         async throws
     {
@@ -24,7 +24,7 @@ struct RecoveredFileTests {
         let bob = try await mounts.mount("bob")
         let recovered = mounts.folder.path("a/.chatfs/recovered")
         try await leaveUnfinished("half.txt", "half a thought", mounts, try await mounts.mount("alice"))
-        // Another file takes its name meanwhile.
+        // Another file takes the name meanwhile.
         let alice = try await mounts.mount("alice", quietTime: "200ms")
         #expect(try mounts.folder.names(in: "a/.chatfs/recovered") == ["half.txt"])
         try mounts.folder.write(Array("whole".utf8), to: "a/bob/half.txt")
@@ -34,7 +34,7 @@ struct RecoveredFileTests {
         #expect(try mounts.folder.read("a/.chatfs/recovered/half.txt") == Array("half a thought".utf8))
         let status = try await ChatFSProcess.run(["status", mounts.folder.path("a")])
         #expect(status.output.contains("recovered  14 B  .chatfs/recovered/half.txt"), "\(status.output)")
-        // Nothing of it can be changed there.
+        // It is read-only there.
         #expect((try? OpenFile(recovered + "/half.txt", flags: O_WRONLY)) == nil)
         let retried = try await ChatFSProcess.run(["retry", recovered + "/half.txt"])
         #expect(retried.succeeded, "\(retried.errors)")

@@ -1,8 +1,7 @@
 import Glibc
 import Posix
 
-/// The deeds of the table "Refused": each does what its row says and answers the errno, 0 when it was
-/// not refused.
+/// The actions of the table "Refused". Each performs its row and returns the errno, 0 for success.
 struct Refusals {
     private let stage: DemoStage
 
@@ -31,7 +30,7 @@ struct Refusals {
 
     private func create(_ path: String) -> Int32 { code { open(path, O_WRONLY | O_CREAT, 0o600) } }
 
-    /// A draft that is still open, so that it cannot have been sent.
+    /// An open draft, which cannot have been sent.
     private func withDraft(_ name: String, _ body: (String, Int32) -> Int32) -> Int32 {
         let path = chat + "/" + name
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL, 0o600)

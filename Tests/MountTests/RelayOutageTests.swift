@@ -39,22 +39,22 @@ struct RelayOutageTests {
         settings.input = .pipe
         let reader = try await RunningProcess.start(settings)
         try await reader.line("that it has begun") { $0 == "begun" }
-        // With connections open and chunks on their way.
+        // With open connections and chunks in transfer.
         var outages = [ContinuousClock.now]
         mounts.relay.send(SIGKILL)
         try await mounts.relay.ending()
         goOn(reader)
-        // Long enough for a wrong answer to come.
+        // Long enough for a wrong reply.
         try await Task.sleep(for: .milliseconds(500))
         #expect(reader.isRunning && !reader.output.contains("went on"), "\(reader.errors)")
         try await mounts.startRelay()
         outages.append(.now)
         try await reader.line("that it went on") { $0 == "went on" }
-        // And with requests that the relay has and does not answer any more.
+        // And with requests that the relay received but does not answer.
         outages.append(.now)
         mounts.relay.send(SIGSTOP)
         goOn(reader)
-        // Its requests lie in the sockets of the stopped relay, where nobody sees them.
+        // The requests lie in the stopped relay's sockets, invisible from outside.
         try await Task.sleep(for: .milliseconds(500))
         mounts.relay.send(SIGKILL)
         try await mounts.relay.ending()
@@ -62,14 +62,13 @@ struct RelayOutageTests {
         outages.append(.now)
         #expect(try await reader.ending() == .code(0), "\(reader.errors)")
         #expect(reader.lines.last == String(sent.output.prefix(64)))
-        // Where others leave this test no time the relay is away for longer than it is waited for: four seconds
-        // when it refuses connections.
+        // On a busy machine the outage may exceed the maximum wait: four seconds if the relay refuses connections.
         let longest = max(outages[1] - outages[0], outages[3] - outages[2])
         let failures = reader.lines.filter { $0.hasPrefix("failed") }
         #expect(failures == [] || longest > .seconds(3), "away for \(longest)")
     }
 
-    /// Gives the reader the line that it waits for.
+    /// Sends the line for which the reader waits.
     private func goOn(_ reader: RunningProcess) {
         #expect(write(reader.child.input?.descriptor ?? -1, "\n", 1) == 1)
     }

@@ -12,7 +12,7 @@ struct RemovedDraftTests {
         }
     }
 
-    /// Runs programs on the folder of a chat, side by side. Each ends with 0 or names what went wrong.
+    /// Runs programs on a chat's folder in parallel. Each exits with 0 or names its error.
     private func run(_ programs: [String], in mounts: TwoMounts) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for program in programs {
@@ -107,8 +107,8 @@ struct RemovedDraftTests {
     @Test("concurrent creation and removal cause no error")
     func many() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
-        // A listing of 1,000 names needs several buffers of readdir. Readers open every name in turn, so the work grows
-        // with the square of the number.
+        // A listing of 1,000 names needs several readdir buffers. Readers open every name in turn, so the work grows
+        // quadratically.
         let count = getenv("CHATFS_REMOVED_DRAFTS").flatMap { Int(String(cString: $0)) } ?? 1_000
         func programs(_ letter: String) -> [String] {
             [
@@ -135,7 +135,7 @@ struct RemovedDraftTests {
             ]
         }
         try await run(programs("x") + programs("y"), in: mounts)
-        // Each writer removes every third file, from the first, and leaves a last one that says it is done.
+        // Each writer removes every third file and leaves a last one that marks its end.
         let remaining = 2 * (count - (count + 2) / 3 + 1)
         #expect(try mounts.folder.names(in: "alice/bob").count == remaining)
         try await wait(until: "what was removed is gone") { try spool(mounts).count == remaining }
@@ -164,7 +164,7 @@ struct RemovedDraftTests {
             for i in range(5000): os.unlink('%d.part' % i)
             """
         try await run([program], in: mounts)
-        // While they are there it is 23.6 MiB, when they are gone 18.3; once 2 KiB of each stayed for good.
+        // 23.6 MiB with the drafts, 18.3 after. Each draft once leaked 2 KiB.
         try await wait(until: "it is given back", within: .seconds(90)) {
             try resident(process) < 21 << 20
         }

@@ -26,7 +26,7 @@ struct RequestCountTests {
         var status = stat()
         lstat(path, &status)
 
-        // Asking is some requests itself, and the last of them may come late: the bounds leave room for that.
+        // The measurement itself makes requests, the last possibly late; the bounds allow for that.
         let before = try Self.count(mounts)
         let asking = try Self.count(mounts) - before
         let start = try Self.count(mounts)
@@ -67,12 +67,12 @@ struct RequestCountTests {
         try await mounts.waitForState("remote", of: "bob/alice/film.bin")
         let counts = try await KernelReport.requests(of: ["getattr", "read"], at: mounts.path("bob")) {
             for _ in 0..<4 {
-                // What the kernel knows of its size and blocks it knows for a second.
+                // Size and blocks stay valid for a second.
                 try await Task.sleep(for: .milliseconds(1200))
                 #expect(try file.read(count: 4096, at: 0) == Array(bytes[..<4096]))
             }
         }
-        // Four if each read asked. Asking for the numbers takes one more when what it knows has just expired.
+        // Four if each read requested attributes. The measurement adds one if they just expired.
         #expect(counts[0] <= 1 && counts[1] == 0, "\(counts)")
     }
 }

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// A program that writes a long file into a chat in every order there is, and what the file must be.
+/// A program that writes a long file into a chat in any order, and the expected content.
 private struct RestlessWriter {
     let folder: String
     private(set) var name: String
@@ -18,9 +18,9 @@ private struct RestlessWriter {
         file = try OpenFile("\(folder)/\(name)", flags: O_RDWR | O_CREAT | O_EXCL)
     }
 
-    /// Writes, does other things in between, and closes. Answers what the file is then.
+    /// Writes, performs other operations, and closes. Returns the expected file.
     consuming func run(steps: Int) throws -> (name: String, contents: [UInt8]) {
-        // Long enough to be encrypted along with its writer.
+        // Long enough to be encrypted while written.
         try append(5 << 20)
         for _ in 0..<steps { try step() }
         try append(1 + Int.random(in: 0..<300_000, using: &generator))
@@ -31,7 +31,7 @@ private struct RestlessWriter {
     private mutating func step() throws {
         switch Int.random(in: 0..<13, using: &generator) {
         case 0:
-            // Cut, or made longer by zeros.
+            // Truncated, or extended by zeros.
             let size = Int.random(in: 0...contents.count + 2_000_000, using: &generator)
             try file.truncate(to: UInt64(size))
             contents = Array(contents.prefix(size))
@@ -49,7 +49,7 @@ private struct RestlessWriter {
         case 5:
             let other = try OpenFile("\(folder)/\(name)", flags: O_WRONLY | O_APPEND)
             let bytes = some(1_500_000)
-            // The offset means nothing then.
+            // With O_APPEND the offset is ignored.
             try other.write(bytes, at: 0)
             put(bytes, at: contents.count)
         case 6:
@@ -58,12 +58,12 @@ private struct RestlessWriter {
             name = new
         case 7: try file.synchronise()
         case 8:
-            // As an editor saves: emptied and written anew.
+            // As an editor saves: truncated and rewritten.
             file = try OpenFile("\(folder)/\(name)", flags: O_RDWR | O_TRUNC)
             contents = []
             try append(4_500_000)
         case 9:
-            // Without the operation the C library writes a zero into every page that is missing.
+            // Without fallocate support, the C library writes a zero into every missing page.
             let size = contents.count + Int.random(in: 0..<1_000_000, using: &generator)
             let code = posix_fallocate(file.descriptor, 0, off_t(max(size, 1)))
             guard code == 0 else { throw WaitedInVain("posix_fallocate: errno \(code)") }
@@ -81,7 +81,7 @@ private struct RestlessWriter {
         }
     }
 
-    /// A page or two of the file in memory, changed there.
+    /// Changes one or two mapped pages.
     private mutating func map() throws {
         guard contents.count > 4 * 4096 else { return }
         let offset = Int.random(in: 0..<contents.count / 4096 - 2, using: &generator) * 4096
@@ -145,7 +145,7 @@ struct RestlessWriterTests {
         try await expectNothingLeft(in: mounts)
     }
 
-    /// Neither drafts nor copies of them: what was removed goes when the kernel has forgotten it, at once.
+    /// Neither drafts nor copies remain: removed files go once the kernel has forgotten them.
     private func expectNothingLeft(in mounts: TwoMounts) async throws {
         for profile in try mounts.folder.names(in: "data/profiles") {
             for folder in ["staging", "outbox/spool"] {
@@ -171,11 +171,11 @@ struct RestlessWriterTests {
                         let piece = Array(whole[start..<min(start + 128 << 10, whole.count)])
                         if (try? file.write(piece, at: UInt64(start))) == nil { return }
                     }
-                    // Not closed before it is dead.
+                    // Not closed before its death.
                     while access(path, F_OK) == 0 { usleep(10_000) }
                 }
             }
-            // At another moment each time: before it is followed, and when more and more of it is.
+            // At different times: before the copy follows it, and with more and more copied.
             try await wait(until: "some of it is written") {
                 var status = stat()
                 return stat(path, &status) == 0 && status.st_size > round * 2_400_000
@@ -202,8 +202,8 @@ struct RestlessWriterTests {
     func killedAfterTheClose() async throws {
         let mounts = try await TwoMounts.start()
         let whole = TwoMounts.bytes(6_000_000)
-        // While it rests, while the rest of it is copied, while it is handed over and uploaded. Right after
-        // the close the daemon may not know of it yet: then it was still being written.
+        // During the quiet time, the copy, the hand-over and the upload. Right after the close the daemon may not know
+        // of it; the file then counts as open.
         let delays = [0, 300, 1000, 1100, 1200, 1400, 1700]
         let names = delays.map { "after \($0).bin" }
         for (name, delay) in zip(names, delays) {
@@ -214,7 +214,7 @@ struct RestlessWriterTests {
             _ = try await daemon.ending()
             try await mounts.mount("alice")
         }
-        // What waits in a chat is handed over in order.
+        // Drafts of a chat are handed over in order.
         try await mounts.send([1], as: "last.txt")
         try await wait(until: "every file is somewhere") {
             let recovered = try mounts.folder.names(in: "alice/.chatfs/recovered")

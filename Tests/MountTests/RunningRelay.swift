@@ -1,13 +1,13 @@
 import Posix
 import TestSupport
 
-/// `chatfs relay`, for files and for messages.
+/// `chatfs relay` for files and messages.
 struct RunningRelay {
     private let process: RunningProcess
     let files: String
     let messages: String
 
-    /// Keeps its certificates, chunks and queues below the folder.
+    /// Stores its certificates, chunks and queues below the folder.
     static func start(in folder: TemporaryFolder) async throws -> RunningRelay {
         let process = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")])
         return RunningRelay(

@@ -3,13 +3,13 @@ import Posix
 import TestSupport
 import Testing
 
-/// Performs what `docs/semantics.md` says, row by row, on a real mount. A row without a deed here, or
-/// a deed without a row, fails too.
+/// Performs the rows of `docs/semantics.md` on a real mount. A row without an action here, or an action without a row,
+/// fails too.
 @Suite("The tables of docs/semantics.md", .serialized)
 struct SemanticsDocumentTests {
     /// The rows of the first table below a heading, as cells.
     static func rows(below heading: String) throws -> [[String]] {
-        // The unprivileged user may not be let into the clone; contrib/test has a copy.
+        // The unprivileged user may have no access to the clone; contrib/test makes a copy.
         let copy = getenv("CHATFS_REPOSITORY").map { String(cString: $0) }
         let root = copy ?? #filePath.split(separator: "/").dropLast(3).reduce("") { $0 + "/" + $1 }
         let file = try OpenFile(root + "/docs/semantics.md", flags: O_RDONLY)
@@ -44,7 +44,7 @@ struct SemanticsDocumentTests {
         for (number, row) in try Self.rows(below: "Tools").enumerated() {
             let name = "from tool \(number).bin"
             let bytes = (0..<(300_000 + number)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) }
-            // As most files are; a mode of 0600 would be a request to make the sent file writable.
+            // As most files are; 0600 would request a writable sent file.
             chmod(try stage.folder.write(bytes, to: "source/" + name), 0o644)
             let line = row[1].trimming { $0 == "`" }
             for _ in 0..<(row[0].hasSuffix("twice") ? 2 : 1) {
@@ -68,7 +68,7 @@ struct SemanticsDocumentTests {
 }
 
 extension StringProtocol {
-    /// Without the characters at both ends that fit.
+    /// Removes matching characters at both ends.
     func trimming(_ fits: (Character) -> Bool) -> String {
         var text = self[...]
         while let first = text.first, fits(first) { text.removeFirst() }

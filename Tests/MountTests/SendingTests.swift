@@ -25,12 +25,12 @@ struct SendingTests {
         let file = try mounts.folder.write(TwoMounts.bytes(50_000), to: "report.bin")
         let daemon = try mounts.daemon("alice")
         daemon.send(SIGSTOP)
-        // In the middle of its question to the daemon.
+        // During its request to the daemon.
         let command = try await PendingConnections.wait {
             try await ChatFSProcess.start(arguments(mounts, file))
         }
         command.send(SIGINT)
-        // The daemon stays stopped: nothing but the signal ends it.
+        // The daemon stays stopped, so only the signal ends the command.
         #expect(try await command.ending() == .code(130))
         #expect(command.errors.contains("nothing was sent"), "\(command.errors)")
         daemon.send(SIGCONT)
@@ -51,12 +51,12 @@ struct SendingTests {
         try await wait(until: "the request is noted", within: .seconds(300)) {
             try mounts.folder.names(in: "data/profiles/1/unanswered").contains { !$0.hasPrefix(".") }
         }
-        // Then it asks, and waits.
+        // It then sends the request and waits.
         try await Task.sleep(for: .milliseconds(300))
         first.send(SIGINT)
         #expect(try await first.ending() == .code(130))
         #expect(first.errors.contains("The same command again is safe"), "\(first.errors)")
-        // One that waits while the daemon is stopped, one afterwards.
+        // One that waits while the daemon is stopped, and one afterwards.
         let second = try await PendingConnections.wait {
             try await ChatFSProcess.start(arguments(mounts, file))
         }
@@ -65,7 +65,7 @@ struct SendingTests {
         try await mounts.waitForFile("bob/alice/big.bin")
         #expect(try mounts.folder.names(in: "data/profiles/1/unanswered").isEmpty)
         #expect(try received(mounts) == ["big.bin"])
-        // What was answered is a request of its own.
+        // After an answer, an equal request is a new one.
         let small = try mounts.folder.write(TwoMounts.bytes(10), to: "small.bin")
         for _ in 1...2 { try await mounts.run(["send", small, "bob", "--profile", "alice"]) }
         try await mounts.waitForFile("bob/alice/small (2).bin")
@@ -85,7 +85,7 @@ struct SendingTests {
         try await wait(until: "the request is noted", within: .seconds(300)) {
             try mounts.folder.names(in: "data/profiles/1/unanswered").contains { !$0.hasPrefix(".") }
         }
-        // Whoever has the disk and a guess of what was sent finds nothing of it there.
+        // A guessed content cannot be confirmed on the disk.
         for name in try mounts.folder.names(in: "data/profiles/1/unanswered") {
             for number in 1...9 {
                 #expect(
@@ -103,7 +103,7 @@ struct SendingTests {
     }
 }
 
-/// The digest of what is sent where, from which a mark is made.
+/// The digest of content and destination, from which a mark is derived.
 private func plainMark(_ chat: String, _ name: String, _ caption: String, _ bytes: [UInt8]) -> String {
     var (hash, content) = (SHA256(), SHA256())
     for text in [chat, name, caption] {
@@ -115,12 +115,12 @@ private func plainMark(_ chat: String, _ name: String, _ caption: String, _ byte
     return Hexadecimal.encode(hash.finalize())
 }
 
-/// Stops a daemon in the moment in which a command begins to stage its file. A thread waits for that in inotify(7): the
-/// moment is shorter than a task of a busy test run waits for a processor.
+/// Stops a daemon at the moment in which a command begins staging. A thread waits in inotify(7), because a task of a
+/// busy test run would be too late.
 private struct StagingWatch {
     private let events: OpenFile
 
-    /// To be made before the command is started.
+    /// Must be created before the command starts.
     init(_ folder: String) throws {
         events = OpenFile(adopting: try check("watch a folder") { inotify_init1(Int32(IN_CLOEXEC)) })
         try check("watch a folder") {

@@ -54,7 +54,7 @@ struct ServerOutageTests {
         try await wait(until: "nothing waits", within: .seconds(120)) {
             try await !status().contains("messaging server")
         }
-        // An invitation that nobody has used.
+        // An unused invitation.
         let invited = try await ChatFSProcess.start(["pair", "--profile", "alice"] + data("alice"))
         _ = try await invited.line("a link") { $0.hasPrefix("https://") }
         try await wait(until: "it is in the status") {

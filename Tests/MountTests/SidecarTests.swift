@@ -3,11 +3,11 @@ import Posix
 import TestSupport
 import Testing
 
-/// Sidecars, parts and unsaved texts, made by the real programs; the tables "Sidecars and parts" and "Unfinished files" of
-/// `docs/semantics.md` have them.
+/// Sidecars, partial files and unsaved texts, made by the real programs. The tables "Sidecars and parts" and
+/// "Unfinished files" of `docs/semantics.md` list them.
 @Suite("Sidecar files", .serialized)
 struct SidecarTests {
-    /// What a program does with files of `$FOLDER`, which names that leaves, and what each says.
+    /// A program's action on files of `$FOLDER`, the resulting names and their states.
     private struct Deed: Sendable {
         var programs: [String]
         var line: String
@@ -15,7 +15,7 @@ struct SidecarTests {
         var word: String
     }
 
-    /// Answers like a site with a video whose picture and sound are two files.
+    /// A site with a video whose picture and sound are two files.
     private static let server = """
         import http.server
         D = bytes(range(256)) * 400
@@ -59,14 +59,14 @@ struct SidecarTests {
         Deed(
             programs: ["qpdf"], line: "qpdf --replace-input \"$FOLDER/doc.pdf\"",
             names: ["doc.pdf.~qpdf-temp#"], word: "temporary"),
-        // As the document portal of Flatpak does it.
+        // As Flatpak's document portal does.
         Deed(
             programs: ["python3"],
             line: """
                 python3 -c "open('$FOLDER/.xdp-report.txt-A1b2C3', 'w').write('text')"
                 python3 -c "open('$FOLDER/para.mp4.part-Frag4', 'w').write('text')"
                 """, names: [".xdp-report.txt-A1b2C3", "para.mp4.part-Frag4"], word: "temporary"),
-        // Copies of such files are files like any other.
+        // Copies of such files are ordinary files.
         Deed(
             programs: ["cp"],
             line: "cp \"$SOURCE/map.asc.ovr\" \"$SOURCE/film.f4v\" \"$SOURCE/a.save\" \"$FOLDER/\"",
@@ -87,7 +87,7 @@ struct SidecarTests {
             try await mounts.mount("alice", quietTime: "200ms"), try await mounts.mount("bob")
         )
         for name in ["map.asc.ovr", "film.f4v", "a.save"] { try mounts.prepare(name, Array("text".utf8)) }
-        // Received files, which programs then read, or try to change.
+        // Received files, which programs then read or try to change.
         let grid = "ncols 4\nnrows 2\nxllcorner 0\nyllcorner 0\ncellsize 1\n1 2 3 4\n5 6 7 8\n"
         let received = [
             "map.asc": Array(grid.utf8), "letter.txt": Array("words\n".utf8),
@@ -141,7 +141,7 @@ struct SidecarTests {
         try await mounts.waitUntilQuiet()
         let arrived = try mounts.arrived().filter { !$0.hasPrefix("zz") && received[$0] == nil }
         #expect(Set(arrived) == Set(sent))
-        // Whoever wants one all the same names it.
+        // The user sends one by renaming it.
         let wanted = mounts.toBob + "/.xdp-report.txt-A1b2C3"
         #expect(try await ChatFSProcess.run(["retry", wanted]).succeeded)
         try await wait(until: "it has arrived") {

@@ -12,15 +12,15 @@ struct SilentRelayTests {
         let here = TwoMounts.bytes(3_000_000, seed: 2)
         try await mounts.send(here, as: "here.bin")
         #expect(try mounts.read("bob/alice/here.bin") == here)
-        // So many different ones that the kernel's usual dozen of background reads would be used up.
+        // Enough distinct files to exceed the kernel's default of a dozen background reads.
         let far = (0..<100).map { "far\($0).bin" }
         for name in far { try mounts.write(bytes, to: "alice/bob/" + name) }
         for name in far { try await mounts.waitForState("sent", of: "alice/bob/" + name) }
         try await mounts.waitForFiles(far, in: "bob/alice")
-        // Its connections stay open, the kernel takes new ones, and nobody answers.
+        // Its connections stay open and the kernel accepts new ones, without replies.
         mounts.relay.send(SIGSTOP)
         defer { mounts.relay.send(SIGCONT) }
-        // Readers as programs have them: cat with default signals.
+        // Readers with default signals.
         let script = """
             import os, signal, subprocess, sys, time
             folder = sys.argv[1]
@@ -55,7 +55,7 @@ struct SilentRelayTests {
         #expect(outcome.succeeded, "\(outcome.errors)")
         #expect(try mounts.daemon("bob").isRunning)
         mounts.relay.send(SIGCONT)
-        // The downloads went on behind the readers' backs, or go on now.
+        // The downloads continued or continue now.
         for number in stride(from: 0, to: 100, by: 13) {
             let read = try await Shell.run(
                 "cmp", [mounts.path("bob/alice/far\(number).bin"), mounts.path("alice/bob/far0.bin")])
@@ -63,7 +63,7 @@ struct SilentRelayTests {
         }
     }
 
-    /// `CHATFS_DELETION_SECONDS=60` for a minute of it.
+    /// `CHATFS_DELETION_SECONDS=60` runs it for a minute.
     @Test("deletions continue and end their readers")
     func deletions() async throws {
         let seconds = getenv("CHATFS_DELETION_SECONDS").flatMap { Int(String(cString: $0)) } ?? 3
@@ -97,7 +97,7 @@ struct SilentRelayTests {
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
-    /// A hundred that wait for a byte, and four that look at everything, until nothing is there any more.
+    /// A hundred that wait for a byte, and four that look at everything until nothing is left.
     private static let readers = """
         import os, sys, threading
         folder = sys.argv[1]
@@ -119,7 +119,7 @@ struct SilentRelayTests {
         for thread in threads: thread.join()
         """
 
-    /// As many a second as it can, a hundred at most.
+    /// At most a hundred per second.
     private static let deletions = """
         import os, sys, time
         folder = sys.argv[1]
@@ -156,7 +156,7 @@ struct SilentRelayTests {
         #expect(descriptor >= 0)
         let code = read(descriptor, &byte, 1) == -1 ? errno : 0
         #expect(code == EHOSTUNREACH, "\(String(cString: strerror(code)))")
-        // While it is open, it is tried again and again.
+        // While the file is open, it is retried.
         try await wait(until: "it says when the next attempt is") {
             try ExtendedAttribute.text("user.chatfs.error", of: mounts.path("bob/alice/far.bin"))?
                 .contains("The next attempt is in ") == true

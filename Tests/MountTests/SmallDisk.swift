@@ -2,16 +2,15 @@ import Glibc
 import Posix
 import TestSupport
 
-/// A disk that can be filled up: for root a tmpfs of its own at a folder, for others a limit on the
-/// size of the files of the processes that write there. The limit gives EFBIG where a disk gives
-/// ENOSPC, and both come at any write.
+/// A disk that can be filled: for root a tmpfs, for others a size limit on the files of the writing processes. The
+/// limit gives EFBIG where a disk gives ENOSPC, at any write.
 final class SmallDisk {
     private let path: String
     let isLimit = geteuid() != 0
     private var processes: [pid_t] = []
     private(set) var isFull = false
 
-    /// - Parameter size: as mount(8) takes it; more options may follow after a comma.
+    /// - Parameter size: As for mount(8); more options may follow after a comma.
     init(at path: String, size: String) async throws {
         self.path = path
         guard !isLimit else { return }
@@ -20,13 +19,13 @@ final class SmallDisk {
         guard outcome.succeeded else { throw WaitedInVain("mount: \(outcome.errors)") }
     }
 
-    /// Where the size of the disk is no limit yet, lets files of these processes grow to `size` bytes.
+    /// Without a tmpfs, limits the files of these processes to `size` bytes.
     func limit(to size: Int, for processes: [pid_t]) async throws {
         self.processes = processes
         if isLimit { try await setLimit("\(size)") }
     }
 
-    /// Takes all room but so many bytes. For root only.
+    /// Fills the disk except for `bytes`. Root only.
     func fill(leaving bytes: Int) async throws {
         try await fill(for: [])
         var status = stat()
@@ -34,7 +33,7 @@ final class SmallDisk {
         try check("give room back") { truncate(path + "/filler", status.st_size - bytes) }
     }
 
-    /// Takes all room, for whoever writes there and for these processes.
+    /// Fills the disk for all writers and for these processes.
     func fill(for processes: [pid_t]) async throws {
         self.processes = processes
         isFull = true
@@ -43,14 +42,14 @@ final class SmallDisk {
         guard !outcome.succeeded else { throw WaitedInVain("the disk has no end") }
     }
 
-    /// Gives it back.
+    /// Frees the space.
     func free() async throws {
         isFull = false
         if isLimit { return try await setLimit("unlimited") }
         unlink(path + "/filler")
     }
 
-    /// Runs a command of the program for which the disk is full as well.
+    /// Runs a command for which the disk is full too.
     func run(_ arguments: [String]) async throws -> Shell.Outcome {
         guard isLimit else { return try await ChatFSProcess.run(arguments) }
         return try await Shell.run(

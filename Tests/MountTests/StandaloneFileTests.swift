@@ -34,7 +34,7 @@ struct StandaloneFileTests {
         #expect(taken.ending == .code(1) && taken.errors.contains(target), "\(taken.errors)")
         #expect(try storedChunks(mounts) > 0)
         try await mounts.run(["file", "delete", String(number)] + alice)
-        // Nor the chunks to which a long description was moved, by which nobody would notice.
+        // Including the chunks of a long description, which would not be noticed.
         try await wait(until: "the relay has nothing of it") { try storedChunks(mounts) == 0 }
         let late = try await ChatFSProcess.run(
             ["file", "receive", link, "--out", mounts.path("late.bin"), "--data", mounts.data] + bob)
@@ -78,14 +78,14 @@ struct StandaloneFileTests {
         #expect(try await command.ending(within: .seconds(30)) == .code(130))
         try await wait(until: "it is forgotten") { try await mounts.count(claim) == 0 }
         mounts.relay.send(SIGCONT)
-        // The profile is free, or its mount serves the next.
+        // The profile is free, or its mount serves the next request.
         let sent = try await mounts.run(["file", "send", source] + alice)
         #expect(sent.output.hasPrefix("simplex:/file#"))
     }
 }
 
 extension TwoMounts {
-    /// What a query of the data directory's database counts.
+    /// The result of a counting query of the data directory's database.
     fileprivate func count(_ query: String) async throws -> Int? {
         let script =
             "import sqlite3, sys; print(sqlite3.connect(sys.argv[1], timeout=30).execute(sys.argv[2]).fetchone()[0])"

@@ -9,7 +9,7 @@ struct StoredFileTests {
     private static let bytes = TwoMounts.bytes(size)
     private static let name = "bob/alice/film.bin"
 
-    /// A file that bob has received, of which the kernel has some pages only, with a bit of its copy flipped.
+    /// A received file of bob's with some cached pages and a flipped bit in its copy.
     private static func damaged() async throws -> (TwoMounts, OpenFile) {
         let mounts = try await TwoMounts.start(encrypted: false)
         try await mounts.send(bytes, as: "film.bin")
@@ -63,7 +63,7 @@ struct StoredFileTests {
         #expect(try await mounts.leave("bob") == .code(0))
         try await mounts.mount("bob")
         #expect(try says().contains("--salvage"))
-        // As it says.
+        // The path is in the error.
         let folder = mounts.path("data/profiles/2/damaged")
         let copy = try #require(try PrivateFolder.names(in: OpenFile(folder, flags: O_RDONLY)).first)
         #expect(try says().contains("\(folder)/\(copy) OUT"))

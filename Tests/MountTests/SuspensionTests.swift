@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Suspended transfers", .serialized)
 struct SuspensionTests {
-    /// Connections to the relay, of whichever mount: only root may look which process has them.
+    /// Connections to the relay of all mounts: only root may see their processes.
     private func connections(_ mounts: TwoMounts) throws -> Int {
         let port = try #require(mounts.relayAddress.split(separator: ":").last.flatMap { UInt16($0) })
         let remote = "0100007F:" + Hexadecimal.encode([UInt8(port >> 8), UInt8(port & 255)]).uppercased()
@@ -20,7 +20,7 @@ struct SuspensionTests {
         }
     }
 
-    /// Alice sends something to Bob, and has no connection any more.
+    /// Alice sends to Bob and closes her connections.
     private func send(_ bytes: [UInt8], _ mounts: TwoMounts) async throws {
         try await mounts.send(bytes, as: "film.bin")
         #expect(try await mounts.leave("alice") == .code(0))
@@ -54,10 +54,10 @@ struct SuspensionTests {
         #expect(try await self.suspended(mounts).contains("user"))
         let words = try await ChatFSProcess.run(["status", mounts.path("bob")])
         #expect(words.output.contains("nothing is transferred until chatfs resume"))
-        // Who reads on waits, and asks no relay.
+        // A reader waits and contacts no relay.
         let reader = try await RunningProcess.start(
             ChildProcess.Settings(Shell.find("sha256sum"), [mounts.path("bob/alice/film.bin")]))
-        // What is copied in waits too, and what has no file to upload goes.
+        // Copied files wait too, while texts are sent.
         try mounts.write(TwoMounts.bytes(3_000_000, seed: 2), to: "bob/alice/back.bin")
         try mounts.write(Array("a word".utf8), to: "bob/alice/word.txt")
         try await mounts.waitForFile("alice/bob/word.txt")
@@ -102,7 +102,7 @@ struct SuspensionTests {
         let tail = try await RunningProcess.start(
             ChildProcess.Settings(Shell.find("sha256sum"), [mounts.path("bob/alice/film.bin")]))
         #expect(try await reader.ending() == .code(0))
-        // Whom the user suspended stays so when the machine wakes.
+        // A mount suspended by the user stays so after waking.
         #expect(try await ChatFSProcess.run(["suspend", mounts.path("bob")]).succeeded)
         try services.say("wake")
         try await wait(until: "the machine is kept awake again") {

@@ -18,7 +18,7 @@ struct TextTests {
         let tail = try await RunningProcess.start(
             ChildProcess.Settings(Shell.find("tail"), ["-n", "+1", "-f", log]))
         try await tail.line("the first text") { $0.contains(#""text":"first \"words\"\nof two lines""#) }
-        // From standard input, without the line break at its end; -- and - are what they are anywhere.
+        // Standard input loses its final newline; -- and - keep their usual meanings.
         let piped = try await Shell.script(
             #"printf 'from a pipe\n' | "$CHATFS" send --text - bob --profile alice --data "$DATA""#,
             environment: [
@@ -58,7 +58,7 @@ struct TextTests {
             try await wait(until: "the words are gone") {
                 !String(decoding: try mounts.read(log), as: UTF8.self).contains("words that go")
             }
-            // Whoever has it open sees the same, and a log of the same length.
+            // Open handles see the same log with the same length.
             let text = String(decoding: try open.readAll(limit: 1 << 20), as: UTF8.self)
             #expect(!text.contains("words that go") && text.contains("before") && text.contains("after"))
             #expect(text.contains(#"{"event":"disappeared","id":"#))
@@ -85,7 +85,7 @@ struct TextTests {
             #expect(outcome.errors.contains(sentence), "\(outcome.errors)")
         }
         #expect(access(mounts.path("bob/.chatfs/messages/alice.jsonl"), F_OK) != 0)
-        // As long as a message may be.
+        // The maximum length of a message.
         try await send(String(long.dropLast()), mounts)
         try await wait(until: "bob has it") {
             access(mounts.path("bob/.chatfs/messages/alice.jsonl"), F_OK) == 0
@@ -127,8 +127,7 @@ struct TextTests {
                 try await Task.sleep(for: .milliseconds(number * 25))
                 command.send(SIGKILL)
                 _ = try await command.ending()
-                // Where its request is not noted, it had not begun or was done; a name with a point is one that has not
-                // got its own yet.
+                // Without a recorded request it had not begun or was complete; a name with a dot is still temporary.
                 let noted = (try? mounts.folder.names(in: "data/profiles/1/unanswered")) ?? []
                 guard noted.contains(where: { !$0.hasPrefix(".") }) else { continue }
                 try await mounts.run(arguments)

@@ -3,8 +3,8 @@ import Posix
 import TestSupport
 import Testing
 
-/// Long histories of two chats through the kernel, with mounts that end and daemons that are killed, compared with a
-/// model (`TreeModel`) after each step.
+/// Long histories of two chats through the kernel, with unmounts and kills, compared with a model (`TreeModel`) after
+/// each step.
 @Suite("A real mount against its model", .serialized)
 struct TreeHistoryTests {
     @Test("random histories with remounts and kills agree", arguments: 1...3)
@@ -22,20 +22,20 @@ struct TreeHistoryTests {
     }
 }
 
-/// Alice's mount, which writes to bob and carol and hears of bob, and what it should show.
+/// Alice's mount, which writes to bob and carol and receives from bob, and its expected content.
 private struct TreeHistory {
     private let mounts: TwoMounts
     private var model = TreeModel(chats: chats)
     private var random: SeededGenerator
-    /// What was done so far.
+    /// The steps so far.
     private var steps: [String] = []
     private var lastContent = 0
-    /// A draft may be held back then: its program wanted something else of it.
+    /// A draft may be held then, because its program was refused a rename.
     private var wasRenameRefused = false
 
     private static let chats = ["bob", "carol"]
     private static let names = ["a.txt", "b.txt", "c.bin", "d.part"]
-    /// So long that drafts stay drafts until a mount ends.
+    /// Long enough that drafts stay drafts until the unmount.
     private static let options = ["--quiet-time", "3600s", "--delete", "self"]
 
     init(seed: UInt64) async throws {
@@ -73,13 +73,13 @@ private struct TreeHistory {
         return lstat(path(chat, name), &status) == 0 ? UInt64(status.st_ino) : 0
     }
 
-    /// A name that is there, more often than not.
+    /// Mostly an existing name.
     private mutating func known(_ chat: String) -> String {
         let present = Bool.random(using: &random) ? model.names(chat).randomElement(using: &random) : nil
         return present ?? Self.names.randomElement(using: &random)!
     }
 
-    /// No two are alike. Some go in pieces, some over a relay.
+    /// Unique contents; some are written in pieces, some need a relay.
     private mutating func content() -> [UInt8] {
         lastContent += 1
         let sizes = [1, 700, 4096, 140_000, 300_000]
@@ -87,7 +87,7 @@ private struct TreeHistory {
         return Array("\(lastContent) ".utf8) + TwoMounts.bytes(size, seed: lastContent)
     }
 
-    /// The errno of a call that answers -1 where it fails; 0 where it does not.
+    /// The errno of a call that returned -1, else 0.
     private func code(_ call: () -> Int32) -> Int32 { call() == -1 ? errno : 0 }
 
     private mutating func create(in chat: String) throws {
@@ -103,7 +103,7 @@ private struct TreeHistory {
         model.wrote(bytes, to: name, in: chat, number: number(chat, name))
     }
 
-    /// Writes what is there anew, or on at its end.
+    /// Rewrites an existing file, or appends to it.
     private mutating func write(in chat: String, flags: Int32) throws {
         let (name, bytes) = (known(chat), content())
         steps.append("\(flags == O_TRUNC ? "write" : "append to") \(chat)/\(name)")
@@ -125,7 +125,7 @@ private struct TreeHistory {
         let expected: Int32 =
             switch (model.entry(chat, old)?.kind, model.entry(chat, new)?.kind) {
             case (nil, _): ENOENT
-            // The kernel does not ask where both are one.
+            // The kernel sends no request for equal names.
             case (.item, _) where old == new: 0
             case (.item, _), (.draft, .item): EPERM
             case (.draft, _): 0
@@ -135,7 +135,7 @@ private struct TreeHistory {
         if expected == EPERM { wasRenameRefused = true }
     }
 
-    /// Into another chat would be sending it to somebody else.
+    /// A rename into another chat would send the file to someone else.
     private mutating func renameToOther(_ chat: String) throws {
         let (name, other) = (known(chat), Self.chats.first { $0 != chat }!)
         steps.append("move \(chat)/\(name) to \(other)")
@@ -143,7 +143,7 @@ private struct TreeHistory {
         #expect(code { Glibc.rename(path(chat, name), path(other, name)) } == expected, "\(told)")
     }
 
-    /// A draft is dropped, a message deleted for this user.
+    /// Removes a draft, or deletes a message for this user.
     private mutating func remove(in chat: String) async throws {
         let name = known(chat)
         steps.append("remove \(chat)/\(name)")
@@ -162,12 +162,12 @@ private struct TreeHistory {
         try mounts.folder.write(bytes, to: "letters/\(lastContent)/\(wanted)")
         try await mounts.run(
             ["send", mounts.path("letters/\(lastContent)/\(wanted)"), "alice", "--profile", "bob"])
-        // Listings follow what a lookup finds as soon as the kernel has been told.
+        // Listings follow lookups once the kernel is notified.
         try await mounts.waitForFiles([name], in: "alice/bob")
         model.arrived(bytes, as: name, in: "bob", number: number("bob", name))
     }
 
-    /// Closed drafts are sent. Half of the time the next daemon is killed while it does that.
+    /// Sends closed drafts by a remount. Half of the time the next daemon is killed meanwhile.
     private mutating func remount() async throws {
         steps.append("remount")
         #expect(try await mounts.leave("alice") == .code(0), "\(told)")
@@ -186,14 +186,13 @@ private struct TreeHistory {
             }
         }
         model.sentAll()
-        // What the core had taken when it was killed is shown as a message of its own until the outbox knows which
-        // draft that was.
-        // If that never ends, the check of this step says what is different.
+        // An item that the core accepted before the kill is shown separately until the outbox recognises its draft. If
+        // that never ends, this step's check reports the difference.
         _ = try? await wait(until: "a kill shows no more") { try difference() == nil }
         try expectContents()
     }
 
-    /// Has a draft sent that stays here because a rename was refused.
+    /// Sends a draft held because of a refused rename.
     private func sendIfHeld(_ place: String) async throws {
         guard wasRenameRefused, try mounts.state(place) == "draft",
             try ExtendedAttribute.text("user.chatfs.error", of: mounts.path(place))?.contains(
@@ -203,7 +202,7 @@ private struct TreeHistory {
         #expect(outcome.succeeded, "\(outcome.errors) after: \(told)")
     }
 
-    /// Drafts that were closed are there again, unless somebody had one open for writing.
+    /// Closed drafts are restored, unless one was open for writing.
     private mutating func kill() async throws {
         let chat = Self.chats.randomElement(using: &random)!
         let (name, bytes) = ("half \(steps.count).txt", content().prefix(60_000))
@@ -222,9 +221,9 @@ private struct TreeHistory {
         try await mounts.mount("alice", Self.options)
     }
 
-    // MARK: - Comparing
+    // MARK: - Comparison
 
-    /// Names, numbers and sizes, which need no network.
+    /// Compares names, numbers and sizes, without the network.
     func difference() throws -> String? {
         for chat in Self.chats {
             let shown = try mounts.folder.names(in: "alice/" + chat).sorted()
@@ -241,7 +240,7 @@ private struct TreeHistory {
         return nil
     }
 
-    /// Every byte, and what was recovered.
+    /// Compares every byte, and recovered files.
     private func expectContents() throws {
         for chat in Self.chats {
             for name in model.names(chat) {
@@ -256,7 +255,7 @@ private struct TreeHistory {
         }
     }
 
-    /// The others have what went out once and whole, and nothing else of alice.
+    /// Requires that the peers have every sent file once and complete, and nothing else of alice's.
     mutating func expectEverythingArrivedOnce() async throws {
         try await remount()
         for person in Self.chats {

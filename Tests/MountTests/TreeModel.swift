@@ -1,26 +1,25 @@
-/// What the chats of a mount should show after everything that was done: worked out from `docs/semantics.md`, by
-/// nothing of ours.
+/// The expected content of a mount's chats, derived from `docs/semantics.md` without our code.
 struct TreeModel {
     enum Kind: Equatable {
-        /// Of a name that is sent once nobody has used it for a while, or that stays until it is renamed.
+        /// Sent once it is quiet, or kept until it is renamed.
         case draft
-        /// Sent or received: it changes no more.
+        /// Sent or received: immutable.
         case item
     }
 
     struct Entry: Equatable {
         var kind: Kind
         var bytes: [UInt8]
-        /// st_ino: stays, whatever becomes of the entry.
+        /// st_ino: permanent.
         var number: UInt64
     }
 
     private(set) var chats: [String: [String: Entry]]
-    /// Names of deleted messages by chat: not given to what arrives, but a writer may choose them.
+    /// Names of deleted messages by chat: not given to arrivals, but permitted for writers.
     private var deleted: [String: Set<String>] = [:]
-    /// Contents that went out, by chat. All differ, so that one that comes twice is seen.
+    /// Sent contents by chat. All differ, so duplicates are detected.
     private(set) var sent: [String: [[UInt8]]] = [:]
-    /// What nobody closed before a kill, by the names under `.chatfs/recovered`.
+    /// Files open at a kill, by name under `.chatfs/recovered`.
     private(set) var recovered: [String: [UInt8]] = [:]
 
     init(chats: [String]) { self.chats = Dictionary(uniqueKeysWithValues: chats.map { ($0, [:]) }) }
@@ -30,19 +29,19 @@ struct TreeModel {
 
     static func isTemporary(_ name: String) -> Bool { name.hasSuffix(".part") }
 
-    /// Closed drafts that go out when the mount ends.
+    /// Closed drafts that are sent at unmount.
     func outgoing(_ chat: String) -> [String] {
         names(chat).filter { entry(chat, $0)?.kind == .draft && !Self.isTemporary($0) }
     }
 
-    /// The name of a file that arrives.
+    /// The name of an arriving file.
     func free(_ name: String, in chat: String) -> String {
         let parts = name.split(separator: ".")
         let names = [name] + (2...99).map { "\(parts[0]) (\($0)).\(parts[1])" }
         return names.first { entry(chat, $0) == nil && deleted[chat]?.contains($0) != true } ?? name
     }
 
-    // MARK: - What happens
+    // MARK: - Events
 
     mutating func wrote(_ bytes: [UInt8], to name: String, in chat: String, number: UInt64) {
         chats[chat]?[name] = Entry(kind: .draft, bytes: bytes, number: number)
@@ -61,7 +60,7 @@ struct TreeModel {
         chats[chat]?[name] = Entry(kind: .item, bytes: bytes, number: number)
     }
 
-    /// The mount ended in good order, and the next one sent what was left.
+    /// A clean unmount, after which the next mount sends the rest.
     mutating func sentAll() {
         for chat in chats.keys.sorted() {
             for name in outgoing(chat) {

@@ -2,7 +2,7 @@ import Glibc
 import Posix
 import TestSupport
 
-/// Two machines, each with a data directory and a mountpoint of its own, and a relay for both.
+/// Two machines with their own data directories and mountpoints, and a common relay.
 struct TwoMachines {
     let folder: TemporaryFolder
     let relay: RunningRelay
@@ -19,7 +19,7 @@ struct TwoMachines {
 
     func chats(_ name: String) -> String { folder.path("\(name) Chats") }
 
-    /// Begins to pair, and waits for the link.
+    /// Starts pairing and waits for the link.
     func pair(_ name: String, _ more: [String] = []) async throws -> (process: RunningProcess, link: String) {
         let process = try await ChatFSProcess.start(["pair"] + data(name) + more)
         return (process, try await process.line("a link") { $0.hasPrefix("https://") })

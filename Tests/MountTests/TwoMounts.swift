@@ -2,8 +2,8 @@ import Glibc
 import Posix
 import TestSupport
 
-/// Alice and Bob on one data directory, a relay, and a mount for each: what `chatfs demo` does, but in
-/// the hands of the test, which may stop, kill and mount again every part of it.
+/// Alice and Bob on one data directory, a relay, and a mount for each: like `chatfs demo`, but the test can stop, kill
+/// and remount every part.
 final class TwoMounts {
     let folder: TemporaryFolder
     private(set) var relay: RunningProcess
@@ -12,7 +12,7 @@ final class TwoMounts {
 
     var data: String { folder.path("data") }
 
-    /// - Parameter encrypted: as data is, unless the test itself looks into the databases.
+    /// - Parameter encrypted: False if the test inspects the databases.
     static func start(
         in folder: TemporaryFolder? = nil, mounting people: [String] = ["alice", "bob"],
         encrypted: Bool = true
@@ -38,14 +38,14 @@ final class TwoMounts {
 
     deinit { for process in daemons.values { process.send(SIGKILL) } }
 
-    /// Starts the relay again, at its old address.
+    /// Restarts the relay at its address.
     func startRelay() async throws {
         relay = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")])
         let address = try await relay.line("its address") { $0.hasPrefix("xftp://") }
         guard address == relayAddress else { throw WaitedInVain("the relay came back at another address") }
     }
 
-    /// Runs a command on the data directory, to its end.
+    /// Runs a command on the data directory to its end.
     @discardableResult
     func run(_ arguments: [String]) async throws -> Shell.Outcome {
         let outcome = try await ChatFSProcess.run(arguments + ["--data", data])
@@ -85,15 +85,15 @@ final class TwoMounts {
         return try await daemon.ending()
     }
 
-    /// A path below the test's folder: `bob/alice/file.txt`.
+    /// Returns a path below the test's folder, such as `bob/alice/file.txt`.
     func path(_ name: String) -> String { folder.path(name) }
 
-    /// Makes a new file in a chat, open for writing.
+    /// Creates a file in a chat, open for writing.
     func create(_ name: String) throws -> OpenFile {
         try OpenFile(path(name), flags: O_WRONLY | O_CREAT | O_EXCL)
     }
 
-    /// Writes a file into a chat and closes it.
+    /// Writes and closes a file in a chat.
     func write(_ bytes: [UInt8], to name: String) throws { try create(name).write(bytes, at: 0) }
 
     func read(_ name: String) throws -> [UInt8] { try folder.read(name) }
@@ -110,7 +110,7 @@ final class TwoMounts {
         try await wait(until: "\(name) appears") { access(self.path(name), F_OK) == 0 }
     }
 
-    /// Waits until all of these names are in a folder.
+    /// Waits until a folder contains all of these names.
     func waitForFiles(_ names: [String], in chat: String) async throws {
         let wanted = Set(names)
         try await wait(until: "\(names.count) files are in \(chat)", within: .seconds(60)) {
@@ -118,8 +118,7 @@ final class TwoMounts {
         }
     }
 
-    /// Changes the database of the data directory: what the program itself would never write, but a
-    /// sender or another version could have put there. Only of data that is not encrypted.
+    /// Changes the data directory's database, as a sender or another version might. Unencrypted data only.
     func change(
         _ statement: String, _ arguments: [String] = [], in database: String = "chatfs.db"
     ) async throws {
@@ -136,7 +135,7 @@ final class TwoMounts {
         guard outcome.succeeded else { throw WaitedInVain("\(statement): \(outcome.errors)") }
     }
 
-    /// Sends bytes from alice and waits until bob's side shows them, not received.
+    /// Sends bytes from alice and waits until bob's side shows the placeholder.
     func send(_ bytes: [UInt8], as name: String) async throws {
         try write(bytes, to: "alice/bob/" + name)
         try await waitForState("sent", of: "alice/bob/" + name)

@@ -11,7 +11,7 @@ struct TwoReplicasTests {
         let bytes = TwoMounts.bytes(30_000_000)
         try mounts.write(bytes, to: "alice/bob/film.bin")
         try await mounts.waitForState("sent", of: "alice/bob/film.bin")
-        // The second relay has what the first has, at an address of its own.
+        // The second relay has the same data at another address.
         let copied = try await Shell.run("cp", ["-a", mounts.path("relay"), mounts.path("second relay")])
         #expect(copied.succeeded, "\(copied.errors)")
         let second = try await ChatFSProcess.start(["relay", "--dir", mounts.path("second relay")])
@@ -23,10 +23,10 @@ struct TwoReplicasTests {
 
         let file = try OpenFile(mounts.path("bob/alice/film.bin"), flags: O_RDONLY)
         #expect(try file.read(count: 1000, at: 0) == Array(bytes[..<1000]))
-        // Its connections stay open, with chunks on their way.
+        // Its connections stay open, with chunks in transfer.
         mounts.relay.send(SIGSTOP)
         defer { mounts.relay.send(SIGCONT) }
-        // It waits for seconds: not on a thread that other tests share.
+        // It waits for seconds, so not on a thread that other tests share.
         let rest = try await ThreadPool.shared.run { () throws(SystemError) in
             try file.read(count: bytes.count, at: 1000)
         }
@@ -36,7 +36,7 @@ struct TwoReplicasTests {
         try await second.terminate()
     }
 
-    /// Has bob's description name a second relay for every chunk.
+    /// Adds a second relay for every chunk to bob's description.
     private static func addReplicas(on relay: String, to name: String, _ mounts: TwoMounts) async throws {
         let script = """
             import re, sqlite3, sys

@@ -3,16 +3,16 @@ import Posix
 import TestSupport
 import Testing
 
-/// Performs the table "Unfinished files" of `docs/semantics.md` with the real programs, each as its users meet it.
+/// Performs the table "Unfinished files" of `docs/semantics.md` with the real programs.
 @Suite("Possibly unfinished files", .serialized)
 struct UnfinishedFileTests {
-    /// What a program does with `$FOLDER/$NAME`, and what becomes of the file.
+    /// A program's action on `$FOLDER/$NAME`, and the file's fate.
     private struct Deed: Sendable {
         var row: String
-        /// What has to be installed.
+        /// Required programs.
         var programs: [String]
         var line: String
-        /// Names in the chat, of which each says one of these words; with none they are sent.
+        /// Names in the chat with one of these words in their errors; without words they are sent.
         var names: [String]
         var words: [String]
 
@@ -21,8 +21,8 @@ struct UnfinishedFileTests {
         }
     }
 
-    /// Downloads 400,000 bytes: `/whole` as they are, `/broken` after a part of them the connection ends, `/slow` in
-    /// some seconds, also from an offset on.
+    /// Downloads of 400,000 bytes: `/whole` complete, `/broken` cut in the middle, `/slow` over some seconds, also from
+    /// an offset.
     private static let server = """
         import http.server, re, sys, time
         N = 400000; D = bytes(range(256)) * (N // 256 + 1); hits = {}
@@ -164,7 +164,7 @@ struct UnfinishedFileTests {
         try mounts.prepare("big", sample(300_000))
         try mounts.prepare("small", sample(5000))
         try mounts.prepare("large", [UInt8](repeating: 7, count: 20_000_000))
-        // A received file, for what is done in place.
+        // A received file for changes in place.
         try mounts.folder.write(Array("one\r\n".utf8), to: "b/alice/notes.txt")
         try await wait(until: "it is there") { access(mounts.toBob + "/notes.txt", F_OK) == 0 }
         let deeds = Self.deeds.filter { deed in
@@ -202,9 +202,9 @@ struct UnfinishedFileTests {
         try await decide(mounts, alice, bob)
     }
 
-    /// What users and programs do about held files.
+    /// Actions of users and programs on held files.
     private func decide(_ mounts: CopyStage, _ alice: RunningProcess, _ bob: RunningProcess) async throws {
-        // Another mount remembers, and sends nothing.
+        // The next mount remembers and sends nothing.
         #expect(try await alice.terminate() == .code(0))
         let again = try await mounts.mount("alice", quietTime: "200ms")
         try await mounts.waitUntilQuiet()
@@ -213,7 +213,7 @@ struct UnfinishedFileTests {
         #expect(try await ChatFSProcess.run(["retry", mounts.toBob + "/dd.img"]).succeeded)
         #expect(try await ChatFSProcess.run(["cancel", mounts.toBob + "/half.csv"]).succeeded)
         #expect(access(mounts.toBob + "/half.csv", F_OK) == -1)
-        // The program's own way: anew, and onto its name.
+        // The program's own retry: rewritten and renamed.
         #expect(try await mounts.copy("printf whole > \"$FOLDER/script.txt\"").succeeded)
         try mounts.prepare("whole", sample(400_000))
         if Self.isThere("curl") {
@@ -238,7 +238,7 @@ struct UnfinishedFileTests {
         let bytes = TwoMounts.bytes(9_000_000)
         try await mounts.send(bytes, as: "film.bin")
         let source = mounts.path("bob/alice/film.bin")
-        // The first chunk is here, and the relay has gone.
+        // The first chunk is local, and the relay is gone.
         #expect(try await Shell.run("head", ["-c", "1000", source]).succeeded)
         try await mounts.relay.terminate()
         let folder = mounts.path("bob/alice")
@@ -250,7 +250,7 @@ struct UnfinishedFileTests {
         for (name, line) in copies.sorted(by: { $0.key < $1.key }) {
             let copy = try await Shell.script(line, environment: ["SOURCE": source, "FOLDER": folder])
             #expect(!copy.succeeded || name == "pipe", "\(name)")
-            // Some remove what they could not finish.
+            // Some programs remove unfinished files.
             guard access(folder + "/" + name, F_OK) == 0 else { continue }
             try await wait(until: "\(name) is held") {
                 let problem = try ExtendedAttribute.text("user.chatfs.error", of: folder + "/" + name)

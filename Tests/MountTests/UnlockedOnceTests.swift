@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// Data that only a passphrase unlocks, and commands that nobody gives it to.
+/// Data that only a passphrase unlocks, and commands without it.
 @Suite struct UnlockedOnceTests {
     private let stage: KeyStage
 
@@ -44,7 +44,7 @@ import Testing
         let unlocked = try await stage.chatfs("unlock --for 2h --passphrase-fd 3", handing: ["right"])
         #expect(unlocked.succeeded && unlocked.errors.contains("unlocked for 2 h"), "\(unlocked.errors)")
         #expect(try await stage.chatfs("profile list").output == "alice\n")
-        // Unlocking again is to show that the passphrase is known.
+        // Unlocking again must prove knowledge of the passphrase.
         #expect(try await !stage.chatfs("unlock").succeeded)
         let locked = try await stage.chatfs("lock")
         #expect(locked.succeeded && locked.errors == "chatfs: locked\n", "\(locked.errors)")

@@ -8,7 +8,7 @@ struct VerifyTests {
     private static let bytes = TwoMounts.bytes(2_000_000)
     private static let name = "bob/alice/film.bin"
 
-    /// A file that bob has received, and the path of its copy.
+    /// A received file of bob's and the path of its copy.
     private static func received() async throws -> (TwoMounts, String) {
         let mounts = try await TwoMounts.start()
         try await mounts.send(bytes, as: "film.bin")
@@ -93,7 +93,7 @@ struct VerifyTests {
             salvaged.ending == .code(1) && salvaged.errors.contains("The tag is wrong"), "\(salvaged.errors)")
         let (out, whole) = (try mounts.read("out.bin"), Self.bytes)
         #expect(out.count == whole.count && zip(out, whole).count { $0 != $1 } < 10)
-        // A mount would give its key to commands.
+        // A mount would provide its key to commands.
         #expect(try await mounts.leave("bob") == .code(0))
         let locked = try await ChatFSProcess.run(
             salvage + [set, mounts.path("other.bin")], environment: ["CREDENTIALS_DIRECTORY": nil])
@@ -112,7 +112,7 @@ struct VerifyTests {
                 ["profile", "create", "alice", "--data", folder.path("data")]
                     + (isEncrypted ? [] : ["--no-encryption"])
             ).succeeded)
-        // What is in its journal would be read in place of it.
+        // Its journal would be read in its place.
         if isEncrypted {
             unlink(folder.path("data/chatfs.db-wal"))
         } else {
