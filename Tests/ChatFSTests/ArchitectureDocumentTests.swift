@@ -8,7 +8,7 @@ struct ArchitectureDocumentTests {
     @Test("every named source file exists")
     func files() throws {
         for page in ["docs/architecture.md", "docs/contributing.md"] {
-            // Of tests and of what contrib needs a page names the whole path; of the program the one in Sources.
+            // Pages name files of tests and contrib by full path, files of the program relative to Sources.
             let path = /`([A-Za-z][A-Za-z+\/]*\/[A-Za-z+]+\.swift)`/
             let named = try ArchitecturePage.text(page).matches(of: path).map { $0.1 }
             #expect(named.count >= 5, "\(page) was not understood")
@@ -33,7 +33,7 @@ struct ArchitectureDocumentTests {
         let paths = try LayeringTests.swiftFiles(in: "Sources") + LayeringTests.swiftFiles(in: "Tests")
         let declarations = try SourceDeclaration.all(in: paths)
         var known = Set(declarations.filter { $0.kind != .extension }.map(\.name))
-        // Targets and folders are named too, and parts of types by the files that they lie in.
+        // Targets and folders count too, and parts of types by their files.
         for path in paths { known.formUnion(path.split { "/+.".contains($0) }.map(String.init)) }
         known.formUnion(
             try PrivateFolder.names(in: OpenFile(LayeringTests.root + "/Sources", flags: O_RDONLY)))
@@ -42,7 +42,7 @@ struct ArchitectureDocumentTests {
         #expect(Set(named).subtracting(known) == [])
     }
 
-    /// Of how values are written, not of what stands behind something.
+    /// Protocols of notation, not seams.
     private static let notations: Set = ["DescribedError", "SQLBindable"]
 
     @Test("every replaced protocol is a seam")
@@ -54,7 +54,7 @@ struct ArchitectureDocumentTests {
         let protocols = Set(program.filter { $0.kind == .protocol }.map(\.name))
         let aliases = Set(program.filter { $0.kind == .typealias }.map(\.name))
         #expect(named.subtracting(protocols).subtracting(aliases) == [], "there are no such protocols")
-        // A seam is a protocol of the program to which a type there conforms, and one of the tests too.
+        // A seam is a protocol with conforming types in the program and in the tests.
         let inProgram = Set(program.filter { $0.kind != .protocol }.flatMap(\.inherited))
         let inTests = Set(tests.flatMap(\.inherited))
         let seams = protocols.intersection(inProgram).intersection(inTests).subtracting(Self.notations)
@@ -86,7 +86,7 @@ struct ArchitectureDocumentTests {
             let isRight = cells.contains { $0.contains("`\(pool.1)`, \(pool.2)") }
             #expect(isRight, "\(pool.1) has \(pool.2) threads")
         }
-        // Those that have no name of ours.
+        // Threads without a name of ours.
         let others = cells.filter { !$0.contains("`") }
             .map { $0.prefix { $0 != "," }.split(separator: " ").joined(separator: " ") }
         #expect(others == ["main", "Swift's cooperative pool"])
@@ -96,7 +96,7 @@ struct ArchitectureDocumentTests {
     func mutexes() throws {
         let rows = try ArchitecturePage.table("The order of mutexes")
         #expect(rows.map { ArchitecturePage.words($0[0]) } == MutexRank.allCases.map { ["\($0)"] })
-        // Of each rank, the files in which a mutex is given it, and what they declare.
+        // For each rank, the declarations of the files that give it to a mutex.
         var files: [String: [Set<String>]] = [:]
         for path in try LayeringTests.swiftFiles(in: "Sources") where !path.contains("/Base/") {
             let text = try ArchitecturePage.text(path)
@@ -105,7 +105,7 @@ struct ArchitectureDocumentTests {
             let declared = Set(try SourceDeclaration.all(in: [path]).map(\.name))
             for rank in ranks { files[rank, default: []].append(declared) }
         }
-        // Two ranks are given to none: a mutex has them that is given no other.
+        // Two ranks are defaults and never given explicitly.
         #expect(
             Set(files.keys) == Set(MutexRank.allCases.map { "\($0)" }).subtracting(["operation", "leaf"]))
         for row in rows {

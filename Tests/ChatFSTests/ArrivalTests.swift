@@ -17,7 +17,7 @@ struct ArrivalTests {
         -> EventsCommand.Arrivals
     {
         let path = folder.path("program")
-        // By another process: one that is forked here meanwhile, by another test, would hold it open for writing.
+        // Written by another process, because a child forked here by another test might hold it open for writing.
         let text = "#!/bin/sh\ncd '\(folder.path)'\n\(script)\n"
         let written = try await Shell.run(
             "sh", ["-c", #"printf %s "$1" >"$2" && chmod 700 "$2""#, "sh", text, path])
@@ -76,7 +76,7 @@ struct ArrivalTests {
 
     @Test(
         "the stop signal reaches the program",
-        // Of a terminal it would have what is typed there already.
+        // With a terminal, the program got the typed signal already.
         arguments: isatty(STDIN_FILENO) == 1 ? [SIGTERM, SIGHUP] : [SIGTERM, SIGINT, SIGHUP])
     func stopped(signal: Int32) async throws {
         let name = [SIGTERM: "TERM", SIGINT: "INT", SIGHUP: "HUP"][signal] ?? "TERM"

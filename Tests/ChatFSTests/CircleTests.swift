@@ -10,7 +10,7 @@ struct CircleTests {
         var description: String { "\(target): \(files.joined(separator: ", "))" }
     }
 
-    /// The rows of the table "Circles" of docs/architecture.md, with what is said why.
+    /// The rows of the table "Circles" in docs/architecture.md, with their reasons.
     private static func explained() throws -> [(circle: Circle, why: Substring)] {
         let lines = try LayeringTests.text("docs/architecture.md")
             .split(separator: "\n", omittingEmptySubsequences: false)
@@ -69,14 +69,14 @@ struct CircleTests {
             "Rope": "struct Rope { var knot = Bell.Knot(); let length = Bell.length }",
         ]
         let knots = "extension Bell { struct Knot {}; static let length = 3 }"
-        // By itself, the file of the extension needs the type that it extends, and that one the rope.
+        // The extension's file needs the extended type's file, which needs the extension's member.
         #expect(
             FileCircles(parts.merging(["Bell+Knot": knots]) { $1 }).circles == [
                 ["Bell", "Bell+Knot", "Rope"]
             ])
         let alone = parts.merging(["Bell": "struct Bell {}", "Bell+Knot": knots]) { $1 }
         #expect(FileCircles(alone).circles == [])
-        // Also without its name in front.
+        // Also unqualified.
         #expect(
             FileCircles(["Bell": "struct Bell { var knot: Knot }", "Bell+Knot": knots]).circles == [
                 ["Bell", "Bell+Knot"]

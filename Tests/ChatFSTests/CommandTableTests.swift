@@ -5,10 +5,10 @@ import Testing
 @testable import CommandLineKit
 @testable import chatfs
 
-/// The one table of commands, from which parsing, help, manual and completions are made: each command of it.
+/// The command table, from which parsing, help, manual and completions are generated.
 @Suite("The command table")
 struct CommandTableTests {
-    /// Every command with the way that leads to it, the program first.
+    /// Every command with its path, the program first.
     static let paths: [[Command]] = all(below: [ChatFS.program])
 
     private static func all(below path: [Command]) -> [[Command]] {
@@ -26,7 +26,7 @@ struct CommandTableTests {
             for path in Self.paths {
                 let lines = Help.text(for: path, width: width).split(separator: "\n")
                 for line in lines where !line.hasPrefix("  $ ") {
-                    // Where there is little room, a path or an address may need more.
+                    // A long path or address may exceed a narrow width.
                     let isWord = !line.drop { $0 == " " }.contains(" ")
                     #expect(
                         line.count <= width || width < 80 && isWord,
@@ -103,7 +103,7 @@ struct CommandTableTests {
                     Issue.record("\(name): \(example.line) does not call chatfs")
                     continue
                 }
-                // A pipe, a redirection and what the shell does next is not ours.
+                // Stops at a pipe, a redirection or the next shell command.
                 let own = words[(start + 1)...].prefix {
                     !["|", ">", "<", "&&", ";", "&", "2>"].contains($0)
                 }
@@ -124,13 +124,13 @@ struct CommandTableTests {
         #expect(count > 60)
     }
 
-    /// What a shell would run first of `eval "$(…)"`.
+    /// The command within `eval "$(…)"`.
     private static func inner(_ line: String) -> String {
         guard let match = line.firstMatch(of: /\$\((.*)\)/) else { return line }
         return String(match.1)
     }
 
-    /// As a shell splits them; quotes group, nothing is expanded.
+    /// Splits like a shell; quotes group, nothing is expanded.
     private static func words(_ line: String) -> [String] {
         var words: [String] = []
         var word: String?
@@ -177,7 +177,7 @@ struct CommandTableTests {
         }
         for shell in Completion.allCases {
             let tokens = Self.tokens(shell.script(for: ChatFS.program))
-            // fish has `-l name` for `--name`.
+            // fish writes `-l name` for `--name`.
             let offered = Set(
                 shell == .fish
                     ? zip(tokens, tokens.dropFirst()).filter { $0.0 == "-l" }.map { "--" + $0.1 } : tokens)
@@ -187,7 +187,7 @@ struct CommandTableTests {
                 }
             }
         }
-        // No line of it begins with what roff would take for a request, but those that are.
+        // Only requests begin with a request character.
         for line in page.split(separator: "\n") where line.hasPrefix(".") || line.hasPrefix("'") {
             #expect(line.wholeMatch(of: /\.(TH|SH|SS|PP|TP|B|I|nf|fi|RS|RE)( .*)?/) != nil, "\(line)")
         }
@@ -228,7 +228,7 @@ struct CommandTableTests {
         }
         #expect(forms.count == names.count)
         for (name, texts) in forms { #expect(texts.count == 1, "--\(name): \(texts)") }
-        // Whoever opens the data takes every way to unlock it.
+        // Commands that open the data accept every unlock option.
         for (name, command) in Self.commands {
             let given = Set(command.options.map(\.name)).intersection([
                 "passphrase-fd", "key-fd", "recovery-code-fd",
@@ -238,24 +238,24 @@ struct CommandTableTests {
     }
 }
 
-/// The code behind the table.
+/// The code that reads the options.
 @Suite("Use of options")
 struct OptionReadersTests {
-    /// All of the program's own code.
+    /// The program's own code.
     private static func source() throws -> String {
         let names = try LayeringTests.swiftFiles(in: "Sources/chatfs")
         return try names.map { try LayeringTests.text($0) }.joined(separator: "\n")
     }
 
-    /// A name in quotes, and what stands before and behind it.
+    /// A quoted name with its surroundings.
     private struct Quoted {
         let name: String
-        /// `has` of `has("name")`, `[` of `["name"]`, a comma, or another sign.
+        /// `has` of `has("name")`, `[` of `["name"]`, a comma, or another token.
         let before: String
         let after: String
     }
 
-    /// All names in quotes.
+    /// All quoted names.
     private static func quoted(_ source: [UInt8]) -> [Quoted] {
         var found: [Quoted] = []
         var start: Int?
@@ -296,7 +296,7 @@ struct OptionReadersTests {
     @Test("every option is read")
     func options() throws {
         let quoted = Self.quoted(Array(try Self.source().utf8))
-        // Asked for by name; or handed on, as the last argument of a call or within a list.
+        // Read by name, or passed on as the last argument of a call or within a list.
         let read = Set(
             quoted.filter { quoted in
                 switch quoted.before {
@@ -306,7 +306,7 @@ struct OptionReadersTests {
                 default: false
                 }
             }.map(\.name))
-        // These are asked for by the constants that have their names.
+        // Read through constants of these names.
         let constants: Set = [
             CommonOptions.confirmMigration.name, CommonOptions.noEncryption.name,
             CommonOptions.alsoPreset.name,

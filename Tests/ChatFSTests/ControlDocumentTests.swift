@@ -12,7 +12,7 @@ struct ControlDocumentTests {
         return String(decoding: try file.readAll(limit: 1 << 20), as: UTF8.self)
     }
 
-    /// What stands in backquotes in the first cells of a section's table.
+    /// Words in backquotes in the first column of a section's table.
     private static func names(in section: String) throws -> Set<String> {
         let lines = try text().split(separator: "\n").drop { $0 != "## \(section)" }.dropFirst()
         let cells = lines.prefix { !$0.hasPrefix("## ") }.filter { $0.hasPrefix("| `") }
@@ -34,7 +34,7 @@ struct ControlDocumentTests {
         #expect(lines.count >= 7)
         for line in lines {
             let bytes = Array(line.utf8)
-            // Written again it is the same, so no member is misspelt.
+            // Encoding it again gives the same members, so none is misspelt.
             let again =
                 if line.contains("\"method\"") {
                     try JSONLine.encoded(JSONLine.decoded(ProgramRequest.self, from: bytes))

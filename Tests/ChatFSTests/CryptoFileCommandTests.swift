@@ -10,7 +10,7 @@ struct CryptoFileCommandTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// Encrypts `bytes` and answers the printed JSON line.
+    /// Encrypts `bytes` and returns the printed JSON line.
     private func encrypt(_ bytes: [UInt8]) async throws -> String {
         try folder.write(bytes, to: "in")
         let outcome = try await ChatFSProcess.run(
@@ -25,7 +25,7 @@ struct CryptoFileCommandTests {
             ["cryptofile", "decrypt", folder.path("sealed"), folder.path("out")] + options)
     }
 
-    /// Key and nonce out of the printed JSON.
+    /// Key and nonce of the printed JSON.
     private func parts(_ json: String) throws -> (key: String, nonce: String) {
         let match = try #require(
             json.wholeMatch(of: /\{"fileKey":"([\w-]{43}=)","fileNonce":"([\w-]{32})"\}\n/), "\(json)")
@@ -60,13 +60,13 @@ struct CryptoFileCommandTests {
 
     @Test("keys may begin with a dash")
     func dashes() async throws {
-        // 0xf8 begins the base64url text with a dash.
+        // 0xf8 makes the base64url text begin with a dash.
         try folder.write([UInt8](repeating: 0, count: 16), to: "sealed")
         let key = Base64URL.encode([0xf8] + [UInt8](repeating: 0, count: 31))
         let nonce = Base64URL.encode([0xf8] + [UInt8](repeating: 0, count: 23))
         try #require(key.hasPrefix("-") && nonce.hasPrefix("-"))
         let outcome = try await decrypt(["--key", key, "--nonce", nonce])
-        // Understood, tried, and refused for the tag: not a usage error.
+        // Fails for the tag, not as a usage error.
         #expect(outcome.ending == .code(1))
         #expect(outcome.errors.contains("tag is wrong"))
     }

@@ -18,7 +18,7 @@ struct DemoPartsTests {
                 RIFF (little-endian) data, WAVE audio, Microsoft PCM, 16 bit, mono 44100 Hz
 
                 """)
-        // Python checks what `file` does not look at: the checksums and the deflate stream.
+        // Python also checks checksums and the deflate stream, unlike `file`.
         let check = try await Shell.run(
             "python3",
             [
@@ -88,7 +88,7 @@ struct DemoPartsTests {
         }
         #expect(try folder.names(in: "demo") == [".chatfs-demo", "alice", "bob"])
         do {
-            // A child of another test may hold the lock's descriptor between its fork and its exec.
+            // A child of another test may hold the lock's descriptor between fork and exec.
             let demo = try await wait(for: "the lock of the first demo") { try? DemoFolder(path) }
             #expect(throws: DemoError.self) { try DemoFolder(path) }
             try await demo.prepare()

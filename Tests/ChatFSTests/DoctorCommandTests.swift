@@ -38,7 +38,7 @@ struct DoctorCommandTests {
         let outcome = try await run(
             ["--core", "simplex-chat:/bin/true", "--files-folder", folder.path("files")], in: folder)
         #expect(outcome.output.contains("the database is encrypted"))
-        // Or a child of another test that is just being started, and has what this process has open until then.
+        // Or a child of another test, which inherits this process's descriptors until its exec.
         #expect(outcome.output.contains(/\(process [0-9]+\) has the database open/))
         #expect(outcome.output.contains("ok       the files folder can be used"))
         #expect(open.descriptor >= 0)

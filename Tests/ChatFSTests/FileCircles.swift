@@ -1,7 +1,7 @@
-/// Which files of a module need each other in a circle, as far as names tell.
+/// Finds circles of files within a module, as far as names show.
 ///
-/// A file needs the one that declares a type which it mentions. A nested type and a static member that an extension
-/// declares are in the file of the extension. What is not seen: members of instances, functions outside of types.
+/// A file needs the file that declares a mentioned type. A nested type and a static member declared by an extension
+/// belong to the extension's file. Invisible are instance members and global functions.
 struct FileCircles {
     private struct Member: Hashable {
         var type: String
@@ -10,29 +10,29 @@ struct FileCircles {
 
     private struct Mention: Hashable {
         var type: String
-        /// What of it is meant.
+        /// The mentioned member.
         var member: String?
     }
 
     private struct Content {
-        /// Names of all types that it declares, which hide those of other files.
+        /// Types declared in the file, which hide other files' types.
         var own: Set<String> = []
-        /// Types that it declares or extends.
+        /// Types declared or extended in the file.
         var extended: Set<String> = []
         var mentions: Set<Mention> = []
     }
 
     private var contents: [String: Content] = [:]
-    /// Where types are declared that the whole module sees.
+    /// Files by the types visible in the whole module.
     private var types: [String: Set<String>] = [:]
     private var members: [Member: Set<String>] = [:]
 
-    /// - Parameter files: the sources of a module by their names.
+    /// - Parameter files: Sources of a module by name.
     init(_ files: [String: String]) {
         for (file, text) in files { read(SourceTokens(text).tokens, of: file) }
     }
 
-    /// Each by the names of its files, in their order.
+    /// Circles as sorted lists of file names.
     var circles: Set<[String]> {
         let needed = Dictionary(uniqueKeysWithValues: contents.keys.map { ($0, needs(of: $0)) })
         var reached: [String: Set<String>] = [:]
@@ -54,12 +54,12 @@ struct FileCircles {
         var needed: Set<String> = []
         for mention in content.mentions where !content.own.contains(mention.type) {
             if let declaring = types[mention.type] {
-                // A name that more than one file has is private to each.
+                // A name declared in several files is private to each.
                 guard declaring.count == 1 else { continue }
                 let extending = mention.member.map { files(of: Member(type: mention.type, name: $0)) } ?? []
                 needed.formUnion(extending.isEmpty ? declaring : extending)
             } else {
-                // A nested type without the name of the type around it.
+                // A nested type without its outer type's name.
                 for type in content.extended {
                     needed.formUnion(files(of: Member(type: type, name: mention.type)))
                 }
@@ -68,13 +68,13 @@ struct FileCircles {
         return needed.subtracting([file])
     }
 
-    /// Of extensions; none where the type itself has it, too.
+    /// Files of extensions with the member; none if the type declares it too.
     private func files(of member: Member) -> Set<String> {
         let files = members[member] ?? []
         return files.isDisjoint(with: types[member.type] ?? []) ? files : []
     }
 
-    // MARK: - Reading
+    // MARK: - Parsing
 
     private enum Keyword {
         case kind, modifier, member
@@ -95,7 +95,7 @@ struct FileCircles {
     private mutating func read(_ tokens: [SourceTokens.Token], of file: String) {
         var content = Content()
         var depth = 0
-        /// The type around what is read.
+        /// The type around the current position.
         var outer: String?
         var modifiers: Set<String> = []
         for (index, token) in tokens.enumerated() {
@@ -153,7 +153,7 @@ struct FileCircles {
         return word
     }
 
-    /// What is taken of the type at `index`.
+    /// The member after the type at `index`.
     private static func member(_ tokens: [SourceTokens.Token], _ index: Int) -> String? {
         guard index + 1 < tokens.count, tokens[index + 1] == .mark(".") else { return nil }
         return word(tokens, index + 2)

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// Commands that hold keys leave no dump behind, however short they are.
+/// Commands with keys leave no core dump, however short they run.
 @Suite struct HardeningTests {
     @Test(
         "commands with keys cannot be traced",
@@ -13,13 +13,13 @@ import Testing
         ])
     func hardened(words: [String]) async throws {
         let folder = try TemporaryFolder()
-        // It waits for somebody who writes into it.
+        // Opening it waits for a writer.
         #expect(mkfifo(folder.path("pipe"), 0o600) == 0)
         try folder.write([1], to: "in")
         let places = ["PIPE": folder.path("pipe"), "OUT": folder.path("out"), "IN": folder.path("in")]
-        // Open on both sides, so that who reads a text from it waits too.
+        // Open on both sides, so that reading waits too.
         let input = try OpenFile(folder.path("pipe"), flags: O_RDWR)
-        // Where dumps are allowed, as they are mostly.
+        // With core dumps permitted, as on most systems.
         let script = #"ulimit -c unlimited 2>/dev/null; exec "$@""#
         var settings = ChildProcess.Settings(
             "/bin/sh", ["-c", script, "sh", ChatFSProcess.path] + words.map { places[$0] ?? $0 })
@@ -33,7 +33,7 @@ import Testing
             let line = String(decoding: limits, as: UTF8.self).split(separator: "\n").first {
                 $0.hasPrefix("Max core file size")
             }
-            // What belongs to root here is what this user may not look into; root may look into all.
+            // Files of root here are inaccessible to this user; root can access all.
             var status = stat()
             let isClosed = stat(path + "/mem", &status) == 0 && status.st_uid == 0
             return isClosed && line?.split(separator: " ").suffix(3).first == "0"

@@ -44,7 +44,7 @@ struct InstallTests {
             decoding: try folder.read("a prefix/share/systemd/user/chatfs@.service"), as: UTF8.self)
         let final = [ExitCode.usage, .locked].map { "\($0.value)" }.joined(separator: " ")
         #expect(unit.contains("\nRestartPreventExitStatus=\(final)\n"))
-        // Again, as an upgrade does; what it had and the next has not goes.
+        // An upgrade removes files that the new version lacks.
         try folder.write(Array("file share/left-over\n".utf8), to: "added")
         _ = try await Shell.script("cat '\(folder.path("added"))' >>'\(prefix)/share/chatfs/installed'")
         try folder.write([], to: "a prefix/share/left-over")
@@ -61,7 +61,7 @@ struct InstallTests {
         #expect(changes.first { $0.hasPrefix("## ") }?.split(separator: " ")[1] == Release.version[...])
     }
 
-    /// A home with a prefix in it, in which ChatFS is installed.
+    /// A home with an installed ChatFS in a prefix.
     private func installed(in folder: TemporaryFolder) async throws -> String {
         let made = try await Shell.script(
             "HOME='\(folder.path)' \(Self.root)/contrib/install --program '\(ChatFSProcess.path)'")

@@ -4,7 +4,6 @@ import Testing
 
 @testable import chatfs
 
-/// Which file of a chat a word names for 'chatfs delete'.
 @Suite struct ItemSelectionTests {
     private func item(_ id: Int64, _ name: String, _ direction: ChatItem.Direction = .sent) -> ChatItem {
         ChatItem(

@@ -3,17 +3,17 @@ import Posix
 import TestSupport
 import Testing
 
-/// The package manager builds a target that imports a sibling it never declared, so this test reads
-/// the imports and holds the direction that Package.swift declares.
+/// The package manager permits imports of undeclared siblings. This test compares the imports with the dependencies in
+/// Package.swift.
 @Suite("Layers")
 struct LayeringTests {
-    /// Modules of the toolchain. `Foundation` is not among them: it doubles the start time and
-    /// memory; `FoundationEssentials` is for small JSON, in one file per target.
+    /// Modules of the toolchain. `Foundation` is excluded, because it doubles start time and memory;
+    /// `FoundationEssentials` is for small JSON, in one file per target.
     static let toolchain: Set<String> = [
         "Swift", "Glibc", "Synchronization", "Testing", "FoundationEssentials", "_StringProcessing",
     ]
 
-    /// The repository, found upwards from the test bundle or from this file.
+    /// The repository, searched upwards from the test bundle or this file.
     static let root: String = {
         var parts = #filePath.split(separator: "/")
         parts.removeLast(3)
@@ -25,8 +25,8 @@ struct LayeringTests {
         var uses: Set<String>
     }
 
-    /// Targets as the package declares them, from `swift package describe`-like reading of the
-    /// manifest's own lines: `module("Name", uses: ["A", "B"])` and the executables' lists.
+    /// Targets declared in the manifest, parsed from its lines `module("Name", uses: ["A", "B"])` and the lists of
+    /// executables.
     static func modules() throws -> [String: Module] {
         let manifest = try text("Package.swift")
         var modules: [String: Module] = [:]
@@ -50,7 +50,7 @@ struct LayeringTests {
         return String(decoding: try file.readAll(limit: 4 << 20), as: UTF8.self)
     }
 
-    /// Modules imported by the files of a folder, with the files.
+    /// Modules imported by the files of a folder.
     static func imports(in folder: String) throws -> [(module: String, file: String)] {
         try swiftFiles(in: folder).flatMap { file in
             try text(file).matches(
@@ -117,7 +117,7 @@ struct LayeringTests {
         let allowed = [
             "CFuse3": ["Fuse"], "CSQLite": ["Store", "SealedPages"], "CNghttp2": ["Network"],
             "CSodium": ["Cryptography"], "CToml": ["Configuration"],
-            // The measurements take the ciphers by themselves.
+            // The measurements use ciphers directly.
             "COpenSSL": ["Cryptography", "Network", "chatfs-bench"],
         ]
         for (name, module) in try Self.modules() {

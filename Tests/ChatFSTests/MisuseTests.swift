@@ -22,7 +22,7 @@ struct MisuseTests {
             ["storage", "show"],
         ])
     func unreadable(words: [String]) async throws {
-        // As root too nobody gets through: it leads to itself.
+        // A link to itself, which not even root can follow.
         try #require(symlink("data", data) == 0)
         let outcome = try await chatfs(words)
         #expect(outcome.ending == .code(1) && outcome.output == "", "\(outcome.output)")

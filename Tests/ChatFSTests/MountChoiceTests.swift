@@ -2,7 +2,6 @@ import Testing
 
 @testable import chatfs
 
-/// Which mount a command means.
 @Suite struct MountChoiceTests {
     private let home = MountChoice.Candidate(path: "/home/ann/Chats", profile: "ann")
     private let inner = MountChoice.Candidate(path: "/home/ann/Chats/deep/Work", profile: "desk")

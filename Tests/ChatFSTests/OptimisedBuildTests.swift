@@ -1,11 +1,11 @@
 import Testing
 
-/// What an optimised build makes of correct code, and no test of a debug build sees: the source is read for it.
+/// Miscompilations of optimised builds, which debug tests cannot see. The source is searched for them.
 @Suite("Traps of optimised builds")
 struct OptimisedBuildTests {
     private static let sources = "Sources"
 
-    /// Places of a pattern in all sources, as `file: text`.
+    /// Matches of a pattern in all sources, as `file: text`.
     private func places(of pattern: Regex<Substring>) throws -> [String] {
         try LayeringTests.swiftFiles(in: Self.sources).flatMap { file in
             try LayeringTests.text(file).matches(of: pattern).map { "\(file): \($0.output)" }
@@ -19,7 +19,7 @@ struct OptimisedBuildTests {
             try places(
                 of: /\b(?:Lock|Monitor)<\s*(?:@\w+\s*)*\([^>\n]*\)\s*(?:async\s*)?(?:throws[^>\n]*)?->[^\n]*/)
                 == [])
-        // That they would be found.
+        // The pattern finds a bad example.
         let bad = "private let listener = Lock<(@Sendable () -> Void)?>(nil)"
         #expect(bad.contains(/\b(?:Lock|Monitor)<\(+\s*(?:@\w+\s*)*\([^>\n]*\)[^>\n]*->/))
     }
@@ -29,7 +29,7 @@ struct OptimisedBuildTests {
         #expect(try places(of: /group\.addTask \{[^\n]*\n\s*(?:let [^\n]*\n\s*)?do throws\([^\n]*/) == [])
     }
 
-    /// Of such a `do` whose last catch has a condition the compiler makes code that its own verifier refuses.
+    /// For such a `do` whose last catch has a condition, the compiler generates code that its verifier rejects.
     @Test func typedCatchesAreExhaustive() throws {
         let files = try LayeringTests.swiftFiles(in: Self.sources)
         #expect(try files.filter { Self.hasOpenCatch(try LayeringTests.text($0)) } == [])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import chatfs
 
-/// What `chatfs` says without a command.
+/// The output of `chatfs` without a command.
 @Suite struct OverviewTests {
     private func mount(_ members: String) throws -> Overview.Mount {
         let text = """
@@ -68,7 +68,7 @@ import Testing
     }
 }
 
-/// Words of command lines that stand for other things.
+/// Words of the command line that mean something else.
 @Suite struct GivenWordTests {
     @Test func linksOfAnotherKindNameTheirCommand() {
         let relay = "smp://\(String(repeating: "A", count: 43))=@relay.example"

@@ -27,7 +27,7 @@ struct OwnRelayTests {
         #expect(try folder.names().isEmpty)
         let relay = try await Self.start(folder)
         let address = try #require(relay.lines.first { $0.hasPrefix("smp://") })
-        // Makes a queue, and leaves it.
+        // Creates a queue and leaves it.
         let invited = try await ChatFSProcess.start(
             [
                 "pair", "--profile", "alice", "--server", address, "--data", folder.path("data"),

@@ -7,10 +7,9 @@ import Testing
 
 @testable import chatfs
 
-/// The passphrase of an official core's database on its way through this program.
+/// The passphrase of an official core's database in this program.
 @Suite struct PassphraseTests {
-    /// Takes the place of the SimpleX library: opens databases that are not there with a passphrase of 32
-    /// characters, of which it keeps nothing.
+    /// Replaces the SimpleX library. Accepts a passphrase of 32 characters and keeps none of it.
     private static let library = #"""
         #include <stdlib.h>
         #include <string.h>

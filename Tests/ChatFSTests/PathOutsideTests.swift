@@ -6,7 +6,7 @@ import Testing
 
 @testable import chatfs
 
-/// A daemon that looked into its own mount would wait for itself.
+/// A daemon that accessed its own mount would deadlock.
 @Suite("Paths outside the mount")
 struct PathOutsideTests {
     private let folder: TemporaryFolder
@@ -56,7 +56,7 @@ struct PathOutsideTests {
         ] {
             #expect(resolved(path) == nil, "\(path)")
         }
-        // A name that begins alike is another.
+        // A name with the same prefix is different.
         _ = try? folder.makeFolder("Chats2")
         #expect(resolved("Chats2/a") == folder.path("Chats2/a"))
     }
@@ -81,7 +81,7 @@ struct PathOutsideTests {
         #expect(resolved("Chats/\(accent)/../../other/file") == nil)
         link("/\(accent)", "absolute accent")
         #expect(resolved("absolute accent") == "/\(accent)")
-        // Another name, of which nothing is known here.
+        // Another name, unknown here.
         _ = try folder.makeFolder("\u{E9}")
         let spelled = PathOutside.resolved(folder.path("e\u{301}/a"), outside: folder.path("\u{E9}"))
         #expect(spelled == folder.path("e\u{301}/a"))
@@ -94,7 +94,7 @@ struct PathOutsideTests {
         #expect(resolved("a") == nil)
         link("self/x", "self")
         #expect(resolved("self") == nil)
-        // Forty, as the kernel follows, and one more.
+        // Forty links, the kernel's limit, and one more.
         link("other", "l40")
         for number in (1..<40).reversed() { link("l\(number + 1)", "l\(number)") }
         #expect(resolved("l1/file") == folder.path("other/file"))

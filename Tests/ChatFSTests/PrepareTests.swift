@@ -3,12 +3,12 @@ import Posix
 import TestSupport
 import Testing
 
-/// `contrib/prepare` on systems that are made up.
+/// `contrib/prepare` on simulated systems.
 @Suite("The script contrib/prepare")
 struct PrepareTests {
     private static let root = LayeringTests.root
 
-    /// Asks for packages on a system whose dpkg-query(1) lists `installed`; answers what was given to apt-get(8).
+    /// Requests packages on a system whose dpkg-query(1) lists `installed`. Returns the arguments of apt-get(8).
     private func need(_ packages: String, installed: String) async throws -> [String] {
         let folder = try TemporaryFolder()
         func tool(_ name: String, _ lines: String) throws {
@@ -47,7 +47,7 @@ struct PrepareTests {
         #expect(asked.last?.hasSuffix("install libfuse3-dev libcurl libxml2") == true)
     }
 
-    /// Asks for the toolchain where `swift --version` prints `version`; nil: there is none.
+    /// Requests the toolchain if `swift --version` prints `version`; nil for none.
     private func findSwift(_ version: String?, candidate: String) async throws -> Shell.Outcome {
         let folder = try TemporaryFolder()
         func tool(_ name: String, _ output: String) throws {

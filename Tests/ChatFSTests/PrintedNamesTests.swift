@@ -5,12 +5,12 @@ import Testing
 
 @Suite("Printing of foreign names")
 struct PrintedNamesTests {
-    /// Moves the cursor, sets the title of the window, begins another line, and turns the direction of text.
+    /// Moves the cursor, sets the window's title, starts a line, and reverses the text.
     private static let hostile = "bob\u{1B}[2J\u{1B}]0;x\u{7}\nmallory\u{202E}"
     private static let shown = #"bob\u{1b}[2J\u{1b}]0;x\u{7}\u{a}mallory\u{202e}"#
 
-    /// Two profiles in clear, of which one has named the other's chat and their group so in the database itself: what
-    /// people on the network call themselves is stored as they write it.
+    /// Two plain profiles. One has such names for the other's chat and their group, stored as received from the
+    /// network.
     private func directory(_ folder: TemporaryFolder) async throws -> [String] {
         let data = ["--data", folder.path("chatfs")]
         for words in [

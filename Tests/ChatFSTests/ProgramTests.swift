@@ -40,7 +40,7 @@ struct ProgramTests {
             let help = try await ChatFSProcess.run(words + ["--help"])
             #expect(help.succeeded)
             #expect(help.output.contains("Usage: chatfs \(synopsis)"))
-            // Examples are lines to copy: they are not broken.
+            // Examples are not wrapped.
             let text = help.output.split(separator: "\n").filter { !$0.hasPrefix("  $ ") }
             #expect(text.allSatisfy { $0.count <= 80 }, "\(help.output)")
         }
@@ -53,7 +53,7 @@ struct ProgramTests {
         let script = try await ChatFSProcess.run(["completion", shell])
         try #require(script.succeeded)
         let path = try folder.write(Array(script.output.utf8), to: "script")
-        // bash is always there; the others where they are installed.
+        // bash is always installed, other shells if available.
         guard let tool = try? Shell.find(shell) else { return }
         let outcome = try await Shell.run(tool, ["-n", path])
         #expect(outcome.succeeded && outcome.errors == "", "\(outcome.errors)")

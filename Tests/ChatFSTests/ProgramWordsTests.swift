@@ -104,7 +104,7 @@ struct ProgramWordsTests {
                 ("queued", nil),
             ]))
         #expect(!busy.synced && busy.pending == 2 && busy.failed == 3 && busy.lastError == "first")
-        // Relays are to be approved, or were not reached: nothing is on its way.
+        // Waiting for approval or for a relay is not a transfer.
         let waiting = ProgramStatus(try Self.status([("remote", "Approve its relays.")]))
         #expect(waiting.synced && waiting.pending == 0 && waiting.lastError == "Approve its relays.")
         let away = ProgramStatus(try Self.status([("sending", "later")], problem: "The core is away."))

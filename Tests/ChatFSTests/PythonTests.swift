@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Parts of `contrib` that have tests in Python.
+/// Parts of `contrib` with tests in Python.
 @Suite("Python tests")
 struct PythonTests {
     @Test(

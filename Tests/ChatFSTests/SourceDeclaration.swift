@@ -1,21 +1,20 @@
 import Glibc
 import Posix
 
-/// A type that Swift source declares or extends, found line by line: enough for what swift-format has laid out.
+/// A type declared or extended in Swift source, found line by line in the layout of swift-format.
 struct SourceDeclaration {
     enum Kind: String { case `class`, `struct`, `enum`, `actor`, `extension`, `protocol`, `typealias` }
 
     let kind: Kind
-    /// Of an extension of a nested type, the whole of it.
+    /// For an extension of a nested type, the qualified name.
     let name: String
-    /// What stands behind the colon, in front of the brace.
+    /// The types after the colon.
     let inherited: Set<String>
     let file: String
-    /// Nil of what stands within another type.
+    /// nil for nested types.
     var lineCount: Int?
 
-    /// Of the program: not the measurements, nor the core that they and the tests play with.
-    /// Its folder in `Sources` or `Tests`.
+    /// Its directory in `Sources` or `Tests`.
     var target: Substring { file.split(separator: "/")[1] }
 
     static func programFiles() throws -> [String] {
@@ -37,7 +36,7 @@ struct SourceDeclaration {
         var all: [SourceDeclaration] = []
         for (number, line) in lines.enumerated() {
             guard let (kind, rest) = beginning(of: line) else { continue }
-            // The head may go on for some lines.
+            // The head may span several lines.
             var head = rest
             for next in lines[(number + 1)...].prefix(8) where !head.contains("{") && kind != .typealias {
                 head += " " + String(Substring(next))
@@ -60,7 +59,7 @@ struct SourceDeclaration {
         "public", "package", "private", "fileprivate", "final", "indirect", "nonisolated", "open",
     ]
 
-    /// Which declaration a line begins, and what follows the word for it.
+    /// Returns the kind of declaration that a line begins, and the following text.
     private static func beginning(of line: Substring.UTF8View) -> (Kind, String)? {
         let text = line.drop { $0 == UInt8(ascii: " ") }
         guard let first = text.first,
@@ -68,7 +67,7 @@ struct SourceDeclaration {
         else { return nil }
         var rest = Substring(text)
         if rest.hasPrefix("@") {
-            // Of an attribute with an argument, from behind that on.
+            // Skips an attribute with an argument.
             let name = rest.prefix { $0 != " " && $0 != "(" }
             rest = rest.dropFirst(name.count)
             if rest.hasPrefix("("), let end = rest.lastIndex(of: ")") { rest = rest[end...].dropFirst() }
@@ -83,7 +82,7 @@ struct SourceDeclaration {
         }
     }
 
-    /// A name and what it inherits, from what follows the word for a declaration.
+    /// Parses the name and the inherited types.
     private static func parts(of head: Substring) -> (String, Set<String>)? {
         let text = head.drop { $0 == " " }
         let name = text.prefix { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "." }

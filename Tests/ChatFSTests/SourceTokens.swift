@@ -1,9 +1,8 @@
 import Glibc
 
-/// The words of a Swift source, and the marks between them, without comments and without what strings say; what is
-/// interpolated into strings is code.
+/// The words and punctuation of Swift source, without comments and string contents. Interpolated code counts.
 ///
-/// Bytes are looked through by the C library: debug builds would need many times as long, and all sources are read.
+/// Scans with the C library, because debug builds would be many times slower.
 struct SourceTokens {
     enum Token: Equatable {
         case word(String)
@@ -55,7 +54,7 @@ struct SourceTokens {
         }
     }
 
-    /// - Parameter hashes: how many `#` stand in front of it.
+    /// - Parameter hashes: Number of `#` before the quote.
     private mutating func readString(_ next: inout Place, _ hashes: Int) {
         let marks = String(repeating: "#", count: hashes)
         let quotes = Self.begins("\"\"\"", next) ? "\"\"\"" : "\""
@@ -67,7 +66,7 @@ struct SourceTokens {
                 next += end.utf8.count
                 return
             }
-            // A new line: not a string, but a quote in a regular expression.
+            // A newline: not a string but a quote in a regular expression.
             if next.pointee == 0 || quotes == "\"" && Self.begins("\n", next) { return }
             guard Self.begins(escape, next) else {
                 next += 1

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Sizes from senders")
 struct StorageSizesTests {
-    /// A profile in clear with three offers of the largest size that a message can say, as earlier versions stored them.
+    /// A plain profile with three offers of the maximum size in a message, as earlier versions stored them.
     private func directory(_ folder: TemporaryFolder) async throws -> [String] {
         let data = ["--data", folder.path("chatfs")]
         let made = try await ChatFSProcess.run(["profile", "create", "alice", "--no-encryption"] + data)

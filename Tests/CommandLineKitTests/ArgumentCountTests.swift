@@ -2,19 +2,19 @@ import Testing
 
 @testable import CommandLineKit
 
-/// Which word belongs to which argument, against a model that tries every way to share them out.
+/// The assignment of words to arguments, against a model that tries all assignments.
 @Suite("Assignment of words to arguments")
 struct ArgumentCountTests {
     private static let counts: [Argument.Count] = [.one, .optional, .oneOrMore, .any]
 
-    /// Every list of up to three arguments.
+    /// All lists of up to three arguments.
     private static let lists: [[Argument.Count]] =
         (1...3).reduce(into: [[[]]]) { lists, _ in
             lists.append(lists[lists.count - 1].flatMap { list in counts.map { list + [$0] } })
         }.dropFirst().flatMap { $0 }
 
-    /// How many words each gets: of all ways in which every argument has as many as it may, the one that gives most to
-    /// the first, then to the second. nil when there is none.
+    /// Number of words for each argument: of all valid assignments, the one with the most for the first, then for the
+    /// second. nil if there is none.
     private static func model(_ list: ArraySlice<Argument.Count>, _ words: Int) -> [Int]? {
         guard let first = list.first else { return words == 0 ? [] : nil }
         let allowed: ClosedRange<Int>? =

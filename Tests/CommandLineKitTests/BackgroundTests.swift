@@ -5,7 +5,7 @@ import Testing
 
 @testable import CommandLineKit
 
-/// Each in a process of its own, which forks.
+/// Each in its own process, which forks.
 @Suite("Background processes", .timeLimit(.minutes(10)))
 struct BackgroundTests {
     private let folder: TemporaryFolder
@@ -26,7 +26,7 @@ struct BackgroundTests {
                 var status = stat()
                 precondition(fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFCHR)
             }
-            // The starter has gone, or goes now; this process is there.
+            // The parent has exited or exits now; this process continues.
             try OpenFile(report, flags: O_WRONLY | O_CREAT).write([1], at: 0)
             _exit(9)
         }
@@ -69,7 +69,7 @@ struct BackgroundTests {
     }
 }
 
-/// In the process behind: ends at once.
+/// In the background process: exits at once.
 private func end(_ code: Int32) throws {
     _ = try Background.start()
     _exit(code)

@@ -2,7 +2,6 @@ import Testing
 
 @testable import CommandLineKit
 
-/// What every command understands, and groups of which one command needs no name.
 @Suite("Common options and unnamed commands")
 struct CommonOptionsTests {
     private static let program = Command(

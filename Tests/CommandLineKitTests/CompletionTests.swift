@@ -3,10 +3,10 @@ import Testing
 
 @testable import CommandLineKit
 
-/// The scripts, run by the shells that read them where these are installed; bash is everywhere.
+/// Runs the scripts in the installed shells; bash is always installed.
 @Suite("Shell completions")
 struct CompletionTests {
-    /// A program with every kind of value, and arguments that may be missing or be several.
+    /// A program with every kind of value, and optional and repeated arguments.
     static let program = Command(
         "post", "Carries letters.",
         subcommands: [
@@ -59,7 +59,7 @@ struct CompletionTests {
         "Bob", "Barbara $(x)", "Carol", "Dan: work", "Dan: home", "O'Neil", "say \"hi\"", "-dash",
     ]
 
-    /// A folder with files, folders and a program `post` that knows people and tells what it is given.
+    /// A folder with files, folders and a program `post`, which lists people and prints its arguments.
     static func folder(people: [String] = people) throws -> TemporaryFolder {
         let folder = try TemporaryFolder()
         for name in ["letter one", "letter two", "b:c"] { try folder.write([1], to: name) }
@@ -75,7 +75,7 @@ struct CompletionTests {
         return folder
     }
 
-    /// What is typed behind `post `, up to the cursor, and what is offered for the word there.
+    /// Lines up to the cursor after `post `, and the candidates.
     static let places: [(line: String, offered: [String])] = [
         ("", ["box", "greet", "hand", "lamp", "send"]),
         ("s", ["send"]),
@@ -86,11 +86,11 @@ struct CompletionTests {
         ("box close ", []),
         ("box box", []),
         ("send let", ["letter one", "letter two"]),
-        // The second argument, and every one after it; a name is never taken for a command.
+        // The second and all later arguments; a name is never taken for a command.
         ("send 'letter one' B", ["Barbara $(x)", "Bob"]),
         ("send 'letter one' Bob C", ["Carol"]),
         ("send send C", ["Carol"]),
-        // Options do not count as arguments, nor do their values.
+        // Options and their values do not count as arguments.
         ("send -q --wait 1s 'letter one' C", ["Carol"]),
         ("send --wait=1s --seal=wax 'letter one' C", ["Carol"]),
         ("send --to -q let", ["letter one", "letter two"]),
@@ -104,16 +104,16 @@ struct CompletionTests {
         ("send --bill let", ["letter one", "letter two"]),
         ("send --se", ["--seal"]),
         ("send 'letter one' --q", ["--quick", "--quiet"]),
-        // Behind -- nothing is an option.
+        // After -- nothing is an option.
         ("send -- --q", []),
         ("send -- -x -d", ["-dash"]),
         ("send -- --seal C", ["Carol"]),
-        // What may be missing leaves its place to the next.
+        // An optional argument may be skipped.
         ("greet ", ["-dash"] + people.dropLast() + ["loud", "softly"]),
         ("greet l", ["loud"]),
         ("greet loud C", ["Carol"]),
         ("greet loud Carol ", []),
-        // Without a name of a subcommand, options are those of one of them.
+        // Without a subcommand, the options of the unnamed one.
         ("lamp ", ["dim", "light"]),
         ("lamp --wi", ["--with"]),
         ("lamp --with ", ["match", "spark"]),
@@ -123,7 +123,7 @@ struct CompletionTests {
 
     @Test("bash completes words")
     func bash() async throws {
-        // What is in quotes, or has a backslash in front, is one word, which is quoted again.
+        // Quoted and escaped text is one word, which is quoted again.
         let quoted: [(line: String, offered: [String])] = [
             ("send x Barbara\\ ", ["Barbara\\ \\$\\(x\\)"]),
             ("send x 'Barbara $", ["Barbara $(x)"]),
@@ -134,7 +134,7 @@ struct CompletionTests {
             ("send x 'O", ["O'\\''Neil"]),
             ("send x Dan\\:", ["Dan:\\ home", "Dan:\\ work"]),
             ("send x 'Dan: ", ["Dan: home", "Dan: work"]),
-            // Readline begins a word behind a colon.
+            // Readline starts a new word after a colon.
             ("send x Dan:", ["\\ home", "\\ work"]),
             ("send b:", ["c"]),
             ("send letter\\ ", ["letter\\ one", "letter\\ two"]),
@@ -146,7 +146,7 @@ struct CompletionTests {
         try await compare(places + quoted, in: "bash")
     }
 
-    /// As `printf %q` has these names.
+    /// Quotes these names like `printf %q`.
     private static func bashQuoted(_ name: String) -> String {
         name.map { " $()'\"".contains($0) ? "\\\($0)" : "\($0)" }.joined()
     }
@@ -154,7 +154,7 @@ struct CompletionTests {
     @Test("fish completes words if installed")
     func fish() async throws { try await compare(Self.places, in: "fish") }
 
-    /// Asks the shell at each of these places.
+    /// Asks the shell at each position.
     private func compare(_ places: [(line: String, offered: [String])], in shell: String) async throws {
         guard let tool = try? Shell.find(shell), let kind = Completion(rawValue: shell) else {
             print("\(shell) is not installed")
@@ -191,12 +191,12 @@ struct CompletionTests {
             if line == "=" {
                 found.append([])
             } else {
-                // fish: a tab, and what it is.
+                // fish: a tab and a description follow.
                 found[found.count - 1].append(String(line.prefix { $0 != "\t" }))
             }
         }
         for (place, offered) in zip(places, found) {
-            // Both mark folders; fish repeats what stands in front of the value.
+            // Both mark folders; fish repeats the text before the value.
             let plain = offered.map { Self.plain($0, isFish: shell == "fish") }
             #expect(plain.sorted() == place.offered.sorted(), "\(shell) after '\(place.line)'")
         }
@@ -215,7 +215,7 @@ struct CompletionTests {
 
     @Test("bash quotes names at a terminal")
     func terminal() async throws {
-        // Bash runs what stands in a subscript wherever it expands a name; and in double quotes !! is the last command.
+        // Bash executes a subscript wherever it expands a name, and !! in double quotes is the last command.
         let hostile = "Eve${BASH_VERSINFO[$(touch gone)]}"
         let folder = try Self.folder(people: Self.people + [hostile, "Yo!!x"])
         let place = "it's${BASH_VERSINFO[$(touch gone)]}"
@@ -318,7 +318,7 @@ struct CompletionTests {
             ([.any, .one], [], ["0", "1"]),
         ] as [([Argument.Count], [[String]], [String])] {
             let found = places(counts)
-            // A place in front of the rest may be as the rest is.
+            // A leading position may equal the later ones.
             var wanted = first
             while wanted.count < found.first.count { wanted.append(rest) }
             #expect(found.first == wanted && found.rest == rest, "\(counts)")

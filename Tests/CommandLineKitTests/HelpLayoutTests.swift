@@ -3,7 +3,7 @@ import Testing
 
 @testable import CommandLineKit
 
-/// A terminal may be half of a telephone's screen.
+/// A terminal may be as narrow as half a phone's screen.
 @Suite("Help on narrow terminals")
 struct HelpLayoutTests {
     private static let program = Command(
@@ -40,7 +40,7 @@ struct HelpLayoutTests {
     @Test("texts keep half of the width", arguments: [40, 50, 60, 80, 132])
     func columns(width: Int) {
         let text = Help.text(for: [Self.program, Self.program.subcommands[0]], width: width)
-        // From "Options:" on, the lines that go on with a text begin where it does.
+        // After "Options:", continuation lines align with their text.
         let lines = text.split(separator: "\n").drop { $0 != "Options:" }.dropFirst().prefix {
             $0 != "Examples:"
         }

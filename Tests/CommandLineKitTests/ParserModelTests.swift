@@ -3,7 +3,7 @@ import Testing
 
 @testable import CommandLineKit
 
-/// The same request, written in every way in which people write it.
+/// The same request in every spelling.
 @Suite("The parser against a model")
 struct ParserModelTests {
     private static let command = Command(
@@ -23,7 +23,7 @@ struct ParserModelTests {
         "post", "Carries.",
         subcommands: [command, Command("box", "Boxes.", subcommands: [Command("open", "Open.") { _ in }])])
 
-    /// What is meant.
+    /// The meaning of a command line.
     private struct Meaning {
         var flags: Set<String> = []
         var relays: [String] = []
@@ -34,7 +34,7 @@ struct ParserModelTests {
 
         init(_ generator: inout SeededGenerator) {
             let words = ["a", "-", "b c", "x=y", "--", "ü", "--quick", "-k", "", "=", "letter"]
-            // What begins with a dash is an argument only behind --.
+            // A word with a leading dash is an argument only after --.
             func word(_ generator: inout SeededGenerator) -> String {
                 words.randomElement(using: &generator) ?? "a"
             }
@@ -47,7 +47,7 @@ struct ParserModelTests {
             person = word(&generator)
         }
 
-        /// One of the ways to write it.
+        /// Returns a random spelling.
         func written(_ generator: inout SeededGenerator) -> [String] {
             var pieces: [[String]] = flags.sorted().map { flag in
                 let short = ["quick": "-k", "open": "-o"][flag]
@@ -56,7 +56,7 @@ struct ParserModelTests {
             for relay in relays { pieces.append(Self.option("relay", "r", relay, &generator)) }
             if let wait { pieces.append(Self.option("wait", "w", wait, &generator)) }
             if let copies { pieces.append(Self.option("copies", nil, copies, &generator)) }
-            // Those of one option keep their order.
+            // Values of one option keep their order.
             let order = pieces.indices.shuffled(using: &generator)
             let sorted = order.filter { pieces[$0].joined().contains("r") && isRelay(pieces[$0]) }.sorted()
             var next = sorted.makeIterator()
@@ -66,7 +66,7 @@ struct ParserModelTests {
             guard plain, Bool.random(using: &generator) else {
                 return ["send"] + pieces.flatMap { $0 } + ["--"] + arguments
             }
-            // Options between arguments, and before and behind them.
+            // Options between, before and after arguments.
             var result: [[String]] = pieces
             var place = 0
             for argument in arguments {
@@ -133,7 +133,7 @@ struct ParserModelTests {
                 case .version: #expect(line.contains("--version"))
                 case .run(let found):
                     #expect(["send", "open"].contains(found.command.name))
-                    // What was understood is within its limits.
+                    // Parsed values are within their limits.
                     if found.command.name == "send" {
                         #expect((1...9).contains(found.integer("copies") ?? 0))
                     }

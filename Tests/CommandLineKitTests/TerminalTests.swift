@@ -6,7 +6,7 @@ import Testing
 
 @testable import CommandLineKit
 
-/// Each in a process of its own: they change its streams and its environment.
+/// Each in its own process, whose streams and environment change.
 @Suite("Terminal output")
 struct TerminalTests {
     @Test("without terminal COLUMNS sets the width")
@@ -30,7 +30,7 @@ struct TerminalTests {
     func dumb() async throws {
         await #expect(processExitsWith: .success) {
             let main = try OpenFile("/dev/ptmx", flags: O_RDWR | O_NOCTTY)
-            // TIOCSPTLCK and TIOCGPTN, macros that Swift does not see.
+            // TIOCSPTLCK and TIOCGPTN, macros invisible to Swift.
             var (isLocked, number) = (Int32(0), UInt32(0))
             try check("open a terminal") { ioctl(main.descriptor, 0x4004_5431, &isLocked) }
             try check("open a terminal") { ioctl(main.descriptor, 0x8004_5430, &number) }
@@ -90,7 +90,7 @@ struct TerminalTests {
             Terminal.note("not noted")
             Terminal.complain("said all the same")
             precondition(Terminal.outputFailure == nil)
-            // At once: at the end of an exit test more is said on its streams.
+            // At once, because the end of an exit test writes to its streams.
             _exit(0)
         }
         #expect(String(decoding: try folder.read("output"), as: UTF8.self) == "one … two\nthe key\n")
@@ -152,7 +152,7 @@ struct TerminalTests {
         let folder = try TemporaryFolder()
         await #expect(processExitsWith: .success) { [path = folder.path as String] in
             let file = try OpenFile(path + "/progress", flags: O_WRONLY | O_CREAT | O_APPEND)
-            // In a file only when more is wanted.
+            // Files get progress only with --verbose.
             ProgressDisplay("Unseen", descriptor: file.descriptor).update(done: 1, total: 1)
             Terminal.configure(.verbose)
             let display = ProgressDisplay("Sending", descriptor: file.descriptor)
@@ -176,7 +176,7 @@ struct TerminalTests {
         func line(_ width: Int) -> String {
             ProgressDisplay.line("Sending", done: 5, total: 10, elapsed: .milliseconds(99), width: width)
         }
-        // The title, 5 cells, the amount and what stands between them.
+        // The title, 5 cells, the amount and separators.
         let amount = "5 B of 10 B".count
         let least = "Sending".count + amount + 12 + 5
         #expect(line(least) == "Sending ██░░░  50%  5 B of 10 B")

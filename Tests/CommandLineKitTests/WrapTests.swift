@@ -34,7 +34,7 @@ struct WrapTests {
             let lines = Wrap.lines(words.joined(separator: " "), width: width)
             #expect(lines.joined(separator: " ") == words.joined(separator: " "))
             #expect(lines.allSatisfy { $0.count <= width || !$0.contains(" ") })
-            // No line could have held the first word of the next one.
+            // No line had room for the next line's first word.
             for (line, next) in zip(lines, lines.dropFirst()) {
                 #expect(line.count + 1 + next.prefix { $0 != " " }.count > width)
             }

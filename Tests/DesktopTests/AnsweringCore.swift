@@ -3,7 +3,7 @@ import ChatCore
 import Glibc
 import TestSupport
 
-/// A core with a contact and a group that its user calls like it, that takes every message, each mark once.
+/// A core with a contact and a group of the same name, which accepts every message once per mark.
 final class AnsweringCore: ChatCore {
     let profile = Profile(id: 1, displayName: "alice")
     let limits = ChatLimits(maxFileSize: 1_000)
@@ -11,22 +11,22 @@ final class AnsweringCore: ChatCore {
     let sent = Lock<[(message: ComposedMessage, chat: ChatReference)]>([])
     let isUnsure = Lock(false)
     let calls = Lock(0)
-    /// Sends that were under way at once, at most.
+    /// Maximum number of concurrent sends.
     let most = Lock(0)
-    /// Contacts in place of its two chats.
+    /// Contacts that replace its two chats.
     let names = Lock<[String]>([])
-    /// What was wanted of chats.
+    /// Actions on chats.
     let deeds = Lock<[String]>([])
-    /// How many files without a chat were begun, from number 101 on; and which were cancelled.
+    /// Number of begun files without a chat, from 101, and the cancelled ones.
     let files = Lock<Int64>(0)
     let cancelled = Lock<[FileID]>([])
     private let hub = EventHub()
     private let gate = Lock((isHeld: false, waiting: 0, underWay: [String: Int]()))
 
-    /// Has every send wait until `release`.
+    /// Delays every send until `release`.
     func hold() { gate.withLock { $0.isHeld = true } }
     func release() { gate.withLock { $0.isHeld = false } }
-    /// Blocks until so many sends wait.
+    /// Blocks until this number of sends wait.
     func waitUntilHeld(_ count: Int) {
         while gate.withLock({ $0.waiting }) < count { usleep(1_000) }
     }
@@ -47,7 +47,7 @@ final class AnsweringCore: ChatCore {
         ]
     }
 
-    /// The folders of a mount.
+    /// The folder names of a mount.
     var folderName: @Sendable (ChatReference) -> String? {
         { reference in
             switch reference {
@@ -85,7 +85,7 @@ final class AnsweringCore: ChatCore {
     func events() -> AsyncStream<ChatEvent> { hub.listen() }
     func tell(_ event: ChatEvent) { hub.tell(event) }
 
-    /// Waits for the next file without a chat; its number.
+    /// Waits for the next file without a chat and returns its number.
     func begun() async throws -> FileID {
         try await wait(until: "a transfer has begun") { files.withLock { $0 } > 0 }
         return FileID(100 + files.withLock { $0 })
@@ -120,7 +120,7 @@ final class AnsweringCore: ChatCore {
     }
 
     private static let foreign = ChatError(.invalidCommand, "The control socket only sends.")
-    /// Of the folder of links, in whatever order; other chats are empty.
+    /// Items of the folder of links in any order; other chats are empty.
     let links = Lock<[ChatItem]>([])
 
     func items(of chat: ChatReference, before: ItemID?, count: Int) async throws(ChatError) -> [ChatItem] {

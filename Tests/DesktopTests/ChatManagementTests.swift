@@ -45,7 +45,7 @@ struct ChatManagementTests {
 
     @Test("chats are selected by name or reference")
     func named() async {
-        // The folder of a contact and the alias of a group.
+        // A contact's folder and a group's alias.
         #expect(await carryOut(.find, .contact, "bob").names == ["bob"])
         #expect(await carryOut(.find, .group, "bob").names == ["bob"])
         #expect(await carryOut(.find, .group, "#4").names == ["closed"])
@@ -101,7 +101,7 @@ struct BlockingTaskTests {
                 group.addTask {
                     await pool.run {
                         BlockingTask.value {
-                            // Every one gives its place to the others before it ends.
+                            // Each yields to the others before it ends.
                             for _ in 0..<number { await Task.yield() }
                             return number * number
                         }

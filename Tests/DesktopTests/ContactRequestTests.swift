@@ -6,12 +6,12 @@ import Testing
 
 @testable import Desktop
 
-/// A core of which only what is about people is asked; it writes down what.
+/// A core that records requests about people.
 private final class PeopleCore: ContactMaking, ConnectionListing, AddressKeeping, ChatReading {
     let profile = Profile(id: 1, displayName: "alice")
     let stagingFolder = "/staging"
     let asked = Lock<[String]>([])
-    /// With what everything is refused.
+    /// The error of every request; nil to accept.
     let refusal = Lock<ChatError?>(nil)
     private let hub = EventHub()
     private let met = Lock<Chat?>(nil)
@@ -21,7 +21,7 @@ private final class PeopleCore: ContactMaking, ConnectionListing, AddressKeeping
         if let refusal = refusal.withLock({ $0 }) { throw refusal }
     }
 
-    /// Somebody connects.
+    /// Connects a contact.
     func meet(_ chat: Chat) {
         met.withLock { $0 = chat }
         hub.tell(.chatUpdated(chat))
@@ -66,10 +66,10 @@ private final class PeopleCore: ContactMaking, ConnectionListing, AddressKeeping
         try note("connections \(number) \(count)")
         return [
             ListedConnection(number: 4, purpose: .unknown, servers: ["smp://x@y"]),
-            // bob calls himself carol now.
+            // bob now calls himself carol.
             ListedConnection(
                 number: 5, purpose: .contact, chat: .direct(7), name: "carol", servers: ["smp://x@y"]),
-            // Nothing here calls this one mallory.
+            // No chat here is named mallory.
             ListedConnection(
                 number: 6, purpose: .contact, chat: .direct(77), name: "mallory", servers: ["smp://x@y"]),
         ]
@@ -91,7 +91,7 @@ private final class PeopleCore: ContactMaking, ConnectionListing, AddressKeeping
         let time = Timestamp(seconds: 9)
         return [
             WaitingRequest(number: 3, name: "eve", time: time, text: "hi"),
-            // bob calls himself carol now.
+            // bob now calls himself carol.
             WaitingRequest(number: 4, name: "carol", time: time, text: "", group: "club", chat: .direct(7)),
         ]
     }
@@ -126,7 +126,7 @@ struct ContactRequestTests {
 
     private var asked: [String] { core.asked.withLock { $0 } }
 
-    /// Every step, with what it asks the core for.
+    /// Every request with its core calls.
     private static let steps: [(request: ContactRequest, asks: [String])] = [
         (.invite, ["invite"]), (.accept("simplex:/x"), ["accept simplex:/x"]),
         (.verify("bob"), ["security @7"]), (.renew("@7"), ["renew @7"]), (.move("bob"), ["move @7"]),
@@ -145,7 +145,7 @@ struct ContactRequestTests {
         let (request, expected) = Self.steps[place]
         _ = try await request.carryOut(on: core, naming: PeopleFolders())
         #expect(asked == expected)
-        // Over the socket it is the same request.
+        // The request survives encoding.
         let line = try JSONEncoder().encode(request)
         #expect(try JSONDecoder().decode(ContactRequest.self, from: line) == request)
     }
@@ -215,7 +215,7 @@ struct ContactRequestTests {
         core.meet(PeopleCore.chat(.direct(12), "dora"))
         let answer = try await found
         #expect(answer == ContactAnswer(name: "dora", chat: "@12"))
-        // Who is there already is told at once.
+        // A connected contact is returned at once.
         #expect(try await ContactRequest.look(5).carryOut(on: core, naming: PeopleFolders()).name == "dora")
         core.refusal.withLock { $0 = ChatError(.invalidCommand, "The link was used.") }
         #expect(
@@ -223,7 +223,7 @@ struct ContactRequestTests {
                 == ContactAnswer(problem: "The link was used."))
     }
 
-    /// Requests and answers hold links; nothing that prints them shows one.
+    /// Requests and replies contain links, which printing them must not show.
     @Test("an invitation does not print its link")
     func secrets() {
         #expect("\(ContactInvitation(connection: 1, link: "simplex:/secret"))" == "ContactInvitation(…)")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Desktop
 
-/// One end of a conversation, and a peer that says whatever bytes it likes.
+/// A channel whose peer sends arbitrary bytes.
 @Suite("Control channels", .timeLimit(.minutes(10)))
 struct ControlChannelTests {
     private struct Pair {
@@ -44,7 +44,7 @@ struct ControlChannelTests {
         for cut in 0...text.count {
             let pair = try Pair()
             pair.say(Array(text[..<cut]))
-            // The rest comes while the first is waited for.
+            // The rest arrives during the wait for the first line.
             let lines = Task {
                 try await ThreadPool.shared.run { try (0..<4).map { _ in try pair.line() } }
             }
@@ -80,7 +80,7 @@ struct ControlChannelTests {
             let answer = await ThreadPool.shared.run {
                 Result { () throws(DesktopError) in try pair.channel.readLine().count }
             }
-            // Who still writes is not left waiting.
+            // Unblocks a writing peer.
             _ = try? pair.peer.status()
             shutdown(pair.peer.descriptor, Int32(SHUT_RDWR))
             await written
@@ -94,7 +94,7 @@ struct ControlChannelTests {
     @Test("too long lines are not sent")
     func tooLong() throws {
         let pair = try Pair()
-        // With quotes around it and the end of the line.
+        // With quotes and the newline.
         let text = String(repeating: "x", count: ControlChannel.maxLineLength - 2)
         let error = #expect(throws: DesktopError.self) { try pair.channel.send([text]) }
         #expect(error?.code == .refused)
@@ -140,7 +140,7 @@ struct ControlChannelTests {
         pair.say("one\ntwo\n")
         #expect(pair.channel.hasLine(within: .seconds(30)))
         #expect(try pair.line() == "one")
-        // The second is here already, though the socket has nothing.
+        // The second line is buffered, although the socket is empty.
         #expect(pair.channel.hasLine(within: .zero))
         let wakeUp = try WakeUp()
         #expect(pair.channel.waitForLine(beside: wakeUp.descriptor) == (true, false))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Desktop
 
-/// What a daemon understands of one line, whoever wrote it.
+/// Parsing of lines from any client.
 @Suite("Requests on the control socket")
 struct ControlLineTests {
     private static func line(_ message: some Encodable) throws -> [UInt8] {
@@ -29,7 +29,7 @@ struct ControlLineTests {
         }
     }
 
-    /// A file that is staged.
+    /// A message with a staged file.
     static let message = ComposedMessage(
         id: "m1", fileName: "a.txt", size: 5,
         source: FileSourceLocation(

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Desktop
 
-/// `chatfs send` while the profile is mounted: over a real socket between real threads.
+/// `chatfs send` to a mounted profile, over a real socket between real threads.
 @Suite struct ControlSocketTests {
     let folder: TemporaryFolder
     let core = AnsweringCore()
@@ -115,7 +115,7 @@ import Testing
             let client = try #require(try ControlClient.connect(profileFolder: folder.path))
             #expect(
                 try client.ask(CacheRequest(.hydrate, entry: 40)) == CacheAnswer(isDone: false, progress: 40))
-            // Both kinds of requests go over one connection.
+            // Both kinds of requests use one connection.
             try client.send(message, to: "@bob")
             #expect(try client.ask(CacheRequest(.clear)) == CacheAnswer())
             let refused = #expect(throws: DesktopError.self) {
@@ -188,7 +188,7 @@ import Testing
             let channels = [try request(first)]
             core.waitUntilHeld(1)
             let more = [try request(first), try request(first)]
-            // Waits behind a send of its own message that nobody answers yet, and leaves meanwhile.
+            // Waits behind a pending send of its own message, and hangs up meanwhile.
             let behind = try request(gone)
             core.waitUntilHeld(2)
             do { _ = try request(gone) }
@@ -197,11 +197,11 @@ import Testing
                 #expect(try channel.receive(ControlReply.self).item != nil)
             }
         }
-        // Behind the one that was left: of that the core never heard.
+        // After the abandoned request, which never reached the core.
         try await ThreadPool.shared.run { [folder] in
             try ControlClient.connect(profileFolder: folder.path)?.send(gone, to: "#3")
         }
-        // Three requests for one message, of which the core saw one after the other.
+        // Three requests for one message reached the core one after the other.
         #expect(core.most.withLock { $0 } == 1)
         #expect(core.sent.withLock { $0.map(\.message.id).sorted() } == ["gone", "m1"])
         #expect(core.calls.withLock { $0 } == 5, "three of one, two of the other")
@@ -252,7 +252,7 @@ import Testing
     @Test func noServerListensWithoutMount() async throws {
         let path = folder.path
         #expect(try await ThreadPool.shared.run { try ControlClient.connect(profileFolder: path) == nil })
-        // The socket of a process that was killed.
+        // The socket of a killed process.
         let server = try serve()
         let copy = try check("link") { link(path + "/control", path + "/kept") }
         #expect(copy == 0)
@@ -289,7 +289,7 @@ import Testing
             for number in 0..<40 {
                 group.addTask { [folder, message = message("m\(number)")] in
                     try await ThreadPool.shared.run {
-                        // One too many is turned away and comes again.
+                        // An excess connection is closed and retried.
                         for _ in 0..<200 {
                             do throws(DesktopError) {
                                 try ControlClient.connect(profileFolder: folder.path)?.send(message, to: "#3")
@@ -322,7 +322,7 @@ import Testing
                     let reply = try channel.receive(ControlReply.self)
                     #expect(reply.item == nil && reply.problem != nil)
                 } catch {
-                    // Too long a line: it hangs up while the rest is still being said.
+                    // Too long a line: the server hangs up during its transfer.
                     #expect(error.code == .noAnswer)
                 }
             }
@@ -334,7 +334,7 @@ import Testing
         #expect(core.sent.withLock { $0.count } == 1)
     }
 
-    /// A sane request, damaged in many ways, and worse.
+    /// A valid request with many kinds of damage.
     private static func nonsense(from message: ComposedMessage) throws -> [[UInt8]] {
         func damaged(_ change: (inout ControlRequest) -> Void) throws -> [UInt8] {
             var request = ControlRequest(message, to: "#3")

@@ -10,12 +10,12 @@ import Testing
 @Suite("Unresponsive daemons", .timeLimit(.minutes(10)))
 struct HangUpTests {
     private let folder: TemporaryFolder
-    /// Whether the other end of the conversation was there when the daemon looked again.
+    /// Whether the peer was connected at the daemon's next check.
     private let heard = Lock<[String]>([])
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// One that reads requests, and answers with `states`, until it is left.
+    /// Reads requests and answers with `states` until the client hangs up.
     private func serve(_ states: [String] = []) throws -> SocketListener {
         try SocketListener(
             in: ControlSocket.openFolder(folder.path), named: ControlSocket.name,
@@ -50,7 +50,7 @@ struct HangUpTests {
         if hasBegun { try await wait(until: "it is told") { told.withLock { $0 == 1 } } }
         task.cancel()
         let error = await #expect(throws: DesktopError.self) { try await task.value }
-        // Not because it waited for as long as a daemon may be silent.
+        // Not because of the timeout.
         #expect(error?.sentence == DesktopError.hungUp.sentence, "\(String(describing: error))")
         try await wait(until: "it is left") { heard.withLock { $0.last == "left" } }
     }
@@ -105,7 +105,7 @@ struct HangUpTests {
         #expect(error?.sentence == DesktopError.hungUp.sentence && channel.isAbandoned)
         let refused = #expect(throws: DesktopError.self) { try channel.writeLine([1]) }
         #expect(refused?.sentence == DesktopError.hungUp.sentence)
-        // Once more is nothing new.
+        // A repeated hang-up has no effect.
         channel.hangUp()
     }
 }

@@ -7,14 +7,14 @@ import Testing
 
 @testable import Desktop
 
-/// A command whose daemon is of another version, breaks off, or says nonsense.
+/// A command whose daemon is of another version, hangs up or sends invalid replies.
 @Suite("Invalid replies of daemons", .timeLimit(.minutes(10)))
 struct HostileDaemonTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// Where every command's first request is answered with these bytes, and then nothing more is said.
+    /// Answers each command's first request with these bytes and nothing more.
     private func serve(_ answer: [UInt8]) throws -> SocketListener {
         try SocketListener(
             in: ControlSocket.openFolder(folder.path), named: ControlSocket.name,
@@ -28,7 +28,7 @@ struct HostileDaemonTests {
         }
     }
 
-    /// What asking fails with.
+    /// Returns the error of a request.
     private func error(
         _ answer: String, _ ask: @escaping @Sendable (ControlClient) throws -> Void
     ) async throws -> DesktopError? {
@@ -43,7 +43,7 @@ struct HostileDaemonTests {
         }
     }
 
-    /// Every kind of request, with an answer that is one.
+    /// Every kind of request with a valid reply.
     static let requests: [(name: String, answer: String, ask: @Sendable (ControlClient) throws -> Void)] = [
         ("terms", "{\"terms\":{\"chat\":\"@1\",\"stagingFolder\":\"/s\"}}", { _ = try $0.terms(for: "bob") }),
         ("text", "{}", { try $0.send(ComposedText(id: "m", text: "hi"), to: "bob") }),
@@ -90,7 +90,7 @@ struct HostileDaemonTests {
             "", "no", "[1]", "{\"problem\":7}",
             "{\"item\":\"x\",\"names\":1,\"isDone\":\"\",\"connection\":\"\"}",
         ] {
-            // A text has no more for an answer than that it is one.
+            // A text's reply contains nothing else.
             if name == "text", answer.hasPrefix("{\"item\"") { continue }
             #expect(try await error(answer + "\n", ask)?.code == .malformed, "\(name): \(answer)")
         }
@@ -120,7 +120,7 @@ struct HostileDaemonTests {
         #expect(try ControlClient.connect(profileFolder: folder.path) != nil)
         listener.stop()
         #expect(try ControlClient.connect(profileFolder: folder.path) == nil)
-        // A socket that a killed process left.
+        // The socket of a killed process.
         _ = try ControlSocket.listen(in: ControlSocket.openFolder(folder.path), named: ControlSocket.name)
         #expect(try ControlClient.connect(profileFolder: folder.path) == nil)
         let error = #expect(throws: DesktopError.self) {

@@ -2,7 +2,6 @@ import Testing
 
 @testable import Desktop
 
-/// Who gets a data key, and when it is forgotten.
 @Suite struct KeyHoldingTests {
     private let hour: Int64 = 3_600_000_000_000
 

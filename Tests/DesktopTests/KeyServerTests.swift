@@ -7,7 +7,7 @@ import Testing
 
 @testable import Desktop
 
-/// A process that holds the key of a data directory, and commands that ask for it, over real sockets.
+/// A process that holds a data directory's key, and commands, over real sockets.
 @Suite("The key of a data directory", .timeLimit(.minutes(10)))
 struct KeyServerTests {
     private let folder: TemporaryFolder
@@ -65,7 +65,7 @@ struct KeyServerTests {
     @Test func socketsOfKilledProcessesAreRemoved() throws {
         _ = try folder.makeFolder("unlocked")
         chmod(folder.path("unlocked"), 0o700)
-        // No process has this number.
+        // An unused process id.
         try folder.write([], to: "unlocked/99999999")
         #expect(KeyClient.key(of: folder.path) == nil)
         let server = try KeyServer(dataFolder: folder.path, key: key, holding: KeyHolding(.mount))
@@ -81,7 +81,7 @@ struct KeyServerTests {
             let socket = try #require(try ControlSocket.connect(in: place, named: "\(getpid())"))
             let channel = ControlChannel(socket, timeout: .seconds(30))
             try channel.writeBytes(bytes)
-            // A request is one byte: what "key" begins with is one.
+            // A request is one byte, which "key" begins with.
             if bytes.first == 0x6B { continue }
             #expect(throws: DesktopError.self) { _ = try channel.readLine() }
         }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Desktop
 
-/// `chatfs link` while the profile is mounted: over a real socket, from a core with links of every kind.
+/// `chatfs link` with a mounted profile, over a real socket, from a core with links of every kind.
 @Suite("Requests about links")
 struct LinkSocketTests {
     let folder: TemporaryFolder
@@ -14,7 +14,7 @@ struct LinkSocketTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// An entry: somebody else's where its status is one of what is received.
+    /// An entry; a received status makes it another person's.
     static func item(
         _ number: Int64, _ name: String, _ status: FileStatus, link: String? = nil, expires: Int64? = nil,
         transport: ChatFile.Transport = .xftp
@@ -71,7 +71,7 @@ struct LinkSocketTests {
 
     @Test("lists are complete and newest first")
     func pages() async throws {
-        // More shortcuts in a row than an answer has entries.
+        // More consecutive shortcuts than entries per reply.
         let shortcuts = 2 * LinkRequest.maxCount + 50
         var items = (1...Int64(shortcuts)).map {
             Self.item(100 + $0, "s\($0).url", .sndStored, transport: .local)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Desktop
 
-/// Who keeps a folder busy. The search is the same for a mount: it asks the kernel, not the folder.
+/// Processes that keep a folder busy. The search equals that for a mount: it queries the kernel, not the folder.
 @Suite struct MountHolderTests {
     let folder: TemporaryFolder
 

@@ -34,7 +34,7 @@ struct MountedTests {
         await #expect(processExitsWith: .success) { [status = status as String] in
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            // The numbers below are taken.
+            // All lower descriptors are in use.
             var taken: [OpenFile] = []
             limit.rlim_cur = 64
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

@@ -6,19 +6,19 @@ import Testing
 
 @testable import Desktop
 
-/// `chatfs ls`, `find` and `events`, with a daemon that says what the test has it say.
+/// `chatfs ls`, `find` and `events` with a scripted daemon.
 @Suite("Program clients", .timeLimit(.minutes(10)))
 struct ProgramClientTests {
     private let folder: TemporaryFolder
     private let asked = Lock<[ProgramRequest]>([])
-    /// Requests of which everything was said.
+    /// Number of completely answered requests.
     private let answered = Lock(0)
 
     init() throws { folder = try TemporaryFolder() }
 
     private static let greeting = #"{"chatfs":1,"profile":"ann","mountpoint":"/mnt","pid":1}"#
 
-    /// Says `greeting`, and to each request the lines that `answer` gives, with `ID` in place of its number.
+    /// Sends `greeting`, and for each request the lines of `answer`, with its id in place of `ID`.
     private func serve(
         greeting: String = greeting, _ answer: @escaping @Sendable (ProgramRequest) -> [String] = { _ in [] }
     ) throws -> SocketListener {
@@ -161,7 +161,7 @@ struct ProgramClientTests {
         #expect(requests.prefix(3).map(\.after) == [nil, 2, 4])
         #expect(
             requests.prefix(3).allSatisfy { $0.states == ["remote"] && $0.chat == "@1" && $0.hash == nil })
-        // Hashing takes time: pages are small then.
+        // Pages with digests are small, because hashing takes time.
         let hashing = requests.dropFirst(4)
         #expect(hashing.allSatisfy { $0.hash == true && ($0.count ?? .max) < (requests[0].count ?? 0) })
         #expect(hashing.map(\.chat) == ["@1", "@1", "@1", "#2", "#2", "#2"])
@@ -205,7 +205,7 @@ struct ProgramClientTests {
                     looks += 1
                     return looks > 1
                 } == nil)
-            // Another request ends this daemon's patience.
+            // This daemon fails another request.
             try? client.subscribe()
             _ = try? client.ask(ProgramRequest(.listChats))
             let error = #expect(throws: DesktopError.self) {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Desktop
 
-/// A mount's socket for programs: over real sockets between real threads.
+/// A mount's program socket, over real sockets between real threads.
 @Suite("Program sockets", .timeLimit(.minutes(10)))
 struct ProgramSocketTests {
     let folder: TemporaryFolder
@@ -21,7 +21,7 @@ struct ProgramSocketTests {
         return (try ProgramServer(service, at: socket), socket.path)
     }
 
-    /// A program that sends lines as it likes.
+    /// Connects a program that sends arbitrary lines.
     private func connect(to path: String) throws -> ControlChannel {
         let parts = path.split(separator: "/")
         let place = try ControlSocket.openFolder("/" + parts.dropLast().joined(separator: "/"))
@@ -49,7 +49,7 @@ struct ProgramSocketTests {
             #expect(refused?.code == .refused && refused?.sentence == "Not this one.")
             let channel = try connect(to: path)
             _ = try channel.readLine()
-            // All at once: they wait for each other in the socket.
+            // All at once: they queue in the socket.
             for number in 1...20 {
                 try channel.writeLine(Array("{\"id\":\(number),\"method\":\"list_chats\"}".utf8))
             }
@@ -76,7 +76,7 @@ struct ProgramSocketTests {
             #expect(more.result != nil, "members of later versions are passed over")
             let deep = String(repeating: "[", count: 100_000)
             #expect(try ask(channel, deep).error?.code == .malformed)
-            // Longer than any line: the conversation ends, the mount goes on.
+            // Longer than the limit: the connection ends, the mount continues.
             let long = [UInt8](repeating: UInt8(ascii: "x"), count: 2 * ControlChannel.maxLineLength)
             #expect(throws: DesktopError.self) {
                 try channel.writeLine(long)
@@ -108,7 +108,7 @@ struct ProgramSocketTests {
             }
             #expect(none == nil)
         }
-        // Who hangs up is not told any more.
+        // A disconnected program gets no more events.
         try await wait(until: "its subscription is cancelled") { !service.isHeard }
     }
 
@@ -138,11 +138,11 @@ struct ProgramSocketTests {
         #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o600)
         #expect(stat(folder.path("run/chatfs"), &status) == 0 && status.st_mode & 0o777 == 0o700)
         #expect(path == folder.path("run/chatfs/\(getpid()).socket"))
-        // No process has such a number.
+        // Unused process ids.
         for name in ["4194305.socket", "other.socket", "4194305.txt"] {
             _ = try folder.write([], to: "run/chatfs/" + name)
         }
-        // Numbers of processes that live, with nobody behind their sockets: one bound just now, one long ago.
+        // Ids of living processes without a listener: one socket is new, one old.
         let other = try await RunningProcess.start(ChildProcess.Settings(Shell.find("sleep"), ["60"]))
         defer { other.send(SIGKILL) }
         let young = "\(other.processIdentifier).socket"
@@ -198,7 +198,7 @@ struct ProgramSocketTests {
     }
 }
 
-/// Answers by hand.
+/// A service answered by the test.
 private final class AnsweringService: ProgramService {
     private final class Subscription: ProgramSubscription {
         let whenAvailable: @Sendable () -> Void

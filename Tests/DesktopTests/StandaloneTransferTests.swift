@@ -6,7 +6,7 @@ import Testing
 
 @testable import Desktop
 
-/// Files that belong to no chat, and whole chats, through the daemon of a mount: over a real socket.
+/// Files without a chat, and whole chats, through the daemon of a mount, over a real socket.
 @Suite struct StandaloneTransferTests {
     let folder: TemporaryFolder
     let core = AnsweringCore()
@@ -22,7 +22,7 @@ import Testing
             answerDeleteRequest: { _ in DeleteAnswer() })
     }
 
-    /// Runs a transfer to its end, as `chatfs file` does.
+    /// Runs a transfer to its end, like `chatfs file`.
     private func transfer(
         _ request: StandaloneRequest, told: @escaping @Sendable (StandaloneState) throws -> Void = { _ in }
     ) async throws -> StandaloneState {
@@ -43,7 +43,7 @@ import Testing
         }
         let file = try await core.begun()
         core.tell(.standaloneFileProgress(file, done: 10, total: 20))
-        // Of another transfer.
+        // An event of another transfer.
         core.tell(.sndStandaloneFileComplete(FileID(1), links: ["simplex:/other"]))
         try await wait(until: "the progress is told") { seen.withLock { $0.contains(10) } }
         core.tell(.standaloneFileWarning(file, FileProblem(.unreachable, "The relay is away.")))

@@ -88,7 +88,7 @@ struct UnansweredRequestsTests {
     func unreadable() throws {
         _ = try requests.begin(Self.mark, id: Self.first)
         let note = folder.path("unanswered/" + Self.mark)
-        // What cannot be opened, whoever asks: root may read all files.
+        // A directory in its place, because root can open any file.
         try check("move it") { rename(note, folder.path("kept")) }
         try check("make a socket") { mknod(note, S_IFSOCK | 0o600, 0) }
         #expect(throws: DesktopError.self) { try requests.begin(Self.mark, id: Self.second) }
@@ -138,10 +138,10 @@ struct UnansweredRequestsTests {
 
     @Test("a full disk loses no plain note")
     func encryptedOnAFullDisk() async throws {
-        // A small filesystem of its own needs root.
+        // A filesystem of its own needs root.
         guard geteuid() == 0 else { return }
         let disk = try folder.makeFolder("disk")
-        // So many names: of itself, the folder, the note while it has two, and nothing else.
+        // Inodes for the root, the folder and the note, and none for a second note.
         let options = ["-t", "tmpfs", "-o", "size=1m,nr_inodes=4,mode=700", "tmpfs", disk]
         let mounted = try await Shell.run("mount", options)
         try #require(mounted.succeeded, "\(mounted.errors)")

@@ -119,7 +119,7 @@ struct CallerPolicyTests {
         let all = CallerKind.table.flatMap(\.programs)
         #expect(all.allSatisfy { ProgramPattern($0) != nil })
         #expect(Set(all).count == all.count)
-        // Of what is here nobody's command line is read, but of the workers that are one thing or another.
+        // For local files only workers with several purposes need their command line.
         #expect(CallerPolicy.dependsOnArguments(Self.kde))
         #expect(!CallerPolicy.dependsOnArguments("/usr/bin/cat"))
     }

@@ -35,7 +35,7 @@ struct CallerTests {
         #expect(fixture.contents.open.withLock { $0.isEmpty })
         #expect(fixture.core.opened == [])
         #expect(await Self.count(fixture, .thumbnailer) == CallerCount(refused: 3))
-        // The attribute is about the file.
+        // The attribute concerns the file.
         #expect(try fixture.attribute("user.chatfs.error", of: "bob/a.bin") == nil)
         #expect(try fixture.attribute("user.chatfs.state", of: "bob/a.bin") == "remote")
     }
@@ -70,7 +70,7 @@ struct CallerTests {
         let fixture = try await Self.fixture("/usr/bin/tumblerd", callers: CallerPolicy(previews: .fetch))
         #expect(try await fixture.read("bob/a.bin", count: 10).count == 10)
         #expect(await Self.count(fixture, .thumbnailer) == CallerCount(served: 1))
-        // A look at a picture is nobody's reading of a message.
+        // A thumbnailer does not read the message.
         #expect(fixture.core.opened == [])
     }
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import FileSystem
 
-/// SHA-256 of files that are here.
+/// SHA-256 of local files.
 @Suite struct ContentDigestTests {
     private typealias Fixture = FileSystemFixture
 
@@ -29,7 +29,7 @@ import Testing
         for name in ["remote.bin", "broken.bin"] {
             #expect(try await digest(fixture, "bob/" + name, isHashing: true) == nil)
         }
-        // From the index, whatever the contents say by now.
+        // From the index, whatever the content is now.
         fixture.contents.set(.never, for: items[0])
         #expect(try await digest(fixture, "bob/here.bin", isHashing: false) == expected)
         #expect(try await digest(fixture, "bob/here.bin", isHashing: true) == expected)

@@ -14,7 +14,7 @@ struct ControlFileTests {
         let fs = fixture.fileSystem
         fixture.contents.here.withLock { here in here = fixture.core.state.withLock { $0.items } }
         let before = try fs.attributes(.status).get()
-        // Programs take an empty file for read.
+        // Programs do not read empty files.
         #expect(before.size > 0 && before.keeping == .never)
         let asked = fixture.contents.asked.withLock { $0 }
         for _ in 0..<10 { _ = try fs.attributes(.status).get() }
@@ -23,7 +23,7 @@ struct ControlFileTests {
         #expect(fixture.contents.asked.withLock { $0 } > asked)
         let bytes = try await fixture.read(handle, at: 0, count: 1 << 16)
         #expect(try fs.attributes(.status).get().size == UInt64(bytes.count))
-        // Fewer blocks than bytes would be holes, which copying programs look for.
+        // Fewer blocks than bytes would mean holes, for which copy tools search.
         #expect(try fs.attributes(.status).get().blocks * 512 >= UInt64(bytes.count))
         fs.release(handle)
         let transfers = try await fs.open(.transfers, flags: O_RDONLY).value()
@@ -49,7 +49,7 @@ struct SettingAttributeTests {
         #expect(try fixture.attribute("user.chatfs.caption", of: "bob/a.part") == "one")
         #expect(await set("user.chatfs.caption", "two", flags: replaces) == 0)
         #expect(try fixture.attribute("user.chatfs.caption", of: "bob/a.part") == "two")
-        // What is accepted and dropped is never there.
+        // Dropped values are never stored.
         #expect(await set("user.note", "x", flags: creates) == 0)
         #expect(await set("user.note", "x", flags: creates) == 0)
         #expect(await set("user.note", "x", flags: replaces) == ENODATA)

@@ -7,7 +7,7 @@ import Outbox
 import TestSupport
 import Testing
 
-/// What its user wrote and nobody got is not lost with a chat that was deleted while nothing was mounted.
+/// Unsent drafts survive the deletion of their chat while unmounted.
 @Suite("Drafts of deleted chats", .serialized, .timeLimit(.minutes(10)))
 struct DeletedChatTests {
     private static let gone = ChatError(.noSuchChat, "There is no such chat.")
@@ -28,7 +28,7 @@ struct DeletedChatTests {
             #expect(await second.fileSystem.open(id, flags: O_WRONLY).code() == EPERM)
         }
         try await expectUnchangeable("letter.txt", "to bob", on: second)
-        // Again and again, until its user has it.
+        // With every mount, until the user has saved it.
         let third = try await second.killed(hasBob: false, refusal: Self.gone)
         #expect(await third.recovered() == ["a (2).txt", "a.txt", "letter.txt"])
         for name in await third.recovered() {
@@ -40,7 +40,7 @@ struct DeletedChatTests {
         for stage in [first, second, third, fourth] { await stage.end() }
     }
 
-    /// Neither truncate(2) nor chmod(2) gets at it, and `stat` says so.
+    /// truncate(2) and chmod(2) are refused, and `stat` shows it.
     private func expectUnchangeable(_ name: String, _ text: String, on stage: PastedStage) async throws {
         let id = try #require(await stage.node(name, below: .recovered))
         #expect(try await stage.fileSystem.attributes(id).value().permissions == 0o644)

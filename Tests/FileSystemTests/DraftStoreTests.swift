@@ -7,12 +7,12 @@ import Outbox
 import TestSupport
 import Testing
 
-/// What drafts answer at any moment, without a disk that would have to be broken for it.
+/// Every answer of a draft at any moment, without a broken disk.
 @Suite("Drafts between outbox and tree")
 struct DraftStoreTests {
     private typealias Fixture = FileSystemFixture
 
-    /// A mount with one draft, closed.
+    /// A mount with one closed draft.
     private struct Scene {
         let drafts = MemoryDrafts()
         let fixture: FileSystemFixture
@@ -55,7 +55,7 @@ struct DraftStoreTests {
         #expect(await fs.change(stage.id, touch).code() == errno)
         let caption = fs.setExtendedAttribute("user.chatfs.caption", [0x61], of: stage.id)
         #expect(await caption.code() == errno)
-        // Nothing of that has changed it.
+        // The refusals changed nothing.
         #expect(draft.bytes == [1, 2, 3] && draft.snapshot.caption.isEmpty)
         #expect(draft.snapshot.modified == Timestamp(seconds: 1))
         fs.release(handle)
@@ -81,7 +81,7 @@ struct DraftStoreTests {
 
     static let appearances: [(DraftState, word: String, permissions: UInt16, links: UInt32)] = [
         (.draft, "draft", 0o600, 1), (.queued, "queued", 0o644, 1), (.sending, "sending", 0o644, 1),
-        // Until the item has taken its place.
+        // Until the item replaces it.
         (.sent, "sending", 0o644, 1), (.failed, "failed", 0o644, 1), (.unsure, "unsure", 0o644, 1),
         (.recovered, "recovered", 0o644, 1), (.removed, "cancelled", 0o600, 0),
     ]
@@ -105,7 +105,7 @@ struct DraftStoreTests {
         await stage.fixture.end()
     }
 
-    /// What the core made of a draft.
+    /// The item that the core made of a draft.
     private func item(of stage: Scene) async throws -> ChatItem {
         try await stage.fixture.core.send(
             ComposedMessage(
@@ -122,14 +122,14 @@ struct DraftStoreTests {
             draft.fail(.open, with: OutboxError(.gone, "It is sent."))
             draft.change { $0.state = .sent }
             drafts.tell(.became(draft, item))
-            // On a thread of the pool: it may wait for the change to be shown.
+            // On a pool thread, because it may wait for the change to be shown.
             while drafts.acknowledged.isEmpty { usleep(1000) }
         }
         let handle = try await stage.fileSystem.open(stage.id, flags: O_RDONLY).value()
-        // As `MemoryContents` has it, not the draft.
+        // The bytes of `MemoryContents`, not the draft's.
         #expect(try await stage.fixture.read(handle, at: 0, count: 3) == [0, 1, 2])
         stage.fileSystem.release(handle)
-        // The entry is the same one, and nobody holds the draft any more.
+        // The entry is the same, and no reference to the draft is left.
         #expect(try stage.fixture.id("bob/a.txt") == stage.id)
         #expect(stage.drafts.acknowledged == [stage.draft.id] && stage.draft.holds == 0)
         await stage.fixture.end()
@@ -174,7 +174,7 @@ struct DraftStoreTests {
         let (fs, chat) = (stage.fileSystem, stage.chat)
         async let removal = fs.unlink(Scene.name, in: chat).code()
         try await wait(until: "it was to be removed") { stage.draft.state != .draft }
-        // Whoever is told that it is gone may have the power cut at once.
+        // After success, a power cut must not restore it.
         #expect(stage.draft.state == .sending && stage.drafts.all.count == 1)
         stage.drafts.tell(.became(stage.draft, item))
         #expect(await removal == 0)
@@ -194,7 +194,7 @@ struct DraftStoreTests {
         let interrupted = stage.draft.looks
         removal.cancel()
         #expect(await removal.value == EINTR)
-        // It is looked at once more, not over and over.
+        // Checked once more, not continually.
         #expect(stage.draft.looks < interrupted + 1000)
         #expect(stage.drafts.all.count == 1 && stage.draft.state == .sending)
         await stage.fixture.end()
@@ -226,7 +226,7 @@ struct DraftStoreTests {
             (try? stage.fixture.id(".chatfs/recovered/a.txt")) != nil
         }
         #expect((try? stage.fixture.id("bob/a.txt")) == nil)
-        // Both folders have changed.
+        // Both folders changed.
         try await wait(until: "the kernel is told of both") { notices.withLock { $0.count } == 3 }
         stage.drafts.tell(.removed(stage.draft))
         try await wait(until: "it is gone") { (try? stage.fixture.id(".chatfs/recovered/a.txt")) == nil }

@@ -15,7 +15,7 @@ struct EventQueueTests {
         return queue
     }
 
-    /// Takes what there is at a moment; those of `failing` cannot be taken in.
+    /// Takes the available events; those of `failing` fail.
     private func drain(_ queue: inout Queue, at now: Queue.Instant, failing: Set<Int> = []) -> [Int] {
         var taken: [Int] = []
         while let event = queue.next(at: now) {
@@ -60,7 +60,7 @@ struct EventQueueTests {
             delays.append(next - now)
             now = next
         }
-        // Up to a quarter is taken off.
+        // Jitter reduces a delay by at most a quarter.
         for (delay, longest) in zip(delays, [1, 2, 4, 8, 8, 8]) {
             #expect(delay <= .seconds(longest) && delay >= .seconds(longest) * 0.75)
         }
@@ -78,7 +78,7 @@ struct EventQueueTests {
         #expect(queue.nextTry == nil)
     }
 
-    /// Lanes of numbers that fail at random: each lane comes out complete and in order.
+    /// Numbered events that fail at random: each lane is delivered complete and in order.
     @Test(
         "every event is delivered in lane order", arguments: 1...20)
     func histories(seed: UInt64) {

@@ -11,10 +11,10 @@ import Testing
 struct ExtendedAttributeTests {
     private typealias Fixture = FileSystemFixture
 
-    /// `.name` stands for the last prefix before it.
+    /// `.name` repeats the last prefix before it.
     @Test("docs/semantics.md lists exactly these attributes")
     func documented() throws {
-        // contrib/test has a copy for users who may not be let into the clone.
+        // contrib/test makes a copy for users without access to the clone.
         let copy = getenv("CHATFS_REPOSITORY").map { String(cString: $0) }
         let root = copy ?? #filePath.split(separator: "/").dropLast(3).reduce("") { $0 + "/" + $1 }
         let file = try OpenFile(root + "/docs/semantics.md", flags: O_RDONLY)
@@ -138,7 +138,7 @@ struct ExtendedAttributeTests {
         #expect(await fs.extendedAttribute("security.capability", of: id).code() == ENODATA)
         let isDraft = path == "bob/b.txt"
         #expect(await fs.removeExtendedAttribute("user.note", of: id).code() == (isDraft ? ENODATA : EPERM))
-        // A caption is a draft's alone.
+        // Only drafts have a writable caption.
         let caption = await fs.setExtendedAttribute("user.chatfs.caption", [0x61], of: id).code()
         #expect(caption == (isDraft ? 0 : EPERM))
         let invalid = await fs.setExtendedAttribute("user.chatfs.caption", [0xff], of: id).code()

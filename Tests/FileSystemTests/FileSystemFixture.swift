@@ -8,13 +8,13 @@ import Posix
 import TestSupport
 import Thumbnails
 
-/// A file system over a scripted core and contents in memory, with a real index and a real outbox, or drafts in
-/// memory where the test gives them.
+/// A file system over a scripted core and contents in memory, with a real index and a real outbox, or with drafts in
+/// memory.
 final class FileSystemFixture {
     let folder: TemporaryFolder
     let core: ScriptedCore
     let contents = MemoryContents()
-    /// Nil with drafts in memory.
+    /// nil with drafts in memory.
     let outbox: Outbox?
     private let drafts: MemoryDrafts?
     let fileSystem: FileSystem
@@ -50,7 +50,7 @@ final class FileSystemFixture {
         return fixture
     }
 
-    /// On a folder that an earlier mount may have used.
+    /// Uses a folder that an earlier mount may have used.
     init(
         _ folder: TemporaryFolder, _ core: ScriptedCore, _ deletion: DeletionPolicy, _ quietTime: Duration,
         _ readDeadline: Duration, _ clock: any OutboxClock = SystemOutboxClock(),
@@ -98,13 +98,13 @@ final class FileSystemFixture {
         fileSystem.close()
     }
 
-    // MARK: - As a program would ask
+    // MARK: - Requests of programs
 
-    /// The node at a path such as `bob/a.txt`, or the errno.
+    /// Returns the node at a path such as `bob/a.txt`, or the error.
     func find(_ path: String) -> Result<NodeID, FileSystemError> {
         path.split(separator: "/").reduce(.success(.root)) { folder, name in
             folder.flatMap { folder in
-                // Everything is shown since the beginning: nothing is waited for.
+                // Everything is loaded, so no lookup waits.
                 guard case .now(let found) = fileSystem.lookup(EntryName(String(name)), in: folder) else {
                     return .failure(FileSystemError(EAGAIN))
                 }
@@ -123,7 +123,7 @@ final class FileSystemFixture {
         return String(decoding: value, as: UTF8.self)
     }
 
-    /// Makes a file with these bytes and closes it.
+    /// Creates a file with these bytes and closes it.
     func write(_ bytes: [UInt8], to name: String) async throws {
         let (_, handle) = try await fileSystem.create(
             EntryName(name), in: id("bob"), flags: O_WRONLY | O_CREAT
@@ -132,7 +132,7 @@ final class FileSystemFixture {
         fileSystem.release(handle)
     }
 
-    /// Reads through a handle of its own.
+    /// Reads through its own handle.
     func read(_ path: String, at offset: UInt64 = 0, count: Int) async throws -> [UInt8] {
         let handle = try await fileSystem.open(id(path), flags: O_RDONLY).value()
         defer { fileSystem.release(handle) }
@@ -154,7 +154,7 @@ final class FileSystemFixture {
 }
 
 extension FileOperations {
-    /// As a thread of this process.
+    /// Opens as a thread of this process.
     func open(_ id: NodeID, flags: Int32) -> Answer<FileHandle> { open(id, flags: flags, by: getpid()) }
 
     func create(
@@ -166,17 +166,17 @@ extension FileSystem {
     /// Loads the files of all chats.
     func showEverything() async {
         for node in entries(.root) where node.isFolder {
-            // However short the deadline of the test is for its own waiting.
+            // Retries, because the test's deadline may be short.
             while await prepare(node.id).code() == ETIMEDOUT {}
         }
     }
 
-    /// What a folder holds that is in memory.
+    /// Returns the entries of a folder in memory.
     func entries(_ folder: NodeID) -> [Node] { list(folder, after: nil, count: 10_000) ?? [] }
 }
 
 extension Answer {
-    /// What is answered from memory.
+    /// Returns an immediate answer.
     func get() throws -> Value {
         guard case .now(let result) = self else { throw FileSystemError(EAGAIN) }
         return try result.get()
@@ -189,7 +189,7 @@ extension Answer {
         }
     }
 
-    /// The errno, 0 when it was not refused.
+    /// Returns the errno, 0 for success.
     func code() async -> Int32 {
         do {
             _ = try await value()

@@ -6,12 +6,12 @@ import Namespace
 import TestSupport
 import Testing
 
-/// The core gives the items of `bob` when the test lets it.
+/// The core returns the items of `bob` when the test permits it.
 @Suite("Chats that are not loaded", .timeLimit(.minutes(10)))
 struct FolderReadingTests {
     private typealias Fixture = FileSystemFixture
 
-    /// Holds up who asks for the items of a chat.
+    /// Delays requests for the items of a chat.
     private final class Gate: Sendable {
         private let state = Lock((isOpen: false, asked: 0))
 
@@ -38,7 +38,7 @@ struct FolderReadingTests {
         }
     }
 
-    /// Begun at once, answered later.
+    /// Starts at once and answers later.
     private func start<Value: Sendable>(_ answer: Answer<Value>) throws -> Task<Value, any Error> {
         guard case .later = answer else {
             throw WaitedInVain("it was answered though the chat is not read")
@@ -83,7 +83,7 @@ struct FolderReadingTests {
         let core = fixture.core
         let listing = try start(fixture.fileSystem.prepare(try fixture.id("bob")))
         try await wait(until: "the core was asked") { gate.asked > 0 }
-        // The core goes on while its answer is on its way.
+        // The core changes while its reply is in transit.
         let (complete, new) = core.state.withLock { state in
             state.items[0].file?.status = .rcvComplete
             return (state.items[0], state.items.remove(at: 1).id)
@@ -172,7 +172,7 @@ struct FolderReadingTests {
         try await wait(until: "it is sent") {
             try second.attribute("user.chatfs.state", of: "bob/mine.bin") == "sent"
         }
-        // The core may tell of the message before the outbox tells whose it is: then it has two names for a moment.
+        // The core may report the message before the outbox reports its draft: the item briefly has two names.
         try await wait(until: "it has one name") {
             second.fileSystem.entries(try second.id("bob")).map(\.name.description).sorted()
                 == ["mine.bin", "other.bin"]

@@ -11,7 +11,7 @@ import Testing
 struct FolderWatcherTests {
     private typealias Fixture = FileSystemFixture
 
-    /// What was told so far, in words.
+    /// Records notices as text.
     private final class Ear: Sendable {
         let told = Lock<[String]>([])
 
@@ -44,7 +44,7 @@ struct FolderWatcherTests {
         let unknown = fixture.core.received("unknown.bin", in: Fixture.bob, size: 10)
         fixture.core.tell(.newChatItems([unknown]))
 
-        // Events come one after the other: when this one is told, nothing more comes of the other.
+        // Events are applied in order: after this one, no other follows.
         fixture.core.tell(
             .chatUpdated(Chat(reference: .direct(9), displayName: "carol", updatedAt: Timestamp(seconds: 5))))
         try await ear.expect(["appeared carol"])
@@ -63,7 +63,7 @@ struct FolderWatcherTests {
         }
         item.file?.status = .rcvComplete
         fixture.core.tell(.rcvFileComplete(item))
-        // Of its state: how far it is changes nothing that a window shows.
+        // Its progress changes nothing that a window shows.
         try await ear.expect(["appeared a.bin", "changed a.bin", "changed a.bin"])
         try await fixture.core.deleteItems([item.id], in: Fixture.bob, mode: .internal)
         try await ear.expect(["appeared a.bin", "changed a.bin", "changed a.bin", "vanished a.bin"])
@@ -83,7 +83,7 @@ struct FolderWatcherTests {
         let ear = Ear(fixture.fileSystem)
         var carol = Chat(reference: .direct(9), displayName: "carol", updatedAt: Timestamp(seconds: 5))
         fixture.core.tell(.chatUpdated(carol))
-        // The same chat again: nothing of it that a window shows has changed.
+        // The unchanged chat again.
         fixture.core.tell(.chatUpdated(carol))
         try await ear.expect(["appeared carol"])
         carol.displayName = "Carol from work"

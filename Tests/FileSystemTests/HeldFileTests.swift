@@ -7,7 +7,7 @@ import Outbox
 import TestSupport
 import Testing
 
-/// What fails for programs is noted about what they write, and what is held back can be discarded.
+/// Failures of programs are recorded for the files that they write, and held files can be discarded.
 @Suite("Possibly unfinished files")
 struct HeldFileTests {
     private typealias Fixture = FileSystemFixture
@@ -38,14 +38,14 @@ struct HeldFileTests {
         )
         #expect(
             await fs.rename(received, in: bob, to: EntryName("b"), in: bob, flags: 0, by: 7).code() == EPERM)
-        // Programs try these and go on by another way.
+        // Programs recover from these errors.
         #expect(
             await fs.rename(EntryName("new"), in: bob, to: received, in: bob, flags: 1, by: 7).code()
                 == EEXIST)
         #expect(
             await fs.rename(EntryName("none"), in: bob, to: received, in: bob, flags: 0, by: 7).code()
                 == ENOENT)
-        // A move elsewhere says nothing about the file.
+        // A refused move elsewhere is no evidence.
         #expect(
             await fs.rename(EntryName("new"), in: bob, to: EntryName("new"), in: .root, flags: 0, by: 7)
                 .code()

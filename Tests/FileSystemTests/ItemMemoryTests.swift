@@ -20,7 +20,7 @@ struct ItemMemoryTests {
         await fixture.fileSystem.status().entriesInMemory ?? -1
     }
 
-    /// As readdirplus tells of all files of `bob`.
+    /// Adds references to all files of `bob`, like READDIRPLUS.
     private func tell(_ fixture: Fixture) throws -> [Node] {
         let nodes = fixture.fileSystem.entries(try fixture.id("bob"))
         try #require(!nodes.isEmpty)

@@ -12,7 +12,7 @@ struct LastReadersTests {
     private static let node = NodeID(1024)
     private static let beginning = ContinuousClock.now
 
-    /// Threads 10 to 19 are one process, and so are 20 to 29.
+    /// Threads 10 to 19 are one process, 20 to 29 another.
     private static func readers(after passed: Lock<Duration>) -> LastReaders {
         LastReaders(
             now: { beginning + passed.withLock { $0 } }, process: { $0 < 100 ? $0 / 10 : nil })

@@ -6,7 +6,7 @@ import Outbox
 import TestSupport
 import Testing
 
-/// The real clock, and hours that pass when a test says so.
+/// The real clock, with hours added by the test.
 private final class HourClock: OutboxClock {
     private let system = SystemOutboxClock()
     private let state = Lock((hours: 0, calls: [@Sendable () -> Void]()))
@@ -42,7 +42,7 @@ struct LeftAloneTests {
         _ = try [UInt8]("half".utf8).withUnsafeBytes {
             try fixture.fileSystem.write(handle, $0, at: 0, by: getpid()).get()
         }
-        // Larger than the chat takes: what the writer has not got in is missing.
+        // Larger than the limit: the rest of the writer's bytes is missing.
         let tooMuch = [UInt8](repeating: 1, count: 1).withUnsafeBytes {
             fixture.fileSystem.write(handle, $0, at: 1 << 62, by: getpid())
         }

@@ -42,7 +42,7 @@ struct ListedFolderTests {
         #expect(Self.holds(&folders, Self.notice(1), Self.at(100)))
         folders.listed(Self.one, now: Self.at(400))
         #expect(Self.due(&folders, Self.at(899)).isEmpty)
-        // What follows what is held stays behind it.
+        // Later notices stay behind the held one.
         #expect(Self.holds(&folders, Self.notice(2), Self.at(899)))
         #expect(folders.nextDue == Self.at(900))
         #expect(Self.due(&folders, Self.at(900)) == [1, 2])

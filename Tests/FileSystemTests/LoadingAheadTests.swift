@@ -12,7 +12,7 @@ struct LoadingAheadTests {
 
     private static let chats = (1...4).map { ChatReference.direct(Int64($0)) }
 
-    /// Four chats, the first with the newest messages, and so many files in each.
+    /// Four chats, the first with the newest messages, with these numbers of files.
     private func make(
         _ counts: [Int], ahead: Int, deadline: Duration = .seconds(60),
         _ prepare: (ScriptedCore) -> Void = { _ in }

@@ -43,7 +43,7 @@ struct MarkerTests {
                 .code()
                 == EPERM)
         #expect(throws: FileSystemError.notFound) { try fixture.id("bob/a.bin.part") }
-        // A name that is free, or a draft of one's own, is replaced at the end.
+        // A free name, or an own draft, is replaced by the rename.
         try await fixture.write([1], to: "new.bin.part")
         try await fixture.write([1], to: "draft.bin")
         try await fixture.write([2], to: "draft.bin.part")

@@ -4,32 +4,32 @@ import FileSystem
 import Hydration
 import Posix
 
-/// Contents that the test decides: bytes that are here, bytes that never come, or a failure.
+/// Contents controlled by the test: local bytes, bytes that never arrive, or a failure.
 final class MemoryContents: ContentStore {
     enum Content: Sendable {
-        /// Every byte is the low byte of its position.
+        /// Every byte is the low byte of its offset.
         case here
-        /// As `here`; what was read before this opening was something else.
+        /// Like `here`, but earlier openings read other bytes.
         case changed
-        /// Comes after one wait.
+        /// Arrives after one wait.
         case later
-        /// Waits for ever, as behind a relay that never answers.
+        /// Never arrives, like a file of an unresponsive relay.
         case never
         case failing(FileProblem)
-        /// So many bytes of it are its first chunk, which comes after one wait; the others are not here.
+        /// A first chunk of this size arrives after one wait; the rest is remote.
         case beginning(UInt64)
     }
 
-    /// Items of which something is in the cache.
+    /// Items with cached bytes.
     let here = Lock<[ChatItem]>([], rank: .collection)
     let contents = Lock<[FileID: Content]>([:])
     let open = Lock<[FileID: Int]>([:])
-    /// What was removed, and whether at once.
+    /// Removed files, and whether at once.
     let removed = Lock<[FileID: Bool]>([:])
-    /// How often the first chunk of a file was fetched.
+    /// Number of fetches of each file's first chunk.
     let beginnings = Lock<[FileID: Int]>([:])
     let pinned = Lock<Set<FileID>>([])
-    /// How often the condition of a file was asked for.
+    /// Number of requests for conditions.
     let asked = Lock(0)
 
     func set(_ content: Content, for item: ChatItem) {

@@ -4,7 +4,7 @@ import FileSystem
 import Glibc
 import Outbox
 
-/// Drafts in memory, whose states and failures are what the test says. Nothing happens to them by itself.
+/// Drafts in memory with states and failures set by the test.
 final class MemoryDrafts: DraftStore {
     enum Operation: Hashable, CaseIterable {
         case create, rename, remove, complete, retry, acknowledge, synchronise
@@ -18,26 +18,26 @@ final class MemoryDrafts: DraftStore {
         var acknowledged: [Int64] = []
         var retried: [Int64] = []
         var failedOperations: [FailedOperation] = []
-        /// Drafts that the core takes when they are about to be removed.
+        /// Drafts that the core accepts while they are being removed.
         var taken: Set<Int64> = []
     }
 
     private let state = Lock(State(), rank: .collection)
 
-    // MARK: - What the test says
+    // MARK: - Test controls
 
     func fail(_ operation: Operation, with error: OutboxError?) {
         state.withLock { $0.failures[operation] = error }
     }
 
-    /// The core begins to take a draft at the moment at which it is to be removed.
+    /// Makes the core accept a draft during its removal.
     func takeAtRemoval(of draft: Int64) { state.withLock { _ = $0.taken.insert(draft) } }
 
     func tell(_ change: DraftChange) {
         for stream in state.withLock({ $0.streams }) { stream.yield(change) }
     }
 
-    /// As after a shutdown.
+    /// Ends all streams, like a shutdown.
     func end() { for stream in state.withLock({ $0.streams }) { stream.finish() } }
 
     var acknowledged: [Int64] { state.withLock { $0.acknowledged } }
@@ -195,7 +195,7 @@ final class MemoryDraft: DraftFile {
                     problem: nil)))
     }
 
-    // MARK: - What the test says
+    // MARK: - Test controls
 
     func fail(_ operation: Operation, with error: OutboxError?) {
         current.withLock { $0.failures[operation] = error }
@@ -203,14 +203,14 @@ final class MemoryDraft: DraftFile {
 
     func change(_ body: (inout DraftSnapshot) -> Void) { current.withLock { body(&$0.snapshot) } }
 
-    /// Called once, when somebody has looked at it and is about to open it.
+    /// Sets a callback for the moment between lookup and open; called once.
     func beforeOpening(_ body: @escaping @Sendable () -> Void) {
         current.withLock { $0.beforeOpening = body }
     }
 
     var holds: Int { current.withLock { $0.holds } }
     var bytes: [UInt8] { current.withLock { $0.bytes } }
-    /// How often somebody has asked how it stands.
+    /// Number of reads of its state.
     var looks: Int { current.withLock { $0.looks } }
 
     // MARK: - DraftFile

@@ -121,6 +121,6 @@ struct MessageFileTests {
 }
 
 extension Result where Failure == FileSystemError {
-    /// The errno; nil of a success.
+    /// The errno; nil for success.
     fileprivate var code: Int32? { if case .failure(let error) = self { error.code } else { nil } }
 }

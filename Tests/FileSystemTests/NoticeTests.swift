@@ -6,8 +6,7 @@ import Testing
 
 @Suite("Notices to the kernel")
 struct NoticeTests {
-    /// Each notice once wrapped the listener one layer deeper, until calling it, or letting go of it at the end
-    /// of the mount, needed more stack than there is.
+    /// Each notice once wrapped the listener in another closure, until calling or releasing it overflowed the stack.
     @Test("notices keep working after a hundred thousand")
     func manyNotices() {
         let kernel = KernelConnection()

@@ -7,7 +7,7 @@ import Outbox
 import TestSupport
 import Testing
 
-/// Every refusal that a program meets in folders that are being copied into a chat.
+/// Every refusal in a pasted folder.
 @Suite("Changes in pasted folders", .serialized, .timeLimit(.minutes(10)))
 struct PastedFolderChangeTests {
     @Test("folders can be created where sending is possible")
@@ -40,11 +40,11 @@ struct PastedFolderChangeTests {
             #expect(try await stage.makeFolder(path) == 0)
         }
         #expect(try await stage.makeFolder(path + "/33") == ELOOP)
-        // A file may still lie in the last one.
+        // The deepest folder can contain a file.
         try await stage.write("deep", to: path + "/file")
         #expect(try await stage.makeFolder(path + "/file") == EEXIST)
         #expect(try await stage.makeFolder("1/2") == EEXIST)
-        // Nor does moving make them deeper.
+        // A move cannot exceed the depth either.
         #expect(try await stage.makeFolder("1/other") == 0)
         #expect(try await stage.makeFolder("1/other/sub") == 0)
         #expect(try await stage.rename("1/other", to: path + "/other") == ELOOP)
@@ -139,7 +139,7 @@ struct PastedFolderChangeTests {
         let shown = try #require(try? stage.fileSystem.attributes(id).get())
         #expect(shown.isFolder && shown.permissions == 0o700 && shown.size == 0)
         #expect(await stage.fileSystem.setExtendedAttribute("user.chatfs.retry", [], of: id).code() == EPERM)
-        // rsync and tar give a folder its time and its mode: neither is kept, and no length.
+        // rsync and tar set a folder's time and mode: accepted without effect. A size is refused.
         let touch = AttributeChange(
             permissions: 0o755, changesOwner: false, size: nil, modified: .at(Timestamp(seconds: 5)))
         #expect(await stage.fileSystem.change(id, touch).code() == 0)
@@ -156,7 +156,7 @@ struct PastedFolderChangeTests {
         #expect(try await stage.makeFolder("F") == 0)
         let handle = try await stage.create("F/a")
         try stage.write("part", through: handle)
-        // Beyond what a chat takes: EFBIG, as a full disk it leaves the rest out.
+        // Beyond the chat's limit: EFBIG cuts the file, like a full disk.
         let failed = [UInt8]([1]).withUnsafeBytes {
             stage.fileSystem.write(handle, $0, at: FilePolicy.xftpLimit, by: getpid())
         }
@@ -190,7 +190,7 @@ struct PastedFolderChangeTests {
 }
 
 extension Result where Failure == FileSystemError {
-    /// The errno, 0 when it was not refused.
+    /// The errno, 0 for success.
     fileprivate var code: Int32 {
         if case .failure(let error) = self { error.code } else { 0 }
     }

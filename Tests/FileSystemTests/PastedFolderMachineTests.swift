@@ -3,11 +3,10 @@ import Testing
 
 @testable import FileSystem
 
-/// What becomes of a folder that is being copied into a chat.
 @Suite struct PastedFolderMachineTests {
     private typealias Machine = PastedFolderMachine
 
-    /// One in each phase, all at attempt 1.
+    /// A machine in each phase at attempt 1.
     private static func machine(_ phase: Machine.Phase) -> Machine {
         var machine = Machine()
         _ = machine.apply(.changed)
@@ -33,7 +32,7 @@ import Testing
         let action: PastedFolderAction?
     }
 
-    /// The table of `PastedFolderMachine`; what is not in it changes nothing.
+    /// The table of `PastedFolderMachine`; other events have no effect.
     private static let rows: [Row] = [
         Row(from: .collecting, event: .changed, to: .collecting, action: .wait(attempt: 2, isLong: false)),
         Row(from: .archiving, event: .changed, to: .collecting, action: .wait(attempt: 2, isLong: false)),

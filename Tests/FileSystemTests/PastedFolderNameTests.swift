@@ -7,7 +7,7 @@ import Outbox
 import TestSupport
 import Testing
 
-/// Who gets a name, and keeps it, when a folder that is being copied in and something else want the same.
+/// Conflicts of names between pasted folders and other entries.
 @Suite("Names of pasted folders", .timeLimit(.minutes(10)))
 struct PastedFolderNameTests {
     private func arrive(_ name: String, _ stage: PastedStage, chat: ChatReference = FileSystemFixture.bob)
@@ -35,7 +35,7 @@ struct PastedFolderNameTests {
         #expect(try await stage.id("Holiday") == folder)
         #expect(try await stage.list("Holiday") == ["a"])
         #expect(try await stage.list("") == ["Holiday", "Holiday (2)", "Holiday (3)"])
-        // The name is the folder's in this chat only, and only whole.
+        // Only the whole name in this chat is reserved.
         #expect(shown(try await arrive("Holidays", stage), stage) == "Holidays")
         #expect(
             shown(try await arrive("Holiday", stage, chat: FileSystemFixture.silent), stage) == "Holiday")
@@ -92,7 +92,7 @@ struct PastedFolderNameTests {
         }
         let all = try await stage.list("")
         #expect(Set(all).count == all.count, "\(all)")
-        // Each name leads to the folder, or to the file, and never hides the other.
+        // Each name leads to one entry, and none hides another.
         for entry in fs.entries(chat) {
             #expect(await stage.node(entry.name.description) == entry.id, "\(entry.name)")
         }
@@ -133,7 +133,7 @@ struct PastedFolderNameTests {
         #expect(try await stage.rename("F", to: long) == ENAMETOOLONG)
         #expect(stage.drafts == before)
         #expect(try await stage.list("") == ["F"])
-        // Nor are there two of them after a kill.
+        // A kill does not duplicate it.
         let next = try await stage.killed()
         #expect(try await next.list("") == ["F"])
         #expect(try await next.list("F").count == 3)

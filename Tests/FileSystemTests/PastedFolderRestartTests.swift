@@ -7,11 +7,11 @@ import Outbox
 import TestSupport
 import Testing
 
-/// What a folder that is being copied into a chat is after kills of the process: nobody may get half of it.
+/// A killed daemon never sends half of a pasted folder.
 // One after the other: each has an archive that is held on a thread of the pool.
 @Suite("Pasted folders after a kill", .serialized, .timeLimit(.minutes(10)))
 struct PastedFolderRestartTests {
-    /// A mount that was killed when a folder of two files had rested and its archive was half written.
+    /// A mount killed with a quiet folder of two files and a half-written archive.
     private func killedWhileArchiving(quietTime: Duration = PastedStage.never) async throws -> PastedStage {
         let stage = try await PastedStage(quietTime: .milliseconds(30))
         let left = stage.copyWhenArchiving(3)
@@ -52,7 +52,7 @@ struct PastedFolderRestartTests {
         for stage in [first, stage, again] { await stage.end() }
     }
 
-    /// What somebody does to a complete folder before the second kill; nothing of it says that more is to come.
+    /// A change of a complete folder before the second kill.
     enum Change: CaseIterable {
         case anotherFile, emptyFile, folder, nameOfFile, nameOfFolder, fileLess, content, length
 
@@ -119,7 +119,7 @@ struct PastedFolderRestartTests {
         try await stage.write("one", to: "F/a")
         try await wait(until: "the archive is begun") { stage.archiver.archived.last?.count == 2 }
         #expect(stage.drafts == ["F/a", "F/"])
-        // Open: whatever rests now is not the whole.
+        // Open, so the folder is incomplete.
         let handle = try await stage.create("F/b")
         #expect(!stage.drafts.contains("F/"), "what was begun says nothing any more")
         let next = try await stage.killed(quietTime: .milliseconds(30))
@@ -149,7 +149,7 @@ struct PastedFolderRestartTests {
         #expect(made == ENAMETOOLONG)
         #expect(await stage.problem("F") == problem)
         #expect(stage.archiver.archived.isEmpty && stage.drafts.count == 1)
-        // truncate(2) opens nothing whose release would say it.
+        // truncate(2) opens no handle whose release would report the change.
         let cut = AttributeChange(permissions: nil, changesOwner: false, size: 1, modified: nil)
         let part = try await stage.id(path + "/" + String(repeating: "y", count: 250))
         #expect(await stage.fileSystem.change(part, cut).code() == 0)
@@ -164,7 +164,7 @@ struct PastedFolderRestartTests {
         let first = try await PastedStage()
         #expect(try await first.makeFolder("F") == 0)
         try await first.write("one", to: "F/a")
-        // As it lies there at that moment: no change takes it away any more.
+        // Later changes cannot withdraw this copy of the archive.
         let archive = try first.outbox.create(
             part: PartPath(archiveOf: Array("F".utf8)), in: FileSystemFixture.bob)
         try Array("all of it".utf8).withUnsafeBytes {
@@ -188,7 +188,7 @@ struct PastedFolderRestartTests {
     @Test("an irremovable mark prevents changes")
     func archiveThatStays() async throws {
         let drafts = MemoryDrafts()
-        // The archive in the middle: what came after it is not in it.
+        // The archive's id lies in the middle: later parts are not in it.
         for name in ["a", "", "b"] {
             let path = PartPath([Array("F".utf8), Array(name.utf8)])
             try drafts.createPart(path, in: FileSystemFixture.bob).closed(.ofItsMaker)

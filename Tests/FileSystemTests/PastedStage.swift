@@ -7,8 +7,8 @@ import Outbox
 import Posix
 import TestSupport
 
-/// A mount that sends folders as archives, over a scripted core, a real outbox and a real index, and what a kill of its
-/// process leaves.
+/// A mount with folder archives, over a scripted core, a real outbox and a real index, and copies of its disk at a
+/// kill.
 final class PastedStage {
     private let folder: TemporaryFolder
     let core: ScriptedCore
@@ -24,11 +24,11 @@ final class PastedStage {
     static let never = Duration.seconds(36_000)
 
     /// - Parameters:
-    ///   - earlier: the folder of an earlier mount.
-    ///   - quietTime: of folders.
-    ///   - sendingAfter: the quiet time of files.
-    ///   - hasBob: false: the chat with bob is gone.
-    ///   - refusal: what the core says to all that is sent.
+    ///   - earlier: The folder of an earlier mount.
+    ///   - quietTime: Quiet time of folders.
+    ///   - sendingAfter: Quiet time of files.
+    ///   - hasBob: False if the chat with bob is gone.
+    ///   - refusal: The core's reply to every send.
     init(
         on earlier: TemporaryFolder? = nil, policy: FolderPolicy = .archive, quietTime: Duration = never,
         sendingAfter: Duration = never, hasBob: Bool = true, refusal: ChatError? = nil
@@ -59,7 +59,7 @@ final class PastedStage {
         await fileSystem.showEverything()
     }
 
-    /// What the next mount finds when the process is killed now: a copy of what is on the disk.
+    /// A mount on a copy of the disk, as after a kill now.
     func killed(
         quietTime: Duration = never, sendingAfter: Duration = never, hasBob: Bool = true,
         refusal: ChatError? = nil
@@ -71,8 +71,8 @@ final class PastedStage {
             on: copy, quietTime: quietTime, sendingAfter: sendingAfter, hasBob: hasBob, refusal: refusal)
     }
 
-    /// Has what is on the disk copied while the archive of so many entries is written, by who writes it: no thread waits
-    /// for that. Archives of fewer fail, until there are as many. To be called before there are any.
+    /// Copies the disk while an archive of `count` entries is written, on the writing thread. Smaller archives fail.
+    /// Called before the first archive.
     func copyWhenArchiving(_ count: Int) -> Lock<TemporaryFolder?> {
         let left = Lock<TemporaryFolder?>(nil)
         archiver.whenBegun { [folder] paths in
@@ -85,7 +85,7 @@ final class PastedStage {
         return left
     }
 
-    /// The next mount, when the process was killed at that moment.
+    /// The next mount after a kill at that moment.
     static func mounted(
         on left: Lock<TemporaryFolder?>, quietTime: Duration = never, hasBob: Bool = true
     ) async throws -> PastedStage {
@@ -107,7 +107,7 @@ final class PastedStage {
         }
     }
 
-    /// Ends the mount without sending anything more.
+    /// Ends the mount without sending.
     func end() async {
         archiver.release()
         fileSystem.close()
@@ -115,9 +115,9 @@ final class PastedStage {
         withExtendedLifetime(pump) {}
     }
 
-    // MARK: - As a program would ask
+    // MARK: - Requests of programs
 
-    /// The node at a path below bob's folder, nil where there is none.
+    /// Returns the node at a path below bob's folder, or nil.
     func node(_ path: String, below top: NodeID? = nil) async -> NodeID? {
         var node = top ?? bob
         for name in path.split(separator: "/") {
@@ -139,7 +139,7 @@ final class PastedStage {
         return (folder, EntryName(names[names.count - 1]))
     }
 
-    /// mkdir(2): 0 or the errno.
+    /// Calls mkdir(2). Returns 0 or the errno.
     @discardableResult
     func makeFolder(_ path: String) async throws -> Int32 {
         let (folder, name) = try await place(path)
@@ -157,7 +157,7 @@ final class PastedStage {
         }
     }
 
-    /// A new file with this in it, closed.
+    /// Creates and closes a file with this text.
     func write(_ text: String, to path: String) async throws {
         let handle = try await create(path)
         try write(text, through: handle)
@@ -181,7 +181,7 @@ final class PastedStage {
         return await fileSystem.removeFolder(name, in: folder).code()
     }
 
-    /// What is listed in a folder, sorted.
+    /// Returns the sorted names of a folder.
     func list(_ path: String) async throws -> [String] {
         let id = try await id(path)
         _ = await fileSystem.prepare(id).code()
@@ -210,7 +210,7 @@ final class PastedStage {
         return String(decoding: value, as: UTF8.self)
     }
 
-    /// Why a folder is not sent; nil while it will be.
+    /// The reason that a folder is not sent; nil if it will be.
     func problem(_ path: String) async -> String? { await attribute("user.chatfs.error", of: path) }
 
     /// Names of all drafts in the journal's order.
@@ -219,7 +219,7 @@ final class PastedStage {
     }
 }
 
-/// Notes what is archived, writes as many bytes as there are entries, and can be held in the middle.
+/// Records archives, writes one byte per entry, and can be stopped in the middle.
 final class NotedArchiver: FolderArchiving {
     private struct State {
         var archived: [[String]] = []
@@ -229,9 +229,9 @@ final class NotedArchiver: FolderArchiving {
 
     private let state = Lock(State())
 
-    /// The paths of each archive that was begun.
+    /// The paths of each begun archive.
     var archived: [[String]] { state.withLock { $0.archived } }
-    /// Called with the paths when the first bytes of an archive are written; what it throws ends that.
+    /// Sets a callback for the first bytes of an archive; its error ends the archive.
     func whenBegun(_ body: @escaping @Sendable ([String]) throws -> Void) {
         state.withLock { $0.whenBegun = body }
     }
@@ -245,7 +245,7 @@ final class NotedArchiver: FolderArchiving {
         try state.withLock { $0.whenBegun }(paths)
         while state.withLock({ $0.isHeld }) {
             usleep(2000)
-            // Says whether it is still wanted.
+            // Checks whether the archive is still current.
             try write(UnsafeRawBufferPointer(start: nil, count: 0))
         }
         try Array(paths.sorted().joined(separator: " ").utf8).withUnsafeBytes { try write($0) }

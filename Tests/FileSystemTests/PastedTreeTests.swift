@@ -5,12 +5,11 @@ import Testing
 
 @testable import FileSystem
 
-/// Folders in memory, against a plain list of paths.
 @Suite struct PastedTreeTests {
     private static let chat = NodeID(2000)
 
     private struct Model {
-        /// Paths of folders and files; nil of folders.
+        /// Paths of files with their drafts, and of folders with nil.
         var entries: [String: DraftID?] = [:]
 
         func children(of path: String) -> [String] {

@@ -8,13 +8,12 @@ import Testing
 
 @testable import Namespace
 
-/// What happens in a chat and cannot be taken into the tree at that moment.
+/// Events of a chat that cannot be applied to the tree yet.
 @Suite("Postponed events", .timeLimit(.minutes(10)))
 struct PostponedEventTests {
     private typealias Fixture = FileSystemFixture
 
-    /// The index of names takes nothing until it is opened again, as when its disk is full or another process
-    /// keeps it.
+    /// An index that refuses all changes until reopened, as with a full disk or another process's lock.
     private final class ClosedIndex {
         private let database: Database
 
@@ -53,7 +52,7 @@ struct PostponedEventTests {
         let items = ["a.bin", "b.bin", "c.bin"].map { fixture.core.received($0, in: Fixture.bob, size: 10) }
         for item in items { fixture.core.tell(.newChatItems([item])) }
         fixture.core.tell(.chatItemsDeleted([(Fixture.bob, items[1].id)], .deleted))
-        // Taken after them: they were tried.
+        // Applied after the others, which were therefore tried.
         fixture.core.tell(.coreUnreachable("It sleeps."))
         try await wait(until: "the events were tried") {
             await fixture.fileSystem.status().coreProblem != nil
@@ -122,7 +121,7 @@ struct PostponedEventTests {
         await fixture.end()
     }
 
-    /// The core answers when it is asked for the files of `bob` again.
+    /// The core returns the files of `bob` again.
     @Test(
         "an unloadable chat delays no other"
     )

@@ -14,7 +14,7 @@ struct ProgressEventTests {
         return item.direction == .sent ? .sndFileProgressXFTP(progress) : .rcvFileProgressXFTP(progress)
     }
 
-    /// Waits until all events told so far are taken in.
+    /// Waits until all earlier events are applied.
     private func settle(_ fixture: Fixture) async throws {
         let marker = fixture.core.received("marker", in: Fixture.bob, size: 1)
         fixture.core.tell(.newChatItems([marker]))

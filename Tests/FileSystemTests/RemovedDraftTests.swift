@@ -52,7 +52,7 @@ struct RemovedDraftTests {
         for (name, byte) in [("a.part", UInt8(1)), ("b.part", 2)] {
             try await fixture.write([byte], to: name)
         }
-        // Told once by the creation and twice here.
+        // One reference by the creation and two here.
         let old = try fixture.id("bob/a.part")
         #expect(try fixture.id("bob/a.part") == old)
         let names = (EntryName("b.part"), EntryName("a.part"))
@@ -87,7 +87,7 @@ struct RemovedDraftTests {
         let node = try #require(fs.entries(bob).first)
         for _ in 0..<3 { #expect(fs.attributesToKeep(of: node)?.size == 1) }
         #expect(await fs.unlink(EntryName("a.part"), in: bob).code() == 0)
-        // The creation and two of the three.
+        // The creation's reference and two of the three.
         fs.forget(node.id, 3)
         #expect(try fs.attributes(node.id).get().size == 1)
         fs.forget(node.id, 1)
@@ -138,7 +138,7 @@ struct RemovedDraftTests {
         }
         let (fileSystem, bob) = (fixture.fileSystem, try fixture.id("bob"))
         async let removed = fileSystem.unlink(EntryName("a.txt"), in: bob).code()
-        // Not answered before the core has said what became of it.
+        // Answered only after the core's reply.
         try await Task.sleep(for: .milliseconds(50))
         #expect(fixture.core.state.withLock { $0.cancelled.isEmpty })
         isHeld.withLock { $0 = false }

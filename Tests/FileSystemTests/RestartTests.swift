@@ -22,7 +22,7 @@ struct RestartTests {
         let outboxFolder = try PrivateFolder(folder.path("outbox"), purpose: "outbox")
         let index = folder.path("names.sqlite")
         do {
-            // What a mount does to send a file, up to the moment before the outbox is told.
+            // Sends a file up to the moment before the outbox is told.
             let names = try Namespace(path: index)
             _ = try names.show(try await core.chats())
             let outbox = try Outbox(core: core, folder: outboxFolder, quietTime: .zero)
@@ -59,7 +59,7 @@ struct RestartTests {
         await pump.finish()
     }
 
-    /// A mount over what earlier ones left in `folder`: the names in bob's folder, with what drafts hold.
+    /// Mounts the leftovers of earlier mounts in `folder`. Returns the drafts' contents by name in bob's folder.
     private func mounted(_ folder: TemporaryFolder, _ core: ScriptedCore) async throws -> [String: String] {
         let outbox = try Outbox(
             core: core, folder: PrivateFolder(folder.path("outbox"), purpose: "outbox"),
@@ -78,7 +78,7 @@ struct RestartTests {
             }
             found[entry.name.description] = try outbox.draft(draft.rawValue).map(Self.text)
         }
-        // Killed, so that nothing is sent.
+        // Killed, so nothing is sent.
         withExtendedLifetime(pump) {}
         fileSystem.close()
         outbox.close()
@@ -100,8 +100,7 @@ struct RestartTests {
             ])
     }
 
-    /// Drafts of these names, each with its name in it, closed, in the outbox and in the index; `body` has the process
-    /// do more, which is killed then.
+    /// Creates closed drafts named after their content in outbox and index, runs `body`, and kills the process.
     private func killed(
         _ folder: TemporaryFolder, _ core: ScriptedCore, drafts: [String],
         after body: (Outbox, Namespace, [Draft]) throws -> Void
@@ -140,12 +139,12 @@ struct RestartTests {
         let folder = try TemporaryFolder()
         let core = try core(folder)
         try await killed(folder, core, drafts: ["a", "b", "c", "d"]) { outbox, _, drafts in
-            // Onto names that another one had until then, and round in a circle.
+            // Renames to names of other drafts, and in a circle.
             let moves = [(2, "e"), (1, "c"), (0, "b"), (3, "tmp"), (2, "d"), (3, "e")]
             for (number, name) in moves { try outbox.rename(drafts[number], to: Array(name.utf8)) }
         }
         #expect(try await mounted(folder, core) == ["b": "a", "c": "b", "d": "c", "e": "d"])
-        // In a circle no name is ever free.
+        // In a circle no name ever becomes free.
         let other = try TemporaryFolder()
         try await killed(other, core, drafts: ["a", "b"]) { outbox, _, drafts in
             for (number, name) in [(0, "tmp"), (1, "a"), (0, "b")] {
@@ -166,7 +165,7 @@ struct RestartTests {
             try Array("new".utf8).withUnsafeBytes { try draft.write($0, at: 0, through: .ofItsMaker, by: 0) }
             draft.closed(.ofItsMaker)
         }
-        // Where the file is there after all, the draft is beside it.
+        // If the file exists after all, the draft is shown beside it.
         #expect(try await mounted(folder, core) == ["x (2)": "new"])
         core.state.withLock { $0.items = [] }
         #expect(try await mounted(folder, core) == ["x": "new"])

@@ -1,8 +1,8 @@
 import Base
 import ChatCore
 
-/// A core in memory that does what it is told: items are what the test puts in, what is sent becomes
-/// an item at once, and everything is told as the real ones tell it.
+/// A core in memory controlled by the test. A sent message becomes an item at once, and events match those of real
+/// cores.
 final class ScriptedCore: ChatCore {
     struct State {
         var chats: [Chat] = []
@@ -12,18 +12,18 @@ final class ScriptedCore: ChatCore {
         var cancelled: [FileID] = []
         var deleted: [(ItemID, DeletionMode)] = []
         var nextID: Int64 = 1
-        /// Why nothing is sent at present.
+        /// The error of all sends; nil to accept.
         var refusal: ChatError?
-        /// What happens when the items of a chat are asked for, before they are given.
+        /// Called when the items of a chat are requested.
         var whenAsked: @Sendable (ChatReference) async throws(ChatError) -> Void = { _ in }
-        /// What happens when a message is handed over, before it is taken.
+        /// Called when a message is handed over.
         var whenHanded: @Sendable () async -> Void = {}
-        /// Whose messages were marked as read.
+        /// Items whose messages were marked as read.
         var opened: [ItemID] = []
         var receivesWhatIsClaimed = false
-        /// Of what is sent.
+        /// Status of sent files.
         var sentStatus = FileStatus.sndComplete
-        /// The logs of chats, and how often one was read.
+        /// The chats' logs, and the number of reads.
         var logs: [ChatReference: [UInt8]] = [:]
         var logReads = 0
     }
@@ -38,7 +38,7 @@ final class ScriptedCore: ChatCore {
         state.withLock { $0.chats = chats }
     }
 
-    /// An item that somebody sent, not told yet.
+    /// Adds a received item without an event.
     func received(
         _ name: String, in chat: ChatReference, size: UInt64,
         status: FileStatus = .rcvInvitation(described: true),
@@ -151,7 +151,7 @@ final class ScriptedCore: ChatCore {
         }
     }
 
-    /// Somebody writes something.
+    /// Appends a line to a log.
     func append(_ line: String, to chat: ChatReference) {
         let log = state.withLock { state in
             state.logs[chat, default: []] += Array(line.utf8)
@@ -164,7 +164,7 @@ final class ScriptedCore: ChatCore {
         MessageLog(size: UInt64(bytes.count), modified: Timestamp(seconds: 1_700_000_000))
     }
 
-    // What hydration would ask for: the tests give contents themselves.
+    // Unused, because the tests provide contents themselves.
     func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {}
     func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {}
     func claimFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) -> ClaimedFile? { nil }

@@ -11,7 +11,7 @@ import Testing
 struct SendingAgainTests {
     private typealias Fixture = FileSystemFixture
 
-    /// A message of ours whose file lies at `path`.
+    /// An own message whose upload failed, with its file at `path`.
     private static func failed(
         at path: String, _ core: ScriptedCore, caption: String = "Look"
     ) -> ChatItem {
@@ -56,7 +56,7 @@ struct SendingAgainTests {
         #expect(sent.map(\.content.text) == [caption])
         #expect(try OpenFile(sent[0].source.path, flags: O_RDONLY).readAll(limit: 10) == [1, 2, 3])
         #expect(deleted.map(\.0) == [ItemID(1)] && deleted.map(\.1) == [.broadcast])
-        // What is sent cannot be sent again.
+        // A sent file cannot be resent.
         #expect(try await retry(fixture) == EPERM)
     }
 

@@ -7,7 +7,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// In the place of the processes that decode: what it makes is what it was asked for, as text.
+/// Replaces the decoding processes: returns its request as text.
 private final class Maker: ThumbnailMaking {
     let state = Lock((asked: 0, isAvailable: true, isStuck: false))
 
@@ -39,7 +39,7 @@ struct ThumbnailFileTests {
         return fixture
     }
 
-    /// Where the links lead, by the folder of their size.
+    /// Targets of the links in the folder of a size.
     private func links(_ fixture: Fixture, _ size: String = "normal") throws -> [String] {
         let folder = "thumbnails/" + size
         guard let names = try? fixture.folder.names(in: folder) else { return [] }
@@ -51,7 +51,7 @@ struct ThumbnailFileTests {
         }.sorted()
     }
 
-    /// As a program follows a link.
+    /// Follows a link like a program.
     private func look(_ fixture: Fixture, _ path: String) async throws -> Attributes {
         let fs = fixture.fileSystem
         var folder = NodeID.root
@@ -93,7 +93,7 @@ struct ThumbnailFileTests {
         #expect(try await read(fixture, found) == text)
         #expect(try await read(fixture, found) == text)
         #expect(maker.state.withLock { $0.asked } == 1)
-        // Its number alone is enough.
+        // Its number suffices.
         fixture.fileSystem.forget(found.id, 10)
         #expect(try await fixture.fileSystem.attributes(found.id).value().size == found.size)
     }

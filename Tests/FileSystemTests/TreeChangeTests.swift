@@ -11,7 +11,7 @@ import Testing
 struct TreeChangeTests {
     private typealias Fixture = FileSystemFixture
 
-    /// Waits until all of these were told, in this order among themselves.
+    /// Waits until all of these changes were reported in this order.
     private func expect(_ wanted: [TreeChange], from subscription: TreeSubscription) async throws {
         let told = Lock<[TreeChange]>([], rank: .collection)
         try await wait(until: "\(wanted) is told") {
@@ -202,7 +202,7 @@ struct EntryListerTests {
         let node = try #require(fs.entries(bob).first)
         _ = fs.attributesToKeep(of: node)
         fs.forget(node.id, 1)
-        // The last that the kernel knew: had it been told of the others too, they would stay.
+        // The last reference: references to other entries would keep the chat in memory.
         try await wait(until: "the chat is let go of") { fs.list(bob, after: nil, count: 10) == nil }
         #expect(await fs.lister.entry(node.id)?.path == "bob/0.bin")
         await fixture.end()

@@ -7,13 +7,13 @@ import Outbox
 import TestSupport
 import Testing
 
-/// Histories of one chat's folder against what `docs/semantics.md` says of names, worked out here: what users do to
-/// drafts, what arrives and is deleted, drafts that become messages, and mounts that end and begin again.
+/// Histories of one chat's folder compared with the names that `docs/semantics.md` prescribes: changes of drafts by
+/// users, arrivals, deletions, sent drafts, and remounts.
 @Suite("The tree against its model", .timeLimit(.minutes(10)))
 struct TreeModelTests {
     private typealias Fixture = FileSystemFixture
 
-    /// What should be in the folder.
+    /// The expected folder.
     private struct Model {
         enum Kind: Equatable {
             case draft([UInt8])
@@ -26,11 +26,10 @@ struct TreeModelTests {
         }
 
         var entries: [String: Entry] = [:]
-        /// Names of deleted messages: not given away again, but a writer may choose them.
+        /// Names of deleted messages: not reused, but permitted for writers.
         var buried: Set<String> = []
 
-        /// `name`, or what a file of that name gets when it is not to be had: a name of this form is never shown to
-        /// have been another's.
+        /// Returns `name` or its next free variant. The histories never use names of this form.
         func free(_ name: String) -> String {
             let parts = name.split(separator: ".")
             let names = [name] + (2...99).map { "\(parts[0]) (\($0)).\(parts[1])" }
@@ -42,7 +41,7 @@ struct TreeModelTests {
         }
     }
 
-    /// One mount after the other over the same index, core and drafts.
+    /// Successive mounts over the same index, core and drafts.
     private final class History {
         private var fixture: Fixture
         private let drafts = MemoryDrafts()
@@ -59,7 +58,7 @@ struct TreeModelTests {
         private var bob: NodeID { get throws { try fixture.id("bob") } }
         private func name() -> String { Self.names.randomElement(using: &random) ?? "a.txt" }
 
-        /// A name that is there, more often than not.
+        /// Mostly an existing name.
         private func known() -> String {
             Bool.random(using: &random)
                 ? model.entries.keys.sorted().randomElement(using: &random) ?? name() : name()
@@ -197,7 +196,7 @@ struct TreeModelTests {
 
         private func listed() throws -> [Node] { fs.entries(try bob) }
 
-        /// Whether the folder is as the model has it.
+        /// Returns true if the folder matches the model.
         func check() async throws -> Bool {
             let shown = Dictionary(uniqueKeysWithValues: try listed().map { ($0.name.description, $0.id) })
             guard shown == model.entries.mapValues(\.number) else { return false }

@@ -10,7 +10,7 @@ import Testing
 struct TreeNoticesTests {
     private typealias Fixture = FileSystemFixture
 
-    /// What the kernel and watchers were told of names.
+    /// Records notices of names to kernel and watchers.
     private final class Told: Sendable {
         let kernel = Lock<[String]>([])
         let watchers = Lock<[String]>([])
@@ -40,7 +40,7 @@ struct TreeNoticesTests {
         let id = try fixture.id("bob/a.part")
         try await fs.rename(EntryName("a.part"), in: bob, to: EntryName("a"), in: bob, flags: 0).value()
         try await fs.unlink(EntryName("a"), in: bob).value()
-        // Told after all of that, and to everybody.
+        // Reported after the others, and to every receiver.
         fixture.core.tell(.newChatItems([fixture.core.received("b.bin", in: Fixture.bob, size: 10)]))
         try await wait(until: "watchers are told") { told.watchers.withLock { !$0.isEmpty } }
         #expect(told.kernel.withLock { $0 } == ["b.bin"])

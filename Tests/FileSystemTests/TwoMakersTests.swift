@@ -6,7 +6,7 @@ import Namespace
 import TestSupport
 import Testing
 
-/// Two programs that make one new file at the same moment: the kernel asks for both of them to make it.
+/// Two programs create the same file concurrently, and the kernel sends CREATE for both.
 @Suite("Concurrent creation of a file", .timeLimit(.minutes(10)))
 struct TwoMakersTests {
     private static let flags = O_RDWR | O_CREAT | O_TRUNC
@@ -27,7 +27,7 @@ struct TwoMakersTests {
         stage.fileSystem.flush(first, by: getpid())
         stage.fileSystem.release(first)
         #expect(try await stage.read(stage.id(path)) == "FIRST bytes")
-        // Its maker has closed it: from here on it is an old file.
+        // Closed by its creator, it is an existing file.
         let third = try await stage.create(path, flags: Self.flags)
         #expect(try await stage.fileSystem.attributes(stage.id(path)).get().size == 0)
         for handle in [second, third] { stage.fileSystem.release(handle) }
@@ -62,7 +62,7 @@ struct TwoMakersTests {
                             return await Answer.now(made).code()
                         }
                         #expect(attributes.id == handle.id)
-                        // Each writes a place of its own.
+                        // Each writes its own range.
                         let written = [UInt8](repeating: 65 + UInt8(number), count: 3).withUnsafeBytes {
                             fs.write(handle, $0, at: UInt64(number) * 3, by: getpid())
                         }

@@ -64,7 +64,7 @@ struct FirstReadTests {
     @Test func shortReadAtBeginningDetects() {
         var read = FirstRead(limit: 16_384)
         #expect(Self.read(&read, at: 0, 16_384) == .onlyWhatIsHere)
-        // The kernel repeats a read that failed, of one page.
+        // The kernel repeats a failed read of one page.
         #expect(Self.read(&read, at: 0, 4096) == .onlyWhatIsHere)
         #expect(read.purpose == .detecting)
     }

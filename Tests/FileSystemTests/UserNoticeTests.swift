@@ -12,7 +12,7 @@ import Testing
 struct UserNoticeTests {
     private typealias Fixture = FileSystemFixture
 
-    /// What was told until now.
+    /// Records notices.
     private final class Listener: Sendable {
         private let notices = Lock<[UserNotice]>([])
 
@@ -20,7 +20,7 @@ struct UserNoticeTests {
             fileSystem.tellUser { notice in self.notices.withLock { $0.append(notice) } }
         }
 
-        /// Since the last look.
+        /// Removes and returns the recorded notices.
         func take() -> [UserNotice] {
             notices.withLock { notices in
                 defer { notices = [] }
@@ -110,7 +110,7 @@ struct UserNoticeTests {
             let (fixture, listener, _) = try await Self.start(
                 opener: Caller(executable: "/usr/bin/cp"), status: status)
             #expect(try await fixture.read("bob/a.bin", count: 10).count == 10)
-            // Of a name that does not settle the type, a moment later.
+            // If the name does not determine the type, the notice comes later.
             var told = listener.take()
             for _ in 0..<4000 where told.isEmpty {
                 try await Task.sleep(for: .milliseconds(5))

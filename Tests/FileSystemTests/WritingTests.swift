@@ -31,7 +31,7 @@ struct WritingTests {
         let after = try fixture.attributes("bob/a.txt")
         #expect(after.id == attributes.id && after.permissions == 0o644 && after.size == 5)
         #expect(after.modified == Timestamp(seconds: 1_500_000_000))
-        // Late metadata of a copying tool succeeds and sends nothing.
+        // Late metadata of a copy tool succeeds and sends nothing.
         let later = AttributeChange(
             permissions: 0o644, changesOwner: false, size: nil,
             modified: .at(Timestamp(seconds: 1_400_000_000)))
@@ -109,7 +109,7 @@ struct WritingTests {
         let (_, handle) = try await fixture.fileSystem.create(
             EntryName("a.txt"), in: fixture.id("bob"), flags: O_WRONLY
         ).value()
-        // As a shell does that opens a file for its command: closed once before the first write.
+        // A shell closes a copy of the descriptor before the first write.
         fixture.fileSystem.flush(handle, by: getpid())
         _ = try [UInt8]("x".utf8).withUnsafeBytes {
             try fixture.fileSystem.write(handle, $0, at: 0, by: getpid()).get()

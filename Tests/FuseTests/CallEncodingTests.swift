@@ -9,7 +9,7 @@ import Testing
 @testable import FileSystem
 @testable import Fuse
 
-/// Calls as bytes, and notices that wait, against what they stand for.
+/// Encoding of calls and queueing of notices, against models.
 @Suite struct CallEncodingTests {
     private static func path(_ random: inout SeededGenerator) -> [UInt8] {
         (0..<Int.random(in: 0...20, using: &random)).map { _ in UInt8.random(in: 1...255, using: &random) }
@@ -43,7 +43,7 @@ import Testing
                 let place = Int.random(in: bytes.indices, using: &random)
                 bytes[place] ^= UInt8.random(in: 1...255, using: &random)
             }
-            // Whatever it is read as, it is written as that.
+            // A decoded call encodes to the same bytes.
             if let read = MountCall(encoded: bytes) {
                 #expect(read.encoded == bytes && read != call)
             }
@@ -68,7 +68,7 @@ import Testing
         #expect(MountCall.rename(long, to: long).encoded.count <= MountCall.maxLength)
     }
 
-    /// Only a namespace makes nodes.
+    /// Only a namespace creates nodes.
     private static func nodes(_ count: Int) throws -> [Node] {
         let folder = try TemporaryFolder()
         let names = try Namespace(path: folder.path("names.sqlite"))
@@ -81,7 +81,7 @@ import Testing
         return chats.compactMap { names.node(of: $0.reference) }
     }
 
-    /// The queue against a plain list: order, changes that wait once, and folders with too many.
+    /// Compares the queue with a plain list: order, merged changes, and overflowing folders.
     @Test(arguments: [1, 2, 5, 50] as [Int])
     func queueMatchesAListOfNotices(limit: Int) throws {
         let nodes = try Self.nodes(6)
@@ -139,11 +139,11 @@ import Testing
         calls.begin(.changed(nodes[1]), by: 8)
         #expect(calls.name(nodes[0].name, in: .root, for: 7) == nil)
         #expect(calls.notice(of: 7) == nil && calls.notice(of: 8) != nil)
-        // A change or a second look names nothing.
+        // `changed` and `lookAgain` affect no name.
         #expect(calls.name(nodes[1].name, in: .root, for: 8) == nil)
         calls.begin(.lookAgain(.root), by: 8)
         #expect(calls.name(nodes[1].name, in: .root, for: 8) == nil)
-        // What has gone is there for every name of its folder that is its own.
+        // A vanished node is present under each of its folder's names that is its own.
         calls.begin(.vanished(nodes[0].id, nodes[0].name, in: .root), by: 8)
         #expect(calls.name(nodes[0].name, in: .root, for: 8) == .present(nodes[0].id))
         #expect(calls.name(nodes[1].name, in: .root, for: 8) == nil)

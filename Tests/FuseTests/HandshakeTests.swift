@@ -3,13 +3,13 @@ import Testing
 
 @testable import Fuse
 
-/// What is agreed with kernels other than the one that the tests run on.
+/// Negotiation with other kernels than the running one.
 @Suite struct HandshakeTests {
     private static let more: UInt32 = 1 << 30
     private static let dropsPrivileges: UInt32 = 1 << 28
     private static let passthrough: UInt32 = 1 << 5
 
-    /// The first request of a kernel, `size` bytes of it behind the header.
+    /// A FUSE_INIT request with `size` bytes after the header.
     private static func request(
         operation: UInt32 = 26, flags: UInt32, more: UInt32 = 0, size: Int = 64
     ) -> [UInt8] {
@@ -44,14 +44,14 @@ import Testing
     }
 
     @Test func unofferedFeaturesAreNotRequested() throws {
-        // Linux 6.1: flags above 31, passthrough not among them.
+        // Linux 6.1: flags above bit 31, without passthrough.
         let before = try Self.agreement(
             with: Self.request(flags: Self.more | Self.dropsPrivileges, more: 0b111), passthrough: true)
         #expect(before.flags == 1 | Self.dropsPrivileges && before.more_flags == 0 && before.stack_depth == 0)
-        // Linux 5.10: 16 bytes; what lies behind them is not an offer.
+        // Linux 5.10: 16 bytes; later bytes are no offer.
         let old = try Self.agreement(with: Self.request(flags: 0b11, size: 16), passthrough: true)
         #expect(old.flags == 1 && old.more_flags == 0 && old.stack_depth == 0)
-        // The high half counts only with its flag.
+        // The high half is valid only with its flag.
         let odd = try Self.agreement(
             with: Self.request(flags: 0, more: Self.passthrough), passthrough: true)
         #expect(odd.flags == 1 && odd.more_flags == 0)

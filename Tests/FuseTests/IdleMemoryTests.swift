@@ -4,7 +4,6 @@ import Testing
 
 @testable import Fuse
 
-/// When a mount has nothing to do, its memory goes back to the system.
 @Suite struct IdleMemoryTests {
     @Test func memoryIsReturnedOncePerIdlePeriod() async throws {
         let given = Lock(0)
@@ -36,7 +35,7 @@ import Testing
         #expect(counts.total == 100)
     }
 
-    /// Code that was given back runs as before.
+    /// Returned code pages are loaded again.
     @Test func processWorksAfterReturningCode() async throws {
         let given = Lock(0)
         let counts = RequestCounts()

@@ -8,7 +8,7 @@ import Testing
 @testable import FileSystem
 @testable import Fuse
 
-/// Listings that are read in parts of any size, of folders that change meanwhile.
+/// Listings in pages of any size, of folders that change meanwhile.
 @Suite("Listings in pages", .timeLimit(.minutes(10)))
 struct ListingModelTests {
     private struct Entry: Hashable {
@@ -17,7 +17,7 @@ struct ListingModelTests {
         var position: UInt64
     }
 
-    /// FUSE_READDIR, FUSE_READDIRPLUS of linux/fuse.h.
+    /// FUSE_READDIR and FUSE_READDIRPLUS of linux/fuse.h.
     static let operations: [UInt32] = [28, 44]
 
     private func entries(_ reply: SimulatedKernel.Reply, withAttributes: Bool) -> [Entry] {
@@ -48,7 +48,7 @@ struct ListingModelTests {
         return Chat(reference: .direct(Int64(number)), displayName: name, updatedAt: Timestamp(seconds: 1))
     }
 
-    /// Names as a listing in one piece has them.
+    /// Names of a listing in one page.
     private func all(_ files: NotedFiles) -> [String] {
         [".", ".."] + files.names.children(of: .root, after: nil, count: .max).map(\.name.description)
     }
@@ -74,13 +74,13 @@ struct ListingModelTests {
             #expect(seen.map(\.position) == seen.map(\.position).sorted())
             #expect(Set(seen.map(\.number)).count == seen.count - 1, "the root is its own parent")
         }
-        // From any position on it is the rest.
+        // From any position, a listing returns the rest.
         let whole = try await part(kernel, operation, after: 0, size: 1 << 17)
         for (index, entry) in whole.enumerated() {
             let rest = try await part(kernel, operation, after: entry.position, size: 1 << 17)
             #expect(rest == Array(whole[(index + 1)...]))
         }
-        // Behind the last, and where no entry is, there is nothing or the next.
+        // After the last position there is nothing; an unused position continues with the next entry.
         #expect(try await part(kernel, operation, after: .max >> 1, size: 4096) == [])
     }
 
@@ -98,7 +98,7 @@ struct ListingModelTests {
             guard let end = entries.last else { break }
             seen += entries
             last = end.position
-            // One more, and one of any less.
+            // Adds one entry and removes any.
             _ = try files.names.show([Self.chat(next)])
             next += 1
             let nodes = files.names.children(of: .root, after: nil, count: .max).filter { node in
@@ -110,7 +110,7 @@ struct ListingModelTests {
         }
         let names = seen.map(\.name)
         #expect(Set(names).count == names.count)
-        // What was there all the time is there.
+        // Lasting entries are listed.
         #expect(before.subtracting(removed).isSubset(of: Set(names)))
     }
 
@@ -125,7 +125,7 @@ struct ListingModelTests {
             let entries = try await part(kernel, 44, after: last, size: 1000)
             guard let end = entries.last else { break }
             last = end.position
-            // At most the one that did not fit was prepared in vain, and is taken back.
+            // At most the entry that did not fit was referenced, and is forgotten.
             let forgotten = files.calls.filter { $0.hasPrefix("forget") }
             #expect(forgotten.count <= 1)
         }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Fuse
 
-/// Which folders can be mounted on, before anything is.
+/// Checks of mountpoints before a mount.
 @Suite struct MountpointTests {
     private let folder: TemporaryFolder
 
@@ -30,7 +30,7 @@ import Testing
         #expect(stat(folder.path("mnt"), &status) == 0 && status.st_mode & 0o777 == 0o700)
         mountpoint.abandon()
         #expect(!exists("mnt"))
-        // Something was put there meanwhile: that stays.
+        // A folder that is no longer empty stays.
         let other = try await Mountpoint.prepare(folder.path("mnt"))
         try folder.write([1], to: "mnt/file")
         other.abandon()

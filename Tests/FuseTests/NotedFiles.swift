@@ -5,25 +5,24 @@ import TestSupport
 
 @testable import FileSystem
 
-/// Files that note what they are asked, in words, and answer what the test says: the always same things, an error, or
-/// either of them late.
+/// Files that record requests as text and answer as the test says: constants or an error, at once or late.
 final class NotedFiles: FileOperations {
     struct State {
         var calls: [String] = []
-        /// Threads whose reads were answered with an error.
+        /// Threads whose reads failed.
         var failedReads: [pid_t] = []
         var error: FileSystemError?
-        /// Answers that may come later do.
+        /// True to answer late if possible.
         var isLate = false
-        /// Late answers come only when they are cancelled.
+        /// True to answer late only when cancelled.
         var waitsForCancellation = false
     }
 
     let state = Lock(State())
     let folder: TemporaryFolder
-    /// With nothing in it but `.chatfs`.
+    /// Contains `.chatfs` only.
     let names: Namespace
-    /// The file `status.json`, as a file of 4 bytes that is open.
+    /// An open file of 4 bytes, `status.json`.
     let handle: FileHandle
     static let attributes = Attributes(
         id: .status, isFolder: false, permissions: 0o400, size: 7, blocks: 3,
@@ -36,7 +35,7 @@ final class NotedFiles: FileOperations {
         handle = FileHandle(node: node, source: source)
     }
 
-    /// What was asked since the last look.
+    /// Removes and returns the recorded requests.
     var calls: [String] {
         state.withLock { state in
             defer { state.calls = [] }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Encoding of notices")
 struct NoticeTests {
-    /// FUSE_NOTIFY_INVAL_INODE and FUSE_NOTIFY_INVAL_ENTRY, in the place of an answer's errno.
+    /// FUSE_NOTIFY_INVAL_INODE and FUSE_NOTIFY_INVAL_ENTRY, in the reply's errno field.
     private static let (node, entry): (Int32, Int32) = (-2, -3)
 
     @Test("a name is sent with its NUL only")
@@ -20,7 +20,7 @@ struct NoticeTests {
             #expect(told.code == Self.entry && told.number(at: 0, as: UInt64.self) == 7)
             #expect(told.number(at: 8, as: UInt32.self) == UInt32(length))
             #expect(Array(told.bytes[16...]) == name.bytes + [0], "of \(length) bytes")
-            // What its folder lists is another than it was.
+            // The folder's listing is invalidated too.
             let folder = try await kernel.reply(to: 0)
             #expect(folder.code == Self.node && folder.number(at: 0, as: UInt64.self) == 7)
         }

@@ -6,7 +6,7 @@ import Testing
     @Test func requestsAreCountedByOperationName() {
         let counts = RequestCounts()
         #expect(counts.named.isEmpty)
-        // FUSE_LOOKUP, FUSE_OPEN, FUSE_READ, FUSE_READDIRPLUS, FUSE_TMPFILE, and some that have no name here.
+        // FUSE_LOOKUP, FUSE_OPEN, FUSE_READ, FUSE_READDIRPLUS, FUSE_TMPFILE, and unnamed ones.
         for operation: UInt32 in [1, 14, 15, 15, 44, 51, 7, 53, 4096, .max] { counts.note(operation) }
         #expect(
             counts.named == [

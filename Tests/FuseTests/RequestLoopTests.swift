@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct RequestLoopTests {
     private static let (statfs, notifyReply): (UInt32, UInt32) = (17, 41)
-    /// FUSE_NOTIFY_RETRIEVE, in the place of an answer's errno.
+    /// FUSE_NOTIFY_RETRIEVE, in the reply's errno field.
     private static let retrieve: Int32 = -5
 
     @Test func endingLoopAnswersPendingRequests() async throws {
@@ -18,7 +18,7 @@ import Testing
         _ = try await kernel.ask(Self.statfs, node: 1, [])
         kernel.server.stopAfterNext()
         _ = try await kernel.ask(Self.statfs, node: 1, [])
-        // Until the connection is closed, which follows the last thread's end.
+        // Until the connection closes after the last thread's end.
         var asked = 0
         while let notice = try? await kernel.reply(to: 0) {
             #expect(notice.code == Self.retrieve)

@@ -6,8 +6,8 @@ import TestSupport
 
 @testable import Fuse
 
-/// The kernel's side of a connection, without a mount: sends requests as bytes and gets answers as bytes, through
-/// libfuse. One request at a time.
+/// The kernel's side of a connection without a mount: sends requests and receives replies as bytes through libfuse. One
+/// request at a time.
 final class SimulatedKernel {
     struct Reply: Equatable {
         /// 0 or an errno.
@@ -16,21 +16,21 @@ final class SimulatedKernel {
 
         static func refused(_ code: Int32) -> Reply { Reply(code: code, bytes: []) }
 
-        /// A number of the protocol at a position.
+        /// Reads a protocol number at a byte offset.
         func number<Number: FixedWidthInteger>(at position: Int, as: Number.Type) -> Number {
             bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: position, as: Number.self) }
         }
     }
 
     let context: RequestContext
-    /// What the agreement that libfuse answered with says.
+    /// libfuse's reply to FUSE_INIT.
     private(set) var agreement = Reply.refused(ENOTCONN)
     let server: RequestServer
     private let connection: Int32
     private static let waiting = ThreadPool(name: "simulated-kernel", threads: 16)
     private var lastUnique: UInt64 = 0
 
-    /// - Parameter flags: what the kernel offers.
+    /// - Parameter flags: Features offered by the kernel.
     init(_ files: any FileOperations, offering flags: UInt32 = .max & ~(1 << 30)) async throws {
         context = RequestContext(files)
         var ends: [Int32] = [-1, -1]
@@ -53,21 +53,21 @@ final class SimulatedKernel {
         agreement = try await ask(26, node: 0, bytes(of: offer))
     }
 
-    /// The threads that serve it end with the connection.
+    /// The server's threads end with the connection.
     deinit { close(connection) }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its reply.
     func ask(_ operation: UInt32, node: UInt64, _ arguments: [UInt8], thread: pid_t = 0) async throws -> Reply
     {
         try await reply(to: send(operation, node: node, arguments, thread: thread))
     }
 
-    /// Sends a request, and answers with its number.
+    /// Sends a request and returns its id.
     @discardableResult
     func send(
         _ operation: UInt32, node: UInt64, _ arguments: [UInt8], thread: pid_t = 0
     ) throws -> UInt64 {
-        // Even: odd numbers are interruptions.
+        // Even: odd ids are interrupts.
         lastUnique += 2
         let header = chatfs_fuse_request(
             length: UInt32(40 + arguments.count), operation: operation, unique: lastUnique, node: node,
@@ -78,17 +78,17 @@ final class SimulatedKernel {
         return lastUnique
     }
 
-    /// The next answer, which must be that to request `unique`.
+    /// Returns the next reply, which must belong to request `unique`.
     func reply(to unique: UInt64) async throws -> Reply {
         let (answered, reply) = try await nextReply()
         guard answered == unique else { throw WaitedInVain("this is the answer to another request") }
         return reply
     }
 
-    /// The next answer, with the number of its request.
+    /// Returns the next reply with its request id.
     func nextReply() async throws -> (unique: UInt64, reply: Reply) {
         let connection = connection
-        // Not on the cooperative pool, on which requests are answered late.
+        // Not on the cooperative pool, which late replies need.
         let (count, buffer) = await Self.waiting.run {
             var buffer = [UInt8](repeating: 0, count: 1 << 18)
             return (recv(connection, &buffer, buffer.count, 0), buffer)
@@ -102,17 +102,17 @@ final class SimulatedKernel {
         return (all.number(at: 8, as: UInt64.self), reply)
     }
 
-    /// Whether an answer is there that nobody has asked for.
+    /// True if an unexpected reply is available.
     var hasUnexpectedReply: Bool {
         var byte: UInt8 = 0
         return recv(connection, &byte, 1, Int32(MSG_DONTWAIT | MSG_PEEK)) > 0
     }
 }
 
-/// Numbers as they stand in a request.
+/// Encodes numbers of a request.
 func bytes<Number: FixedWidthInteger>(of numbers: [Number]) -> [UInt8] {
     numbers.flatMap { number in withUnsafeBytes(of: number) { Array($0) } }
 }
 
-/// A name as it stands in a request.
+/// Encodes a name of a request.
 func bytes(of name: String) -> [UInt8] { Array(name.utf8) + [0] }

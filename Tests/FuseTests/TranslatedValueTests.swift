@@ -8,7 +8,7 @@ import Testing
 @testable import FileSystem
 @testable import Fuse
 
-/// What the kernel is told of a node, and what it asks to be changed, field by field.
+/// Attributes sent to the kernel and changes received from it, field by field.
 @Suite struct TranslatedValueTests {
     private static let owner = Owner(user: 1000, group: 100)
 
@@ -40,7 +40,7 @@ import Testing
     func allTimesAreTheMessagesWholeSeconds(seconds: Int64) {
         let status = Self.attributes(seconds: seconds).status(of: Self.owner)
         for time in [status.st_mtim, status.st_atim, status.st_ctim] {
-            // What no calendar has, no timestamp has.
+            // Out-of-range times are clamped.
             #expect(Int64(time.tv_sec) == Timestamp(seconds: seconds).seconds && time.tv_nsec == 0)
         }
     }
@@ -76,7 +76,7 @@ import Testing
             Issue.record("\(String(describing: time))")
             return
         }
-        // The time of an access is nobody's.
+        // Access times are ignored.
         #expect(Self.change(FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW).modified == nil)
     }
 
@@ -129,7 +129,7 @@ import Testing
             gone = handle
             var info = Opening(nil).info(of: handle)
             #expect(FileHandle.of(&info) === handle && FileHandle.of(&info) === handle)
-            // Made anew at each opening: its pages are not kept, and closing it says nothing.
+            // Generated at each opening: pages are not kept, and closing sends no FLUSH.
             #expect(info.direct_io == 1 && info.noflush == 1)
             #expect(FileHandle.taken(from: info) === handle)
         }
@@ -158,7 +158,7 @@ import Testing
         buffers.give(small)
         let again = buffers.take(100)
         #expect(again.bytes.baseAddress == address)
-        // A larger one is as large as is wanted, and is not kept.
+        // A larger buffer has the requested size and is not kept.
         let large = buffers.take(3 << 20)
         #expect(large.bytes.count == 3 << 20)
         for buffer in [large, again, other] { buffers.give(buffer) }

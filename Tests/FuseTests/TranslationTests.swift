@@ -11,13 +11,13 @@ import Testing
 /// Each operation from the bytes of its request to the call, and from the answer to the bytes of its reply.
 @Suite("Requests and replies", .timeLimit(.minutes(10)))
 struct TranslationTests {
-    /// One request that reaches the files.
+    /// A request and its expected call.
     struct Asked: Sendable, CustomTestStringConvertible {
         let name: String
         let operation: UInt32
         let arguments: [UInt8]
         let call: String
-        /// It may be answered later.
+        /// True if the answer may come later.
         let mayWait: Bool
         var testDescription: String { name }
 
@@ -29,7 +29,7 @@ struct TranslationTests {
         }
     }
 
-    /// fuse_setattr_in: which fields, and what they are.
+    /// fuse_setattr_in: selected fields and their values.
     static func setattr(
         _ fields: Int32, handle: UInt64 = 0, size: UInt64 = 0, modified: UInt64 = 0, mode: UInt32 = 0,
         user: UInt32 = geteuid()
@@ -38,7 +38,7 @@ struct TranslationTests {
             + bytes(of: [0, 0, 0, mode, 0, user, getegid(), 0] as [UInt32])
     }
 
-    /// Of node 3, whatever it is.
+    /// All operations on node 3.
     static let asked: [Asked] = [
         Asked("lookup", 1, bytes(of: "é.txt"), "lookup é.txt in 3"),
         Asked("getattr", 3, bytes(of: [0, 0] as [UInt64]), "attributes 3", mayWait: false),
@@ -124,11 +124,11 @@ struct TranslationTests {
         let files = try NotedFiles()
         files.state.withLock { $0.isLate = isLate }
         let kernel = try await SimulatedKernel(files)
-        // fuse_entry_out: node, generation, seconds for the name and for the attributes, then fuse_attr.
+        // fuse_entry_out: node, generation, timeouts of name and attributes in seconds, then fuse_attr.
         let entry = try await kernel.ask(1, node: 1, bytes(of: "a"))
         #expect(entry.code == 0 && entry.bytes.count == 128)
         #expect((0..<4).map { entry.number(at: $0 * 8, as: UInt64.self) } == [3, 1, 3600, 1])
-        // fuse_attr: number, size, blocks, three times; then what is no time of day, mode, links, owner, group.
+        // fuse_attr: number, size, blocks, three times in seconds and in nanoseconds, mode, links, owner, group.
         let status = try await kernel.ask(3, node: 3, bytes(of: [0, 0] as [UInt64]))
         #expect(status.number(at: 0, as: UInt64.self) == 1)
         let numbers = (0..<6).map { status.number(at: 16 + $0 * 8, as: UInt64.self) }
@@ -160,7 +160,7 @@ struct TranslationTests {
         #expect(written.number(at: 0, as: UInt32.self) == 2)
         #expect(try await kernel.ask(25, node: 3, bytes(of: [handle, 0, 0]), thread: 78) == .refused(0))
         #expect(files.calls == ["write 3 [4, 5] 8589934592 by 77", "flush 3 by 78"])
-        // FATTR_FH: ftruncate(2) says through which opening.
+        // FATTR_FH: the handle of ftruncate(2).
         let cut = Self.setattr(FUSE_SET_ATTR_SIZE | 1 << 6, handle: handle, size: 5)
         #expect(try await kernel.ask(4, node: 3, cut, thread: 79).code == 0)
         #expect(files.calls == ["change 3 - - 5 - by 79 through 3"])
@@ -170,7 +170,7 @@ struct TranslationTests {
             let read = bytes(of: [handle, 0, 16, 0, 0])
             #expect(try await kernel.ask(15, node: 3, read, thread: 80) == .refused(EBADMSG))
         }
-        // Who reads in vain may write what it could not read.
+        // Programs with failed reads may write incomplete data.
         #expect(files.state.withLock { $0.failedReads } == [80, 80])
         #expect(
             try await kernel.ask(16, node: 3, bytes(of: [handle, 0, 1, 0, 0]) + [4]) == .refused(EBADMSG))
@@ -200,7 +200,7 @@ struct TranslationTests {
         }
     }
 
-    /// Names, numbers and positions of a listing; with attributes each has 128 bytes before it.
+    /// Names, numbers and positions of a listing; with attributes, 128 bytes precede each.
     private func entries(_ reply: SimulatedKernel.Reply, skipping: Int) -> [String] {
         var (entries, position): ([String], Int) = ([], 0)
         while position < reply.bytes.count {
@@ -233,7 +233,7 @@ struct TranslationTests {
         #expect(try await list(after: 10, size: 4096) == [])
         #expect(try await list(after: 0, size: UInt64(2 * (32 + skipping))) == Array(whole[..<2]))
         _ = files.calls
-        // One that did not fit was not told.
+        // An entry that did not fit has no reference.
         #expect(try await list(after: 2, size: UInt64(40 + skipping)) == ["status.json 3 5"])
         #expect(files.calls == ["prepare 2"] + (operation == 44 ? ["forget 4 1"] : []))
     }
@@ -247,7 +247,7 @@ struct TranslationTests {
         #expect(try await get(0).number(at: 0, as: UInt32.self) == 3)
         #expect(try await get(2) == .refused(ERANGE))
         #expect(try await get(3).bytes == [5, 6, 7])
-        // None is listed.
+        // No attribute is listed.
         #expect(
             try await kernel.ask(23, node: 3, bytes(of: [0, 0] as [UInt32])).number(at: 0, as: UInt32.self)
                 == 0)
@@ -271,7 +271,7 @@ struct TranslationTests {
         let kernel = try await SimulatedKernel(NotedFiles())
         let agreement = kernel.agreement
         #expect(agreement.code == 0 && agreement.number(at: 0, as: UInt32.self) == 7)
-        // fuse_init_out: so many requests may be in the background, and when the kernel slows down.
+        // fuse_init_out: max_background and congestion_threshold.
         #expect(agreement.number(at: 16, as: UInt16.self) == 4096)
         #expect(agreement.number(at: 18, as: UInt16.self) == 3072)
         let flags = agreement.number(at: 12, as: UInt32.self)
@@ -291,7 +291,7 @@ struct TranslationTests {
         let unique = try kernel.send(asked.operation, node: 3, asked.arguments)
         try kernel.send(36, node: 0, bytes(of: [unique]))
         #expect(try await kernel.reply(to: unique) == .refused(EINTR))
-        // libfuse answers no interruption of a request that it knows.
+        // libfuse sends no reply to an interrupt of a known request.
         #expect(try await kernel.ask(17, node: 1, []).code == 0)
         #expect(!kernel.hasUnexpectedReply)
     }
@@ -304,7 +304,7 @@ struct TranslationTests {
     }
 }
 
-/// As a draft: pages are kept, and closing is told.
+/// Like a draft: pages are kept, and closing sends FLUSH.
 private struct WritableSource: OpenSource {
     var isForWriting: Bool { true }
     func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> ReadAnswer { .filled(0) }

@@ -12,7 +12,7 @@ import Testing
 @Suite("Events for folder watchers", .timeLimit(.minutes(10)))
 struct WatcherTests {
     private static func node(_ number: UInt64, _ name: String) throws -> Node {
-        // Only a namespace makes nodes.
+        // Only a namespace creates nodes.
         let folder = try TemporaryFolder()
         let names = try Namespace(path: folder.path("names.sqlite"))
         let bob = ChatReference.direct(Int64(number))
@@ -54,7 +54,7 @@ struct WatcherTests {
             }
         }
         #expect(told == ["chat 1", "chat 2", "chat 3", "look again 1"])
-        // From then on as before.
+        // Afterwards as before.
         for _ in 0..<5 { queue.add(.changed(nodes[1])) }
         var count = 0
         while queue.next() != nil { count += 1 }
@@ -101,19 +101,19 @@ struct WatcherTests {
         #expect(try await kernel.ask(1, node: 1, named, thread: 7) == .refused(ENOENT))
         #expect(try await kernel.ask(1, node: 1, named, thread: 8).code == 0)
         #expect(try await kernel.ask(8, node: 1, mode + named, thread: 8) == .refused(EPERM))
-        // Another one has the name since: that is not what has appeared.
+        // Another entry took the name, so nothing appears.
         #expect(try await kernel.ask(8, node: 1, mode + named, thread: 7) == .refused(ENOENT))
         #expect(try await kernel.ask(8, node: 1, mode + bytes(of: "other"), thread: 7) == .refused(EPERM))
         #expect(files.calls == ["lookup chat in 1", "lookup chat in 1", "forget \(id.rawValue) 1"])
 
         kernel.context.ownCalls.begin(.vanished(NodeID(9), EntryName("chat"), in: .root), by: 7)
-        // Who has it open still sees it as it is.
+        // Open handles keep its attributes.
         #expect(
             try await kernel.ask(1, node: 1, named, thread: 7).number(at: 0, as: UInt64.self) == id.rawValue)
         #expect(files.calls == ["attributes 9"])
         files.state.withLock { $0.error = FileSystemError(ESTALE) }
         let gone = try await kernel.ask(1, node: 1, named, thread: 7)
-        // fuse_entry_out: node, generation, how long name and attributes are kept.
+        // fuse_entry_out: node, generation, timeouts of name and attributes.
         #expect(gone.code == 0)
         #expect(gone.number(at: 0, as: UInt64.self) == 9 && gone.number(at: 16, as: UInt64.self) == 0)
         files.state.withLock { $0.error = nil }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Keeping
 
-/// The plan beside what a user may expect of it, over a day of changes.
+/// The plan against a user's expectations over a day of changes.
 @Suite("Keep plans against a model")
 struct PlanModelTests {
     private static let start = Timestamp(seconds: 1_800_000_000)
@@ -20,8 +20,8 @@ struct PlanModelTests {
             expires: at(minutes), phase: .offered)
     }
 
-    /// A network that fails at random, a disk that fills, a user who does nothing: every file that the rule wants and
-    /// that fits is here before its time is over, as long as failures are not for good.
+    /// A network with random failures, a disk that fills, a passive user: every matching file that fits is local before
+    /// its expiry, unless failures are permanent.
     @Test("every fitting file arrives despite failures", arguments: 0..<12)
     func everything(seed: UInt64) {
         var random = SeededGenerator(state: seed &* 31 &+ 5)
@@ -94,7 +94,7 @@ struct PlanModelTests {
                 }
                 if case .stop(let file) = effect { underWay[file] = nil }
             }
-            // The disk is not asked again between scans: what comes in the place of one that is here fits as well.
+            // The disk is not checked between scans, so a replacing file must fit as well.
             if let file = underWay.keys.sorted().randomElement(using: &random) {
                 underWay[file] = nil
                 left.removeAll { $0.file == file }
@@ -122,7 +122,7 @@ struct PlanModelTests {
         coming.phase = .coming
         let files = [
             announced, coming, Self.file(4, minutes: 2000, size: 10),
-            // Not wanted: told when little time is left.
+            // Unwanted: reported shortly before expiry.
             Self.file(5, minutes: 700, size: 1001), Self.file(7, minutes: 719, size: 1, chat: .group(2)),
             Self.file(8, minutes: 721, size: 1, chat: .group(2)),
             // Later, and over metered connections too.
@@ -135,7 +135,7 @@ struct PlanModelTests {
         #expect(plan.counts.expiring == 2)
         #expect(plan.counts.obstacles == [.metered: 3])
         #expect(plan.counts.waiting == 4)
-        // The last of group 3 may come one minute later, and the last of group 2 is told of then.
+        // The last file of group 3 may start one minute later, when the last of group 2 is reported.
         #expect(plan.nextScan == Self.at(1))
     }
 
@@ -178,7 +178,7 @@ struct PlanModelTests {
         #expect(plan.handedOver(FileID(1), now: Self.start) == [.receive(files[4])])
         #expect(plan.handedOver(FileID(1), now: Self.start) == [])
         #expect(plan.declined(files[1], now: Self.start) == [.stop(FileID(2)), .receive(files[5])])
-        // One that waits leaves the queue.
+        // A waiting file leaves the queue.
         #expect(plan.declined(files[6], now: Self.start) == [])
         #expect(plan.ended(FileID(8), now: Self.start) == [])
         #expect(plan.failed(FileID(9), .failure, now: Self.start) == [], "it was not under way")

@@ -41,7 +41,7 @@ struct PlanTests {
                 == [6, 5, 4, 3].map { .receive(Self.file($0, hours: 47 - Double($0))) })
         #expect(plan.ended(FileID(5), now: Self.start) == [.receive(Self.file(2, hours: 45))])
         #expect(plan.ended(FileID(99), now: Self.start) == [])
-        // Another scan begins nothing that is under way.
+        // Another scan starts no running download again.
         #expect(Self.scan(&plan, at: files.filter { $0.file != FileID(5) }) == [])
         #expect(plan.counts.waiting == 5 && plan.counts.expiring == 0)
     }
@@ -87,14 +87,14 @@ struct PlanTests {
     func over() {
         var plan = KeepPlan(Self.all)
         let file = Self.file(1, hours: 1)
-        // On its way: no word.
+        // A running download is not reported.
         #expect(Self.scan(&plan, at: [file]) == [.receive(file)])
         plan.progressed(file.file, now: Self.hours(1))
         #expect(Self.scan(&plan, at: [file], hours: 1) == [.tell(file)])
         #expect(plan.isReceiving(file.file))
         plan.progressed(file.file, now: Self.hours(4))
         #expect(Self.scan(&plan, at: [file], hours: 4) == [.stop(file.file), .tell(file)])
-        // And by a mount that comes too late.
+        // Also for a mount that starts too late.
         var late = KeepPlan(Self.all)
         #expect(Self.scan(&late, at: [file], hours: 30) == [.tell(file)])
         #expect(late.nextScan == nil)
@@ -113,7 +113,7 @@ struct PlanTests {
         let later = Self.hours(31.0 / 3600)
         #expect(plan.failed(file.file, .failure, now: later) == [.stop(file.file)])
         #expect(plan.nextScan == later.advanced(by: .seconds(60)))
-        // A clock that was set far back makes nobody wait for that long.
+        // A clock set far back does not prolong the wait.
         #expect(Self.scan(&plan, at: [file], hours: -30) == [.receive(file)])
         var soon = KeepPlan(Self.all)
         let last = Self.file(2, hours: 11)

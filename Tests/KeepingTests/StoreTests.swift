@@ -27,7 +27,7 @@ struct KeepStoreTests {
         try store.change(.direct(2), by: KeepOverride(receivesSmallMedia: true))
         try store.change(nil, by: KeepOverride(receivesSmallMedia: false))
         try store.change(.group(3), by: KeepOverride(kinds: .all, usesMetered: true, moment: .expiring))
-        // Another process, while the first one has it open.
+        // Another process with the database open.
         let other = try KeepStore(in: folder.path)
         let wanted = KeepRules(
             profile: KeepOverride(

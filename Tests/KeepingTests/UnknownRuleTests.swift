@@ -6,7 +6,7 @@ import Testing
 
 @testable import Keeping
 
-/// Rows of rules that this version has not written.
+/// Rows not written by this version.
 @Suite("Rules of other versions")
 struct UnknownRuleTests {
     private let folder: TemporaryFolder
@@ -57,7 +57,7 @@ struct UnknownRuleTests {
         let store = try KeepStore(in: folder.path)
         try insert("@1", kinds: "NULL", largest: "NULL")
         #expect(try store.rules().chats[Self.alice]?.isEmpty == true)
-        // The table itself lets no such word in.
+        // The table's constraints refuse such words.
         #expect(throws: StoreError.self) { try insert("@1", kinds: "'everything'") }
         store.close()
     }

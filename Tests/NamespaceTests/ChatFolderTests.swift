@@ -5,7 +5,7 @@ import Testing
 
 @testable import Namespace
 
-/// Names of chats' folders, by which users select chats.
+/// Names of chat folders, which select chats.
 @Suite struct ChatFolderTests {
     private typealias Fixture = NamespaceFixture
 
@@ -31,7 +31,7 @@ import Testing
             Fixture.notes: "Saved notes",
         ]
         for (chat, name) in expected { #expect(folders[chat] == name) }
-        // A mount that runs, and the next one.
+        // A running mount, and the next one.
         _ = try fixture.names.show(chats)
         for (chat, name) in expected { #expect(fixture.names.node(of: chat)?.name.description == name) }
         fixture.names = try Namespace(path: fixture.folder + "/names.sqlite")
@@ -55,7 +55,7 @@ import Testing
         _ = try fixture.names.show([Fixture.chat(.direct(10), "Bob"), Fixture.chat(.direct(11), "Robert")])
         #expect(fixture.names.node(of: .direct(10))?.name.description == "Bob (2)")
         #expect(fixture.names.node(of: .direct(11))?.name.description == "Robert (2)")
-        // But to whom the user gives it.
+        // The user may reassign it.
         _ = try fixture.names.show([named(Fixture.bob, "Bob")])
         #expect(fixture.names.node(of: Fixture.bob)?.name.description == "Bob")
     }

@@ -4,17 +4,17 @@ import Testing
 
 @testable import Namespace
 
-/// Words that select chats, over random histories: what peers, the user, mounts and commands do.
+/// Random histories of the words that select chats: actions of peers, the user, mounts and commands.
 @Suite struct ChatWordModelTests {
     private final class Run {
         private let fixture: NamespaceFixture
         private var random: SeededGenerator
         private var chats: [Chat] = []
         private var next: Int64 = 10
-        /// Chats of which the mount has not heard yet; those that went too.
+        /// Chats, deleted ones included, that the mount does not know yet.
         private var untold: Set<ChatReference> = []
         private var isMounted = false
-        /// The chat that each word selected first, or that the user gave it to.
+        /// The first chat that each word selected, or the one the user assigned.
         private(set) var owners: [String: ChatReference] = [:]
 
         init(seed: UInt64) throws {
@@ -58,7 +58,7 @@ import Testing
             untold.insert(chats[place].reference)
         }
 
-        /// As the command does it: beside a mount, too.
+        /// Renames like the command, also beside a mount.
         private func renameByUser() throws {
             guard let place = chats.indices.randomElement(using: &random) else { return }
             let (name, chat) = (name(), chats[place].reference)
@@ -93,7 +93,7 @@ import Testing
             isMounted = false
         }
 
-        /// The mount hears of some changes, in whatever order.
+        /// Delivers some changes to the mount in any order.
         private func hear() throws {
             guard isMounted else { return }
             for chat in chats.shuffled(using: &random) where untold.contains(chat.reference) {
@@ -104,7 +104,7 @@ import Testing
         }
 
         private func compare() throws {
-            // What a command finds, and what the daemon finds.
+            // The command's result and the daemon's.
             compare(NamedChats(chats, folders: try index.folders(of: chats)))
             guard isMounted else { return }
             var folders: [ChatReference: String] = [:]

@@ -31,7 +31,7 @@ struct DamagedIndexTests {
         }
         #expect(completes?.code == .damaged)
         #expect(fixture.list().isEmpty)
-        // Nobody else's name is concerned.
+        // Other names are unaffected.
         _ = try fixture.names.show([Fixture.item(2, "b.txt")])
         #expect(fixture.list() == ["b.txt"])
     }

@@ -40,7 +40,7 @@ struct DraftNodeTests {
         #expect(fixture.names.node(of: ItemID(50))?.id == draft.id)
     }
 
-    /// The outbox was told that it was sent, which a power cut has taken back; whose the name is was durable.
+    /// A power cut reverted the outbox's record of the send, while the name's transfer was durable.
     @Test("a repeated draft leaves the message its name")
     func sentBefore() throws {
         let fixture = try Fixture()

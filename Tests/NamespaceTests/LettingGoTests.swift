@@ -9,7 +9,7 @@ import Testing
 struct LettingGoTests {
     private typealias Fixture = NamespaceFixture
 
-    /// Everything that is shown of the two chats, when all of it is in memory.
+    /// All entries of the two chats when loaded.
     private func shown(_ fixture: Fixture) -> [String] {
         [Fixture.alice, Fixture.bob].flatMap { chat in
             fixture.names.children(of: fixture.folder(chat), after: nil, count: .max).map { node in
@@ -98,8 +98,8 @@ struct LettingGoTests {
         #expect(fixture.list() == ["a", "b (2)"])
     }
 
-    /// The core's items and drafts are the model: whenever all is loaded, the tree shows them, under names and numbers
-    /// that never change.
+    /// The core's items and the drafts are the model: when loaded, the tree shows them under permanent names and
+    /// numbers.
     @Test("any order of changes keeps names and numbers", arguments: 0..<6)
     func model(seed: UInt64) throws {
         let fixture = try Fixture()
@@ -109,7 +109,7 @@ struct LettingGoTests {
         var names: [ItemID: String] = [:]
         var next: Int64 = 1
         let chats = [Fixture.alice, Fixture.bob]
-        // Read some steps ago, as by a mount that reads the index while the core is read.
+        // Read some steps ago, like a mount that reads the index while it queries the core.
         var known: [ChatReference: KnownNames] = [:]
         func load(_ chat: ChatReference) throws {
             guard !fixture.names.isComplete(fixture.folder(chat)) else { return }

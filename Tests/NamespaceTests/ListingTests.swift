@@ -42,7 +42,7 @@ struct ListingTests {
                         var looks = 0
                         while !done.withLock({ $0 }) {
                             for node in names.children(of: folder, after: nil, count: .max) {
-                                // What is listed is found by its name, unless it has gone since.
+                                // A listed name can be looked up unless it vanished.
                                 if let found = names.child(node.name, of: folder) {
                                     #expect(found.id == node.id)
                                 }

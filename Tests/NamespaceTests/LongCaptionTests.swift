@@ -3,7 +3,7 @@ import Testing
 
 @testable import Namespace
 
-/// A message holds 64 KiB of text, which its sender needs some bytes for.
+/// A message holds 64 KiB of text, with some overhead.
 @Suite struct LongCaptionTests {
     private typealias Fixture = NamespaceFixture
 

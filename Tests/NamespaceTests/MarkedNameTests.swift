@@ -3,7 +3,7 @@ import Testing
 
 @testable import Namespace
 
-/// A file of a group that only its moderators and one member have.
+/// Files visible to a group's moderators and one member.
 @Suite struct MarkedNameTests {
     @Test(
         arguments: [

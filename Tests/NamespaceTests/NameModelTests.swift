@@ -5,15 +5,15 @@ import Testing
 
 @testable import Namespace
 
-/// The tree of one chat against a plain table of names, over many changes and mounts.
+/// The tree of one chat against a table of names, over many changes and mounts.
 @Suite struct NameModelTests {
     private typealias Fixture = NamespaceFixture
 
     private struct Model {
-        /// Names in use, by what has them.
+        /// Names in use by owner.
         var items: [Int64: String] = [:]
         var drafts: [Int64: String] = [:]
-        /// Of what was deleted.
+        /// Names of deleted entries.
         var buried: Set<String> = []
 
         var used: Set<String> { Set(items.values).union(drafts.values) }
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// A fixture with what its model says.
+    /// A fixture with its model.
     private final class Run {
         let fixture: NamespaceFixture
         var model = Model()
@@ -65,7 +65,7 @@ import Testing
             do {
                 _ = try names.show(draft: DraftID(next), named: EntryName(wanted), in: folder)
                 #expect(!isTaken)
-                // A name that a deleted file had may be used.
+                // A deleted file's name is permitted.
                 model.drafts[next] = wanted
             } catch {
                 #expect(isTaken && (error as NamespaceError).code == .nameTaken)
@@ -123,7 +123,7 @@ import Testing
                 let node = names.node(of: ItemID(item))
                 #expect(node?.name.description == name)
                 #expect(names.child(EntryName(name), of: folder)?.id == node?.id)
-                // However often it is mounted.
+                // Permanent across mounts.
                 if let known = numbers["item \(item)"] { #expect(node?.id == known) }
                 numbers["item \(item)"] = node?.id
             }
@@ -161,7 +161,7 @@ import Testing
         _ = try fixture.names.show((1...300).map { Fixture.item($0, "same.txt") })
         let wanted = ["same.txt"] + (2...300).map { "same (\($0)).txt" }
         #expect(fixture.list() == wanted)
-        // One that is gone leaves its number to nobody.
+        // A deleted item's number is not reused.
         _ = try fixture.names.remove([ItemID(7)])
         _ = try fixture.names.show([Fixture.item(301, "same.txt")])
         #expect(fixture.names.node(of: ItemID(301))?.name.description == "same (301).txt")

@@ -8,7 +8,7 @@ import Testing
 struct NameObserverTests {
     private typealias Fixture = NamespaceFixture
 
-    /// What was told, in words.
+    /// Records notices as text.
     private final class Notes: Sendable {
         private let notes = Lock<[String]>([])
 
@@ -45,7 +45,7 @@ struct NameObserverTests {
         notes.watch(fixture.names)
         _ = try fixture.names.show([Fixture.item(1, "a.jpg", kind: Self.picture), Fixture.item(2, "b.txt")])
         #expect(notes.take() == ["+ a.jpg with a preview", "+ b.txt"])
-        // What is told of a message later need not carry the preview once more.
+        // Later versions of a message need not contain the preview.
         var later = Fixture.item(1, "a.jpg", kind: .image(preview: ""))
         later.file?.status = .rcvComplete
         _ = try fixture.names.show([later])

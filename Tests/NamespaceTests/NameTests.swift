@@ -49,7 +49,7 @@ struct NameTests {
         let before = shown()
         try fixture.remount()
         #expect(!fixture.names.isComplete(fixture.folder(Fixture.bob)))
-        // News of one before its chat is read, and a new one.
+        // An update of one before its chat is loaded, and a new one.
         _ = try fixture.names.show([items[7], Fixture.item(21, "photo.jpg")])
         for chat in [Fixture.bob, Fixture.alice] {
             try fixture.names.complete(chat, with: items.filter { $0.chat == chat })
@@ -67,7 +67,7 @@ struct NameTests {
         let old = try #require(fixture.names.node(of: ItemID(2))).id
         _ = try fixture.names.remove([ItemID(1)])
         try fixture.remount()
-        // Item 2 is not in the core any more.
+        // The core deleted item 2.
         try fixture.names.complete(Fixture.alice, with: [])
         _ = try fixture.names.show([Fixture.item(3, "a.txt"), Fixture.item(4, "b.txt")])
         #expect(fixture.list() == ["a (2).txt", "b (2).txt"])

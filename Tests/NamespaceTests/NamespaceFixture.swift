@@ -5,8 +5,7 @@ import TestSupport
 
 @testable import Namespace
 
-/// A namespace on a real index database in a folder of its own, which can be opened again as the next
-/// mount would.
+/// A namespace with a real index database in its own folder, which can be remounted.
 final class NamespaceFixture {
     private let temporary: TemporaryFolder
     var folder: String { temporary.path }
@@ -28,13 +27,13 @@ final class NamespaceFixture {
         ])
     }
 
-    /// The next mount: memory is gone, the index is not.
+    /// Remounts: memory is lost, the index is not.
     func remount() throws {
         names = try Namespace(path: folder + "/names.sqlite")
         try showChats()
     }
 
-    /// Changes the index behind the back of the namespace.
+    /// Changes the index without the namespace.
     func changeIndex(_ body: (Connection) throws -> Void) throws {
         names.close()
         let database = try Database(path: folder + "/names.sqlite", migrations: NameIndex.migrations)

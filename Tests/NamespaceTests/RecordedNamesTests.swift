@@ -7,7 +7,7 @@ import Testing
 
 @testable import Namespace
 
-/// What the index alone says, of names, places and digests.
+/// Names, mountpoints and digests read from the index alone.
 @Suite struct RecordedNamesTests {
     private typealias Fixture = NamespaceFixture
 
@@ -31,7 +31,7 @@ import Testing
             #expect(try names.node(of: item) == fixture.names.node(of: item)?.id)
         }
         #expect(try names.node(of: ItemID(99)) == nil)
-        // It sees what is changed meanwhile, and what is gone.
+        // Later changes and deletions are visible.
         _ = try fixture.names.show([Fixture.item(4, "later")])
         _ = try fixture.names.remove([ItemID(1)])
         #expect(try names.path(of: ItemID(4)) == "Alice/later" && names.path(of: ItemID(1)) == nil)
@@ -65,7 +65,7 @@ import Testing
         let places = try fixture.names.mountpoints()
         #expect(places.map(\.since) == (5...20).reversed())
         #expect(places.allSatisfy { $0.isSwept == (Int($0.since) % 2 == 0) })
-        // The same place again is one place, now the last.
+        // A repeated mountpoint is listed once, as the latest.
         try fixture.names.note(RecordedMountpoint(path: "/mnt/7", since: 99, isSwept: false))
         try fixture.remount()
         let again = try fixture.names.mountpoints()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Namespace
 
-/// Names of folders that something beside the tree has.
+/// Names reserved outside the tree.
 @Suite struct ReservedNameTests {
     private typealias Fixture = NamespaceFixture
 
@@ -44,7 +44,7 @@ import Testing
         ])
         #expect(fixture.list() == ["F (3)", "G (2).txt", "F (4)"])
         #expect(fixture.list(Fixture.bob) == ["F"])
-        // A name once given stays, whatever is reserved later or free again.
+        // An assigned name is permanent, whatever is reserved or freed later.
         reserved.free("F")
         reserved.hold("F (4)")
         _ = try fixture.names.show([Fixture.item(5, "F"), Fixture.item(6, "F")])

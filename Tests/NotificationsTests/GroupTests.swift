@@ -33,7 +33,7 @@ struct GroupTests {
         #expect(group.files.last?.entry == .item(ItemID(100)))
         group.add(NotifiedFile(.draft(5), in: .direct(1), named: "a", name: "d"))
         #expect(group.count == 101 && group.items.count == 100)
-        // One that no text names any more is taken out all the same, once.
+        // A file beyond the named ones is removed too, once.
         #expect(group.remove(.item(ItemID(1))) && group.count == 100 && group.items.count == 99)
         #expect(group.remove(.item(ItemID(1))) && group.count == 100)
         #expect(group.remove(.draft(5)) && group.count == 99)
@@ -91,7 +91,7 @@ struct GroupTests {
         #expect(group([four]).actions(namesRelays: true).buttons.first == .approve(four))
         #expect(group([four + ["e"]]).actions(namesRelays: true).buttons.first == nil)
         #expect(group([[]]).actions(namesRelays: true).buttons.first == nil)
-        // The same in another order is the same; another one is not.
+        // The order does not matter; a different set does.
         #expect(
             group([["a", "b"], ["b", "a"]]).actions(namesRelays: true).buttons.first == .approve(["a", "b"]))
         #expect(group([["a"], ["b"]]).actions(namesRelays: true).buttons.first == nil)
@@ -158,7 +158,7 @@ struct GroupTests {
         #expect(waiting.groups.count == WaitingGroups.limit + 1)
         #expect(waiting.groups.last?.key == .init(chat: nil, subject: .arrival))
         #expect(waiting.groups.last?.count == 5)
-        // What waits already gets more all the same.
+        // A waiting group still grows.
         waiting.add(.init(chat: .direct(1), subject: .arrival), at: .now) {
             $0.add(MachineFixture.file(5000, in: .direct(1)))
         }

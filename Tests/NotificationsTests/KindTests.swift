@@ -147,7 +147,7 @@ struct KindTests {
         next.add(.connected(.direct(4), named: "Bob"))
         next.pass(.seconds(2))
         #expect(next.shown().isEmpty)
-        // A file of a version that told of no contacts does not make all of them news.
+        // The record of a version without contacts does not make them all new.
         var old = Fixture()
         old.add(.connected(.direct(4), named: "Bob"))
         old.pass(.seconds(2))
@@ -157,7 +157,7 @@ struct KindTests {
     @Test("a killed mount is reported once")
     func stopped() {
         var told = Self.known()
-        // The last is after the machine was started anew.
+        // The last one follows a reboot.
         let found = ["boot", "boot", "another boot"].map { told.beginProcess(in: $0) }
         #expect(found == [false, true, false])
         var fixture = Fixture(told: told)
@@ -207,7 +207,7 @@ struct UnreadTests {
         fixture.arrive(9...9, in: .direct(2))
         fixture.pass(.zero)
         #expect(fixture.machine.told.unread.byChat == [.direct(1): 3, .direct(2): 1])
-        // What waits to be told is not told either.
+        // Waiting arrivals are dropped too.
         fixture.arrive(4...4)
         fixture.add(.seen(.direct(1)))
         _ = fixture.take()

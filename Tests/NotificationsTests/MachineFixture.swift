@@ -4,7 +4,7 @@ import TestSupport
 
 @testable import Notifications
 
-/// A machine and a clock that the test sets.
+/// A machine with a clock that the test sets.
 struct MachineFixture {
     typealias Effect = NotificationEffect
 
@@ -25,9 +25,9 @@ struct MachineFixture {
         self.capabilities = capabilities
     }
 
-    /// What the service can do; nil: there is no bus.
+    /// Capabilities of the service; nil without a bus.
     var capabilities: [String]?
-    /// Whether it answers what it is asked.
+    /// True if the service answers.
     var answers = true
 
     static func file(
@@ -43,7 +43,7 @@ struct MachineFixture {
 
     mutating func add(_ event: NotificationEvent) { machine.add(event, at: now) }
 
-    /// Does what is due now, as the driver would; what the service is asked it answers.
+    /// Performs the due effects like the driver, with the service's answers.
     mutating func performDue() {
         var todo = machine.step(at: now, muted: muted, inFront: inFront)
         while !todo.isEmpty {
@@ -59,7 +59,7 @@ struct MachineFixture {
         }
     }
 
-    /// Lets time pass, and does what becomes due meanwhile. Answers how often something was done.
+    /// Advances the clock and performs the due effects. Returns the number of steps with effects.
     @discardableResult
     mutating func pass(_ time: Duration) -> Int {
         let end = now + time
@@ -75,13 +75,13 @@ struct MachineFixture {
         return steps
     }
 
-    /// What was done since the last look.
+    /// Removes and returns the performed effects.
     mutating func take() -> [Effect] {
         defer { effects = [] }
         return effects
     }
 
-    /// What was shown since the last look.
+    /// Removes and returns the shown notifications.
     mutating func shown() -> [(token: UInt64, text: NotificationText)] {
         take().compactMap { if case .show(let token, let text) = $0 { (token, text) } else { nil } }
     }

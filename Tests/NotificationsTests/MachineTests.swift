@@ -69,7 +69,7 @@ struct MachineTests {
         fixture.pass(.seconds(10))
         let shown = fixture.shown()
         #expect(shown.count <= 2)
-        // More chats than are kept apart: the rest is told along with them.
+        // Chats beyond the limit share the notification.
         #expect(shown.first?.text.summary == "600 new files in 300 chats", "\(shown)")
     }
 
@@ -131,7 +131,7 @@ struct MachineTests {
             }
             let effects = fixture.take()
             let end = Int.random(in: 0...effects.count, using: &generator)
-            // What the file holds at that moment, and the chats of which something was shown since.
+            // The stored record, and the chats with notifications since.
             var told = ToldNotifications(beginning: Fixture.beginning, history: ItemID(0))
             var shows = 0
             for effect in effects[..<end] {
@@ -160,7 +160,7 @@ struct MachineTests {
         fixture.add(.refused(RefusedRequest("No.")))
         fixture.pass(.seconds(60))
         #expect(fixture.shown().map(\.text.body) == ["No."])
-        // The next is at an hour.
+        // The next report is at one hour.
         #expect(fixture.machine.wake.map { begin.duration(to: $0) } == .seconds(3600))
         fixture.pass(.seconds(539))
         #expect(fixture.shown().isEmpty)

@@ -8,7 +8,7 @@ import Testing
 struct OpenedFilesTests {
     private static func entry(_ id: Int64) -> NotifiedEntry { .item(ItemID(id)) }
 
-    /// What the next mount would tell of these, having what this one kept.
+    /// The next mount's notifications of these items, with this mount's record.
     private func told(next: MachineFixture, _ ids: ClosedRange<Int64>) -> [NotificationText] {
         var again = MachineFixture(told: next.machine.told)
         again.arrive(ids)
@@ -55,11 +55,11 @@ struct OpenedFilesTests {
         let texts = told(next: world, 1...3)
         #expect(texts.count == 1 && texts[0].body.contains("1.txt"), "\(texts)")
         #expect(!texts[0].body.contains("2.txt"), "\(texts)")
-        // All of them: nothing.
+        // All files of a group: nothing is left.
         world.add(.opened(Self.entry(1)))
         world.add(.opened(Self.entry(3)))
         #expect(told(next: world, 1...3).isEmpty)
-        // Also after it was written down and read again.
+        // Also after storing and loading.
         let kept = ToldNotifications(world.machine.told.text)
         #expect(kept == world.machine.told)
     }

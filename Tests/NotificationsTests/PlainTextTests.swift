@@ -94,7 +94,7 @@ struct PlainTextTests {
         var bytes = BusRequest.show(token: 7, NotificationText(summary: "s", body: "b")).encoded
         bytes[9] = 3
         #expect(BusRequest(encoded: bytes) == nil)
-        // Neither true nor false, and more buttons than follow.
+        // Invalid booleans, and more buttons than follow.
         for (place, byte) in [(10, 2), (11, 255), (12, 1)] as [(Int, UInt8)] {
             bytes = BusRequest.show(token: 7, NotificationText(summary: "s", body: "b")).encoded
             bytes[place] = byte

@@ -101,7 +101,7 @@ struct ScheduleTests {
                 == [.perform(.retry([.item(ItemID(1))])), .close(token: token)])
         #expect(fixture.machine.hear(.acted(token: token), at: fixture.now).isEmpty)
         #expect(fixture.machine.hear(.acted(token: 999), at: fixture.now).isEmpty)
-        // One without such a button does nothing.
+        // A button that does not exist has no effect.
         fixture.arrive(2...2)
         fixture.pass(.seconds(5))
         let other = try #require(fixture.shown().first).token

@@ -59,7 +59,7 @@ struct ServiceConnectionTests {
         #expect(service.wake(toTellAt: now, tellsCount: false).map { $0 > now + .seconds(100) } == true)
         service.renew(at: now)
         #expect(service.wake(toTellAt: now, tellsCount: false).map { $0 <= now + .seconds(5) } == true)
-        // One that has never been tried is tried at once.
+        // The first attempt follows at once.
         var new = Self.make()
         new.renew(at: now)
         #expect(new.wake(toTellAt: now, tellsCount: false) == now)

@@ -17,7 +17,7 @@ struct ServiceTests {
         let steps = fixture.pass(.seconds(86_400))
         #expect((10...300).contains(steps), "\(steps)")
         #expect(fixture.take().allSatisfy { $0 == .start })
-        // Something new is worth a try soon, and not one try each.
+        // A new notification shortens the delay, but does not cause a try each time.
         let before = fixture.now
         for id in 2...100 { fixture.arrive(Int64(id)...Int64(id)) }
         #expect(fixture.machine.wake.map { before.duration(to: $0) <= .seconds(5) } == true)
@@ -52,7 +52,7 @@ struct ServiceTests {
             fixture.arrive(Int64(id)...Int64(id), in: .group(Int64(id)))
             fixture.pass(.milliseconds(50))
         }
-        // 16 are waited for.
+        // At most 16 requests are pending.
         #expect(fixture.shown().count <= ShownNotifications.maxUnanswered + 1)
         fixture.answers = true
         fixture.pass(.seconds(120))
@@ -129,7 +129,7 @@ struct ServiceTests {
             fixture.add(.held(Fixture.file(1), why: "Again."))
             fixture.pass(.seconds(2))
             #expect(fixture.shown().isEmpty)
-            // Written anew, it may be told of anew.
+            // Rewritten, it may be notified again.
             fixture.add(.recovered(entries[0]))
             fixture.add(.held(Fixture.file(1), why: "Again."))
             fixture.pass(.seconds(2))

@@ -122,7 +122,7 @@ struct StateTests {
         first.set(3)
         second.set(4)
         #expect(first.others() == 4 && second.others() == 3)
-        // As a process that was killed leaves it.
+        // The file of a killed process.
         let left = try folder.write(Array("00000009".utf8), to: "chatfs/unread/999999-1")
         #expect(first.others() == 4)
         #expect(access(left, F_OK) != 0)

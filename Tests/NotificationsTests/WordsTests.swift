@@ -108,7 +108,7 @@ struct WordsTests {
             ])
     }
 
-    /// Names and captions as nobody should write them.
+    /// Hostile names and captions.
     static let hostile: [String] = [
         "", " ", "\n\n\n", String(repeating: "a", count: 100_000), String(repeating: "👨‍👩‍👧‍👦", count: 5_000),
         "<b>bold</b><img src='file:///etc/passwd'/>", "&amp;&lt;", "a\u{0}b", "\u{1B}[31mred",
@@ -138,7 +138,7 @@ struct WordsTests {
         try Self.hold(Self.text(refused, .message, escaping: true), escaping: true)
     }
 
-    /// What holds for every text.
+    /// Properties of every text.
     static func hold(_ text: NotificationText, escaping: Bool) throws {
         #expect(!text.summary.isEmpty && text.summary.utf8.count <= NotificationText.maxSummary)
         #expect(text.body.utf8.count <= NotificationText.maxBody)
@@ -152,7 +152,7 @@ struct WordsTests {
             #expect(
                 entities.allSatisfy { $0.hasPrefix("amp;") || $0.hasPrefix("lt;") || $0.hasPrefix("gt;") })
         }
-        // It goes through the pipe in one piece.
+        // It fits into the pipe at once.
         var sent = text
         (sent.buttons, sent.namesRelays) = (["Approve Relays", "Show in Folder", "Mark as Read"], false)
         let frame = try #require(BusFrame.framed(BusRequest.show(token: .max, sent).encoded))

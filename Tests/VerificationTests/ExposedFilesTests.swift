@@ -28,7 +28,7 @@ struct ExposedFilesTests {
         for (path, mode) in [(stored, mode_t(0o644)), (folder, 0o755), (root, 0o640)] {
             #expect(chmod(path, mode) == 0)
         }
-        // What a link leads to is somebody else's.
+        // Link targets are not examined.
         let elsewhere = try household.folder.write([1], to: "elsewhere")
         #expect(chmod(elsewhere, 0o644) == 0)
         #expect(symlink(elsewhere, "\(household.own)/link") == 0)
@@ -56,7 +56,7 @@ struct ExposedFilesTests {
         #expect(rename(household.own, moved) == 0 && symlink(moved, household.own) == 0)
         let findings = verification.run { _, _ in }.findings.filter { $0.kind == .unreadable }
         #expect(findings.map(\.path) == ["profiles/1"] && findings.allSatisfy { !$0.isSettled })
-        // One that has gone is open to nobody.
+        // A vanished file exposes nothing.
         let gone = ExposedFiles(
             directory: household.directory.path, profileFolder: household.directory.path + "/none")
         #expect(gone.find().unread.isEmpty)

@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import Verification
 
-/// A data directory with alice and bob, and files of alice's notes in it.
+/// A data directory with alice and bob, and files in alice's notes.
 struct Household {
     let folder: TemporaryFolder
     let directory: DataDirectory
@@ -16,7 +16,7 @@ struct Household {
 
     var own: String { "\(directory.path)/profiles/\(alice.id)" }
 
-    /// - Parameter notes: files in alice's notes, by their names.
+    /// - Parameter notes: Files of alice's notes by name.
     init(notes: [String: [UInt8]]) async throws {
         folder = try TemporaryFolder()
         directory = try DataDirectory(folder.path("data"))
@@ -68,7 +68,7 @@ struct Household {
         return source.path
     }
 
-    /// Changes a bit of a file in place.
+    /// Flips a bit of a file in place.
     func flip(_ path: String, at offset: UInt64) throws {
         let file = try OpenFile(path, flags: O_RDWR)
         try file.write(try file.read(count: 1, at: offset).map { $0 ^ 4 }, at: offset)

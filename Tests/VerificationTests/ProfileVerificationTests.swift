@@ -88,7 +88,7 @@ struct ProfileVerificationTests {
         for place in places {
             try OpenFile("\(household.own)/\(place)", flags: O_WRONLY | O_CREAT).write([1, 2, 3], at: 0)
         }
-        // Whoever has the profile may be about to name them.
+        // The process that has the profile may be about to add their rows.
         #expect(try household.found(isAlone: false).findings == [])
         let found = try household.found()
         #expect(Set(found.findings.map(\.path)) == Set(places.map { "profiles/1/\($0)" }))
@@ -102,7 +102,7 @@ struct ProfileVerificationTests {
     @Test("a damaged page is found and left unchanged")
     func database() async throws {
         let household = try await Household(notes: Self.notes)
-        // The header of the second page: its kind is none that there is.
+        // An invalid kind in the header of the second page.
         try household.flip(household.directory.path + "/chatfs.db", at: 4096)
         let findings = try household.found().record(at: 0).findings
         #expect(findings.contains { $0.kind == .database && $0.path == "chatfs.db" })
@@ -140,7 +140,7 @@ struct ProfileVerificationTests {
         let outbox = try Outbox(core: core, folder: folder, quietTime: .seconds(100))
         outbox.start()
         let chat = try #require(try await core.chats().first { $0.displayName == "bob" }).reference
-        // A temporary name: it stays.
+        // A temporary name, so the draft stays.
         let draft = try outbox.create(name: Array("letter.part".utf8), in: chat)
         let bytes: [UInt8] = [1, 2, 3]
         try bytes.withUnsafeBytes { try draft.write($0, at: 0, through: .ofItsMaker, by: getpid()) }
@@ -153,7 +153,7 @@ struct ProfileVerificationTests {
             unlink("\(household.own)/outbox/spool/\(name)")
         }
         let findings = try household.found().record(at: 0).findings
-        // No mount has given the chat a folder, and bob chose what he is called.
+        // The chat has no folder, and bob chose his own name.
         #expect(findings.map(\.path) == ["\(chat)/letter.part"] && findings.map(\.kind) == [.missing])
     }
 }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Verification
 
-/// What cannot be read at present says nothing of the bytes: nothing of it is given up.
+/// Unreadable data is not given up, because the error says nothing about its bytes.
 @Suite("Unreadable copies")
 struct UnreadableCopyTests {
     private static func condition(_ code: Int32) -> StoredCopy.Condition {
@@ -80,7 +80,7 @@ struct UnreadableCopyTests {
         let path = try household.stored("a.txt")
         let kept = household.folder.path("kept")
         #expect(rename(path, kept) == 0)
-        // What nobody can open, root neither.
+        // Not even root can open a socket.
         #expect(mknod(path, S_IFSOCK | 0o600, 0) == 0)
         let result = try household.found()
         #expect(result.broken.isEmpty)
@@ -90,7 +90,7 @@ struct UnreadableCopyTests {
         #expect(!finding.isSettled && finding.sentence.contains("cannot be read"))
         #expect(finding.sentence.contains("see what keeps ChatFS from it"))
         #expect(result.files == 2 && result.bytes == 4)
-        // Nothing was done about it, and as it was before it is whole.
+        // Nothing was changed; restored, it is intact.
         #expect(unlink(path) == 0 && rename(kept, path) == 0)
         #expect(try household.found().record(at: 0).findings == [])
     }
@@ -169,7 +169,7 @@ struct VerificationSummaryTests {
             try folder.write(Array(text.utf8), to: "verified.json")
             #expect(VerificationSummary.read(profileFolder: folder.path) == nil)
         }
-        // Nor is what a link leads to.
+        // Link targets are not read either.
         try folder.write(whole, to: "elsewhere")
         #expect(unlink(folder.path("verified.json")) == 0)
         #expect(symlink(folder.path("elsewhere"), folder.path("verified.json")) == 0)
