@@ -8,12 +8,12 @@ import XFTP
 @testable import Cryptography
 @testable import Hydration
 
-/// What happens to files of ours behind our back: blocks of the cache are damaged, put back, exchanged or cut
-/// off, and a stored file becomes shorter.
+/// External changes of our files: blocks of the cache are damaged, rolled back, swapped or truncated, and a stored file
+/// shrinks.
 @Suite struct CacheDamageTests {
     private static let chunk: UInt64 = 65_536
 
-    /// A file of ten chunks whose second never comes, so that those behind it lie in the cache.
+    /// A file of ten chunks whose second never arrives, so that later ones stay in the cache.
     private static func stage() throws -> (Stage, MemorySource, HydratedFile) {
         let stage = try Stage()
         let source = MemorySource(size: 10 * chunk)
@@ -43,7 +43,7 @@ import XFTP
         try await Self.waitUntilKept(stage)
         let blocks = try #require(stage.unnamedFiles(in: "cache").first)
         let earlier = try blocks.readAll(limit: 4 << 20)
-        // Damaged, it is stored once more, with another nonce; the old block is put back in its place.
+        // The damaged block is stored again with another nonce; then the old block is put back.
         try blocks.write([UInt8](repeating: 0xaa, count: earlier.count), at: 0)
         #expect(try await file.bytes(Self.wanted) == right)
         try await Self.waitUntilKept(stage)
@@ -91,7 +91,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    /// Puts each of two blocks where the other is.
+    /// Swaps two blocks.
     private static func exchange(
         _ one: (file: OpenFile, number: UInt64), _ other: (file: OpenFile, number: UInt64)
     ) throws {
@@ -126,7 +126,7 @@ import XFTP
                 source: FileSourceLocation(path: path, arguments: arguments)))
         #expect(try await file.bytes(0..<300_000) == plain)
         try OpenFile(path, flags: O_RDWR).truncate(to: 200_000)
-        // As far as whole blocks are there that prove themselves.
+        // As far as complete and authentic blocks exist.
         #expect(try await file.bytes(0..<196_608) == Array(plain[..<196_608]))
         for range in [199_000..<201_000, 250_000..<250_001, 299_999..<300_000] as [Range<UInt64>] {
             await #expect { _ = try await file.bytes(range) } throws: { error in

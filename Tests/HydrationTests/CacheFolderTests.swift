@@ -7,16 +7,16 @@ import XFTP
 
 @testable import Hydration
 
-/// What somebody finds who has the disk of the cache.
+/// The content of the cache's disk.
 @Suite struct CacheFolderTests {
-    /// Where what is read is also found, so that the search proves itself, the cache is plain.
+    /// In the plain cache the search must find the bytes, which validates the search.
     @Test(arguments: [CacheMode.sealed, .plain])
     func onlyPlainCacheIsReadableOnDisk(mode: CacheMode) async throws {
         var settings = HydrationSettings()
         settings.cacheMode = mode
         let stage = try Stage(settings: settings)
         let source = MemorySource(size: 10 * 65_536)
-        // Without the second chunk those behind it have no way but into the cache.
+        // Without the second chunk, later ones go to the cache.
         source.behaviour.withLock {
             $0.failures[1] = Array(repeating: XFTPError(.unreachable, "no connection"), count: 1000)
         }
@@ -32,7 +32,7 @@ import XFTP
         for start in stride(from: 0, to: 190_000, by: 39_877) {
             #expect(caches[0].contains(later[start..<start + 16]) == (mode == .plain))
         }
-        // The first chunk is in the CryptoFile that is going to be kept.
+        // The first chunk is in the CryptoFile that will be kept.
         let kept = try await wait(for: "the CryptoFile") {
             try stage.unnamedFiles(in: "staging").map { try $0.readAll(limit: 4 << 20) }
                 .first { $0.count > first.count }
@@ -44,7 +44,7 @@ import XFTP
     @Test func nextMountSweepsKilledMountsFiles() async throws {
         let folder = try TemporaryFolder()
         let cache = try PrivateFolder(folder.path("cache"), purpose: "test cache")
-        // Where files cannot be made without a name, they have one for a moment.
+        // Without O_TMPFILE, files have a name for a moment.
         _ = try folder.write([1, 2, 3], to: "cache/blocks-0123")
         let core = MemoryCore(stagingFolder: try folder.makeFolder("staging"))
         let hydrator = try Hydrator(core: core, cacheFolder: cache) { _ in

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Hydration
 
-/// What is known of the chunks of one file, against chance and a list that could not be simpler.
+/// The chunks of one file, against a simple model in random histories.
 @Suite struct ChunkMapTests {
     private static let settings = HydrationSettings()
     private static let chunk: UInt64 = 65_536
@@ -90,7 +90,7 @@ import Testing
         #expect(map.ahead(of: windows, limit: 9, now: .zero) == [3, 4, 5, 1])
         #expect(map.ahead(of: windows, limit: 2, now: .zero) == [3, 4])
         #expect(map.ahead(of: [], limit: 9, now: .zero).isEmpty)
-        // The last chunk holds the end of the content.
+        // The last chunk contains the end of the content.
         Self.fetch(1..<8, of: &map)
         #expect(map.ahead(of: windows, limit: 9, now: .zero).isEmpty)
     }

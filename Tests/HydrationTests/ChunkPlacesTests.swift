@@ -3,7 +3,7 @@ import Testing
 
 @testable import Hydration
 
-/// Where the bytes of a chunk lie, and what of them is counted as lying on the disk.
+/// The location of chunks, and their accounting on the disk.
 @Suite struct ChunkPlacesTests {
     private static let source = MemorySource(size: 3 * 65_536)
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Hydration
 
-/// What the core is just doing with a file, by the machine's own clock.
+/// The core's work on a file, by the machine's own clock.
 @Suite struct CompletionTests {
     private static let file = FileID(1)
     private static let layout = ChunkLayout(
@@ -13,7 +13,7 @@ import Testing
         Simulation.item(file, size: 4 * 65_536 - 1000, status)
     }
 
-    /// A file that somebody waits for as a whole; what its preparation finds is still to come.
+    /// A file with a reader that waits for the whole, during its preparation.
     private static func preparing() -> Simulation {
         var simulation = Simulation()
         simulation.open(item())
@@ -21,11 +21,11 @@ import Testing
         return simulation
     }
 
-    /// The same, with all chunks through the storage pipeline and the whole on its way into the core's keeping.
+    /// The same with all chunks through the storage pipeline, during the hand-over to the core.
     private static func completing(isReceivedByCore: Bool) -> (Simulation, Token) {
         var simulation = preparing()
         let download = simulation.prepareChunks(layout, isReceivedByCore: isReceivedByCore)
-        // Who receives its copy itself has only what readers want.
+        // A core with its own copy needs only the readers' chunks.
         simulation.wait(2, file, for: .bytes(0..<4 * 65_536 - 1000), timeout: .seconds(9))
         while !simulation.begun.isEmpty { simulation.arriveAndEnd(simulation.begun.removeFirst()) }
         simulation.answers = []
@@ -66,7 +66,7 @@ import Testing
 
     @Test func unkeptChunkIsFetchedAgainBeforeHandover() {
         var (simulation, download) = Self.completing(isReceivedByCore: false)
-        // What a reader meets meanwhile begins nothing a second time.
+        // Damage found by a reader meanwhile does not start a second completion.
         simulation.step(Self.file) { machine, _ in machine.damaged(download, [1], endsCompletion: false) }
         simulation.step(Self.file) { $0.stored(download, upTo: 4, now: $1) }
         #expect(simulation.begun.map(\.chunk) == [1])

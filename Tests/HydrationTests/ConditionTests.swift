@@ -31,7 +31,7 @@ struct ConditionTests {
         #expect(condition(stage).cached > 0 && condition(stage).progress < 100)
         file.close()
         #expect(condition(stage).stage == .idle)
-        // The last that was told is how it stands: nothing follows by which it could be seen.
+        // The last notice matches the state: none follows.
         await stage.hydrator.shutDown()
         var count = 0
         for await change in changes where change == .conditionChanged(FileID(1)) { count += 1 }
@@ -179,7 +179,7 @@ struct ConditionTests {
         #expect(condition(stage).stage == .idle && condition(stage).problem == nil)
         file.close()
         gate.open()
-        // Opened once more it comes.
+        // The next opening fetches it.
         let next = stage.hydrator.open(item)
         #expect(try await next.bytes(0..<10) == Pattern.bytes(0..<10, seed: 1))
         next.close()

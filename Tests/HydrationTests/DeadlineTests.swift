@@ -3,10 +3,10 @@ import Testing
 
 @testable import Hydration
 
-/// For how long a reader waits, by the machine's own clock.
+/// Readers' deadlines, by the machine's own clock.
 @Suite struct DeadlineTests {
-    /// A file of eight chunks whose fifth lies on a relay of its own. Its first one is here, and whoever waits
-    /// for bytes in the middle of another has made its fetch begin.
+    /// A file of eight chunks whose fifth lies on another relay. The first is local, and waiting for bytes in the
+    /// middle of another starts its fetch.
     private struct TwoRelays {
         static let file = FileID(1)
         var simulation: Simulation
@@ -67,12 +67,12 @@ import Testing
         #expect(world.answers.isEmpty)
     }
 
-    /// A file that only the core can fetch, and a reader of it with a timeout of ten seconds.
+    /// A file that only the core can fetch, and a reader with a timeout of ten seconds.
     private struct OwnDownload {
         static let file = FileID(1)
         var simulation = Simulation()
 
-        /// - Parameter transport: how it comes to the core.
+        /// - Parameter transport: The way on which the core receives it.
         init(_ transport: ChatFile.Transport = .xftp) {
             var item = Simulation.item(Self.file, size: 1000, .rcvInvitation(described: true))
             item.file?.transport = transport

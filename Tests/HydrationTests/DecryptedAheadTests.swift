@@ -4,12 +4,12 @@ import Testing
 
 @testable import Hydration
 
-/// What is made ready before somebody asks for it is what they would have got.
+/// Bytes prepared ahead equal the bytes of a read.
 @Suite(.timeLimit(.minutes(10))) struct DecryptedAheadTests {
     private static let size: UInt64 = 10 << 20
     private static let piece = 128 << 10
 
-    /// As a stored file: fills from a position, short at the end, and counts.
+    /// A stored file that fills a buffer, short at the end, and counts reads.
     private final class Stored: Sendable {
         let bytesMade = Lock(0)
 
@@ -21,7 +21,7 @@ import Testing
             return count
         }
 
-        /// What `WholeContent` does. Answers how many bytes had been ready.
+        /// Reads like `WholeContent`. Returns the number of prepared bytes.
         func read(_ range: Range<UInt64>, ahead: DecryptedAhead) -> (bytes: [UInt8], ready: Int) {
             var ready = 0
             let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
@@ -49,7 +49,7 @@ import Testing
             ready += answer.ready
             ahead.prepare(decrypt: stored.decrypt)
         }
-        // All but the first ones, and nothing was made twice.
+        // All but the first pieces, and none was prepared twice.
         #expect(ready >= Int(Self.size) - 4 * Self.piece)
         #expect(stored.bytesMade.withLock { $0 } == Int(Self.size))
     }
@@ -76,7 +76,7 @@ import Testing
         for (range, bytes) in held { #expect(Array(bytes.bytes) == Pattern.bytes(range, seed: 9)) }
     }
 
-    /// In a process of its own: the memory is that of all readers.
+    /// In its own process, because the memory is shared by all readers.
     @Test func memoryIsFreedWithLastReply() async {
         await #expect(processExitsWith: .success) {
             let (stored, ahead) = (Stored(), DecryptedAhead())
@@ -106,7 +106,7 @@ import Testing
         for number in 0..<4 { _ = read(number) }
         #expect(read(4) == Self.piece)
         ahead.forget()
-        // Nor is anything made for it afterwards.
+        // Nothing is prepared for it afterwards.
         ahead.prepare(decrypt: stored.decrypt)
         #expect(read(5) == 0)
     }

@@ -7,7 +7,7 @@ import XFTP
 
 @Suite("File descriptions")
 struct DescriptionTests {
-    /// One chunk on a relay of nobody; well-formed. `redirect` makes it lead to another description.
+    /// A well-formed description of one chunk on an unknown relay. `redirect` makes it lead to another description.
     private static func description(redirect: String = "") -> String {
         let word = { (count: Int) in Base64URL.encode([UInt8](repeating: 7, count: count)) }
         let key = "MC4CAQAwBQYDK2VwBCIEIAICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgIC"
@@ -49,7 +49,7 @@ struct DescriptionTests {
         #expect {
             _ = try Self.source(Self.description(redirect: redirect))
         } throws: { error in
-            // For the reader: EBADMSG, with a sentence.
+            // The reader gets EBADMSG with a sentence.
             FileProblem(error).kind == .damaged && !FileProblem(error).sentence.isEmpty
         }
     }

@@ -28,7 +28,7 @@ import XFTP
         let file = stage.hydrator.open(stage.offer(source))
         #expect(try await file.bytes(0..<100) == Pattern.bytes(0..<100, seed: 1))
         await expectProblem(kind) { try await file.bytes(3 * 65_536..<3 * 65_536 + 10) }
-        // The kernel repeats a failed read at once: same answer, nothing fetched.
+        // The kernel repeats a failed read at once: same answer, no fetch.
         let fetches = source.fetches
         guard case .failed(let again) = file.immediate(3 * 65_536..<3 * 65_536 + 10) else {
             Issue.record("the failure was forgotten")
@@ -37,7 +37,7 @@ import XFTP
         #expect(again.kind == kind && again.sentence == error.sentence)
         #expect(source.fetches == fetches)
         #expect(stage.hydrator.condition(of: FileID(1)).problem == again)
-        // What is here is served all the same.
+        // Local bytes are served nevertheless.
         #expect(try await file.bytes(0..<100) == Pattern.bytes(0..<100, seed: 1))
         await stage.hydrator.shutDown()
         let abandoned = stage.core.state.withLock { $0.abandoned[FileID(1)] ?? [] }
@@ -70,7 +70,7 @@ import XFTP
         await expectProblem(.notApproved) { try await file.bytes(0..<10) }
         #expect(file.immediate(0..<10) == .failed(FileProblem(.notApproved, sentence)))
         #expect(stage.core.state.withLock { $0.claimCount } == 1)
-        // Approved meanwhile: the news makes the next read try again at once.
+        // After the approval, the next read retries at once.
         let source = MemorySource(size: 10)
         stage.hydrator.update(stage.offer(source, id: 4))
         stage.hydrator.update(stage.item(4, size: 10, status: .rcvInvitation(described: false)))
@@ -251,7 +251,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    /// The kernel may hold the file on its own, and reads it without asking.
+    /// The kernel may read the backing file without requests.
     @Test(arguments: [true, false])
     func heldPlainCopyIsEmptiedIfExpired(atOnce: Bool) async throws {
         var settings = HydrationSettings()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Hydration
 
-/// A request to a relay that is far away takes a round trip in which others have to fill the line.
+/// A request to a distant relay takes a round trip, during which other requests must fill the line.
 @Suite struct FarRelayTests {
     @Test(arguments: [(Duration.milliseconds(80), 7), (.milliseconds(5), 4)])
     func distantRelayGetsMoreRequests(time: Duration, count: Int) {
@@ -19,7 +19,7 @@ import Testing
         world.progress(0, at: .milliseconds(80))
         world.arrive(0, at: .milliseconds(900))
         #expect(world.begun == Array(0...4))
-        // It has become wider.
+        // The line became wider.
         world.progress(1, at: .milliseconds(980))
         world.arrive(1, at: .milliseconds(1500))
         #expect(world.begun == Array(0...8))
@@ -60,7 +60,7 @@ import Testing
         #expect(distances.isFar("64"))
     }
 
-    /// A file of twenty chunks on one relay, of which somebody waits for the whole.
+    /// A file of twenty chunks on one relay, with a reader of the whole.
     private struct OneRelay {
         static let file = FileID(1)
         var simulation = Simulation()
@@ -81,7 +81,7 @@ import Testing
             simulation.progress(Simulation.Fetch(file: download, chunk: chunk))
         }
 
-        /// It is here, has been stored, and its memory is free again.
+        /// The chunk arrived, was stored, and its memory is free.
         mutating func arrive(_ chunk: Int, at now: Duration) {
             simulation.now = now
             simulation.arriveAndEnd(Simulation.Fetch(file: download, chunk: chunk))

@@ -2,11 +2,11 @@ import Testing
 
 @testable import Hydration
 
-/// Who wants bytes of a file, and what follows from that for fetching, without the machine.
+/// Demand for a file's bytes and its effect on fetching, without the machine.
 @Suite struct FileDemandTests {
     private static let chunk: UInt64 = 65_536
 
-    /// Eight chunks; the first is here, as after a first read.
+    /// Eight chunks; the first is local, as after a first read.
     private static func chunks(isReceivedByCore: Bool = false) -> ChunkMap {
         let layout = ChunkLayout(Array(repeating: ChunkPlace(size: UInt32(chunk), relay: "r"), count: 8))!
         var chunks = ChunkMap(
@@ -33,7 +33,7 @@ import Testing
         var demand = FileDemand(retention: [], now: .zero)
         demand.opened(now: .seconds(1))
         demand.opened(now: .seconds(2))
-        // Far enough for chunks ahead.
+        // Far enough for prefetch.
         for piece in 0..<8 as Range<UInt64> {
             demand.read(
                 piece * 131_072..<(piece + 1) * 131_072, counts: true, now: .seconds(3),
@@ -66,12 +66,12 @@ import Testing
         demand.opened(now: .zero)
         demand.read(0..<4096, counts: true, now: .zero, chunk: Self.chunk(at:))
         #expect(!demand.wasReadOn(Self.chunks()))
-        // Previews look at any place and have nothing more fetched.
+        // Peeks at any offset fetch nothing further.
         demand.read(0..<4 * Self.chunk, counts: false, now: .zero, chunk: Self.chunk(at:))
         #expect(!demand.wasReadOn(Self.chunks()))
         demand.read(4096..<2 * Self.chunk, counts: true, now: .zero, chunk: Self.chunk(at:))
         #expect(demand.wasReadOn(Self.chunks()))
-        // The core finishes its own copy.
+        // The core completes its own copy.
         #expect(!demand.wasReadOn(Self.chunks(isReceivedByCore: true)))
     }
 

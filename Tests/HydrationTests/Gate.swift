@@ -1,6 +1,6 @@
 import Base
 
-/// Holds tasks until it is opened. Cancellation lets a task through with an error.
+/// Holds tasks until it opens. Cancellation releases a task with an error.
 final class Gate: Sendable {
     private struct State {
         var isOpen = false

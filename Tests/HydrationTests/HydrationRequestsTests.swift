@@ -4,7 +4,7 @@ import Testing
 
 @testable import Hydration
 
-/// What a command hears that waits for a file.
+/// Replies to a command that waits for a file.
 @Suite(.timeLimit(.minutes(10))) struct HydrationRequestsTests {
     @Test func repeatedRequestsReportProgressAndFailure() async throws {
         let stage = try Stage()
@@ -34,7 +34,7 @@ import Testing
         let item = stage.offer(source)
         let requests = HydrationRequests(stage.hydrator, slice: .milliseconds(5))
         #expect(await requests.ask(item) == .pending(progress: 0))
-        // What somebody has open or waits for cannot be dehydrated.
+        // A file that is open or awaited cannot be dehydrated.
         try await wait(until: "nobody waits for it") { stage.hydrator.dehydrate(FileID(1)) }
         await stage.hydrator.shutDown()
     }

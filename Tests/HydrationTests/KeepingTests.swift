@@ -9,7 +9,7 @@ import XFTP
 
 @testable import Hydration
 
-/// What stays in the cache, what goes, and what is received for good.
+/// Retention in the cache, eviction, and complete downloads.
 @Suite(.timeLimit(.minutes(10))) struct KeepingTests {
     private static let chunk: UInt64 = 65_536
 
@@ -31,7 +31,7 @@ import XFTP
         _ = try await file.bytes(0..<4096)
         _ = try await file.bytes(20 * Self.chunk..<20 * Self.chunk + 4096)
         file.close()
-        // A file that is wanted goes past it: what this one would fetch by itself would have come by then.
+        // A wanted file has priority: by its arrival, this one would have fetched more if it did.
         let other = MemorySource(size: 10 * Self.chunk, seed: 2)
         let second = stage.hydrator.open(stage.offer(other, id: 2))
         _ = try await second.bytes(0..<10 * Self.chunk)
@@ -65,7 +65,7 @@ import XFTP
             }
             file.close()
         }
-        // What this one would fetch by itself would have come by the time another has.
+        // By the arrival of another file, this one would have fetched more if it did.
         let other = MemorySource(size: 10 * Self.chunk, seed: 2)
         let second = stage.hydrator.open(stage.offer(other, id: 2))
         _ = try await second.bytes(0..<10 * Self.chunk)
@@ -91,7 +91,7 @@ import XFTP
 
     @Test func fastDownloadWaitsForItsCheck() async throws {
         var settings = HydrationSettings()
-        // Room for five chunks on their way, as for those of 4 MiB.
+        // Room for five chunks in transfer, as with chunks of 4 MiB.
         settings.bytesInFlight = 6 * Self.chunk
         settings.bytesForDemand = Self.chunk
         // Longer than a busy machine delays the check's thread.
@@ -119,7 +119,7 @@ import XFTP
         #expect(try stage.folder.names(in: "staging") == [])
     }
 
-    // MARK: - A plain file
+    // MARK: - Plain files
 
     @Test(arguments: [("file", [0, 30, 7]), ("another name than the message says", [0]), ("file", [])])
     func plainCacheEndsAsOneFile(name: String, first: [UInt64]) async throws {
@@ -129,7 +129,7 @@ import XFTP
         let size = 40 * Self.chunk + 77
         let source = MemorySource(size: size, name: name)
         let file = stage.hydrator.open(stage.offer(source))
-        // In this order, so that chunks lie on the disk before the one that says where the content begins.
+        // In this order, chunks reach the disk before the one with the content's start.
         for number in first.reversed() {
             let range = number * Self.chunk..<number * Self.chunk + 100
             #expect(try await file.bytes(range) == Pattern.bytes(range, seed: 1))
@@ -170,7 +170,7 @@ import XFTP
             _ = try await file.bytes(0..<10)
             _ = try await file.bytes(10 * Self.chunk..<10 * Self.chunk + 10)
             file.close()
-            // A reader has its bytes before they are kept.
+            // A reader gets its bytes before they are kept.
             try await wait(until: "both chunks are kept") {
                 stage.hydrator.cacheReport().bytesOnDisk == UInt64(2 * id) * Self.chunk
             }
@@ -181,7 +181,7 @@ import XFTP
             stage.hydrator.condition(of: FileID(1)) == HydrationCondition()
         }
         #expect(stage.hydrator.condition(of: FileID(2)).cached == 2 * Self.chunk)
-        // Its claim was given back, or nobody could ever read it again.
+        // Without returning its claim, no reader could ever read it again.
         try await wait(until: "the claim is given back") {
             stage.core.state.withLock { $0.abandoned[FileID(1)] } == [nil]
         }
@@ -205,7 +205,7 @@ import XFTP
         #expect(!stage.hydrator.dehydrate(FileID(2)))
         #expect(stage.hydrator.condition(of: FileID(1)).stage == .complete)
         file.close()
-        // It has come whole by now, and the core may just be taking it over.
+        // It is complete, and the core may be taking it over.
         try await wait(until: "it may go") { stage.hydrator.dehydrate(FileID(2)) }
         try await wait(until: "its bytes have gone") { stage.hydrator.cacheReport().bytesOnDisk == 0 }
         await stage.hydrator.shutDown()
@@ -214,7 +214,7 @@ import XFTP
     @Test func memoryCacheUsesNoDisk() async throws {
         let stage = try Stage(settings: Self.limited(8, mode: .memory))
         let source = MemorySource(size: 30 * Self.chunk)
-        // The second chunk never comes, so that no other copy serves what lies behind it.
+        // The second chunk never arrives, so no other copy serves the later ones.
         source.behaviour.withLock {
             $0.failures[1] = Array(repeating: XFTPError(.unreachable, "no connection"), count: 1000)
         }
@@ -226,7 +226,7 @@ import XFTP
                 #expect(try await file.bytes(range) == Pattern.bytes(range, seed: 1))
             }
         }
-        // The first one, with the header, lies in the CryptoFile.
+        // The first chunk, with the header, is in the CryptoFile.
         #expect(stage.hydrator.cacheReport().bytesOnDisk == Self.chunk)
         #expect(source.fetches.filter { $0 > 1 }.count > source.chunks.count)
         await stage.hydrator.shutDown()
@@ -253,7 +253,7 @@ import XFTP
         let size = source.contentSize
         #expect(try await file.bytes(0..<1000) == Pattern.bytes(0..<1000, seed: 1))
         #expect(try await file.bytes(size - 9..<size) == Pattern.bytes(size - 9..<size, seed: 1))
-        // The first chunk may be in the CryptoFile by now, which is not the cache's.
+        // The first chunk may be in the CryptoFile already, which does not count as cache.
         #expect(stage.hydrator.cacheReport().bytesOnDisk <= Self.chunk)
         await stage.hydrator.shutDown()
     }
@@ -276,7 +276,7 @@ import XFTP
             stage.hydrator.condition(of: FileID($0)).stage == .complete
         }
         #expect(hydrated == [5, 6])
-        // Under another key its tag is wrong: that nobody notices shows that the file is not read through.
+        // With another key its tag is wrong; success shows that the file is not verified again.
         first?.arguments = CryptoFile.freshArguments()
         let again = stage.hydrator.open(stage.item(1, size: 1000, status: .rcvComplete, source: first))
         #expect(try await again.bytes(0..<9).count == 9)

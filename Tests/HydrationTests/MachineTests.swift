@@ -3,8 +3,8 @@ import Testing
 
 @testable import Hydration
 
-/// Against chance: after every step the bounds hold, and in the end everyone has been answered exactly once.
-/// And single cases with all their numbers.
+/// Random histories: bounds hold after every step, and in the end every reader was answered once. Also single cases
+/// with exact numbers.
 @Suite struct MachineTests {
     @Test(arguments: 1...60 as ClosedRange<UInt64>)
     func randomEventsKeepBoundsAndAnswerOnce(seed: UInt64) {
@@ -56,7 +56,7 @@ import Testing
         simulation.step(file) { $0.stored(download, upTo: 1, now: $1) }
         arrive()
         #expect(fetched == Array(0..<6))
-        // Who needs another one has it at once.
+        // A reader of another chunk gets it at once.
         simulation.wait(2, file, for: .bytes(20 * 65_536..<20 * 65_536 + 10))
         arrive()
         #expect(fetched == Array(0..<6) + [20])

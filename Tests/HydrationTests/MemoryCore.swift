@@ -2,19 +2,19 @@ import Base
 import ChatCore
 import Glibc
 
-/// A core whose files are claimed, received or stored as the test wants.
+/// A core whose claims and files are controlled by the test.
 final class MemoryCore: FileTransferring {
     struct State {
         var claims: [FileID: Result<String?, ChatError>] = [:]
         var claimCount = 0
-        /// Claims are answered when it is open.
+        /// Claims are answered while it is open.
         var claimGate: Gate?
         var received: [FileID] = []
         var completed: [FileID: FileSourceLocation] = [:]
         var abandoned: [FileID: [FileProblem?]] = [:]
         var givenUp: [FileID] = []
         var completionFails: [ChatError] = []
-        /// Whether the core fetches a copy of its own of what is claimed.
+        /// True if the core downloads its own copy of claimed files.
         var receivesWhatIsClaimed = false
     }
 
@@ -66,7 +66,7 @@ final class MemoryCore: FileTransferring {
         state.withLock { $0.received.append(file) }
     }
 
-    // Nothing here asks for the rest.
+    // Unused here.
     func events() -> AsyncStream<ChatEvent> { AsyncStream { $0.finish() } }
     private static let unused = ChatError(.invalidCommand, "This core only gives files.")
     func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) { throw Self.unused }

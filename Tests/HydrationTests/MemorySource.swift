@@ -5,24 +5,24 @@ import XFTP
 
 @testable import Hydration
 
-/// A described file whose relay is memory: it can be silent, fail, lie and count.
+/// A described file on a simulated relay that can be silent, fail, send wrong bytes, and count.
 final class MemorySource: ChunkSource {
     struct Behaviour {
-        /// Errors for the next fetches of a chunk.
+        /// Errors of a chunk's next fetches.
         var failures: [Int: [any Error]] = [:]
         var failsAlways: (any Error)?
         var gate: Gate?
-        /// Of single chunks.
+        /// Gates of single chunks.
         var gates: [Int: Gate] = [:]
-        /// Some of each chunk comes before the gate.
+        /// True to send a part of each chunk before the gate.
         var showsLife = false
         var fetches: [Int] = []
         var inFlight = 0
         var maxInFlight = 0
         var isForged = false
-        /// How long the check takes over each piece.
+        /// Duration of the check of each piece.
         var checkPause: Duration = .zero
-        /// Pieces that the check was given from the cache instead of from their own memory.
+        /// Number of pieces that the check read from the cache instead of their own memory.
         var readBack = 0
     }
 
@@ -47,7 +47,7 @@ final class MemorySource: ChunkSource {
     var fetches: [Int] { behaviour.withLock { $0.fetches } }
     var streamSize: UInt64 { chunks.reduce(0) { $0 + UInt64($1.size) } }
 
-    /// The stream: header, content, padding; the tag is padding too, the check does not look at it.
+    /// The stream: header, content, padding. The tag is padding too; the check ignores it.
     func stream(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) {
         let content = UInt64(header.count)..<UInt64(header.count) + contentSize
         memset(buffer.baseAddress!, Int32(UInt8(ascii: "#")), buffer.count)
@@ -93,7 +93,7 @@ final class MemorySource: ChunkSource {
         mutating func add(stream: UnsafeMutableRawBufferPointer) throws {
             source.behaviour.withLock { $0.readBack += 1 }
             try add(encrypted: UnsafeRawBufferPointer(stream))
-            // It may use the memory, and does.
+            // The check may overwrite the memory, and does.
             memset(stream.baseAddress!, 0xee, stream.count)
         }
 
@@ -116,7 +116,7 @@ final class MemorySource: ChunkSource {
     }
 }
 
-/// A chunk of a memory source, "encrypted" by nothing.
+/// An unencrypted chunk of a memory source.
 private final class MemoryChunk: FetchedChunk {
     let bytes: [UInt8]
 

@@ -1,5 +1,5 @@
-/// Bytes that are a function of their position: any part can be made and checked alone. They repeat after
-/// a length that has nothing to do with blocks or chunks.
+/// Bytes computed from their offset, so that any part can be generated and checked alone. The period is unrelated to
+/// blocks and chunks.
 enum Pattern {
     private static let period = 1_000_003
     private static let table: [UInt8] = {
@@ -31,7 +31,7 @@ enum Pattern {
     }
 }
 
-/// A generator with a fixed seed: a failing run can be repeated.
+/// A generator with a fixed seed, so that failures are reproducible.
 struct Dice: RandomNumberGenerator {
     private var state: UInt64
 

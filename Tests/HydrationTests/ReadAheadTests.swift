@@ -3,7 +3,6 @@ import Testing
 
 @testable import Hydration
 
-/// What is fetched ahead of readers.
 @Suite struct ReadAheadTests {
     private func windows(_ reads: [Range<UInt64>]) -> [Int] {
         var readAhead = ReadAhead()
@@ -56,7 +55,7 @@ import Testing
         var same = 0
         for _ in 0..<4000 {
             let reader = Int.random(in: 0..<starts.count, using: &dice)
-            // Mostly on, now and then a little out of order or somewhere else.
+            // Mostly sequential, sometimes slightly reordered or elsewhere.
             switch Int.random(in: 0..<100, using: &dice) {
             case 0: starts[reader] = UInt64.random(in: 0..<3 << 30, using: &dice)
             case 1..<10: starts[reader] = starts[reader] < 131_072 ? 0 : starts[reader] - 131_072
@@ -80,7 +79,7 @@ import Testing
         #expect(same > 20_000, "most reads change nothing")
     }
 
-    /// A reader in the middle of a long file, four chunks ahead of whom are under way and one more is wanted.
+    /// A reader in the middle of a long file, with four chunks in prefetch and one more wanted.
     private struct Halfway {
         static let file = FileID(1)
         var simulation: Simulation

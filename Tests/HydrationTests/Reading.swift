@@ -4,7 +4,7 @@ import ChatCore
 @testable import Hydration
 
 extension HydratedFile {
-    /// What a reader gets: at once when it is here, otherwise after waiting.
+    /// Reads at once if local, otherwise after waiting.
     func bytes(_ range: Range<UInt64>, timeout: Duration = .seconds(60)) async throws -> [UInt8] {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: max(range.count, 1), alignment: 1)
         defer { buffer.deallocate() }
@@ -23,7 +23,7 @@ extension HydratedFile {
         }
     }
 
-    /// What a reader gets who does not wait.
+    /// Reads without waiting.
     func immediate(_ range: Range<UInt64>) -> Immediate {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: max(range.count, 1), alignment: 1)
         defer { buffer.deallocate() }

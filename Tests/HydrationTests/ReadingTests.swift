@@ -42,7 +42,7 @@ import XFTP
         #expect(file.immediate(0..<1) == .pending)
         #expect(try await file.bytes(0..<1) == Pattern.bytes(0..<1, seed: 1))
         #expect(source.fetches == [0])
-        // Now it is at hand, and the chunk behind it is not.
+        // The first chunk is local, the next one is not.
         #expect(file.immediate(0..<65_000) == .filled(65_000))
         #expect(file.immediate(65_000..<66_000) == .pending)
         await stage.hydrator.shutDown()
@@ -73,7 +73,7 @@ import XFTP
         #expect(stage.hydrator.condition(of: FileID(1)).progress == 100)
         #expect(try await file.bytes(65_000..<70_000) == Pattern.bytes(65_000..<70_000, seed: 1))
 
-        // Another mount finds the copy and serves it without a relay.
+        // The next mount finds the copy and serves it without a relay.
         let location = try #require(stage.core.state.withLock { $0.completed[FileID(1)] })
         let next = try Stage()
         let stored = next.hydrator.open(next.item(1, size: size, status: .rcvComplete, source: location))
@@ -129,7 +129,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    /// As a program of the official core's user may do to it, which keeps files as they are.
+    /// A user of the official core, which stores plain files, may truncate them.
     @Test func shrinkingPlainCopyIsAnError() async throws {
         let stage = try Stage()
         let path = try stage.folder.write([UInt8](repeating: 7, count: 1000), to: "plain")
@@ -225,7 +225,7 @@ import XFTP
         }
         #expect(source.behaviour.withLock { $0.maxInFlight } <= 4)
         #expect(source.fetches.count == source.chunks.count)
-        // Reading on was seen: most chunks were there before they were asked for.
+        // Sequential reading was detected: most chunks arrived before their reads.
         #expect(source.behaviour.withLock { $0.maxInFlight } > 1)
         await stage.hydrator.shutDown()
     }

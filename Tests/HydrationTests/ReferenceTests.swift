@@ -6,9 +6,8 @@ import XFTP
 
 @testable import Hydration
 
-/// The hydrator against chance and a reference that could not be simpler: the bytes that were sent. Readers
-/// read anywhere and give up, chunks fail and come late, the cache is small and emptied, and whoever gets
-/// bytes gets the right ones.
+/// Random histories against the sent bytes: readers read anywhere and give up, chunks fail and arrive late, the cache
+/// is small and cleared. Every read returns the right bytes.
 @Suite struct ReferenceTests {
     private static let chunk: UInt64 = 65_536
 
@@ -34,7 +33,7 @@ import XFTP
             return try await group.reduce(0, +)
         }
         #expect(served > 0)
-        // Whatever happened, in the end everything can be read.
+        // In the end everything can be read.
         for source in sources { source.behaviour.withLock { $0.failures = [:] } }
         for (source, item) in zip(sources, items) {
             let file = stage.hydrator.open(item)
@@ -45,7 +44,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    /// One of several who do so at once; answers how many reads were served.
+    /// One of several concurrent readers; returns the number of successful reads.
     private static func readAbout(
         _ stage: Stage, _ sources: [MemorySource], _ items: [ChatItem], seed: UInt64
     ) async throws -> Int {

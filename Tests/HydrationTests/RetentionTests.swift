@@ -9,7 +9,7 @@ import XFTP
 
 @testable import Hydration
 
-/// What somebody asked for stays asked for: by a command, by a pin, or by having read past the first chunk.
+/// Requests for whole files persist: by a command, a pin, or a read past the first chunk.
 @Suite(.timeLimit(.minutes(10))) struct RetentionTests {
     private static let chunk: UInt64 = 65_536
 
@@ -51,7 +51,7 @@ import XFTP
         let file = stage.hydrator.open(stage.offer(source))
         _ = try await file.bytes(0..<10)
         source.behaviour.withLock { $0.gate = gate }
-        // More than the first chunk, and nothing of it comes any more.
+        // More than the first chunk, which never arrives.
         let reader = Task { try await file.bytes(10..<2 * Self.chunk) }
         try await wait(until: "the relay is asked") { gate.waiting > 0 }
         reader.cancel()
@@ -149,7 +149,7 @@ import XFTP
         try await stage.hydrator.unpin(FileID(1))
         try await wait(until: "what was on its way has ended") { gate.waiting == 0 }
         gate.open()
-        // A file that is wanted goes past it: what this one would fetch by itself would have come by then.
+        // A wanted file has priority: by its arrival, this one would have fetched more if it did.
         let other = stage.hydrator.open(stage.offer(MemorySource(size: 10 * Self.chunk, seed: 2), id: 2))
         _ = try await other.bytes(0..<10 * Self.chunk)
         #expect(source.fetches.count <= 4)
@@ -211,7 +211,7 @@ import XFTP
         source.behaviour.withLock { $0.gate = nil }
         stage.hydrator.stopKeeping(FileID(1))
         #expect(stage.core.state.withLock { $0.completed[FileID(1)] } == nil)
-        // Wanted again, it goes on; here, it is nobody's any more.
+        // Wanted again, it continues; once local, it is released.
         stage.hydrator.keep(item)
         try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
         try await wait(until: "it may go") { stage.hydrator.dehydrate(FileID(1)) }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Hydration
 
-/// Which fetches are granted and which are ended: against a model that could not be simpler, in random histories.
+/// Granted and ended fetches against a simple model in random histories.
 @Suite struct SchedulerTests {
     @Test(arguments: 1...80 as ClosedRange<UInt64>)
     func grantsMatchTheModel(seed: UInt64) {
@@ -69,7 +69,7 @@ import Testing
         #expect(scheduler.schedule(now: .seconds(5)) == [.fetch(.init(file: 2, chunk: 0))])
     }
 
-    /// What is asked for when a far line is free again comes a round trip too late.
+    /// A request made when a distant line is free comes a round trip too late.
     @Test(arguments: [true, false])
     func nearlyCompleteDistantChunkYieldsItsPlace(isFar: Bool) {
         var settings = HydrationSettings()
@@ -95,7 +95,7 @@ import Testing
         #expect(steps.map(\.0) == [false, isFar, false], "it is said once")
         #expect(steps.map(\.1) == [[], isFar ? [.fetch(fetch(3))] : [], []])
         guard isFar else { return }
-        // One at a time, since each is memory.
+        // One at a time, because each needs memory.
         steps = [(progressed(2, quarters: 4), granted())]
         #expect(steps[0].0 && steps[0].1.isEmpty)
         scheduler.arrived(fetch(1), now: .seconds(1))
@@ -147,7 +147,7 @@ import Testing
     }
 }
 
-/// Events of chance, given to the scheduler and to the model.
+/// Random events for the scheduler and the model.
 private struct History {
     typealias Scheduler = FetchScheduler<Int>
 
@@ -166,7 +166,7 @@ private struct History {
         settings.backgroundChunks = Int.random(in: 0...2, using: &dice)
         settings.bytesInFlight = UInt64.random(in: 1...16, using: &dice) << 20
         settings.bytesForDemand = min(settings.bytesInFlight, UInt64.random(in: 0...4, using: &dice) << 20)
-        // Distances have tests of their own.
+        // Distances have their own tests.
         settings.farAfter = .seconds(1_000_000)
         scheduler = Scheduler(settings: settings)
         model = Model(settings: settings)
@@ -225,7 +225,7 @@ private struct History {
         #expect(scheduler.needsTicks == model.needsTicks)
     }
 
-    /// Nobody wants anything any more: all ends.
+    /// All demand ends, and with it all fetches.
     mutating func finish() {
         for file in 0..<5 {
             scheduler.remove(file)
@@ -240,7 +240,7 @@ private struct History {
     }
 }
 
-/// The rules one by one, over everything that could be granted.
+/// The rules one by one, over every possible fetch.
 private struct Model {
     typealias Fetch = FetchScheduler<Int>.Fetch
 
@@ -257,7 +257,7 @@ private struct Model {
 
     private let settings: HydrationSettings
     private var files: [Int: (layout: ChunkLayout, requests: FetchRequests)] = [:]
-    /// When a file was served last, or came to want something.
+    /// Time of a file's last fetch, or of its first demand.
     private var lastService: [Int: Int] = [:]
     private var services = 0
     private(set) var flights: [Flight] = []
@@ -309,7 +309,7 @@ private struct Model {
             flights[index].isCancelled = true
             actions.append(.cancel(flight.fetch))
         }
-        // The best of all that may be granted, until there is none.
+        // The best permitted fetch, until there is none.
         while let best = grantable(now: now).min(by: { $0.rank.lexicographicallyPrecedes($1.rank) }) {
             let layout = files[best.fetch.file]!.layout
             flights.append(
@@ -322,8 +322,7 @@ private struct Model {
         return actions
     }
 
-    /// Every fetch that no rule forbids, with its rank: by urgency, then who was served longest ago, then in the
-    /// order of the file.
+    /// Every permitted fetch with its rank: urgency, then least recently served, then file order.
     private func grantable(now: Duration) -> [(fetch: Fetch, rank: [Int])] {
         var all: [(fetch: Fetch, rank: [Int])] = []
         for (file, (layout, requests)) in files {

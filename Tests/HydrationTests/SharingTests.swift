@@ -6,7 +6,7 @@ import Testing
 
 @testable import Hydration
 
-/// One object for a file, whoever comes and goes, and what the files of a hydrator share.
+/// One object per file for all its users, and the state shared by a hydrator's files.
 @Suite(.timeLimit(.minutes(10))) struct SharingTests {
     private static let size: UInt64 = 3 * 65_536
 
@@ -45,7 +45,7 @@ import Testing
         file.close()
     }
 
-    /// Openings, reads, evictions and removals from the cache meet in any order.
+    /// Openings, reads, evictions and removals in any order.
     @Test func concurrentUseFromManyThreadsIsSafe() async throws {
         let stage = try Stage()
         let sources = (1...3 as ClosedRange<UInt64>).map { MemorySource(size: Self.size, seed: $0) }

@@ -3,21 +3,21 @@ import Testing
 
 @testable import Hydration
 
-/// The identity of a download or of a copy, without content.
+/// The identity of a download or a copy, without content.
 final class Token: Sendable, Hashable {
     static func == (left: Token, right: Token) -> Bool { left === right }
     func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// The machines of files and the scheduler, connected as the drivers connect them, by a clock of its own and
-/// without I/O: what they want to be done is noted, and done when a test says so.
+/// The machines of files and the scheduler, connected like the drivers, with a clock of their own and without I/O.
+/// Effects are recorded and performed by the test.
 struct Simulation {
     typealias Machine = FileMachine<Token, Token>
     typealias Fetch = FetchScheduler<Token>.Fetch
 
     struct Answer: Hashable {
         var reader: UInt64
-        /// nil: the bytes are available.
+        /// nil if the bytes are available.
         var problem: FileProblem?
     }
 
@@ -25,11 +25,11 @@ struct Simulation {
     var now = Duration.zero
     private(set) var files: [FileID: Machine] = [:]
     private(set) var scheduler: FetchScheduler<Token>
-    /// Which file a download is of, those of earlier attempts too.
+    /// The file of each download, including earlier attempts.
     private(set) var owners: [Token: FileID] = [:]
     private var published: [FileID: (download: Token, requests: FetchRequests)] = [:]
 
-    // What was wanted, until a test takes it.
+    // Effects until a test takes them.
     var answers: [Answer] = []
     var preparations: [(file: FileID, preparation: Preparation)] = []
     var begun: [Fetch] = []
@@ -49,9 +49,9 @@ struct Simulation {
             file: ChatFile(id: file, name: "f", size: size, status: status, transport: .xftp))
     }
 
-    // MARK: - As the drivers do
+    // MARK: - Driver
 
-    /// A step of a file that has an object; what follows from it is noted and answered.
+    /// Steps a file that has an object, and records and answers its effects.
     @discardableResult
     mutating func step(
         _ file: FileID, _ event: (inout Machine, Duration) -> [Machine.Effect]
@@ -76,7 +76,7 @@ struct Simulation {
         return effects
     }
 
-    /// The object of a file, made when there is none.
+    /// Returns the object of a file, creating it if necessary.
     mutating func makeFile(_ item: ChatItem, retention: Retention = []) {
         guard let file = item.file, files[file.id] == nil else { return }
         files[file.id] = Machine(item, file, retention: retention, settings: settings, now: now)
@@ -93,7 +93,7 @@ struct Simulation {
         step(file) { machine, now in machine.wait(reader, for: goal, timeout: timeout, now: now) }
     }
 
-    /// What a read of a range finds; an object that is not there finds what a removed file does.
+    /// Locates a range; a missing object behaves like a removed file.
     mutating func locate(_ file: FileID, _ range: Range<UInt64>) -> Machine.Target {
         var target = Machine.Target.failed(.deleted)
         step(file) { machine, now in
@@ -104,7 +104,7 @@ struct Simulation {
         return target
     }
 
-    /// The last preparation finds chunks. Answers their download.
+    /// Completes the last preparation with chunks. Returns their download.
     mutating func prepareChunks(
         _ layout: ChunkLayout, isReceivedByCore: Bool = false
     ) -> Token {
@@ -114,7 +114,7 @@ struct Simulation {
         return download
     }
 
-    /// False when that is not the present preparation.
+    /// Returns false if it is not the current preparation.
     @discardableResult
     mutating func prepared(
         _ file: FileID, _ preparation: Preparation, _ result: PreparationResult<Token, Token>
@@ -165,7 +165,7 @@ struct Simulation {
         schedule()
     }
 
-    // MARK: - What becomes of a fetch
+    // MARK: - Results of fetches
 
     mutating func progress(_ fetch: Fetch) {
         guard let flight = scheduler.flights.first(where: { $0.fetch == fetch }) else { return }
@@ -175,7 +175,7 @@ struct Simulation {
         if leavesItsPlace { schedule() }
     }
 
-    /// The chunk can be read. Its memory is in use until `end`.
+    /// The chunk is readable. Its memory is in use until `end`.
     mutating func arrive(_ fetch: Fetch) {
         scheduler.arrived(fetch, now: now)
         guard let file = owners[fetch.file] else { return }
@@ -185,7 +185,7 @@ struct Simulation {
         schedule()
     }
 
-    /// The fetch is over; with a problem, when that is given.
+    /// Ends the fetch, with a problem if given.
     @discardableResult
     mutating func end(_ fetch: Fetch, _ problem: FileProblem? = nil) -> [Machine.Effect] {
         let wasCancelled = scheduler.ended(fetch)
@@ -200,7 +200,7 @@ struct Simulation {
         return effects
     }
 
-    /// Arrives, and is kept elsewhere at once.
+    /// Arrives and is stored at once.
     mutating func arriveAndEnd(_ fetch: Fetch) {
         arrive(fetch)
         end(fetch)

@@ -86,7 +86,7 @@ struct RelayDistancesTests {
         var distances = Self.distances(first: 10, chunk: 50)
         distances.note("a", firstByteAfter: .milliseconds(100), now: .seconds(30))
         #expect(!distances.isFar("a"))
-        // Sixty seconds since the last use, not since the first.
+        // Sixty seconds since the last use, not the first.
         distances.note("a", firstByteAfter: .milliseconds(100), now: .seconds(90))
         #expect(!distances.isFar("a"))
         distances.note("a", firstByteAfter: .milliseconds(100), now: .seconds(151))

@@ -4,9 +4,9 @@ import Posix
 
 @testable import Hydration
 
-/// What of a hydrator's files lies on the disk.
+/// The hydrator's files on the disk.
 extension Stage {
-    /// Chunks whose bytes are in the cache's own file on the disk.
+    /// Chunks with bytes in the cache's file.
     func chunksOnDisk(of file: FileID) -> Set<Int> {
         guard case .chunks(let download) = machine(of: file)?.phase.content else { return [] }
         let stream = download.stream
@@ -14,7 +14,7 @@ extension Stage {
             (0..<stream.layout.count).filter { if case .disk = stream.place(of: $0) { true } else { false } })
     }
 
-    /// The files without a name in one of the stage's folders, by this process's own descriptors.
+    /// Unnamed files in a folder of the stage, found through this process's descriptors.
     func unnamedFiles(in name: String) throws -> [OpenFile] {
         let descriptors = try OpenFile("/proc/self/fd", flags: O_RDONLY)
         let numbers = try PrivateFolder.names(in: descriptors).filter { number in
@@ -26,7 +26,7 @@ extension Stage {
             let path = String(decoding: target.prefix(max(0, length)), as: UTF8.self)
             return path.hasPrefix(folder.path(name + "/")) && path.hasSuffix("(deleted)")
         }
-        // Not before all were looked at: the copies would be among them.
+        // After the search, which would find the copies.
         return numbers.compactMap { Int32($0) }.map { OpenFile(adopting: dup($0)) }
     }
 }

@@ -8,7 +8,7 @@ import XFTP
 
 @testable import Hydration
 
-/// A hydrator with its folders, a core and sources of memory.
+/// A hydrator with its folders, a core and sources in memory.
 struct Stage {
     let folder: TemporaryFolder
     let core: MemoryCore
@@ -31,19 +31,19 @@ struct Stage {
         }
     }
 
-    /// A file's machine as it is at this moment; nil when it has no object.
+    /// The current machine of a file; nil without an object.
     func machine(of file: FileID) -> CachedFile.Machine? {
         hydrator.context.registry[file]?.withMachine { $0 }
     }
 
-    /// An item that can be claimed and is fetched from `source`.
+    /// A claimable item, fetched from `source`.
     func offer(_ source: MemorySource, id: Int64 = 1, size: UInt64? = nil) -> ChatItem {
         sources.withLock { $0["\(id)"] = source }
         core.state.withLock { $0.claims[FileID(id)] = .success("\(id)") }
         return item(id, size: size ?? source.contentSize)
     }
 
-    /// A CryptoFile as the core keeps it.
+    /// A CryptoFile as stored by the core.
     func encrypted(_ plain: [UInt8], to path: String) throws -> FileArguments {
         let arguments = CryptoFile.freshArguments()
         let writer = try CryptoFileWriter(

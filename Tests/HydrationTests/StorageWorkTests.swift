@@ -7,7 +7,7 @@ import Testing
 
 @testable import Hydration
 
-/// The check and the writing of a file go on side by side, and each for itself when one of them stops.
+/// Checking and writing a file run in parallel, and each continues if the other stops.
 @Suite(.timeLimit(.minutes(10))) struct StorageWorkTests {
     private static let chunk: UInt32 = 1 << 20
     private static let size: UInt64 = 3 << 20
@@ -30,7 +30,7 @@ import Testing
 
         func fetch(_ chunk: Int) async throws -> any FetchedChunk { try await source.fetch(chunk) { _ in } }
 
-        /// What was written is the content.
+        /// The written bytes are the content.
         func expectWhole() throws {
             let path = folder.path("whole")
             let arguments = try #require(try work.finish(at: path)).arguments
@@ -58,7 +58,7 @@ import Testing
         try parts.expectWhole()
     }
 
-    /// A limit on the size of files acts like a full disk on one process; so in a process of its own.
+    /// A file size limit acts like a full disk for one process, so it runs in its own.
     @Test(arguments: [false, true])
     func fullDiskResumesWithinAChunk(fromCache: Bool) async throws {
         await #expect(processExitsWith: .success) { [fromCache] in

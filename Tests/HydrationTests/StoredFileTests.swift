@@ -8,12 +8,12 @@ import Testing
 
 @testable import Hydration
 
-/// A stored file is trusted for as long as it is the one that was checked.
+/// A stored file is trusted while it is the checked one.
 @Suite(.timeLimit(.minutes(10))) struct StoredFileTests {
     private static let size: UInt64 = 300_000
     private static let plain = Pattern.bytes(0..<size, seed: 5)
 
-    /// A stored file and the item that it belongs to.
+    /// A stored file with its item.
     private static func stored(on stage: Stage) throws -> (path: String, item: ChatItem) {
         let path = stage.folder.path("stored")
         let arguments = try stage.encrypted(plain, to: path)
@@ -27,7 +27,7 @@ import Testing
         return try await file.bytes(0..<size)
     }
 
-    /// Writes into a file until its times show it: clocks of filesystems tick.
+    /// Writes until the file's times change, because filesystem clocks tick.
     private static func change(_ path: String) throws {
         let file = try OpenFile(path, flags: O_RDWR)
         let before = FileStamp(try file.status())
@@ -87,7 +87,7 @@ import Testing
         await stage.hydrator.shutDown()
     }
 
-    // MARK: - A cache whose disk fails
+    // MARK: - Failing cache disks
 
     private static let plainCache: HydrationSettings = {
         var settings = HydrationSettings()
@@ -96,7 +96,7 @@ import Testing
         return settings
     }()
 
-    /// The folder of the cache is gone: no file can be made in it.
+    /// The cache's folder is gone, so no file can be created.
     @Test func fullCacheKeepsStoredFile() async throws {
         let stage = try Stage(settings: Self.plainCache)
         let (_, item) = try Self.stored(on: stage)
@@ -110,7 +110,7 @@ import Testing
         await stage.hydrator.shutDown()
     }
 
-    /// Where no memory is mapped, writing to it gives EIO, as a disk does that fails.
+    /// A write from unmapped memory fails, like a failing disk.
     @Test func cacheDiskErrorDoesNotBlameStoredFile() async throws {
         let stage = try Stage(settings: Self.plainCache)
         let (path, item) = try Self.stored(on: stage)
@@ -122,7 +122,7 @@ import Testing
                 path, arguments, size: Self.size, into: failing, usage: CacheUsage(), progress: {})
         }
         #expect(error?.code == .cache && (error?.cause as? SystemError)?.code == EIO)
-        // What is said of the stored file remains.
+        // The stored file's error remains.
         unlink(path)
         await expectProblem(.damaged) { try await Self.reading(item, on: stage) }
         #expect(stage.core.state.withLock { $0.givenUp } == [FileID(7)])
@@ -131,7 +131,7 @@ import Testing
 
     // MARK: - Checks
 
-    /// A stored file, and how often what remembers checks has looked through it.
+    /// A stored file with the number of its checks.
     private struct Checks {
         let folder: TemporaryFolder
         let file: OpenFile
@@ -148,7 +148,7 @@ import Testing
             try writer.finish()
         }
 
-        /// Other times, the same bytes.
+        /// Changes the times but not the bytes.
         func touch() throws {
             let before = FileStamp(try file.status())
             for _ in 0..<10_000 {
@@ -159,7 +159,7 @@ import Testing
             throw WaitedInVain("writing to a file does not change its times")
         }
 
-        /// How many checks there were in all. A file of this size is one step.
+        /// Total number of checks. A file of this size is one step.
         func check(_ during: @escaping @Sendable (Int) -> Void = { _ in }) async throws -> Int {
             let reader = try await verified.reader(of: file, arguments) { [count] in
                 during(

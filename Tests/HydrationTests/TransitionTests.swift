@@ -3,7 +3,7 @@ import Testing
 
 @testable import Hydration
 
-/// Every phase of a file against everything that can happen to it.
+/// Every phase of a file with every event.
 @Suite struct TransitionTests {
     private typealias Machine = FileMachine<Token, Token>
 
@@ -15,11 +15,11 @@ import Testing
         case verifying, offeredAgain, outdated
         case started, progressed, arrived, fetchFailed, fetchFailedForGood, fetchCancelled, onlyForTheCore
         case lost, stored, damaged, repaired, completed, verified, completionFailed, wholeIsDamaged
-        /// Answers of an attempt that is over.
+        /// Answers to an earlier attempt.
         case stalePreparation, staleArrival, staleCompletion, staleCopy
     }
 
-    /// The phase that follows where it is another one; everything else leaves the phase as it is.
+    /// The next phase if it differs; all other events keep the phase.
     private static let changes: [Event: [PhaseName: PhaseName]] = [
         .close: [.idle: .retired],
         .wait: [.idle: .preparing],
@@ -64,7 +64,7 @@ import Testing
         #expect(after == before || before.precedes(after))
     }
 
-    /// Its relay died in the wrong moment: what was read goes nowhere else, so it is fetched anew without a reader.
+    /// Its relay failed: bytes that were read are kept nowhere else, so the file is fetched again without a reader.
     @Test(
         "a download given up by the core completes",
         arguments: [1, 2], [true, false])
@@ -72,7 +72,7 @@ import Testing
         var file = TestFile(in: .chunks, byCore: true)
         file.arrive(chunks)
         if isToldFirst { file.giveUp() }
-        // Who has all of it goes on with it.
+        // A complete file continues.
         if chunks == 2 { #expect(file.machine.phase.name == .chunks) }
         file.perform(.close)
         if !isToldFirst { file.giveUp() }
@@ -86,7 +86,7 @@ import Testing
         #expect(PhaseName.allCases.allSatisfy { !PhaseName.retired.precedes($0) })
         #expect(!PhaseName.idle.precedes(.chunks) && !PhaseName.idle.precedes(.whole))
         #expect(!PhaseName.whole.precedes(.chunks) && !PhaseName.failed.precedes(.preparing))
-        // Each of them is made by some event.
+        // Each transition is caused by some event.
         var made: [PhaseName: Set<PhaseName>] = [:]
         for next in Self.changes.values.flatMap({ $0 }) { made[next.key, default: []].insert(next.value) }
         made[.preparing]?.insert(.preparing)
@@ -103,7 +103,7 @@ import Testing
         await #expect(processExitsWith: .failure) {
             var phase = FilePhase<Token, Token>.idle
             phase.move(to: .whole(Token(), cached: 0))
-            // Without checks nothing traps.
+            // Optimised builds do not trap.
             if !isDebugBuild { fatalError("an optimised build") }
         }
     }
@@ -146,7 +146,7 @@ private struct TestFile {
     }
 
     init(in phase: PhaseName, byCore: Bool) {
-        // None that would be followed by anything of itself.
+        // Statuses without effects of their own.
         status = phase == .awaitingCore ? .rcvAccepted : .rcvInvitation(described: true)
         let item = Self.item(status)
         machine = Machine(item, item.file!, retention: [], settings: HydrationSettings(), now: .zero)
@@ -175,7 +175,7 @@ private struct TestFile {
         }
     }
 
-    /// What must be for the event to be possible, without another phase.
+    /// Establishes the event's preconditions within the phase.
     mutating func prepare(for event: TransitionTests.Event) {
         switch event {
         case .evict: if !machine.isRetired { closeWithoutConsequence() }
@@ -198,10 +198,10 @@ private struct TestFile {
         }
     }
 
-    /// For a reason that need not hold for who fetches it now.
+    /// For a reason that may not affect a new fetch.
     mutating func giveUp() { update(.rcvError(Self.passing)) }
 
-    /// Idle files retire at once when nobody has them open: a failure that is remembered keeps them.
+    /// Idle unused files retire at once; a remembered failure keeps them.
     private mutating func closeWithoutConsequence() {
         if case .idle = machine.phase {
             _ = machine.wait(1, for: .bytes(0..<10), timeout: .seconds(10), now: .zero)

@@ -7,12 +7,12 @@ import Testing
 
 @testable import Hydration
 
-/// Bits that change in the CryptoFile while it is being written: no wrong byte is served, and none is kept.
+/// Bits change in the CryptoFile during the download. No wrong byte is served or kept.
 @Suite(.timeLimit(.minutes(10))) struct UnfinishedDamageTests {
     private static let chunk: UInt64 = 1 << 20
     private static let size: UInt64 = 10 << 20
 
-    /// A file whose first chunks have passed, and whose last waits for the gate.
+    /// A file whose first chunks have arrived, and whose last waits for the gate.
     private static func stage(last: Int = 10) async throws -> (Stage, MemorySource, HydratedFile, Gate) {
         let stage = try Stage()
         let source = MemorySource(size: size, chunkSize: UInt32(chunk))
@@ -30,7 +30,7 @@ import Testing
         return (stage, source, file, gate)
     }
 
-    /// Flips one bit of the CryptoFile without a name.
+    /// Flips one bit of the unnamed CryptoFile.
     private static func flip(at position: UInt64, on stage: Stage) throws {
         let file = try #require(stage.unnamedFiles(in: "staging").first)
         let before = try file.read(count: 1, at: position)
@@ -53,7 +53,7 @@ import Testing
     func flippedBitIsNotServedAndFetchedAgain(position: UInt64) async throws {
         let (stage, source, file, gate) = try await Self.stage()
         let fetches = source.fetches.count
-        // What has lain in the cache on its way is read from there.
+        // Chunks that passed through the cache are read from there.
         let isRead = !stage.chunksOnDisk(of: FileID(1)).contains(Int(position / Self.chunk))
         try Self.flip(at: position, on: stage)
         let range = position / 1000 * 1000..<position + 5000

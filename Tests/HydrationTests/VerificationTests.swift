@@ -8,9 +8,9 @@ import Testing
 
 @testable import Hydration
 
-/// The check of stored files is progress for who waits for it, and holds up nobody else.
+/// The check of stored files counts as progress for its readers and delays nothing else.
 @Suite(.timeLimit(.minutes(10))) struct VerificationTests {
-    /// A stored file that takes long to check: nothing but a hole, whose tag is wrong.
+    /// A stored file with a long check: a hole with a wrong tag.
     private static func hole(_ id: Int64, size: UInt64, on stage: Stage) throws -> ChatItem {
         let path = stage.folder.path("hole-\(id)")
         try OpenFile(path, flags: O_RDWR | O_CREAT).truncate(to: size + 16)
@@ -52,7 +52,7 @@ import Testing
                 9, size: 3_000_000, status: .rcvComplete,
                 source: FileSourceLocation(path: path, arguments: arguments)))
         #expect(try await small.bytes(1_000_000..<1_000_100) == Array(plain[1_000_000..<1_000_100]))
-        // A check that nobody can want any more ends.
+        // A check without possible users ends.
         await stage.hydrator.shutDown()
         for task in waiting { await task.value }
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Hydration
 
-/// Until when readers wait, and when a file is tried again.
+/// Readers' deadlines and retry times.
 @Suite struct WaitingReadersTests {
     private static let timeout = Duration.seconds(10)
 

@@ -9,8 +9,7 @@ import XFTP
 @testable import Hydration
 
 @Suite(.timeLimit(.minutes(10))) struct WaitingTests {
-    /// Readers of a relay that never answers hold up nobody else: everything below happens while they
-    /// wait, or the test never ends.
+    /// Everything below happens while readers of an unresponsive relay wait, or the test never ends.
     @Test func fourHundredWaitingReadersDelayNothing() async throws {
         let stage = try Stage()
         let gate = Gate()
@@ -37,7 +36,7 @@ import XFTP
             #expect(warm.immediate(0..<1000) == .filled(1000))
             #expect(stage.hydrator.condition(of: FileID(50)).stage == .receiving)
         }
-        // A cold file of a relay that answers, too.
+        // Also a remote file of a responsive relay.
         let cold = stage.hydrator.open(
             stage.offer(MemorySource(size: 8 << 20, chunkSize: 4 << 20, relay: "good", seed: 3), id: 200))
         let range: Range<UInt64> = 5_000_000..<5_001_000
@@ -57,7 +56,7 @@ import XFTP
         let files = (0..<100).map { _ in stage.hydrator.open(item) }
         let readers = files.map { file in Task { try await file.bytes(10..<20) } }
         try await wait(until: "the relay is asked") { gate.waiting == 1 }
-        // Half of them give up; the download and the others do not.
+        // Half of them give up; the others and the download continue.
         for reader in readers.prefix(50) { reader.cancel() }
         for reader in readers.prefix(50) {
             let result = await reader.result
@@ -79,11 +78,11 @@ import XFTP
         let source = MemorySource(size: 100_000)
         source.behaviour.withLock { $0.gate = gate }
         let file = stage.hydrator.open(stage.offer(source))
-        // On a busy machine the deadline may come before the download begins: another reader begins it.
+        // On a busy machine the deadline may precede the download; another reader starts it.
         let patient = Task { try await file.bytes(0..<10) }
         try await wait(until: "the download has begun") { source.fetches == [0] }
         await expectProblem(.timedOut) { try await file.bytes(0..<10, timeout: .milliseconds(60)) }
-        // The kernel's repetition is answered at once, the same way.
+        // The kernel's repetition gets the same answer at once.
         #expect(file.immediate(0..<10) == .failed(.timedOut))
         gate.open()
         try await wait(until: "the bytes are here") { file.immediate(0..<10) == .filled(10) }
@@ -114,7 +113,7 @@ import XFTP
         await expectProblem(.unreachable) { try await reader.value }
         #expect(stage.core.state.withLock { $0.abandoned[FileID(1)] } == [nil])
         #expect(try stage.folder.names(in: "cache") == [PrivateFolder.marker])
-        // Whoever comes later is answered as well.
+        // A later reader is answered too.
         let late = stage.hydrator.open(item)
         if case .filled = late.immediate(0..<10) { Issue.record("bytes after leaving") }
         await expectProblem(.unreachable) { try await late.bytes(500_000..<500_010) }
@@ -143,7 +142,7 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    /// One relay has few places. What is coming is ended only when nothing more comes.
+    /// A relay has few places. An arriving fetch ends only if it stalls.
     @Test(arguments: [false, true])
     func abandonedFetchesDelayNoReader(someHasCome: Bool) async throws {
         var settings = HydrationSettings()

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Hydration
 
-/// What must hold whatever happens.
+/// Invariants of every history.
 extension World {
-    /// Nothing that is silent is under way for nobody.
+    /// No unwanted fetch without progress is running.
     func checkCancelled() {
         for flight in simulation.scheduler.flights where !flight.hasArrived && !flight.isCancelled {
             let settings = simulation.settings
@@ -27,7 +27,7 @@ extension World {
         #expect(flights.count <= settings.chunksInFlight)
         #expect(Set(flights.map(\.fetch)).count == flights.count, "one chunk is fetched twice at a time")
         let coming = flights.filter { !$0.hasArrived }
-        // The world is slow: relays come to be far away.
+        // This slow world makes relays distant.
         let ahead = settings.requestsAheadToFar
         for (_, flights) in Dictionary(grouping: coming, by: \.relay) {
             #expect(flights.count <= settings.chunksPerRelay + settings.moreFromFar + ahead)
@@ -36,7 +36,7 @@ extension World {
         #expect(flights.count { $0.priority == .background } <= settings.backgroundChunks)
         let fresh = flights.filter { $0.hasArrived || simulation.now - $0.lastSign < settings.stalledAfter }
         let bytes = fresh.reduce(0) { $0 + $1.bytes }
-        // A relay that was silent and whose chunk then arrived after all may exceed the bound.
+        // The late chunk of a silent relay may exceed the bound.
         #expect(
             bytes <= settings.bytesInFlight + settings.moreBytesFromFar + UInt64(ahead) << 22
                 || fresh.count == 1 || lateArrivals)
@@ -50,7 +50,7 @@ extension World {
         #expect(machine.opens == opens[file, default: 0])
         #expect(machine.waiting.readers.allSatisfy { $0.deadline <= simulation.now + .seconds(5) })
         #expect(machine.waiting.isEmpty || machine.needsTicks, "nobody sees to its readers' deadlines")
-        // Whose answer is known waits no longer.
+        // A reader whose answer is known does not wait.
         switch machine.phase {
         case .awaitingCore: #expect(!machine.file.status.isReadable)
         case .whole, .failed, .retired: #expect(machine.waiting.isEmpty)
@@ -61,7 +61,7 @@ extension World {
             let available = chunks.states.indices.filter { chunks.states[$0] == .available }
             #expect(chunks.availableBytes == available.reduce(0) { $0 + chunks.layout.size(of: $1) })
             #expect(chunks.damaged.allSatisfy { $0 < chunks.storedCount })
-            // What the file takes to be under way, the scheduler does too.
+            // File and scheduler agree on running fetches.
             let inFlight = Set(chunks.states.indices.filter { chunks.states[$0] == .inFlight })
             let settings = simulation.settings
             #expect(
@@ -72,7 +72,7 @@ extension World {
         }
     }
 
-    /// Everything answers from now on: nobody may be left waiting.
+    /// Everything responds from now on, and every reader must be answered.
     mutating func settle() {
         var rounds = 0
         while !waiting.isEmpty || !pending.isEmpty || !inMemory.isEmpty || !resumed.isEmpty {

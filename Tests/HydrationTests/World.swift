@@ -3,10 +3,10 @@ import Testing
 
 @testable import Hydration
 
-/// The machines of six files and the scheduler in the hands of chance: readers come, wait and give up, chunks
-/// arrive, fail and get lost, items go. `check` holds the bounds after every step.
+/// The machines of six files and the scheduler under random events: readers come, wait and give up, chunks arrive, fail
+/// and get lost, items are deleted. `check` verifies the bounds after every step.
 struct World {
-    /// What waits to be carried out, in no particular order.
+    /// Pending work in no particular order.
     enum Work {
         case prepare(FileID, Preparation, PreparationResult<Token, Token>)
         case fetch(Simulation.Fetch)
@@ -16,17 +16,17 @@ struct World {
     var dice: Dice
     var simulation: Simulation
     var layouts: [FileID: ChunkLayout] = [:]
-    /// As the core has them: what it received itself, or gave up, is told by `update`.
+    /// The core's statuses; `update` reports received and failed files.
     var statuses: [FileID: FileStatus] = [:]
     var pinned: Set<FileID> = []
     var pending: [Work] = []
     var waiting: [UInt64: FileID] = [:]
     var opens: [FileID: Int] = [:]
-    /// Fetches that were told to end and have not.
+    /// Fetches told to end that have not.
     var cancelled: Set<Simulation.Fetch> = []
-    /// Chunks that have arrived and still fill memory.
+    /// Arrived chunks that occupy memory.
     var inMemory: [Simulation.Fetch] = []
-    /// Downloads whose storage pipeline goes on after a failure.
+    /// Downloads whose storage pipeline continues after a failure.
     var resumed: [Token] = []
     var lastReader: UInt64 = 0
     var lateArrivals = false
@@ -71,13 +71,13 @@ struct World {
             simulation.open(item(file))
         case 20: tell(of: file)
         case 21:
-            // Somebody wrote into the core's copy.
+            // The core's copy was modified.
             if case .whole(let whole, _) = machine(of: file)?.phase {
                 simulation.step(file) { machine, _ in machine.outdated(whole) }
             }
         case 22: damage(file)
         case 23:
-            // A check of its stored copy got on.
+            // A check of its stored copy progressed.
             if case .preparing(let preparation) = machine(of: file)?.phase {
                 simulation.step(file) { machine, now in
                     machine.verifying(preparation, now: now)
@@ -104,7 +104,7 @@ struct World {
         case 16: pin(file, Bool.random(using: &dice))
         case 17, 18, 19: freeMemory()
         case 13:
-            // A relay that was silent and speaks again may exceed the bound for a while: not here.
+            // A relay that responds again may exceed the bound for a while, which is excluded here.
             for flight in simulation.scheduler.flights
             where !flight.hasArrived
                 && simulation.now - flight.lastSign < simulation.settings.stalledAfter
@@ -120,7 +120,7 @@ struct World {
         check()
     }
 
-    /// The core got on with a file, has it, or gave it up. What it has stays.
+    /// The core progressed with a file, completed it or gave it up. Completed files stay.
     mutating func tell(of file: FileID) {
         let problem = FileProblem(
             [.unreachable, .expired, .notApproved].randomElement(using: &dice)!, "The core gave up.")
@@ -138,7 +138,7 @@ struct World {
             status != before.file.status, !before.isRemoved, !chunks.isComplete,
             chunks.completion != .inProgress
         else { return }
-        // It has the whole, or will not get it after all: the bytes come another way.
+        // The core has the whole, or gave it up: the bytes come another way.
         if status.isReadable || chunks.isReceivedByCore && status.isGivenUp {
             #expect(self.chunks(of: file)?.download !== download)
         }
@@ -168,7 +168,7 @@ struct World {
         }
     }
 
-    /// What is open, waited for or pinned stays, whoever asks; and what is being found out or handed over.
+    /// Open, awaited and pinned files are not evicted, nor files in preparation or hand-over.
     mutating func evict(_ file: FileID) {
         guard let before = machine(of: file) else { return }
         let isBusy =
@@ -189,21 +189,21 @@ struct World {
         #expect((machine(of: file) == nil) == isDone)
     }
 
-    /// The disk did not keep a chunk that had gone through the pipeline, or that is said to have.
+    /// The disk lost a chunk that went through the pipeline, or reports so.
     mutating func damage(_ file: FileID) {
         guard let (download, chunks) = chunks(of: file), !chunks.isReceivedByCore, chunks.storedCount > 0
         else { return }
         let chunk = Int.random(in: 0..<chunks.storedCount, using: &dice)
-        // While the whole is handed over, only readers find damage.
+        // During the hand-over only readers find damage.
         simulation.step(file) { machine, _ in
             machine.damaged(download, [chunk], endsCompletion: chunks.completion != .inProgress)
         }
     }
 
-    /// The memory of a chunk is free again, and the storage pipeline has got on with it.
+    /// A chunk's memory is free again, and the pipeline progressed.
     mutating func freeMemory() {
         if !resumed.isEmpty {
-            // Who goes on after a failure says how far it is, even when nothing was missing.
+            // A resumed pipeline reports its progress even if nothing was missing.
             let download = resumed.removeFirst()
             store(download, always: true)
         }
@@ -226,7 +226,7 @@ struct World {
         }
     }
 
-    /// Takes up what the machines and the scheduler want.
+    /// Collects the effects of machines and scheduler.
     mutating func takeEffects() {
         for answer in simulation.answers {
             #expect(waiting.removeValue(forKey: answer.reader) != nil, "answered twice or without asking")
@@ -273,7 +273,7 @@ struct World {
             machine.file.status.isReadable, statuses[file]?.isReadable == true,
             Int.random(in: 0..<6, using: &dice) == 0
         {
-            // Its stored copy is damaged, and it is offered once more.
+            // Its stored copy is damaged, and it is offered again.
             statuses[file] = .rcvInvitation(described: true)
             let item = item(file)
             simulation.step(file) { machine, _ in machine.offeredAgain(preparation, item) }
@@ -317,8 +317,7 @@ struct World {
         if isPresent && problem == nil && !isReceivedByCore { statuses[file] = .rcvComplete }
     }
 
-    /// What the core answers, some time before it is heard: its own copy, chunks, or that it receives the file
-    /// itself.
+    /// The core's reply, delivered some time later: its own copy, chunks, or that it receives the file itself.
     mutating func result(of file: FileID) -> PreparationResult<Token, Token> {
         let status = machine(of: file)?.file.status ?? .rcvInvitation(described: true)
         if status.isReadable { return .whole(Token(), cached: 0) }
@@ -327,6 +326,6 @@ struct World {
         return .chunks(Token(), layouts[file]!, isReceivedByCore: isReceivedByCore(file))
     }
 
-    /// Some files come to the core as well.
+    /// Some files are also received by the core.
     func isReceivedByCore(_ file: FileID) -> Bool { file.rawValue % 3 == 0 }
 }

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Outbox
 
-/// What stays here grows old only by time that the process sees.
+/// Local drafts age only by time that the process observes.
 @Suite struct AgeTests {
-    /// As `CrashTests`: incomplete, because its maker was killed.
+    /// Incomplete as in `CrashTests`, because its maker was killed.
     private func incomplete(_ bench: Workbench, _ file: String = "half") throws -> Draft {
         let draft = try bench.outbox.create(name: name(file), in: alice)
         try draft.write("half of it")
@@ -23,7 +23,7 @@ import Testing
         bench.clock.advance(by: .seconds(400 * 86_400))
         try await bench.live(days: 1)
         #expect(bench.outbox.drafts() == [draft])
-        // Nor does another process, years later.
+        // Nor in another process years later.
         let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
         next.clock.advance(by: .seconds(4000 * 86_400))
         try await next.live(days: 1)
@@ -58,7 +58,7 @@ import Testing
         #expect(temporary.snapshot.problem?.contains("after 2 days") == true)
         try await bench.live(days: 1)
         #expect(temporary.snapshot.problem?.contains("after a day") == true)
-        // Whoever renames it has not left it alone.
+        // A rename counts as use.
         try bench.outbox.rename(temporary, to: name("b.part"))
         #expect(temporary.snapshot.problem?.contains("after 7 days") == true)
         try bench.outbox.rename(temporary, to: name("b"))
@@ -106,14 +106,14 @@ import Testing
         let draft = try bench.write(pattern(3000), to: "report.tmp")
         try await bench.live(days: 8)
         try await wait(until: "it has moved") { draft.state == .recovered }
-        // Another file has its name by now.
+        // Another file has its name now.
         let other = try bench.write([1], to: "report.tmp")
         #expect(fails(.nameTaken) { _ = try bench.outbox.send(recovered: draft, named: name("report.tmp")) })
         #expect(draft.state == .recovered)
         #expect(try bench.outbox.send(recovered: draft, named: name("report (2).tmp")))
         #expect(draft.state == .draft && draft.snapshot.problem == nil)
         #expect(try !bench.outbox.send(recovered: draft, named: name("report (3).tmp")))
-        // A kill forgets nothing of it.
+        // A kill loses nothing.
         let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
         #expect(try await next.replayed(1).map(\.message.fileName) == ["report (2).tmp"])
         bench.beQuiet()

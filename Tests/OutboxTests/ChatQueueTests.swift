@@ -3,7 +3,7 @@ import Testing
 
 @testable import Outbox
 
-/// The rules of the queue, and any number of events against a plain list that obviously keeps them.
+/// The rules of the queue, and random events against a plain list.
 @Suite struct ChatQueueTests {
     private func all(_ queue: inout ChatQueue<String>) -> [String] { queue.dequeue { _ in true } }
 

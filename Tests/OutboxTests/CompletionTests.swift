@@ -7,7 +7,7 @@ import Testing
 
 @testable import Outbox
 
-/// What is complete when the process is killed before it learns of a last close, and what is not.
+/// Drafts complete or incomplete at a kill before the last close is known.
 @Suite struct CompletionTests {
     private func afterAKill(_ bench: Workbench) throws -> Workbench {
         try CrashTests.Remains(of: bench.folder, bench.core).reopen()
@@ -19,7 +19,7 @@ import Testing
         try draft.write("whole")
         draft.flushed(.ofItsMaker, by: getpid())
         #expect(draft.isFinished(.ofItsMaker))
-        // Not by this process, in which it is open.
+        // Not sent by this process, in which it is open.
         bench.beQuiet()
         try await bench.settle()
         #expect(draft.state == .draft)
@@ -59,7 +59,7 @@ import Testing
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         try draft.write("half")
-        // Another process than the writer, which lives.
+        // Another living process than the writer.
         draft.flushed(.ofItsMaker, by: getppid())
         #expect(!draft.isFinished(.ofItsMaker))
         #expect(try afterAKill(bench).states() == [.recovered])
@@ -77,7 +77,7 @@ import Testing
         draft.flushed(.ofItsMaker, by: getppid())
         #expect(!draft.isFinished(.ofItsMaker))
         #expect(try afterAKill(bench).states() == [.recovered])
-        // Who has it open beside has written nothing, whoever closes that.
+        // A second opening wrote nothing, whatever thread closes it.
         #expect(draft.machine.writers.lastWriter(beside.number) == nil && draft.isFinished(beside))
         draft.flushed(.ofItsMaker, by: getpid())
         #expect(draft.isFinished(.ofItsMaker))
@@ -99,7 +99,7 @@ import Testing
     @Test func endedThreadLeavesCloseToOthers() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)
-        // No such thread any more.
+        // The thread has ended.
         try [UInt8]([1]).withUnsafeBytes {
             try draft.write($0, at: 0, through: .ofItsMaker, by: .max)
         }
@@ -121,8 +121,8 @@ import Testing
     }
 }
 
-/// What a program leaves that was killed while it wrote. Who is killed shows only while it waits, so the deaths
-/// themselves are tested on real mounts; here is what they do.
+/// The effects of a writer killed while writing. Only a waiting process detects the death, so real mounts test the
+/// detection.
 @Suite struct KilledWriterTests {
     /// A draft whose maker was killed.
     private func left(_ bench: Workbench, _ text: String = "half of it") throws -> Draft {
@@ -145,7 +145,7 @@ import Testing
         let bench = try Workbench()
         let draft = try left(bench)
         try await expectKept(draft, bench)
-        // Another look is no other content, and neither is another time.
+        // Opening it changes no content, nor does setting a time.
         try draft.opened(for: .writing)
         draft.closed(for: .writing)
         try draft.setModified(Timestamp(seconds: 5))
@@ -160,7 +160,7 @@ import Testing
         try draft.write("half")
         draft.flushed(.ofItsMaker, .killed)
         #expect(draft.snapshot.problem?.contains("was killed") == true)
-        // What goes on through the same opening cannot know what is missing.
+        // Continuing through the same opening cannot repair the missing part.
         try draft.write("more", at: 4)
         draft.flushed(.ofItsMaker, .finished)
         draft.closed(.ofItsMaker)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Outbox
 
-/// Bytes that are written, read beside the writer, cut, left out, and too many.
+/// Bytes written, read concurrently, truncated, left out, and too many.
 @Suite struct ContentTests {
     @Test func writesAndTruncationsMatchAModel() async throws {
         let bench = try Workbench()
@@ -90,7 +90,7 @@ import Testing
         #expect(draft.state == .draft)
         #expect(draft.snapshot.problem?.contains("incomplete") == true)
         #expect(bench.core.sent.count == 1)
-        // Written anew within the limit, it is sent.
+        // Rewritten within the limit, it is sent.
         try draft.opened(for: .writing)
         try draft.truncate(to: 0)
         try [UInt8]([5]).withUnsafeBytes { try draft.write($0, at: 0) }
@@ -180,7 +180,7 @@ import Testing
     }
 
     @Test func fullDiskIsReportedToWriter() async throws {
-        // A small filesystem of its own needs root.
+        // A filesystem of its own needs root.
         guard geteuid() == 0 else { return }
         let folder = try TemporaryFolder()
         let disk = try folder.makeFolder("disk")
@@ -206,7 +206,7 @@ import Testing
             }
         }
         #expect(failure?.code == .noSpace)
-        // What was taken can be sent: half of the disk, since it is copied once.
+        // Accepted bytes can be sent: half of the disk, because a draft is copied once.
         #expect(written > 500_000 && written < 1_600_000)
         draft.closed(for: .writing)
         #expect(draft.snapshot.problem?.contains("incomplete") == true)

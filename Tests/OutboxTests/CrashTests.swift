@@ -7,12 +7,12 @@ import Testing
 
 @testable import Outbox
 
-/// What a crash leaves behind, at every step from the first byte to the last note. The crash is a copy of
-/// all folders and of what the core has, taken in the middle of the step; a new outbox opens the copy.
+/// The state after a crash at every step from the first byte to the last record. A crash is a copy of all folders and
+/// the core's state, taken within the step; a new outbox opens the copy.
 @Suite struct CrashTests {
     static let bytes = pattern(100_000)
 
-    /// The world as a crash left it.
+    /// The state after a crash.
     struct Remains: Sendable {
         let folder: TemporaryFolder
         let sent: [RecordingCore.Sent]
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// Sends one file to its end and answers what a crash at `step` would have left.
+    /// Sends one file and returns the state of a crash at `step`.
     private func crash(at step: OutboxStep) async throws -> Remains {
         let folder = try TemporaryFolder()
         let core = try RecordingCore(stagingFolder: folder.path("staging"))
@@ -83,7 +83,7 @@ import Testing
                 remains.withLock { $0 = copy }
             }
         }
-        // It holds the folder, and the core holds it.
+        // Breaks the reference cycle between folder and core.
         defer { core.state.withLock { $0.afterStoring = nil } }
         let bench = try Workbench(in: folder, core: core)
         try bench.write(Self.bytes, to: "a.bin")
@@ -128,7 +128,7 @@ import Testing
         #expect(try next.content(of: found) == Self.bytes)
         found.closed(for: .reading)
         #expect(fails(.notPermitted) { try found.opened(for: .writing) })
-        // Its name is free: the writer copies it again.
+        // Its name is free, so the writer copies it again.
         try next.write([1], to: "half.bin")
         next.beQuiet()
         #expect(try await next.messages(1).map(\.bytes) == [[1]])
@@ -148,7 +148,7 @@ import Testing
             try bytes.withUnsafeBytes { try draft.write($0, at: 0) }
         }
         let remains = try Remains(of: bench.folder, bench.core)
-        // What the kernel had done of the last write: whole pages.
+        // The kernel had written whole pages of the last write.
         for file in try remains.folder.names(in: "outbox/spool") {
             let bytes = try remains.folder.read("outbox/spool/" + file)
             try remains.folder.write(
@@ -161,7 +161,7 @@ import Testing
         #expect(try next.content(of: found) == Array(Self.bytes.prefix(65_536)))
         await next.outbox.shutDown()
         next.outbox.close()
-        // From then on a damaged end is damage, and not cut off.
+        // From now on a damaged end counts as damage, not as truncation.
         let file = try #require(try remains.folder.names(in: "outbox/spool").first)
         var bytes = try remains.folder.read("outbox/spool/" + file)
         bytes[bytes.count - 1] ^= 1
@@ -171,7 +171,7 @@ import Testing
         #expect(throws: (any Error).self) { try last.content(of: last.outbox.drafts()[0]) }
     }
 
-    /// Too many open files, for example: that says nothing about the file.
+    /// Too many open files, for example, says nothing about the file.
     @Test func unopenableUnfinishedFileIsKept() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("half.bin"), in: alice)
@@ -179,7 +179,7 @@ import Testing
         let remains = try Remains(of: bench.folder, bench.core)
         let spool = remains.folder.path("outbox/spool")
         let file = "\(spool)/\(try remains.folder.names(in: "outbox/spool")[0])"
-        // A link is not followed: opening it fails with another error than ENOENT, for root too.
+        // A link is not followed; opening it fails with another error than ENOENT, for root too.
         #expect(Glibc.rename(file, remains.folder.path("aside")) == 0)
         #expect(symlink(remains.folder.path("aside"), file) == 0)
         let blind = try remains.reopen()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Outbox
 
-/// When a closed draft is finished: the value that decides, row by row, and over all programs, endings and kernels.
+/// The decision whether a closed draft is finished: row by row, and over all programs, exits and kernels.
 @Suite struct DraftCompletionTests {
     private typealias Verdict = DraftCompletion.Verdict
 
@@ -60,7 +60,7 @@ import Testing
     @Test func rowDecidesWithoutWriters() {
         #expect(verdict { $0.earlierHold = .running("wget") } == .held(.running("wget")))
         #expect(verdict { $0.earlierHold = .stateFile } == .held(.stateFile))
-        // That file has gone.
+        // The state file is gone.
         #expect(verdict { $0.earlierHold = .besideStateFile } == .finished)
         #expect(verdict(Self.writer()) { $0.earlierHold = .running("wget") } == .finished)
     }
@@ -141,15 +141,15 @@ import Testing
         #expect(verdict(writer) == .held(.signal("cp", number: 2)))
     }
 
-    // MARK: - All of them
+    // MARK: - All combinations
 
-    /// How a program may end after it has closed its file, as it is in truth.
+    /// The true end of a program after it closed its file.
     private enum Ending: CaseIterable {
         case runs, exits, fails, signal, handlesSignal, handlesSignalAndFails
 
         var isFinished: Bool { self == .runs || self == .exits }
 
-        /// What is known of it: kernels before 6.15 do not tell of a process that closed its file before.
+        /// The known evidence: kernels before 6.15 do not report the exit of a process that closed its file before.
         func evidence(_ program: WriterProgram, tellsExits: Bool) -> WriterEvidence {
             let outcome: ProcessOutcome? =
                 switch self {
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    /// Nothing unfinished is sent where the kernel tells how programs end, and nothing finished is held anywhere.
+    /// If the kernel reports exits, nothing unfinished is sent; nothing finished is held anywhere.
     @Test func decisionsMatchTheModel() {
         for kind in WriterKind.allCases {
             for tellsExits in [true, false] {
@@ -176,7 +176,7 @@ import Testing
                     let place = "\(kind) \(ending) \(tellsExits)"
                     switch verdict {
                     case .finished:
-                        // Without exit information an end that shows in no signal mask cannot be told.
+                        // Without exit information, an end that no signal mask shows is unknown.
                         let isUnknown = !tellsExits && !evidence.handledSignal
                         #expect(ending.isFinished || isUnknown, "\(place)")
                         #expect(!kind.mayGoOn || ending != .runs, "\(place)")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Outbox
 
-/// Any history of a draft, with processes that die at every row and effect, against what its user was promised.
+/// Random histories of a draft, with kills at every row and effect, against the promises to its user.
 @Suite struct DraftHistoryTests {
     @Test(arguments: 0..<8)
     func randomHistoriesKeepPromises(block: UInt64) {
@@ -21,7 +21,7 @@ import Testing
                 sent += 1
                 #expect(outbox.taken == promise.content, "seed \(seed)")
             case .removed:
-                // Of what was removed the core has nothing in the end.
+                // The core keeps nothing of a removed draft.
                 let isLeft = outbox.taken != nil && !outbox.cancelled && !outbox.isForgotten
                 #expect(promise.isRemoved && !isLeft, "seed \(seed)")
             case .failed: #expect(!outbox.machine.isWaiting)
@@ -31,7 +31,7 @@ import Testing
             default: Issue.record("seed \(seed): it is left \(outbox.machine.phase)")
             }
         }
-        // No history is left out by chance.
+        // Guards against histories without these events.
         #expect(sent > 10 && deaths > 100)
     }
 
@@ -46,7 +46,7 @@ import Testing
             #expect(!isLeft, "seed \(seed)")
             if outbox.cancelled { (takenBack, deaths) = (takenBack + 1, deaths + outbox.deaths) }
         }
-        // No history is left out by chance.
+        // Guards against histories without these events.
         #expect(takenBack == 10 && deaths > 0)
     }
 }

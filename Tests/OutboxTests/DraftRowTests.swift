@@ -4,8 +4,8 @@ import Testing
 
 @testable import Outbox
 
-/// What is written before an answer is given, and what must survive a power cut: the promises that the table of states
-/// does not show.
+/// Writes that must precede an answer, and writes that must survive a power cut. The table of states does not show
+/// them.
 @Suite struct DraftRowTests {
     private typealias Fixture = MachineFixture
 
@@ -23,7 +23,7 @@ import Testing
             try row("writing", .flushed(opening: 0, .finished, sequence: 1)) == .saveIfPossible)
         #expect(try row("writing", .released(.ofItsMaker, sequence: 1)) == .saveIfPossible)
         #expect(try row("writing", .flushed(opening: 0, .killed, sequence: 1)) == .saveIfPossible)
-        // The release that follows a flush has nothing to say any more.
+        // The release after a flush adds nothing.
         #expect(try row("written", .released(.ofItsMaker, sequence: 1)) == nil)
         #expect(try row("written", .flushed(opening: 0, .finished, sequence: 2)) == nil)
     }
@@ -33,14 +33,14 @@ import Testing
         let truncation = DraftEvent.truncationBegins(to: 1, opening: 0, thread: 1)
         #expect(try row("written", truncation) == .save(isDurable: false))
         #expect(try row("writing", .writeBegins(opening: 0, thread: 1)) == nil)
-        // A durable row that says "complete" must not come back over other bytes.
+        // A durable row "complete" must not return over other bytes.
         var written = try durable("written")
         #expect(written.perform(.writeBegins(opening: 0, thread: 1)).row == .save(isDurable: true))
         #expect(!written.having(.wrote(size: 1, at: Fixture.time)).record.isDurable)
     }
 
     @Test func failedWriteLeavesNoCompleteRow() throws {
-        // The row could not say that it began.
+        // The row could not record the write.
         #expect(try row("written", .writeFailed(size: 10)) == .saveOrMark(isDurable: false))
         #expect(try row("writing", .writeFailed(size: 10)) == nil)
         var written = try durable("written")
@@ -79,12 +79,12 @@ import Testing
         #expect(removal.effects.contains(.removeStaged(Fixture.staged)))
         #expect(removal.effects.contains(.enqueueDelivery(sequence: 1)))
         #expect(attempted.phase.stored == .withdrawn)
-        // So it is in the next process, which asks too.
+        // The next process asks too.
         var next = try #require(attempted.restored(boot: "next boot", spooled: .success(0)))
         #expect(next.isRemoved && !next.isWaiting)
         #expect(next.perform(.started).effects == [.enqueueDelivery(sequence: 1)])
         #expect(next.perform(.deliveryBegins).reply == .lookForItem)
-        // Neither that it cannot be asked nor that it cannot delete now is an end.
+        // Neither a failed query nor a failed deletion ends it.
         let refusal = DeliveryRefusal(.retry(mayBeHandedOver: nil), "Not now.")
         #expect(next.perform(.refused(refusal)).reply == .retryDelivery(tries: 1))
         #expect(next.perform(.backoffOver).effects == [.enqueueDelivery(sequence: 1)])
@@ -93,7 +93,7 @@ import Testing
         #expect(next.perform(.refused(refusal)).reply == .retryDelivery(tries: 2))
         #expect(next.perform(.takenBack).row == .delete(isDurable: false))
         #expect(next.phase == .removed)
-        // While it is being handed over the core's answer is waited for.
+        // During the hand-over, the core's reply is awaited.
         var sending = try #require(Fixture.sample("sending"))
         #expect(sending.perform(.removed).row == .save(isDurable: true))
         #expect(sending.perform(.backoffOver) == DraftTransition())
@@ -122,7 +122,7 @@ import Testing
         #expect(sending.phase.stored == Fixture.sample("queued")?.phase.stored)
         let accepted = sending.perform(.accepted(ItemID(4)))
         #expect(accepted.row == .saveIfPossible)
-        // Not before the row says that the core has it.
+        // Not before the row records that the core has it.
         #expect(accepted.effects == [.removeStaged(Fixture.staged)])
     }
 
@@ -140,26 +140,26 @@ import Testing
         var again = Fixture.refused(.retry(mayBeHandedOver: true))
         #expect(again.state == .queued)
         #expect(throws: DraftRefusal.notPermitted) { try again.apply(.opened(.writing), at: Fixture.moment) }
-        // A clear answer of the next try makes good for it.
+        // A clear reply to the retry settles it.
         again.after(.backoffOver, .deliveryBegins)
         again.after(.refused(DeliveryRefusal(.retry(mayBeHandedOver: false), "No.")), .opened(.writing))
         #expect(again.phase == .writing)
-        // One that says nothing leaves it as it was.
+        // An unclear reply keeps it.
         var unclear = Fixture.refused(.retry(mayBeHandedOver: true)).having(.deliveryBegins)
         unclear.after(.refused(DeliveryRefusal(.retry(mayBeHandedOver: nil), "No.")))
         #expect(throws: DraftRefusal.notPermitted) {
             try unclear.apply(.opened(.writing), at: Fixture.moment)
         }
-        // So does one that could not even be given to the core; without earlier attempts that is the end of it.
+        // A failed preparation keeps it too; without earlier attempts it is final.
         var unfit = Fixture.refused(.retry(mayBeHandedOver: true)).having(.deliveryBegins)
         let later = unfit.perform(.refused(DeliveryRefusal(.unfit, "No.")))
         #expect(unfit.state == .queued && later.reply == .retryDelivery(tries: 2))
         #expect(throws: DraftRefusal.notPermitted) { try unfit.apply(.opened(.writing), at: Fixture.moment) }
         #expect(Fixture.refused(.unfit).state == .failed)
-        // What somebody has sent once more though it may be there already may still be there.
+        // A file retried although possibly sent may still be sent.
         var wanted = Fixture.refused(.unsure).having(.retryRequested)
         #expect(throws: DraftRefusal.notPermitted) { try wanted.apply(.opened(.writing), at: Fixture.moment) }
-        // So does the end of the process: the one before may have died after it was handed over.
+        // Also after a restart: the earlier process may have died after the hand-over.
         var restored = try #require(Fixture.queued().restored(spooled: .success(10)))
         #expect(throws: DraftRefusal.notPermitted) {
             try restored.apply(.opened(.writing), at: Fixture.moment)
@@ -181,7 +181,7 @@ import Testing
     }
 
     @Test func lateEventsHaveNoEffect() throws {
-        // A reader began the quiet time anew; a writer came while it was copied; a rename made the copy worthless.
+        // A reader restarted the quiet time; a writer opened it during the copy; a rename made the copy useless.
         let quiet = Fixture.quiet().having(.opened(.reading))
         #expect(quiet.having(.quietTimeOver(period: 1)) == quiet)
         #expect(quiet.having(.quietTimeOver(period: 2)).phase == .staging(attempt: 1))

@@ -10,7 +10,7 @@ import Testing
 @Suite struct DraftTableTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var event: String
-        /// What becomes of each state.
+        /// The outcome in each state.
         var cells: [(phase: String, outcome: String)]
         var testDescription: String { event }
     }
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    /// What a new process makes of each state.
+    /// The outcome of each state in a new process.
     @Test func processDied() throws {
         let row = try #require(Self.rows.first { $0.event == "process died" })
         for (phase, expected) in row.cells {
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    /// What holds in every state.
+    /// Invariants of every state.
     static func check(_ machine: DraftMachine) {
         switch machine.phase {
         case .writing, .written: #expect(!machine.writers.isEmpty)
@@ -134,7 +134,7 @@ import Testing
         if case .staging = machine.phase { #expect(machine.record.reasonToStay == nil) }
         if case .local = machine.phase { #expect(machine.record.reasonToStay != nil) }
         #expect(!(machine.isWaiting && machine.record.gap != nil))
-        // A row has what its state needs.
+        // A row contains the fields of its state.
         switch machine.phase.stored {
         case .queued?, .failed?, .unsure?: #expect(machine.phase.staged != nil)
         case .withdrawn?: #expect(machine.state == .removed)
@@ -145,7 +145,7 @@ import Testing
 }
 
 extension DraftMachine {
-    /// What the next process makes of its row, nil for nothing.
+    /// The machine that the next process restores from its row; nil for none.
     func restored(boot: String = "first boot", spooled: Result<UInt64, OutboxError>) -> DraftMachine? {
         guard let stored = phase.stored else { return nil }
         let moment = Moment(uptime: 200, boot: boot)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Outbox
 
-/// Every transition of an opening, and what all of them together say about a draft.
+/// Every transition of an opening, and their combination for a draft.
 @Suite struct DraftWritersTests {
     @Test func newOpeningMayBeWriting() {
         var writers = DraftWriters()
@@ -84,9 +84,9 @@ import Testing
         writers.truncated(to: 5, through: one, by: 7)
         let writer = writers.lastWriter(one)
         #expect(writer?.thread == 7 && writer?.isFinished == false)
-        // Who has it open beside has done nothing.
+        // A second opening wrote nothing.
         #expect(writers.lastWriter(two) == nil && writers.isFinished(two))
-        // The kernel does not say by whom.
+        // The kernel does not name the thread.
         writers.truncated(to: 6, through: two, by: 0)
         #expect(writers.lastWriter(two) != nil && writers.lastWriter(two)?.thread == nil)
     }
@@ -99,10 +99,10 @@ import Testing
         writers.truncated(to: 5, through: nil, by: 7)
         #expect(writers.lastWriter(one)?.thread == 7 && writers.lastWriter(one)?.isFinished == false)
         #expect(writers.lastWriter(two)?.thread == 8 && !writers.isFinished(two))
-        // Who opens it afterwards has done nothing.
+        // A later opening wrote nothing.
         let three = writers.open()
         #expect(writers.lastWriter(three) == nil)
-        // The kernel does not say by whom; then it is emptied.
+        // The kernel does not name the thread; then the file is truncated to zero.
         writers.truncated(to: 6, through: nil, by: 0)
         #expect(writers.lastWriter(one) != nil && writers.lastWriter(one)?.thread == nil)
         writers.truncated(to: 0, through: nil, by: 7)

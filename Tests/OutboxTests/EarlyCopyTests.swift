@@ -7,7 +7,7 @@ import Testing
 
 @testable import Outbox
 
-/// Long files are encrypted for the core while they are still being written.
+/// Long files are encrypted for the core while they are being written.
 @Suite struct EarlyCopyTests {
     private func append(_ bytes: [UInt8], to draft: Draft, piece: Int = 50_000) throws {
         for start in stride(from: 0, to: bytes.count, by: piece) {
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    /// Lengths of what lies in the staging folder.
+    /// Sizes of the files in the staging folder.
     private func staged(_ bench: Workbench) throws -> [UInt64] {
         let staging = try OpenFile(bench.core.stagingFolder, flags: O_RDONLY)
         return try PrivateFolder.names(in: staging).flatMap { folder in

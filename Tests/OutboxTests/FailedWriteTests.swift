@@ -6,10 +6,10 @@ import Testing
 
 @testable import Outbox
 
-/// A file of which every descriptor was closed once, and into which a later write fails: `{ cat a; cat b; } > file` on
-/// a disk that is full at `b`. The row said that it is complete; nothing of it may be sent.
+/// Every descriptor of a file was closed once, and a later write fails: `{ cat a; cat b; } > file` on a disk that is
+/// full at `b`. The row said that the draft is complete, but nothing may be sent.
 @Suite struct FailedWriteTests {
-    /// The first program has closed its copy of the descriptor, the second could not write.
+    /// The first program closed its copy of the descriptor, the second failed to write.
     private func halfWritten(_ bench: Workbench, _ failing: (Draft) throws -> Void) throws -> Draft {
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         try draft.write("part")
@@ -35,7 +35,7 @@ import Testing
         let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
         #expect(next.states() == [.recovered])
         try await expectNothingSent(next)
-        // Nor without one.
+        // Nor without an opening.
         draft.closed(.ofItsMaker)
         try await expectNothingSent(bench)
         #expect(draft.snapshot.problem?.contains("incomplete") == true)
@@ -56,12 +56,12 @@ import Testing
         #expect(draft.snapshot.problem?.contains("incomplete") == true)
         try bench.acceptRows()
         let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
-        // Or what is under way in the first one has written the row by now, and it stays as the incomplete draft it is.
+        // Pending work of the first process may have written the row; the draft then stays incomplete.
         #expect([[.recovered], [.draft]].contains(next.states()))
         try await expectNothingSent(next)
     }
 
-    /// As above, but the shell is killed before the second program has written: `{ cat a; cat b; } > file`, and Ctrl-C.
+    /// As above, but the shell is killed before the second program writes: `{ cat a; cat b; } > file` and Ctrl-C.
     @Test(arguments: [false, true])
     func norIfItsWriterWasKilled(isKilled: Bool) async throws {
         let bench = try Workbench()
@@ -98,7 +98,7 @@ import Testing
 }
 
 extension Workbench {
-    /// From now on no row changes, as on a full disk.
+    /// Refuses changes of rows, as on a full disk.
     fileprivate func refuseRows() throws {
         try outbox.context.journal.database.transaction { connection in
             try connection.executeScript(

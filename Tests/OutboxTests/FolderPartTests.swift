@@ -7,7 +7,7 @@ import Testing
 
 @testable import Outbox
 
-/// Folders that are sent as one archive each: their parts wait, and go when the archive takes their place.
+/// Folders sent as archives: their parts wait until the archive replaces them.
 @Suite struct FolderPartTests {
     private static let bytes = pattern(50_000)
 

@@ -45,7 +45,7 @@ import Testing
         #expect(try bench.content(of: parts[1]) == name("F/sub/b"))
         #expect(try bench.content(of: again[0]) == name("F/a"))
         #expect(parts.allSatisfy { $0.partState == .complete })
-        // Nothing is nothing.
+        // An empty list has no effect.
         try bench.outbox.rename([])
     }
 
@@ -70,7 +70,7 @@ import Testing
         #expect(Self.code { try bench.outbox.rename(moves) } == .nameTaken)
         #expect(Self.names(bench.outbox) == ["F/a", "F/b", "G/b"])
         #expect(try bench.content(of: parts[2]) == name("G/b"))
-        // The same path in another chat is another one.
+        // The same path in another chat is independent.
         let other = try bench.outbox.create(part: Self.path("H/a"), in: bob)
         other.closed(for: .writing)
         try bench.outbox.rename([(parts[0], Self.path("H/a"))])
@@ -80,7 +80,7 @@ import Testing
     @Test func partMayTakeAFreedPath() throws {
         let bench = try Workbench()
         let parts = try Self.parts(bench, "F/a", "F/b", "F/c")
-        // A chain, and a circle.
+        // A chain and a circle.
         for paths in [["F/b", "F/c", "F/d"], ["F/c", "F/d", "F/b"]] {
             try bench.outbox.rename(zip(parts, paths).map { (part: $0, path: Self.path($1)) })
             #expect(Self.names(bench.outbox) == paths)
@@ -88,7 +88,7 @@ import Testing
                 #expect(bench.outbox.directory.draft(named: name(path), in: alice) === part, "\(path)")
             }
         }
-        // What all have is taken, what none has any more is free.
+        // Current paths are in use, former ones are free.
         for path in ["F/b", "F/c", "F/d"] {
             #expect(Self.code { _ = try Self.parts(bench, path) } == .nameTaken, "\(path)")
         }
@@ -109,7 +109,7 @@ import Testing
         #expect(Self.names(bench.outbox) == ["G/a", "G/c"])
     }
 
-    /// The rows change in one transaction: a copy of the folder that is taken at any step has all or none.
+    /// The rows change in one transaction: a copy of the folder at any step has all changes or none.
     @Test func killLeavesOneFolder() throws {
         let copies = Lock<[TemporaryFolder]>([])
         let isWatched = Lock(false)
@@ -153,7 +153,7 @@ import Testing
                     }
                 }
             }
-            // From both ends: locks are taken by age, whatever the order of the moves is.
+            // In both orders: locks are taken by age, whatever the order of the moves.
             for order in [parts, parts.reversed()] {
                 group.addTask {
                     await ThreadPool.shared.run {

@@ -7,14 +7,14 @@ import Testing
 
 @testable import Outbox
 
-/// Drafts that processes of the system write, and what becomes of them by how those end.
+/// Drafts written by real processes, and the effect of how these end.
 @Suite struct HeldDraftTests {
-    /// A process that ends as `ending` says when it is told to. Links to other programs give it their names.
+    /// A process that ends as `ending` says on request. Links give it other programs' names.
     private func process(_ ending: String, named name: String = "sh") async throws -> RunningProcess {
         let programs = try TemporaryFolder()
         var program = try Shell.find("sh")
         if name != "sh" {
-            // By its own name: the shell is one of many in some systems.
+            // Through a link, because some systems' shell is a multi-call binary.
             program = programs.path(name)
             try copyFile(try Shell.find("dash"), to: program)
         }
@@ -37,7 +37,7 @@ import Testing
         try await process.ending()
     }
 
-    /// Written and closed by the process, as far as the outbox is told.
+    /// Written and closed by the process, as told to the outbox.
     private func draft(_ file: String, by process: RunningProcess, in bench: Workbench) throws -> Draft {
         let draft = try bench.outbox.create(name: name(file), in: alice)
         let thread = process.processIdentifier
@@ -53,7 +53,7 @@ import Testing
         try await wait(until: "it is held") { draft.snapshot.isHeld }
     }
 
-    /// Linux 6.15 tells how a process ended that somebody has waited for.
+    /// Linux 6.15 reports the exit of a process that was already waited for.
     private var kernelTells: Bool {
         get async throws {
             let process = try await process("exit 3")
@@ -85,7 +85,7 @@ import Testing
         #expect(draft.snapshot.problem?.contains("fetch ended with the error status 18") == true)
         try await bench.settle()
         #expect(draft.state == .draft)
-        // Its user wants it as it is.
+        // The user accepts it as it is.
         #expect(try bench.outbox.retry(draft))
         bench.beQuiet()
         #expect(try await bench.messages(2).count == 2)
@@ -110,7 +110,7 @@ import Testing
         bench.beQuiet()
         try await bench.settle()
         #expect(draft.state == .draft)
-        // Its end ends the wait, not the clock.
+        // The process's end, not the clock, ends the wait.
         try await end(process)
         try await wait(until: "it is sent") { draft.state == .sent }
         #expect(bench.core.sent.contains { $0.bytes.count == 150 })
@@ -143,7 +143,7 @@ import Testing
         let bench = try Workbench()
         let process = try await process("exit 0", named: "wget")
         let draft = try draft("film.bin", by: process, in: bench)
-        // Not even its quiet time was over.
+        // Before the end of its quiet time.
         let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
         let found = try #require(next.outbox.drafts().first)
         try await wait(until: "it is held") {
@@ -189,7 +189,7 @@ import Testing
         draft.flushed(.ofItsMaker, by: thread)
         #expect(draft.snapshot.problem?.hasPrefix("copy could not read all") == true)
         draft.closed(.ofItsMaker)
-        // The next file is another one.
+        // The next file is independent.
         let after = try self.draft("after", by: process, in: bench)
         bench.beQuiet()
         try await isHeld(draft)
@@ -197,7 +197,7 @@ import Testing
         #expect(before.state == .sent && after.state == .sent && draft.state == .draft)
         // A kill before the quiet time changes nothing.
         #expect(draft.machine.record.hold == .failedRead("copy"))
-        // Copied once more, it is sent.
+        // Copied again, it is sent.
         let again = try draft.opened(for: .writing)
         try draft.truncate(to: 0, through: again, by: thread)
         try [UInt8](repeating: 9, count: 10).withUnsafeBytes {
@@ -218,7 +218,7 @@ import Testing
         bench.beQuiet()
         try await isHeld(draft)
         try await wait(until: "it stays") { state.snapshot.problem?.contains("notes") == true }
-        // Without a file that it is about it is one like any other.
+        // Without its file it is an ordinary file.
         try await wait(until: "it is sent") { story.state == .sent }
         try await bench.settle()
         #expect(draft.state == .draft && state.state == .draft)
@@ -235,7 +235,7 @@ import Testing
         try await wait(until: "it stays") {
             sidecar.snapshot.problem?.contains("keeps this file beside") == true
         }
-        // Nobody is told of what a program keeps for itself.
+        // Sidecars are not reported as held.
         #expect(!sidecar.snapshot.isHeld)
         try await wait(until: "it is sent") { other.state == .sent }
         let copy = try await self.process("exit 0", named: "cp")
@@ -296,7 +296,7 @@ import Testing
         try await isHeld(named)
         try await isHeld(other)
         #expect(named.snapshot.problem?.hasPrefix("edit was refused a rename") == true)
-        // The program tries once more, when it was judged already.
+        // The program retries after the decision.
         try bench.outbox.rename(named, to: name("notes"), by: process.processIdentifier)
         bench.beQuiet()
         try await wait(until: "it is sent") { named.state == .sent }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Outbox
 
-/// Rows as they were written, in every state, by this process and the next.
+/// Rows in every state, read by this process and the next.
 @Suite struct JournalTests {
     private func states(_ staged: StagedFile) -> [StoredState] {
         [
@@ -65,7 +65,7 @@ import Testing
         other.id = try journal.insert(other)
         try journal.apply([Journal.Entry(record, .closed)], removing: [other.id], durably: true)
         #expect(try journal.entries() == [Journal.Entry(record, .closed)])
-        // An id is never used again.
+        // Ids are never reused.
         other.message = "third"
         #expect(try journal.insert(other) > other.id)
     }
@@ -80,7 +80,7 @@ import Testing
             #expect(try !connection.exists("SELECT 1 FROM draft"))
             try onOtherThread { _ = try journal.insert(MachineFixture.record()) }
             let before = try folder.read("journal.sqlite-wal").count
-            // A checkpoint waits for readers, and then gives up without a word. A durable commit is one more in the log.
+            // A checkpoint waits for readers and then gives up silently. A durable commit adds to the log.
             try onOtherThread { try journal.synchronise() }
             #expect(try folder.read("journal.sqlite-wal").count > before)
         }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Outbox
 
-/// What programs do on their way to a finished file, and what is not sent.
+/// Programs' intermediate files, and files that are not sent.
 @Suite struct LocalDraftTests {
     @Test(arguments: [
         ".a.bin.AoyuMr", "movie.mkv.part", "setup.exe.crdownload", "a.pdf.partial~", ".~lock.letter.odt#",
@@ -80,7 +80,7 @@ import Testing
         try Array("buy milk\n".utf8).withUnsafeBytes { try draft.write($0, at: 0) }
         try draft.synchronise()
         draft.closed(for: .writing)
-        // A second :w within the quiet time: truncate and write anew.
+        // A second :w within the quiet time: truncated and rewritten.
         try draft.opened(for: .writing)
         try draft.truncate(to: 0)
         try Array("buy bread\n".utf8).withUnsafeBytes { try draft.write($0, at: 0) }
@@ -105,7 +105,7 @@ import Testing
 
     @Test func shellRedirectionWaitsForItsProgram() async throws {
         let bench = try Workbench()
-        // `sleep 100 > out`: the shell opens and duplicates; a flush comes, no release.
+        // `sleep 100 > out`: the shell opens and duplicates; a flush arrives without a release.
         let draft = try bench.outbox.create(name: name("out"), in: alice)
         bench.clock.advance(by: .seconds(100))
         #expect(draft.state == .draft)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Outbox
 
-/// Sidecars, parts and unsaved texts: what is known besides a name decides.
+/// Sidecars, partial files and unsaved texts, decided by more than the name.
 @Suite struct LocalFileNameTests {
     private func reason(_ file: String, by programs: [String] = ["editor"], beside: String...) -> HoldReason?
     {
@@ -24,7 +24,7 @@ import Testing
     func sidecarIsHeldBesideItsFile(_ file: String, _ base: String) {
         #expect(reason(file, beside: base) != nil)
         #expect(reason(file, by: [], beside: base) != nil)
-        // Without its file, and beside another one, it is a file like any other.
+        // Without its file, or beside another one, it is an ordinary file.
         #expect(reason(file) == nil && reason(file, beside: base + "x", "x" + base) == nil)
     }
 

@@ -3,7 +3,7 @@ import ChatCore
 
 @testable import Outbox
 
-/// Drafts in every state, each brought there by events.
+/// Drafts in every state, reached by events.
 enum MachineFixture {
     static let moment = Moment(uptime: 100, boot: "first boot")
     static let staged = StagedFile(
@@ -16,7 +16,7 @@ enum MachineFixture {
             size: size, modified: Timestamp(seconds: 1), touched: 100)
     }
 
-    /// Made and written.
+    /// Created and written.
     static func writing(_ text: String = "a.bin") -> DraftMachine {
         var machine = DraftMachine(creating: record(text))
         machine.after(.writeBegins(opening: 0, thread: 9), .wrote(size: 10, at: time))
@@ -41,7 +41,7 @@ enum MachineFixture {
         DraftMachine(restoring: record(text, size: 10), .recovered)
     }
 
-    /// By the names of the table's columns.
+    /// Samples by the names of the table's columns.
     static func sample(_ phase: String) -> DraftMachine? {
         switch phase {
         case "writing": writing()
@@ -64,7 +64,7 @@ enum MachineFixture {
 }
 
 extension DraftMachine {
-    /// Where none of the events can be refused.
+    /// Applies events that cannot be refused.
     mutating func after(_ events: DraftEvent...) { for event in events { perform(event) } }
 
     func having(_ events: DraftEvent...) -> DraftMachine {
@@ -86,7 +86,7 @@ extension DraftMachine {
 }
 
 extension DraftPhase {
-    /// As in the table.
+    /// The table's word.
     var word: String {
         switch self {
         case .writing: "writing"

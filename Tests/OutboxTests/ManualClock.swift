@@ -2,7 +2,7 @@ import Base
 
 @testable import Outbox
 
-/// Time that passes when a test says so.
+/// A clock that the test advances.
 final class ManualClock: OutboxClock, WallClock {
     private struct State {
         var now = Duration.zero
@@ -20,7 +20,7 @@ final class ManualClock: OutboxClock, WallClock {
         state.withLock { $0.calls.append(($0.now + delay, body)) }
     }
 
-    /// Lets time pass, stopping at every call on the way.
+    /// Advances the time, stopping at each timer on the way.
     func advance(by duration: Duration) {
         let end = state.withLock { $0.now } + duration
         while true {

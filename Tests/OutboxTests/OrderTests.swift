@@ -8,7 +8,7 @@ import Testing
 
 @testable import Outbox
 
-/// In which order files are handed over, and when.
+/// Order and time of hand-overs.
 @Suite struct OrderTests {
     private func names(_ sent: [RecordingCore.Sent], in chat: ChatReference = alice) -> [String] {
         sent.filter { $0.item.chat == chat }.map(\.message.fileName)
@@ -92,7 +92,7 @@ import Testing
             try draft.write(file)
             return draft
         }
-        // The first is taken by the core, which dies with it; some are queued, some only closed.
+        // The core accepts the first and dies with it; some are queued, some only closed.
         for draft in [drafts[3], drafts[1]] { draft.closed(.ofItsMaker) }
         bench.beQuiet()
         try await wait(until: "two are queued") {
@@ -104,7 +104,7 @@ import Testing
         bench.core.open()
     }
 
-    /// Both lanes are held in their work; what waits behind them is opened and closed again meanwhile.
+    /// Both lanes are held in their work; drafts behind them are opened and closed again meanwhile.
     @Test(arguments: [DraftAccess.writing, .reading])
     func newestQuietTimeCountsBehindBusyLanes(access: DraftAccess) async throws {
         let gate = DispatchSemaphore(value: 0)
@@ -128,7 +128,7 @@ import Testing
         for _ in 1...2 { gate.signal() }
         _ = try await bench.messages(2)
         bench.clock.advance(by: .milliseconds(999))
-        // The lanes have nothing left to do: what they were given, they have looked at.
+        // The lanes have examined everything that they were given.
         try await wait(until: "the lanes have ended") { bench.outbox.staging.isIdle }
         #expect(draft.state == .draft)
         bench.clock.advance(by: .milliseconds(1))

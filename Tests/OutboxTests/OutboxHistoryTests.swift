@@ -7,13 +7,13 @@ import Testing
 
 @testable import Outbox
 
-/// Any history of one draft on a real disk, ended by the death of the process before or after any row or effect, and
-/// what the next process makes of it, against a model of a few lines.
+/// Random histories of one draft on a real disk, with a kill before or after any row or effect, and the next process's
+/// result against a small model.
 @Suite struct OutboxHistoryTests {
-    /// What becomes of the draft when nobody touches it any more.
+    /// The draft's fate without further actions.
     enum Outcome: Hashable {
         case sent([UInt8])
-        /// Stays in its chat and says why.
+        /// Stays in its chat with a reason.
         case local
         case recovered
         case failed
@@ -23,13 +23,13 @@ import Testing
     struct Model {
         var content: [UInt8] = []
         var isOpen = true
-        /// Written or opened since a descriptor was closed last.
+        /// Written or opened since the last close of a descriptor.
         var isUnfinished = true
         var isTemporary = false
         var wasKilled = false
-        /// It was opened after that.
+        /// Opened after that.
         var isNewAttempt = false
-        /// The core refused it for good.
+        /// The core refused it permanently.
         var wasRefused = false
         var isSent = false
         var isRemoved = false
@@ -43,12 +43,12 @@ import Testing
         }
     }
 
-    /// A process that dies at a certain step: what is there then is copied.
+    /// A process that dies at a certain step, where its disk is copied.
     private final class Life: Sendable {
         private struct State {
             var stepsToLive: Int?
             var expected: Set<Outcome> = []
-            /// What is there is being copied, beside what the test does: it may be from before or after that.
+            /// The copy runs concurrently with the test, so it may be from before or after an action.
             var isDying = false
             var death: (remains: CrashTests.Remains, expected: Set<Outcome>)?
         }
@@ -77,7 +77,7 @@ import Testing
             if isTime { die() }
         }
 
-        /// It dies once, of whichever thread comes here first.
+        /// Dies once, on the first thread that arrives.
         private func die() {
             let isFirst = state.withLock { state in
                 defer { state.isDying = true }
@@ -103,7 +103,7 @@ import Testing
         var random = SeededGenerator(state: seed)
         let life = try Life()
         let bench = try Workbench(in: life.folder, core: life.core, step: { _ in life.step() })
-        // The journal is read, and nothing is under way.
+        // The journal is loaded, and nothing is running.
         try await bench.settle()
         life.expect([.gone])
         life.begin(stepsToLive: Int.random(in: 0..<40, using: &random))
@@ -119,7 +119,7 @@ import Testing
         await next.outbox.shutDown()
     }
 
-    // MARK: - The first life
+    // MARK: - The first process
 
     private func act(
         on draft: Draft, _ bench: Workbench, _ life: Life, _ model: inout Model,
@@ -127,7 +127,7 @@ import Testing
     ) async throws {
         let before = model.outcome
         var next = model
-        /// Says first what may be found afterwards, then does it.
+        /// Records the possible outcomes, then performs the action.
         func perform(orElse others: Set<Outcome> = [], _ body: () throws -> Void) rethrows {
             life.expect(others.union([before, next.outcome]))
             try body()
@@ -140,7 +140,7 @@ import Testing
             next.isUnfinished = true
             next.content = bytes + model.content.dropFirst(bytes.count)
             if next.isNewAttempt { next.wasKilled = false }
-            // What was written half is recovered, where there is anything.
+            // A half-written draft is recovered if it has bytes.
             try perform(orElse: [.recovered, .gone]) {
                 try bytes.withUnsafeBytes { try draft.write($0, at: 0) }
             }
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    /// The quiet time passes, and the core takes it, or not.
+    /// The quiet time passes, and the core accepts the draft or not.
     private func becomeQuiet(
         _ draft: Draft, _ bench: Workbench, _ life: Life, _ model: inout Model,
         _ random: inout SeededGenerator
@@ -189,10 +189,10 @@ import Testing
             ChatError(.sendingRefused, "Never."), ChatError(.file(.noRelay), "Not now."),
         ]
         life.core.state.withLock { $0.refusals = answer < 2 ? [refusals[answer]] : [] }
-        // The core of the next process refuses nothing.
+        // The next process's core refuses nothing.
         var next = model
         next.wasRefused = answer == 0
-        // When it is handed over again is a matter of time.
+        // The time of the next hand-over varies.
         next.isSent = answer > 0
         life.expect([model.outcome, next.outcome])
         bench.beQuiet()
@@ -205,7 +205,7 @@ import Testing
         life.expect([next.outcome])
     }
 
-    // MARK: - The next one
+    // MARK: - The next process
 
     private func outcome(of id: Int64, _ bench: Workbench) async throws -> Outcome {
         let draft = bench.outbox.drafts().first { $0.id == id }

@@ -4,8 +4,8 @@ import Cryptography
 import Glibc
 import Posix
 
-/// A core that takes messages into memory, as durably as a test needs: it knows a mark it has seen,
-/// moves the staged file to its own folder and decrypts it, and refuses what it is told to refuse.
+/// A core in memory with a test's durability: it recognises known marks, moves and decrypts the staged file, and
+/// refuses as told.
 final class RecordingCore: ChatCore {
     struct Sent: Sendable {
         var item: ChatItem
@@ -17,15 +17,15 @@ final class RecordingCore: ChatCore {
         var sent: [Sent] = []
         var cancelled: [FileID] = []
         var deleted: [ItemID] = []
-        /// What the next sends are answered with.
+        /// Errors of the next sends.
         var refusals: [ChatError] = []
-        /// The same of those that it has taken.
+        /// Errors of the next sends, after acceptance.
         var failuresAfterTaking: [ChatError] = []
-        /// What the next questions for an item, and the next deletions, are answered with.
+        /// Errors of the next item queries and deletions.
         var unanswered: [ChatError] = []
         var undeleted: [ChatError] = []
         var attempts = 0
-        /// Nobody passes while it is closed.
+        /// While true, requests wait.
         var isClosed = false
         var waiting: [CheckedContinuation<Void, Never>] = []
         var afterStoring: (@Sendable () -> Void)?
@@ -144,7 +144,7 @@ final class RecordingCore: ChatCore {
     }
     func abandonClaim(_ file: FileID, problem: FileProblem?) async {}
 
-    // What an outbox has no business with.
+    // Functions that an outbox does not use.
     private static let foreign = ChatError(.invalidCommand, "An outbox only sends.")
     func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) { throw Self.foreign }
     func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) { throw Self.foreign }

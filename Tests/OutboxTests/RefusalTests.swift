@@ -6,7 +6,7 @@ import Testing
 
 @testable import Outbox
 
-/// The core says no, or the user changes his mind.
+/// The core refuses, or the user reconsiders.
 @Suite struct RefusalTests {
     @Test func temporaryCoreRefusalIsRetried() async throws {
         let bench = try Workbench()
@@ -16,7 +16,7 @@ import Testing
         bench.beQuiet()
         try await wait(until: "the reason shows") { draft.snapshot.problem == refusal.sentence }
         #expect(draft.state == .queued)
-        // The others pass.
+        // Other drafts continue.
         let other = try bench.write([2], to: "b")
         bench.beQuiet()
         try await wait(until: "the other is sent") { other.state == .sent }
@@ -29,7 +29,7 @@ import Testing
         #expect(bench.core.sent.map(\.bytes) == [[2], [1]])
     }
 
-    /// A core that failed may have it: another content under the same mark would never arrive.
+    /// A failed core may have accepted the draft: another content under the same mark would never arrive.
     @Test(arguments: [ChatErrorCode.storage, .internalError])
     func possiblySentDraftIsNotChanged(code: ChatErrorCode) async throws {
         let bench = try Workbench()
@@ -46,7 +46,7 @@ import Testing
         #expect(bench.core.sent.map(\.bytes) == [[1]])
     }
 
-    /// The first attempt may have reached the core; the second fails before it is asked.
+    /// The first attempt may have reached the core; the second fails before the core is asked.
     @Test(arguments: [ChatErrorCode.file(.timedOut), .file(.noSpace), .sendingRefused])
     func failedPreparationDoesNotChangeSentDraft(code: ChatErrorCode) async throws {
         let isUnready = Lock(false)
@@ -93,12 +93,12 @@ import Testing
         let draft = try bench.write([1], to: "a")
         bench.beQuiet()
         try await wait(until: "the reason shows") { draft.snapshot.problem == refusal.sentence }
-        // The draft is told before it is postponed.
+        // Reported before it is postponed.
         try await wait(until: "it is sent, without any time passing") {
             bench.outbox.retryPostponed()
             return draft.state == .sent
         }
-        // The attempt that was planned finds nothing left to do.
+        // The scheduled retry finds nothing to do.
         bench.clock.advance(by: .seconds(1000))
         try await bench.settle()
         #expect(bench.core.sent.count { $0.bytes == [1] && $0.message.fileName == "a" } == 1)
@@ -116,7 +116,7 @@ import Testing
         bench.clock.advance(by: .seconds(1000))
         try await bench.settle()
         #expect(bench.core.sent.count == 1)
-        // Still there after a restart, and not sent by itself.
+        // Present after a restart, and not sent by itself.
         let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
         #expect(next.outbox.drafts().first { $0.id == draft.id }?.state == .failed)
         #expect(draft.snapshot.problem == "This group does not take files.")
@@ -169,7 +169,7 @@ import Testing
         try await waitUntilForgotten(bench)
     }
 
-    /// The core has it and failed before it said so: the draft is queued for the next try.
+    /// The core accepted it and failed before its reply: the draft is queued for a retry.
     private func takenAndNotSaid(_ bench: Workbench) async throws -> Draft {
         bench.core.state.withLock { $0.failuresAfterTaking = [ChatError(.internalError, "It broke down.")] }
         let draft = try bench.write([1], to: "a")
@@ -193,11 +193,11 @@ import Testing
         let draft = try await takenAndNotSaid(bench)
         try bench.outbox.remove(draft)
         #expect(bench.outbox.drafts().isEmpty)
-        // At once: no time passes.
+        // At once, without any time passing.
         try await wait(until: "it is deleted") { bench.core.state.withLock { $0.deleted == [ItemID(1)] } }
         #expect(bench.core.state.withLock { $0.cancelled } == [FileID(1)])
         try await waitUntilForgotten(bench)
-        // The name is free, and what is written there is another file.
+        // The name is free, and a new file there is independent.
         try bench.write([2], to: "a")
         bench.beQuiet()
         #expect(try await bench.messages(2).map(\.bytes) == [[1], [2]])
@@ -244,7 +244,7 @@ import Testing
         #expect(next.core.sent.count == 1)
     }
 
-    /// A core that does not say what it has: as it is for a file that is unsure.
+    /// For a core that does not report its items, like an unsure file.
     @Test func unknownOutcomeIsForgotten() async throws {
         let bench = try Workbench()
         let draft = try await takenAndNotSaid(bench)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Outbox
 
-/// A removed draft is what an unlinked file is on any disk.
+/// A removed draft behaves like an unlinked file.
 @Suite struct RemovedDraftTests {
     private func spool(_ bench: Workbench) throws -> [String] { try bench.folder.names(in: "outbox/spool") }
 
@@ -17,7 +17,7 @@ import Testing
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         try append(pattern(100_000), to: draft)
-        // What was synchronised is not overwritten: the next version goes to a second file.
+        // Synchronised bytes are not overwritten: the next version goes to a second file.
         try draft.synchronise()
         try bench.outbox.remove(draft)
         try append(pattern(100_000), to: draft)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Outbox
 
-/// When a file is sent, and that it is sent once.
+/// The time of sending, and that it happens once.
 @Suite struct SendingTests {
     @Test func copiedFileIsSentOnceAfterQuietTime() async throws {
         let bench = try Workbench()
@@ -78,7 +78,7 @@ import Testing
         #expect(bench.core.sent.filter { $0.item.chat == alice }.count == 1)
     }
 
-    /// Who opens it in between must not find it gone.
+    /// An open during the transition must succeed.
     @Test func sentFileIsReadableUntilAcknowledged() async throws {
         let bench = try Workbench()
         let draft = try bench.write(pattern(70_000), to: "sent")
@@ -110,7 +110,7 @@ import Testing
         #expect(bench.outbox.drafts().isEmpty)
         #expect(try bench.folder.names(in: "outbox/spool").isEmpty)
         #expect(try bench.folder.names(in: "staging").isEmpty)
-        // The name is free again, for who deleted the item.
+        // The name is free again after the item's deletion.
         _ = try bench.outbox.create(name: name("a"), in: alice)
     }
 
@@ -130,7 +130,7 @@ import Testing
         _ = try await bench.messages(1)
         #expect(fails(.notPermitted) { try draft.opened(for: .writing) })
         #expect(fails(.notPermitted) { try bench.outbox.remove(draft) })
-        // Who has it open reads on, though the spool is gone.
+        // Open handles stay readable without the spool file.
         #expect(try bench.content(of: draft) == [1])
         draft.closed(for: .reading)
     }
@@ -150,7 +150,7 @@ import Testing
         draft.closed(for: .writing)
         bench.beQuiet()
         #expect(try await bench.messages(2).map(\.bytes) == [[0], [7, 8]])
-        // The core has it before the outbox tidies up.
+        // The core has it before the outbox removes the staged file.
         try await wait(until: "nothing is staged") { try bench.folder.names(in: "staging").isEmpty }
     }
 
@@ -188,7 +188,7 @@ import Testing
         await bench.outbox.shutDown()
         #expect(bench.core.sent.map(\.bytes) == [[1]])
         #expect(fails(.shuttingDown) { _ = try bench.outbox.create(name: name("c"), in: alice) })
-        // Too late for this time, not for the next.
+        // Too late now, but in time for the next round.
         open.closed(for: .writing)
         let core = try RecordingCore(stagingFolder: bench.core.stagingFolder, sent: bench.core.sent)
         let next = try Workbench(in: bench.folder, core: core)
@@ -196,7 +196,7 @@ import Testing
     }
 }
 
-/// Whether `body` throws an `OutboxError` of this code.
+/// Returns true if `body` throws an `OutboxError` of this code.
 func fails(_ code: OutboxErrorCode, _ body: () throws -> Void) -> Bool {
     do {
         try body()

@@ -5,29 +5,29 @@ import Testing
 
 @testable import Outbox
 
-/// The machine of one draft with a disk, timers, a queue and a core that are variables, and beside it a reference
-/// that only counts what its user was promised. The process can die before and after every row and effect.
+/// The machine of one draft with a simulated disk, timers, queue and core, and a reference that records the promises to
+/// the user. The process can die before and after every row and effect.
 struct SimulatedOutbox {
     struct Died: Error {}
 
-    /// What the user knows. Says nothing of how an outbox works.
+    /// The user's knowledge, independent of an outbox's implementation.
     struct Promise: Equatable {
-        /// Counts contents; the user wants the last one sent.
+        /// Number of the content; the user wants the last one sent.
         var content = 0
         var isEmpty = true
         /// A write into it failed, or its writer was killed.
         var failed = false
         var killed = false
-        /// It may be unfinished by what is known of its writers.
+        /// It may be unfinished according to its writers.
         var isHeld = false
-        /// What was done through each opening since its descriptors were closed last.
+        /// Use of each opening since its descriptors were last closed.
         var openings: [Int: Use] = [0: .wrote]
-        /// Who was in the middle of writing has let go without a word, while others have it open.
+        /// A writer in the middle of its work vanished without an exit status while others have the draft open.
         var isVague = false
-        /// Openings that cannot make good what a killed writer left out.
+        /// Openings that cannot repair a killed writer's gap.
         var mourning: Set<Int> = []
         var isRemoved = false
-        /// It was left unfinished by a process that died: never sent.
+        /// Left unfinished by a process that died; never sent.
         var isRecovered = false
 
         enum Use: Equatable {
@@ -36,7 +36,7 @@ struct SimulatedOutbox {
             case closed
         }
 
-        /// What the next process may make of it after a kill.
+        /// Possible outcomes in the next process after a kill.
         var outcomes: Set<String> {
             if isRemoved { return ["gone"] }
             if openings.values.contains(.wrote) { return isVague ? ["kept", "recovered"] : ["recovered"] }
@@ -50,7 +50,7 @@ struct SimulatedOutbox {
     private(set) var promise = Promise()
     private var random: SeededGenerator
 
-    // The disk: every row that was committed, how many of them a power cut spares, and contents.
+    // The disk: every committed row, the number of rows that a power cut spares, and contents.
     private var rows: [Journal.Entry?]
     private var durableRows = 1
     private var synchronised: Int?
@@ -61,16 +61,16 @@ struct SimulatedOutbox {
     private var copying: (attempt: Int, content: Int)?
     private var isReady = false
     private var inFlight: Delivery?
-    /// The core is asked for the item of what was removed.
+    /// The core is queried for a removed draft's item.
     private var isLookedFor = false
     private var waitsForBackoff = false
     private var sequence: Int64 = 0
-    /// Effects and rows until the process dies.
+    /// Number of effects and rows until the process dies.
     private var stepsToLive = Int.max
     // The core.
     private(set) var taken: Int?
     private(set) var cancelled = false
-    /// Its row went because it was sent, or was of nothing.
+    /// Its row was removed because it was sent or empty.
     private(set) var isForgotten = false
     private(set) var deaths = 0
     private(set) var steps = 0
@@ -78,7 +78,7 @@ struct SimulatedOutbox {
     /// All writers have ended.
     private var isSettled = false
 
-    /// Its user removes it as soon as the core may have it.
+    /// The user removes it as soon as the core may have it.
     private let removesWhatIsTaken: Bool
 
     init(seed: UInt64, removesWhatIsTaken: Bool = false) {
@@ -89,7 +89,7 @@ struct SimulatedOutbox {
 
     private var moment: Moment { Moment(uptime: 100, boot: "boot \(boot)") }
 
-    // MARK: - The driver
+    // MARK: - Driver
 
     private mutating func step() throws(Died) {
         steps += 1
@@ -97,7 +97,7 @@ struct SimulatedOutbox {
         if stepsToLive < 0 { throw Died() }
     }
 
-    /// As `Draft.handle`: row, state, effects.
+    /// Like `Draft.handle`: row, state, effects.
     @discardableResult
     private mutating func tell(_ event: DraftEvent) throws(Died) -> DraftReply {
         var next = machine
@@ -141,7 +141,7 @@ struct SimulatedOutbox {
 
     // MARK: - One action
 
-    /// Something that users, timers or the core may do at this moment; or the process dies, at once or on its way.
+    /// Performs a possible action of users, timers or the core; or the process dies, at once or during it.
     mutating func act() {
         let before = promise
         if Int.random(in: 0..<40, using: &random) == 0 {
@@ -257,7 +257,7 @@ struct SimulatedOutbox {
         case 2: try beginDelivery()
         case 3: try answer()
         case 4: if waitsForBackoff { try endBackoff() }
-        // What comes too late changes nothing.
+        // A late event has no effect.
         case 5: try tell(.quietTimeOver(period: 0))
         default: try tell(.staged(attempt: 0, MachineFixture.staged))
         }
@@ -274,7 +274,7 @@ struct SimulatedOutbox {
         }
     }
 
-    /// What is known of the writers at this moment.
+    /// The current evidence about the writers.
     private mutating func verdict() -> DraftCompletion.Verdict {
         if isSettled { return promise.isHeld ? .held(.failedRead("cp")) : .finished }
         return switch Int.random(in: 0..<6, using: &random) {
@@ -310,7 +310,7 @@ struct SimulatedOutbox {
         }
     }
 
-    /// The core says what it has of what was removed, deletes it, or can do neither at present.
+    /// The core reports the removed draft's item, deletes it, or fails.
     private mutating func endSearch(onlyYes: Bool) throws(Died) {
         isLookedFor = false
         if !onlyYes, Bool.random(using: &random) { return try refuse(.retry(mayBeHandedOver: nil)) }
@@ -337,14 +337,14 @@ struct SimulatedOutbox {
         guard let delivery = inFlight else { return }
         inFlight = nil
         switch onlyYes ? 0 : Int.random(in: 0..<7, using: &random) {
-        // What the core has it does not refuse.
+        // The core does not refuse an accepted draft.
         case 2 where taken == nil: try refuse(.failed)
         case 3 where taken == nil: try refuse(.retry(mayBeHandedOver: false))
         case 4:
-            // It failed after it had taken the file.
+            // It failed after it accepted the file.
             take(delivery)
             try refuse(.retry(mayBeHandedOver: true))
-        // It was not even asked.
+        // It was not asked.
         case 5: try refuse(.unfit)
         case 6: try refuse(.retry(mayBeHandedOver: nil))
         default:
@@ -358,11 +358,11 @@ struct SimulatedOutbox {
         if case .retryDelivery = reply { waitsForBackoff = true }
     }
 
-    /// The core recognises what it has by its mark: a repetition with other bytes would be lost.
+    /// The core recognises an accepted draft by its mark: a repetition with other bytes would be lost.
     private mutating func take(_ delivery: Delivery) {
         let content = stagedContents[delivery.staged.folder]
         if let taken {
-            // Nothing, where a power cut took the note that it was sent.
+            // No content if a power cut reverted the record of the send.
             #expect(content == nil || content == taken, "other bytes under the same mark")
             return
         }
@@ -379,7 +379,7 @@ struct SimulatedOutbox {
 
     private mutating func restart(promisedBefore before: Promise) {
         deaths += 1
-        // The core had begun with it, perhaps.
+        // The core may have begun with it.
         if let inFlight, Bool.random(using: &random) { take(inFlight) }
         let isPowerCut = Int.random(in: 0..<3, using: &random) == 0
         if isPowerCut {
@@ -397,7 +397,7 @@ struct SimulatedOutbox {
             }
         }
         check(found, before, isPowerCut)
-        // Users of the process before have lost their descriptors.
+        // Descriptors of the earlier process are lost.
         promise.openings = [:]
         promise.mourning = []
         promise.isVague = false
@@ -429,14 +429,14 @@ struct SimulatedOutbox {
         }
     }
 
-    /// What the user was told before the process died still holds: of an action that was not answered yet, either.
+    /// Promises made before the death still hold; for an unanswered action either outcome is valid.
     private func check(_ found: DraftMachine?, _ before: Promise, _ isPowerCut: Bool) {
         guard taken == nil else { return }
         let outcomes = before.outcomes.union(promise.outcomes)
         let shown = found.flatMap { $0.isRemoved ? nil : $0 }
         let outcome = shown.map { $0.state == .recovered ? "recovered" : "kept" } ?? "gone"
         if isPowerCut {
-            // What was synchronised after its last write is not lost.
+            // Bytes synchronised after the last write are not lost.
             if shown == nil, !before.isRemoved, !promise.isRemoved, !promise.isEmpty {
                 Issue.record("a power cut took it")
             }
@@ -447,9 +447,9 @@ struct SimulatedOutbox {
         if case .queued? = found?.phase { #expect(promise.isSendable || before.isSendable) }
     }
 
-    // MARK: - The end
+    // MARK: - End
 
-    /// Nobody does anything any more, and the core takes what it is given.
+    /// Ends all activity; the core accepts everything.
     mutating func finish() {
         isSettled = true
         do throws(Died) {

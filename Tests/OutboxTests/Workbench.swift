@@ -13,12 +13,12 @@ let notes = ChatReference.notes(1)
 
 func name(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-/// `count` bytes that are not all alike.
+/// Returns `count` varying bytes.
 func pattern(_ count: Int, seed: UInt8 = 1) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) &+ seed }
 }
 
-/// An outbox with a core, in a folder of its own, under a clock that stands still.
+/// An outbox with a core, in its own folder, with a stopped clock.
 final class Workbench: Sendable {
     let folder: TemporaryFolder
     let core: RecordingCore
@@ -45,7 +45,7 @@ final class Workbench: Sendable {
         outbox = try Outbox(
             core: core, folder: PrivateFolder(folder.path("outbox"), purpose: "outbox"),
             quietTime: Self.quietTime, completion: completion, clock: clock, wallClock: clock, boot: boot,
-            // Small, so that every test of some bytes takes this way.
+            // Small, so that small tests use early copies too.
             earlyCopies: EarlyCopySlots(minSize: 128 << 10, step: 64 << 10), step: step)
         let seen = Lock<[OutboxChange]>([])
         self.seen = seen
@@ -54,7 +54,7 @@ final class Workbench: Sendable {
         if starts { outbox.start() }
     }
 
-    /// As a program does it: create, write, close.
+    /// Creates, writes and closes a file.
     @discardableResult
     func write(_ bytes: [UInt8], to file: String, in chat: ChatReference = alice) throws -> Draft {
         let draft = try outbox.create(name: name(file), in: chat)
@@ -63,7 +63,7 @@ final class Workbench: Sendable {
         return draft
     }
 
-    /// Lets the process see time pass, hour by hour: a longer step would be a sleep.
+    /// Advances time hour by hour, because a longer step would count as sleep.
     func live(days: Int) async throws {
         let end = outbox.context.uptime.seconds + Int64(days) * 86_400
         try await wait(until: "\(days) days have passed") {
@@ -74,7 +74,7 @@ final class Workbench: Sendable {
 
     func beQuiet() { clock.advance(by: Self.quietTime) }
 
-    /// Waits until the core has `count` messages and nothing is on its way.
+    /// Waits until the core has `count` messages and nothing is running.
     func messages(_ count: Int) async throws -> [RecordingCore.Sent] {
         try await wait(until: "\(count) messages are sent") {
             core.sent.count >= count && !outbox.drafts().contains { [.queued, .sending].contains($0.state) }
@@ -82,7 +82,7 @@ final class Workbench: Sendable {
         return core.sent
     }
 
-    /// After a start: the journal is read in the background, and time passes.
+    /// Waits for the journal's replay in the background, and advances time.
     func replayed(_ count: Int) async throws -> [RecordingCore.Sent] {
         try await wait(until: "\(count) messages are sent") {
             beQuiet()
@@ -91,7 +91,7 @@ final class Workbench: Sendable {
         return try await messages(count)
     }
 
-    /// Gives everything that might be sent the time to be sent: another file, sent last.
+    /// Lets everything sendable be sent: waits for another file, sent last.
     func settle() async throws {
         let before = core.sent.count
         let last = try write([1], to: "the last of \(before)", in: .direct(99))
@@ -113,7 +113,7 @@ final class Workbench: Sendable {
     func states() -> [DraftState] { outbox.drafts().map(\.state) }
 }
 
-/// For tests to which it does not matter through which opening a thing is done: the last one.
+/// Convenience for tests that do not care about the opening: uses the last one.
 extension Draft {
     private var latest: DraftOpening {
         DraftOpening(.writing, machine.writers.openings.keys.max() ?? 0)
@@ -132,7 +132,7 @@ extension Draft {
     }
 }
 
-/// Copies a folder as a crash would find it.
+/// Copies a folder as a crash would leave it.
 func copyFolder(_ source: String, to target: String) throws {
     try check("make a folder") { mkdir(target, 0o700) }
     let folder = try OpenFile(source, flags: O_RDONLY)
