@@ -134,7 +134,7 @@ import Testing
 
     @Test func repeatedChangeAppliesToOneProcess() throws {
         let nodes = try Self.nodes(2)
-        let calls = OwnCalls()
+        let calls = RepeatedChange()
         calls.begin(.appeared(nodes[0]), by: 7)
         calls.begin(.changed(nodes[1]), by: 8)
         #expect(calls.name(nodes[0].name, in: .root, for: 7) == nil)
@@ -151,7 +151,7 @@ import Testing
     }
 
     @Test func endWithoutCallIsIgnored() throws {
-        let calls = OwnCalls()
+        let calls = RepeatedChange()
         calls.end()
         #expect(calls.notice(of: 0) == nil && calls.name(EntryName("a"), in: .root, for: 0) == nil)
     }

@@ -69,9 +69,9 @@ struct WatcherTests {
     }
 
     @Test("repeated changes are pending for our process only")
-    func ownCalls() throws {
+    func repeatedChange() throws {
         let (node, old) = (try Self.node(1, "new"), EntryName("old"))
-        let calls = OwnCalls()
+        let calls = RepeatedChange()
         #expect(calls.name(node.name, in: .root, for: 7) == nil)
         calls.begin(.appeared(node), by: 7)
         #expect(calls.name(node.name, in: .root, for: 7) == .absent)
@@ -97,7 +97,7 @@ struct WatcherTests {
         let mode = bytes(of: [0o100400, 0, 0, 0] as [UInt32])
         let named = bytes(of: "chat")
 
-        kernel.context.ownCalls.begin(.appeared(chat), by: 7)
+        kernel.context.repeatedChange.begin(.appeared(chat), by: 7)
         #expect(try await kernel.ask(1, node: 1, named, thread: 7) == .refused(ENOENT))
         #expect(try await kernel.ask(1, node: 1, named, thread: 8).code == 0)
         #expect(try await kernel.ask(8, node: 1, mode + named, thread: 8) == .refused(EPERM))
@@ -106,7 +106,7 @@ struct WatcherTests {
         #expect(try await kernel.ask(8, node: 1, mode + bytes(of: "other"), thread: 7) == .refused(EPERM))
         #expect(files.calls == ["lookup chat in 1", "lookup chat in 1", "forget \(id.rawValue) 1"])
 
-        kernel.context.ownCalls.begin(.vanished(NodeID(9), EntryName("chat"), in: .root), by: 7)
+        kernel.context.repeatedChange.begin(.vanished(NodeID(9), EntryName("chat"), in: .root), by: 7)
         // Open handles keep its attributes.
         #expect(
             try await kernel.ask(1, node: 1, named, thread: 7).number(at: 0, as: UInt64.self) == id.rawValue)
@@ -125,11 +125,11 @@ struct WatcherTests {
         #expect(try await kernel.ask(10, node: 1, named, thread: 8).code == 0)
         #expect(files.calls == ["unlink chat in 1"])
 
-        kernel.context.ownCalls.begin(.renamed(chat, from: EntryName("old")), by: 7)
+        kernel.context.repeatedChange.begin(.renamed(chat, from: EntryName("old")), by: 7)
         let names = bytes(of: [1 as UInt64]) + bytes(of: "old") + named
         #expect(try await kernel.ask(12, node: 1, names, thread: 7).code == 0)
         #expect(files.calls == [])
-        kernel.context.ownCalls.end()
+        kernel.context.repeatedChange.end()
         #expect(try await kernel.ask(12, node: 1, names, thread: 7).code == 0)
         #expect(files.calls == ["rename old in 1 to chat in 1 0"])
     }

@@ -19,7 +19,7 @@ final class RequestLoop: @unchecked Sendable {
     /// Enough, because the threads wait for nothing but this machine's disk.
     private static let maxThreads = 8
     /// The kernel rejects reads with buffers smaller than the largest write and its header (80 bytes).
-    private static let bufferSize = Agreement.maxWrite + 4096
+    private static let bufferSize = ConnectionOptions.maxWrite + 4096
     /// Stack size in bytes, the same as libfuse's threads.
     private static let stackSize = 8 << 20
     /// FUSE_FORGET and FUSE_BATCH_FORGET of `linux/fuse.h`.
@@ -69,7 +69,7 @@ final class RequestLoop: @unchecked Sendable {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferSize, alignment: 16)
         defer { buffer.deallocate() }
         while fuse_session_exited(session) == 0 {
-            context.nextRequest.pollBriefly(on: connection)
+            context.requestPoller.pollBriefly(on: connection)
             let count = read(connection, buffer.baseAddress, buffer.count)
             if count >= MemoryLayout<chatfs_fuse_request>.size {
                 perform(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
@@ -123,7 +123,7 @@ final class RequestLoop: @unchecked Sendable {
         if chatfs_fuse_names_passthrough() {
             chatfs_fuse_session_process(session, request.baseAddress, request.count)
         } else {
-            FirstAnswer(session, connection).give(
+            InitReply(session, connection).give(
                 to: request, handshake, passthrough: context.passthrough.isWanted)
         }
         if fuse_session_exited(session) == 0 {

@@ -12,18 +12,18 @@ enum Operations {
         table.`init` = { pointer, connection in
             guard let pointer, let connection else { return }
             let context = Unmanaged<RequestContext>.fromOpaque(pointer).takeUnretainedValue()
-            Agreement.make(&connection.pointee, passthrough: context.passthrough.isWanted)
+            ConnectionOptions.set(on: &connection.pointee, passthrough: context.passthrough.isWanted)
         }
-        addLooking(to: &table)
+        addLookup(to: &table)
         addListing(to: &table)
         addOpenFiles(to: &table)
-        addChanging(to: &table)
+        addModification(to: &table)
         addRefused(to: &table)
         addExtendedAttributes(to: &table)
         return table
     }
 
-    private static func addLooking(to table: inout fuse_lowlevel_ops) {
+    private static func addLookup(to table: inout fuse_lowlevel_ops) {
         table.lookup = { request, folder, name in
             Operations.lookup(Request(request, "lookup", folder), EntryName(name), in: NodeID(folder))
         }
@@ -82,7 +82,7 @@ enum Operations {
         }
     }
 
-    private static func addChanging(to table: inout fuse_lowlevel_ops) {
+    private static func addModification(to table: inout fuse_lowlevel_ops) {
         table.setattr = { request, node, status, fields, info in
             Operations.setattr(
                 Request(request, "setattr", node), NodeID(node), status?.pointee ?? stat(), fields,

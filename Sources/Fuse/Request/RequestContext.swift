@@ -11,9 +11,9 @@ final class RequestContext: Sendable {
     let counts = RequestCounts()
     let failures = FailureLog()
     let idleMemory = IdleMemory()
-    let nextRequest = NextRequest()
+    let requestPoller = RequestPoller()
     let passthrough: Passthrough
-    let ownCalls = OwnCalls()
+    let repeatedChange = RepeatedChange()
 
     /// - Parameter folder: Directory of the plain cache, whose files the kernel may read; nil if there is none.
     init(_ fileSystem: any FileOperations, plainFilesIn folder: OpenFile? = nil) {

@@ -7,7 +7,7 @@ import Namespace
 /// Cache timeouts of the kernel in seconds. Changes are invalidated explicitly (`KernelNotices`), so the timeouts are
 /// long; without one, each `stat` is a round trip and fifty times slower. Negative lookups are not cached, so new names
 /// appear at once.
-enum KeepFor {
+enum CacheTimeout {
     static let settled = 3600.0
     /// For sizes and states that change without a notice.
     static let moving = 1.0
@@ -21,11 +21,11 @@ struct Owner: Sendable {
 }
 
 extension Attributes {
-    var keepFor: Double {
+    var cacheTimeout: Double {
         switch keeping {
-        case .untilNotice: KeepFor.settled
-        case .moment: KeepFor.moving
-        case .never: KeepFor.never
+        case .untilNotice: CacheTimeout.settled
+        case .moment: CacheTimeout.moving
+        case .never: CacheTimeout.never
         }
     }
 
@@ -52,8 +52,8 @@ extension Attributes {
         // Inode numbers are never reused, so one generation is enough.
         entry.generation = 1
         entry.attr = status(of: owner)
-        entry.attr_timeout = keepFor
-        entry.entry_timeout = KeepFor.settled
+        entry.attr_timeout = cacheTimeout
+        entry.entry_timeout = CacheTimeout.settled
         return entry
     }
 }

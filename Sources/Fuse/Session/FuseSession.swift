@@ -65,7 +65,7 @@ public final class FuseSession: Sendable {
         of mount: MountTable.Mount, _ server: RequestServer, _ context: RequestContext
     ) -> WatcherNotices? {
         do throws(SystemError) {
-            return try WatcherNotices(of: mount, server, context.fileSystem, context.ownCalls)
+            return try WatcherNotices(of: mount, server, context.fileSystem, context.repeatedChange)
         } catch {
             Log("mount").warning("folder watchers not notified: error=\(error.sentence)")
             return nil

@@ -6,7 +6,7 @@ import Posix
 
 /// Notifies programs that watch folders (inotify(7)) of changes not made through the kernel. A `KernelNotice` raises no
 /// event; a system call on the mount does. A process of ours therefore creates the appeared file, or removes the
-/// vanished one. The daemon recognises its requests (`OwnCalls`) and answers as if the change happened now.
+/// vanished one. The daemon recognises its requests (`RepeatedChange`) and answers as if the change happened now.
 ///
 /// Runs on a thread that answers no requests, because such a call may wait for a lock that a request holds. Nothing
 /// waits for this thread. The process starts with the first notice and ends some seconds after the last.
@@ -19,7 +19,7 @@ final class WatcherNotices: Sendable {
     private let mount: MountTable.Mount
     private let server: RequestServer
     private let fileSystem: any FileOperations
-    private let calls: OwnCalls
+    private let calls: RepeatedChange
     private let state = Lock(State())
     private let wakeUp: WakeUp
     private let stopping: WakeUp
@@ -34,7 +34,7 @@ final class WatcherNotices: Sendable {
 
     init(
         of mount: MountTable.Mount, _ server: RequestServer, _ fileSystem: any FileOperations,
-        _ calls: OwnCalls
+        _ calls: RepeatedChange
     ) throws(SystemError) {
         self.mount = mount
         self.server = server

@@ -6,7 +6,7 @@ import Namespace
 extension Operations {
     static func lookup(_ request: consuming Request, _ name: EntryName, in folder: NodeID) {
         let context = request.context
-        switch context.ownCalls.name(name, in: folder, for: request.thread) {
+        switch context.repeatedChange.name(name, in: folder, for: request.thread) {
         case .absent: return request.fail(ENOENT)
         case .present(let node): return present(request, node, in: folder)
         case nil: break
@@ -29,14 +29,14 @@ extension Operations {
             entry = Attributes.ofVanished(node, isFolder: folder == .root || node.isPasted).entry(
                 of: context.owner)
         }
-        (entry.entry_timeout, entry.attr_timeout) = (KeepFor.never, KeepFor.never)
+        (entry.entry_timeout, entry.attr_timeout) = (CacheTimeout.never, CacheTimeout.never)
         _ = request.entry(entry)
     }
 
     static func getattr(_ request: consuming Request, _ node: NodeID) {
         let context = request.context
         request.answer(context.fileSystem.attributes(node)) { request, attributes in
-            request.attributes(attributes.status(of: context.owner), timeout: attributes.keepFor)
+            request.attributes(attributes.status(of: context.owner), timeout: attributes.cacheTimeout)
         }
     }
 

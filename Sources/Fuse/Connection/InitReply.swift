@@ -9,7 +9,7 @@ import Posix
 ///
 /// libfuse writes to its own descriptor number. A thread with a separate descriptor table, in which that number is the
 /// pipe, runs libfuse; for all other threads the number remains the connection.
-struct FirstAnswer {
+struct InitReply {
     private let session: OpaquePointer
     private let connection: Int32
 

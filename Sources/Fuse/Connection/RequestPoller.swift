@@ -6,7 +6,7 @@ import Glibc
 /// faster reads of a sealed file, without more processor time).
 ///
 /// One thread polls at a time; thread-safe.
-struct NextRequest: Sendable {
+struct RequestPoller: Sendable {
     /// Longer polling gave no gain.
     private static let moment = Duration.microseconds(10)
     /// With one processor, polling would delay the requesting program.

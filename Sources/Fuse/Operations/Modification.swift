@@ -12,11 +12,11 @@ extension Operations {
         through handle: FileHandle?
     ) {
         let context = request.context
-        if context.ownCalls.notice(of: request.thread) != nil { return getattr(request, node) }
+        if context.repeatedChange.notice(of: request.thread) != nil { return getattr(request, node) }
         let change = AttributeChange(status, fields: fields, owner: context.owner)
         let answer = context.fileSystem.change(node, change, through: handle, by: request.thread)
         request.answer(answer) { request, attributes in
-            request.attributes(attributes.status(of: context.owner), timeout: attributes.keepFor)
+            request.attributes(attributes.status(of: context.owner), timeout: attributes.cacheTimeout)
         }
     }
 
@@ -25,13 +25,15 @@ extension Operations {
         to new: (name: EntryName, folder: NodeID), _ flags: UInt32
     ) {
         let (files, thread) = (request.context.fileSystem, request.thread)
-        if case .renamed? = request.context.ownCalls.notice(of: thread) { return request.succeed() }
+        if case .renamed? = request.context.repeatedChange.notice(of: thread) { return request.succeed() }
         request.answer(
             files.rename(old.name, in: old.folder, to: new.name, in: new.folder, flags: flags, by: thread))
     }
 
     static func unlink(_ request: consuming Request, _ name: EntryName, in folder: NodeID) {
-        if case .vanished? = request.context.ownCalls.notice(of: request.thread) { return request.succeed() }
+        if case .vanished? = request.context.repeatedChange.notice(of: request.thread) {
+            return request.succeed()
+        }
         request.answer(request.context.fileSystem.unlink(name, in: folder, by: request.thread))
     }
 
@@ -39,7 +41,8 @@ extension Operations {
     /// create `.Trash` instead of offering deletion. `WatcherProcess` creates an appeared entry while it is shown.
     static func make(_ request: consuming Request, _ name: EntryName, in folder: NodeID) {
         let context = request.context
-        guard case .appeared(let node)? = context.ownCalls.notice(of: request.thread), node.name == name,
+        guard case .appeared(let node)? = context.repeatedChange.notice(of: request.thread),
+            node.name == name,
             node.folder == folder
         else { return request.fail(EPERM) }
         show(request, node)
@@ -47,7 +50,8 @@ extension Operations {
 
     static func makeFolder(_ request: consuming Request, _ name: EntryName, in folder: NodeID) {
         let context = request.context
-        guard case .appeared(let node)? = context.ownCalls.notice(of: request.thread), node.name == name,
+        guard case .appeared(let node)? = context.repeatedChange.notice(of: request.thread),
+            node.name == name,
             node.folder == folder
         else {
             return request.answer(context.fileSystem.makeFolder(name, in: folder)) { request, made in
@@ -74,7 +78,9 @@ extension Operations {
     }
 
     static func rmdir(_ request: consuming Request, _ name: EntryName, in folder: NodeID) {
-        if case .vanished? = request.context.ownCalls.notice(of: request.thread) { return request.succeed() }
+        if case .vanished? = request.context.repeatedChange.notice(of: request.thread) {
+            return request.succeed()
+        }
         request.answer(request.context.fileSystem.removeFolder(name, in: folder))
     }
 }

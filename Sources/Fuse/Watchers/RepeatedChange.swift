@@ -5,7 +5,7 @@ import Namespace
 
 /// The change that `WatcherProcess` currently repeats on the mount. It tells the process's requests from others: for
 /// that process alone, the change has not happened yet. Thread-safe.
-final class OwnCalls: Sendable {
+final class RepeatedChange: Sendable {
     private struct Call {
         let process: pid_t
         let notice: WatcherNotice

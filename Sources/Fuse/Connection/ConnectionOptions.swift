@@ -1,11 +1,11 @@
 import CFuse3
 
 /// The features negotiated in FUSE_INIT through libfuse. `Handshake` adds features that libfuse 3.14 does not name.
-enum Agreement {
+enum ConnectionOptions {
     /// Maximum bytes of a write request: Linux's maximum with pages of 4 KiB.
     static let maxWrite = 1 << 20
 
-    static func make(_ connection: inout fuse_conn_info, passthrough: Bool) {
+    static func set(on connection: inout fuse_conn_info, passthrough: Bool) {
         // Requests must fit into the buffers of `RequestLoop` with larger pages too.
         connection.max_write = UInt32(maxWrite)
         // Page-cache reads count as background requests until they are answered. With the default of 12, a dozen
