@@ -116,7 +116,7 @@ struct FolderWatcherTests {
 
     @Test("a folder is known while references remain")
     func known() {
-        let folders = KnownFolders()
+        let folders = ReferencedFolders()
         let folder = NodeID(2000)
         #expect(folders.isKnown(.root) && !folders.isKnown(folder))
         for _ in 0..<3 { folders.tell(folder) }

@@ -16,13 +16,13 @@ final class EntryRemover: Sendable {
     private let contents: any ContentStore
     private let notices: TreeNotices
     private let rule: DeletionRule
-    private let readers: LastReaders
+    private let readers: RecentReaders
     private let user: UserConnection
 
     init(
         names: Namespace, nodes: NodeLookup, outbox: any DraftStore, drafts: DraftChanges,
         core: any ChatCore, contents: any ContentStore, notices: TreeNotices,
-        rule: DeletionRule, readers: LastReaders, user: UserConnection
+        rule: DeletionRule, readers: RecentReaders, user: UserConnection
     ) {
         self.readers = readers
         self.user = user

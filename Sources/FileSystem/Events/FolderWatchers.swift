@@ -14,11 +14,11 @@ final class FolderWatchers: Sendable {
         var isTelling = false
     }
 
-    private let known: KnownFolders
+    private let known: ReferencedFolders
     private let entries: EntryReporter
     private let state = Lock(State())
 
-    init(known: KnownFolders, entries: EntryReporter) {
+    init(known: ReferencedFolders, entries: EntryReporter) {
         self.known = known
         self.entries = entries
     }

@@ -11,18 +11,18 @@ struct AttributedEntry: Sendable {
     private let nodes: NodeLookup
     private let entries: EntryReporter
     private let drafts: DraftChanges
-    private let resending: Resending
+    private let resender: MessageResender
 
     init(
         _ node: Node, profileName: String, nodes: NodeLookup, entries: EntryReporter, drafts: DraftChanges,
-        resending: Resending
+        resender: MessageResender
     ) {
         self.node = node
         self.profileName = profileName
         self.nodes = nodes
         self.entries = entries
         self.drafts = drafts
-        self.resending = resending
+        self.resender = resender
     }
 
     // MARK: - Reading; nil if the entry is of another kind
@@ -78,7 +78,7 @@ struct AttributedEntry: Sendable {
             return drafts.retry(file)
         case .item(let item):
             guard case .sndError = item.file?.status else { return .refused(.notPermitted) }
-            return .waiting { [resending] in try await resending.sendAgain(item) }
+            return .waiting { [resender] in try await resender.sendAgain(item) }
         case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail,
             .messages, .messageLog:
             return .refused(.notPermitted)

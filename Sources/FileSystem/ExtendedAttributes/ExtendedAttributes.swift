@@ -9,17 +9,17 @@ final class ExtendedAttributes: Sendable {
     private let nodes: NodeLookup
     private let entries: EntryReporter
     private let drafts: DraftChanges
-    private let resending: Resending
+    private let resender: MessageResender
     private let profile: Profile
 
     init(
-        nodes: NodeLookup, entries: EntryReporter, drafts: DraftChanges, resending: Resending,
+        nodes: NodeLookup, entries: EntryReporter, drafts: DraftChanges, resender: MessageResender,
         profile: Profile
     ) {
         self.nodes = nodes
         self.entries = entries
         self.drafts = drafts
-        self.resending = resending
+        self.resender = resender
         self.profile = profile
     }
 
@@ -67,6 +67,6 @@ final class ExtendedAttributes: Sendable {
     private func entry(_ node: Node) -> AttributedEntry {
         AttributedEntry(
             node, profileName: profile.displayName, nodes: nodes, entries: entries, drafts: drafts,
-            resending: resending)
+            resender: resender)
     }
 }

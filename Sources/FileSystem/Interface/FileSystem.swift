@@ -18,7 +18,7 @@ public final class FileSystem: FileOperations {
 
     private let kernel = KernelConnection()
     private let user: UserConnection
-    private let folders = KnownFolders()
+    private let folders = ReferencedFolders()
     private let watchers: FolderWatchers
     private let references = KernelReferences()
     private let handles = HandleTable()
@@ -37,12 +37,12 @@ public final class FileSystem: FileOperations {
     private let notices: TreeNotices
     /// Describes chats and entries to programs that query the daemon instead of the kernel.
     public let lister: EntryLister
-    private let firstTree: FirstTree
+    private let initialTree: InitialTree
     private let itemsLoadedAhead: Int
     private let coreEvents: CoreEvents
     private let pump: EventPump
     private let offers: PreviewOffers
-    private let readers = LastReaders()
+    private let readers = RecentReaders()
     private let thumbnails: ThumbnailFiles?
     private let messages: MessageFiles
     private let pastedFolders: PastedFolders
@@ -118,12 +118,13 @@ public final class FileSystem: FileOperations {
             names: names, core: core, contents: contents, outbox: outbox, tree: updater)
         extended = ExtendedAttributes(
             nodes: nodes, entries: entries, drafts: drafts,
-            resending: Resending(names: names, outbox: outbox, core: core, contents: contents, tree: updater),
+            resender: MessageResender(
+                names: names, outbox: outbox, core: core, contents: contents, tree: updater),
             profile: core.profile)
         lister = EntryLister(
             names: names, loader: loader, attributes: attributes, extended: extended,
             digests: ContentDigests(names: names, contents: contents))
-        firstTree = FirstTree(
+        initialTree = InitialTree(
             names: names, core: core, outbox: outbox, drafts: table, loader: loader,
             folders: pastedFolders)
         coreEvents = CoreEvents(
@@ -148,7 +149,7 @@ extension FileSystem {
     public func begin() async throws(FileSystemError) -> EventPump {
         pump.open()
         do {
-            loader.loadAhead(try await firstTree.show(), limit: itemsLoadedAhead)
+            loader.loadAhead(try await initialTree.show(), limit: itemsLoadedAhead)
         } catch {
             throw FileSystemError(error)
         }
@@ -364,7 +365,7 @@ extension FileSystem {
 
     public func synchronise(_ handle: FileHandle) -> Answer<Void> { handle.source.synchronise() }
 
-    /// Synchronises the journal, which all folders share and whose names win (`FirstTree`).
+    /// Synchronises the journal, which all folders share and whose names win (`InitialTree`).
     public func synchronise(folder: NodeID) -> Answer<Void> {
         .blocking { [outbox] () throws(any Error) in try outbox.synchronise() }
     }

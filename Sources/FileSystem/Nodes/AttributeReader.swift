@@ -10,7 +10,7 @@ final class AttributeReader: Sendable {
     private let nodes: NodeLookup
     private let references: KernelReferences
     private let memory: ItemMemory
-    private let folders: KnownFolders
+    private let folders: ReferencedFolders
     private let contents: any ContentStore
     private let control: ControlFiles
     private let messages: MessageFiles
@@ -18,7 +18,7 @@ final class AttributeReader: Sendable {
 
     init(
         names: Namespace, nodes: NodeLookup, references: KernelReferences, memory: ItemMemory,
-        folders: KnownFolders, contents: any ContentStore, control: ControlFiles,
+        folders: ReferencedFolders, contents: any ContentStore, control: ControlFiles,
         messages: MessageFiles, entryPermissions: UInt16
     ) {
         self.entryPermissions = entryPermissions

@@ -6,7 +6,7 @@ import Posix
 /// Remembers which threads recently read files of messages. A removal by the same process just after its last read is a
 /// move out of the mount: rename(2) fails with EXDEV across file systems, so the program copies the file and unlinks
 /// the original. Thread-safe; never waits.
-final class LastReaders: Sendable {
+final class RecentReaders: Sendable {
     fileprivate struct Reading {
         var thread: pid_t
         var openings: Int
@@ -74,8 +74,8 @@ final class LastReaders: Sendable {
     }
 }
 
-extension LastReaders.Reading {
+extension RecentReaders.Reading {
     fileprivate func isOver(at now: ContinuousClock.Instant) -> Bool {
-        closed.map { $0.duration(to: now) > LastReaders.moment } ?? false
+        closed.map { $0.duration(to: now) > RecentReaders.moment } ?? false
     }
 }

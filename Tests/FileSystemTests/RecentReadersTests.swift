@@ -6,15 +6,15 @@ import Testing
 @testable import FileSystem
 
 @Suite("Moves out of the mount")
-struct LastReadersTests {
+struct RecentReadersTests {
     private typealias Fixture = FileSystemFixture
 
     private static let node = NodeID(1024)
     private static let beginning = ContinuousClock.now
 
     /// Threads 10 to 19 are one process, 20 to 29 another.
-    private static func readers(after passed: Lock<Duration>) -> LastReaders {
-        LastReaders(
+    private static func readers(after passed: Lock<Duration>) -> RecentReaders {
+        RecentReaders(
             now: { beginning + passed.withLock { $0 } }, process: { $0 < 100 ? $0 / 10 : nil })
     }
 
@@ -29,7 +29,7 @@ struct LastReadersTests {
         #expect(!readers.isReader(20, of: Self.node) && !readers.isReader(100, of: Self.node))
         #expect(!readers.isReader(10, of: NodeID(1025)) && !readers.isReader(0, of: Self.node))
         readers.closed(Self.node)
-        passed.withLock { $0 += LastReaders.moment }
+        passed.withLock { $0 += RecentReaders.moment }
         #expect(readers.isReader(10, of: Self.node))
         passed.withLock { $0 += .milliseconds(1) }
         #expect(!readers.isReader(10, of: Self.node))

@@ -3,7 +3,7 @@ import Namespace
 
 /// Counts the kernel's references to folders (`nlookup` of FUSE). Programs can watch only referenced folders. Answers
 /// from memory; thread-safe.
-final class KnownFolders: Sendable {
+final class ReferencedFolders: Sendable {
     private let counts = Lock<[NodeID: UInt64]>([:])
 
     /// Adds a reference, held until `forget`.

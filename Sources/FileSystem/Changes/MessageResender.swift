@@ -6,7 +6,7 @@ import Posix
 
 /// Implements `chatfs retry` for a message whose upload the core gave up. No core resumes such an upload: the official
 /// core has no command for it, and loses some uploads altogether. Stateless.
-final class Resending: Sendable {
+final class MessageResender: Sendable {
     private let names: Namespace
     private let outbox: any DraftStore
     private let core: any ChatCore

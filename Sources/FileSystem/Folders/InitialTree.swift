@@ -4,7 +4,7 @@ import Outbox
 import Posix
 
 /// Builds the tree of a new mount: the chats and the drafts of earlier mounts. Stateless.
-struct FirstTree: Sendable {
+struct InitialTree: Sendable {
     private let names: Namespace
     private let core: any ChatCore
     private let outbox: any DraftStore
