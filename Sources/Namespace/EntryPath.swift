@@ -10,7 +10,7 @@ public struct EntryPath: Hashable, Sendable {
 }
 
 /// Paths that a change removes.
-final class GonePaths {
+final class RemovedPaths {
     private(set) var paths: [EntryPath] = []
 
     func add(_ name: EntryName, in folder: [EntryName]) { paths.append(EntryPath(folder + [name])) }

@@ -61,14 +61,14 @@ struct NameIndex {
     ]
 
     private let connection: Connection
-    private let gone: GonePaths
+    private let gone: RemovedPaths
     private let reservation: NameReservation?
 
     /// - Parameters:
     ///   - gone: Collects removed paths.
     ///   - reservation: Names that must not be assigned.
     init(
-        _ connection: Connection, _ gone: GonePaths = GonePaths(), _ reservation: NameReservation? = nil
+        _ connection: Connection, _ gone: RemovedPaths = RemovedPaths(), _ reservation: NameReservation? = nil
     ) {
         self.connection = connection
         self.gone = gone

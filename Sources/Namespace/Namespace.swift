@@ -220,11 +220,11 @@ public final class Namespace: Sendable {
         do {
             return try changing.withLock {
                 var pending = PendingChange(shown: table)
-                var gone = GonePaths()
+                var gone = RemovedPaths()
                 let reservation = reservation.withLock { $0 }
                 let write = { (connection: Connection) in
                     // Runs a second time on a full disk.
-                    (pending, gone) = (PendingChange(shown: self.table), GonePaths())
+                    (pending, gone) = (PendingChange(shown: self.table), RemovedPaths())
                     return try body(NameIndex(connection, gone, reservation), &pending)
                 }
                 let result =
