@@ -123,19 +123,19 @@ public final class ControlClient: Sendable {
     }
 
     /// Lists or changes chats.
-    /// - Returns: The result of `ManagingRequest.carryOut`; for a list, all names.
+    /// - Returns: The result of `ChatManagementRequest.carryOut`; for a list, all names.
     /// - Throws: `.refused` with the daemon's reason; see the class for others.
-    public func manage(_ request: ManagingRequest) throws(DesktopError) -> [String] {
+    public func manage(_ request: ChatManagementRequest) throws(DesktopError) -> [String] {
         var names: [String] = []
         while true {
             var request = request
             if request.manage == .list { request.skipped = names.count }
             try channel.send(request)
-            let reply = try channel.receive(ManagingReply.self)
+            let reply = try channel.receive(ChatManagementReply.self)
             if let problem = reply.problem { throw DesktopError(.refused, problem) }
             guard let part = reply.names else { throw DesktopError.malformed }
             names += part
-            if request.manage != .list || part.count < ManagingRequest.maxNames { return names }
+            if request.manage != .list || part.count < ChatManagementRequest.maxNames { return names }
         }
     }
 

@@ -11,7 +11,7 @@ enum ControlLine: Decodable {
     case inquire(SendingInquiry)
     case send(ControlRequest)
     case cache(CacheRequest)
-    case manage(ManagingRequest)
+    case manage(ChatManagementRequest)
     case transfer(StandaloneRequest)
     case keep(KeepRequest)
     case link(LinkRequest)
@@ -29,7 +29,7 @@ enum ControlLine: Decodable {
         if keys.contains(.action) {
             self = .cache(try CacheRequest(from: decoder))
         } else if keys.contains(.manage) {
-            self = .manage(try ManagingRequest(from: decoder))
+            self = .manage(try ChatManagementRequest(from: decoder))
         } else if keys.contains(.keep) {
             self = .keep(try KeepRequest(from: decoder))
         } else if keys.contains(.transfer) {

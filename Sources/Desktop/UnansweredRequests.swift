@@ -6,7 +6,7 @@ import Glibc
 import Posix
 
 /// Send requests without a known outcome. Each is a file in the profile's directory, named after the mark of the
-/// content and the destination. It contains the message id and the time as `BootMoment`. An equal request gets the same
+/// content and the destination. It contains the message id and the time as `BootTime`. An equal request gets the same
 /// id, so that the core recognises the repetition. Requests are forgotten after a day. All calls block.
 ///
 /// A mark is a plain digest, from which a short text could be guessed. In encrypted data, the file name is therefore
@@ -24,16 +24,16 @@ public struct UnansweredRequests: Sendable {
 
     private let folder: OpenFile
     private let key: SecretBytes?
-    private let moment: @Sendable () -> BootMoment?
+    private let moment: @Sendable () -> BootTime?
 
     /// - Parameter key: From `key(from:)`; nil if the data is not encrypted.
     /// - Throws: `.system` if the directory cannot be opened or created.
     public init(profileFolder: String, key: SecretBytes?) throws(DesktopError) {
-        try self.init(profileFolder: profileFolder, key: key, moment: { BootMoment.now() })
+        try self.init(profileFolder: profileFolder, key: key, moment: { BootTime.now() })
     }
 
     init(
-        profileFolder: String, key: SecretBytes?, moment: @escaping @Sendable () -> BootMoment?
+        profileFolder: String, key: SecretBytes?, moment: @escaping @Sendable () -> BootTime?
     ) throws(DesktopError) {
         self.key = key
         self.moment = moment
@@ -112,7 +112,7 @@ public struct UnansweredRequests: Sendable {
 
     private enum Note {
         /// `since`: time of the request; nil if unknown.
-        case request(id: String, since: BootMoment?)
+        case request(id: String, since: BootTime?)
         case invalid
         case none
     }
@@ -136,7 +136,7 @@ public struct UnansweredRequests: Sendable {
         guard place.count == 2, let seconds = Int64(place[1]) else {
             return .request(id: String(id), since: nil)
         }
-        return .request(id: String(id), since: BootMoment(boot: String(place[0]), seconds: seconds))
+        return .request(id: String(id), since: BootTime(boot: String(place[0]), seconds: seconds))
     }
 
     /// A request already recorded with the key keeps that file.
@@ -174,7 +174,7 @@ public struct UnansweredRequests: Sendable {
 
     /// Returns true if a file may be younger than its timestamp tells, because the clock can be set: by the boot clock
     /// it is not older than a day, or it cannot be read.
-    private func isYoung(_ name: String, at moment: BootMoment?) -> Bool {
+    private func isYoung(_ name: String, at moment: BootTime?) -> Bool {
         let note: Note
         do throws(SystemError) {
             note = try earlier(name)

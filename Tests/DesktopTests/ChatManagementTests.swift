@@ -12,11 +12,11 @@ struct ChatManagementTests {
     private let core = AnsweringCore()
 
     private func carryOut(
-        _ action: ManagingRequest.Action, _ kind: ChatKind = .contact, _ chat: String? = nil,
+        _ action: ChatManagementRequest.Action, _ kind: ChatKind = .contact, _ chat: String? = nil,
         name: String? = nil,
         skipping skipped: Int? = nil
     ) async -> (names: [String]?, problem: String?) {
-        var request = ManagingRequest(action, kind, chat: chat, name: name)
+        var request = ChatManagementRequest(action, kind, chat: chat, name: name)
         request.skipped = skipped
         let reply = await request.reply(from: core, naming: MountedFolders(name: core.folderName))
         return (reply.names, reply.problem)
@@ -29,7 +29,7 @@ struct ChatManagementTests {
         var found: [String] = []
         while true {
             let part = try #require(await carryOut(.list, skipping: found.count).names)
-            #expect(part.count <= ManagingRequest.maxNames)
+            #expect(part.count <= ChatManagementRequest.maxNames)
             if part.isEmpty { break }
             found += part
         }
@@ -84,7 +84,7 @@ struct ChatAliasTests {
             ("closed", "closed (#4)"), ("bob", "#bob (#3)"), ("Saved notes", "Saved notes"), ("@9", "@9"),
         ])
     func refused(name: String, reason: String) async {
-        let request = ManagingRequest(.rename, .contact, chat: "@7", name: name)
+        let request = ChatManagementRequest(.rename, .contact, chat: "@7", name: name)
         let reply = await request.reply(from: core, naming: MountedFolders(name: core.folderName))
         #expect(reply.names == nil && reply.problem?.contains(reason) == true)
         #expect(core.deeds.withLock { $0.isEmpty })

@@ -45,7 +45,8 @@ struct ControlLineTests {
         #expect(Self.kind(try Self.line(Self.request)) == "send")
         #expect(Self.kind(try Self.line(CacheRequest(.pin, entry: 7))) == "cache")
         #expect(
-            Self.kind(try Self.line(ManagingRequest(.rename, .contact, chat: "a", name: "b"))) == "manage")
+            Self.kind(try Self.line(ChatManagementRequest(.rename, .contact, chat: "a", name: "b")))
+                == "manage")
         #expect(Self.kind(try Self.line(StandaloneRequest.upload("/x"))) == "transfer")
         #expect(Self.kind(try Self.line(KeepRequest(.show))) == "keep")
         #expect(Self.kind(try Self.line(LinkRequest(.add, link: "l"))) == "link")

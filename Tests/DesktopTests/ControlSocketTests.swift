@@ -82,7 +82,7 @@ import Testing
         try await ThreadPool.shared.run { [folder] in
             let client = try #require(try ControlClient.connect(profileFolder: folder.path))
             let refused = #expect(throws: DesktopError.self) {
-                try client.manage(ManagingRequest(.list, .contact))
+                try client.manage(ChatManagementRequest(.list, .contact))
             }
             #expect(refused?.code == .refused && refused?.sentence.contains("too much") == true)
         }

@@ -54,7 +54,7 @@ struct HostileDaemonTests {
         (
             "delete", "{\"bytes\":0,\"files\":0}", { _ = try $0.ask(DeleteRequest(.find, chat: "bob")) }
         ),
-        ("manage", "{\"names\":[]}", { _ = try $0.manage(ManagingRequest(.list, .contact)) }),
+        ("manage", "{\"names\":[]}", { _ = try $0.manage(ChatManagementRequest(.list, .contact)) }),
         ("contact", "{}", { _ = try $0.ask(ContactRequest.invite) }),
         ("link", "{\"links\":[]}", { _ = try $0.link(LinkRequest(.list)) }),
         (

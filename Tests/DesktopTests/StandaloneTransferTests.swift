@@ -114,15 +114,15 @@ import Testing
         defer { server.stop() }
         try await ThreadPool.shared.run { [folder, core] in
             let client = try #require(try ControlClient.connect(profileFolder: folder.path))
-            #expect(try client.manage(ManagingRequest(.list, .contact)) == core.names.withLock { $0 })
-            #expect(try client.manage(ManagingRequest(.list, .group)).isEmpty)
-            _ = try client.manage(ManagingRequest(.rename, .contact, chat: "contact 1001", name: "new"))
-            _ = try client.manage(ManagingRequest(.delete, .contact, chat: "contact 1002"))
-            _ = try client.manage(ManagingRequest(.leave, .contact, chat: "contact 1003"))
-            _ = try client.manage(ManagingRequest(.find, .contact, chat: "contact 1004"))
+            #expect(try client.manage(ChatManagementRequest(.list, .contact)) == core.names.withLock { $0 })
+            #expect(try client.manage(ChatManagementRequest(.list, .group)).isEmpty)
+            _ = try client.manage(ChatManagementRequest(.rename, .contact, chat: "contact 1001", name: "new"))
+            _ = try client.manage(ChatManagementRequest(.delete, .contact, chat: "contact 1002"))
+            _ = try client.manage(ChatManagementRequest(.leave, .contact, chat: "contact 1003"))
+            _ = try client.manage(ChatManagementRequest(.find, .contact, chat: "contact 1004"))
             #expect(core.deeds.withLock { $0 } == ["rename @1 new", "delete @2", "leave @3"])
             let error = #expect(throws: DesktopError.self) {
-                try client.manage(ManagingRequest(.delete, .group, chat: "contact 1001"))
+                try client.manage(ChatManagementRequest(.delete, .group, chat: "contact 1001"))
             }
             #expect(error?.code == .refused)
         }

@@ -57,7 +57,7 @@ struct UnansweredRequestsTests {
 
     private func requests(in boot: String, at hours: Int64) throws -> UnansweredRequests {
         try UnansweredRequests(
-            profileFolder: folder.path, key: nil, moment: { BootMoment(boot: boot, seconds: hours * 3600) })
+            profileFolder: folder.path, key: nil, moment: { BootTime(boot: boot, seconds: hours * 3600) })
     }
 
     @Test("requests are forgotten after a day", arguments: ["a boot", "the next"])

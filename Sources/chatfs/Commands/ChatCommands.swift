@@ -29,7 +29,7 @@ struct ChatCommands {
             options: [ProgramAsking.json] + CommonOptions.access,
             examples: [Example("chatfs \(word) list --profile alice", "Those of alice.")]
         ) { [kind] invocation in
-            for name in try await Self.carryOut(ManagingRequest(.list, kind), invocation) {
+            for name in try await Self.carryOut(ChatManagementRequest(.list, kind), invocation) {
                 Terminal.print(
                     invocation.has("json") ? JSONLine.object([("name", name)]) : PrintableText.escaping(name))
             }
@@ -47,7 +47,7 @@ struct ChatCommands {
             arguments: [argument, Argument("NAME", .text, "Its new name.")], options: CommonOptions.access,
             examples: [Example("chatfs \(word) rename \(sample) \(renamed)", "Another name for it, here.")]
         ) { [kind] invocation in
-            let request = ManagingRequest(
+            let request = ChatManagementRequest(
                 .rename, kind, chat: invocation.argument(kind.rawValue.uppercased()),
                 name: invocation.argument("NAME"))
             _ = try await Self.carryOut(request, invocation)
@@ -61,7 +61,7 @@ struct ChatCommands {
             examples: [Example("chatfs \(word) leave \(sample)", "Nothing more from there.")]
         ) { [kind] invocation in
             let name = invocation.argument(kind.rawValue.uppercased())
-            _ = try await Self.carryOut(ManagingRequest(.leave, kind, chat: name), invocation)
+            _ = try await Self.carryOut(ChatManagementRequest(.leave, kind, chat: name), invocation)
         }
     }
 
@@ -78,7 +78,8 @@ struct ChatCommands {
         ) { [kind] invocation in
             let name = invocation.argument(kind.rawValue.uppercased())
             let (find, delete) = (
-                ManagingRequest(.find, kind, chat: name), ManagingRequest(.delete, kind, chat: name)
+                ChatManagementRequest(.find, kind, chat: name),
+                ChatManagementRequest(.delete, kind, chat: name)
             )
             let access = try ProfileAccess(invocation)
             let question = { @Sendable (found: [String]) in
@@ -104,7 +105,7 @@ struct ChatCommands {
     }
 
     private static func carryOut(
-        _ request: ManagingRequest, _ invocation: Invocation
+        _ request: ChatManagementRequest, _ invocation: Invocation
     ) async throws -> [String] {
         let access = try ProfileAccess(invocation)
         // The data directory suffices without a core; the process that has the profile follows its changes.
@@ -116,7 +117,9 @@ struct ChatCommands {
         }
     }
 
-    private static func note(_ request: ManagingRequest, _ settings: CoreSettings) async throws -> [String] {
+    private static func note(_ request: ChatManagementRequest, _ settings: CoreSettings) async throws
+        -> [String]
+    {
         let directory = try await settings.openDirectory()
         let name = settings.profile
         return try await ThreadPool.shared.run { () throws(ChatError) in
@@ -144,12 +147,14 @@ struct ChatCommands {
         }
     }
 
-    private static func ask(_ daemon: ControlClient, _ request: ManagingRequest) async throws -> [String] {
+    private static func ask(_ daemon: ControlClient, _ request: ChatManagementRequest) async throws
+        -> [String]
+    {
         try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.manage(request) }
     }
 
     private static func all(
-        _ request: ManagingRequest, _ opened: MountedCore
+        _ request: ChatManagementRequest, _ opened: MountedCore
     ) async throws(ChatError) -> [String] {
         var (request, names) = (request, [String]())
         while true {

@@ -3,7 +3,7 @@ import ChatCore
 
 /// A request about chats. The process that has the profile carries it out: the command itself, or the daemon of its
 /// mount, which receives it as one line of JSON.
-public struct ManagingRequest: Codable, Hashable, Sendable {
+public struct ChatManagementRequest: Codable, Hashable, Sendable {
     public enum Action: String, Codable, Hashable, Sendable {
         case list, rename, leave, delete
         /// Only resolve the name.
@@ -56,18 +56,18 @@ public struct ManagingRequest: Codable, Hashable, Sendable {
 }
 
 /// The daemon's reply: one line of JSON.
-struct ManagingReply: Codable, Hashable {
+struct ChatManagementReply: Codable, Hashable {
     var names: [String]?
     /// A sentence that tells why the request failed.
     var problem: String?
 }
 
-extension ManagingRequest {
-    func reply(from core: any ChatCore, naming: some FolderNaming) async -> ManagingReply {
+extension ChatManagementRequest {
+    func reply(from core: any ChatCore, naming: some FolderNaming) async -> ChatManagementReply {
         do throws(ChatError) {
-            return ManagingReply(names: try await carryOut(on: core, naming: naming))
+            return ChatManagementReply(names: try await carryOut(on: core, naming: naming))
         } catch {
-            return ManagingReply(problem: error.sentence)
+            return ChatManagementReply(problem: error.sentence)
         }
     }
 }
