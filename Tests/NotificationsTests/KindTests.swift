@@ -20,8 +20,8 @@ struct KindTests {
             caption: "Hello")
     }
 
-    private static func known() -> ToldNotifications {
-        var told = ToldNotifications(beginning: Fixture.beginning, history: ItemID(0))
+    private static func known() -> NotificationRecord {
+        var told = NotificationRecord(beginning: Fixture.beginning, history: ItemID(0))
         told.begin(logEnds: [:], contacts: [])
         return told
     }

@@ -17,7 +17,7 @@ struct MachineFixture {
 
     init(
         _ mode: NotificationMode = .instant, preview: NotificationPreview = .message,
-        told: ToldNotifications = ToldNotifications(beginning: beginning, history: ItemID(0)),
+        told: NotificationRecord = NotificationRecord(beginning: beginning, history: ItemID(0)),
         capabilities: [String]? = ["actions", "body-markup"]
     ) {
         now = .now

@@ -89,7 +89,7 @@ struct MachineTests {
 
     @Test("items are notified once, history never")
     func history() {
-        let told = ToldNotifications(beginning: Fixture.beginning, history: ItemID(100))
+        let told = NotificationRecord(beginning: Fixture.beginning, history: ItemID(100))
         var fixture = Fixture(told: told)
         fixture.arrive(90...100)
         let old = Fixture.beginning.advanced(by: .seconds(-3600))
@@ -132,7 +132,7 @@ struct MachineTests {
             let effects = fixture.take()
             let end = Int.random(in: 0...effects.count, using: &generator)
             // The stored record, and the chats with notifications since.
-            var told = ToldNotifications(beginning: Fixture.beginning, history: ItemID(0))
+            var told = NotificationRecord(beginning: Fixture.beginning, history: ItemID(0))
             var shows = 0
             for effect in effects[..<end] {
                 switch effect {

@@ -60,7 +60,7 @@ struct OpenedFilesTests {
         world.add(.opened(Self.entry(3)))
         #expect(told(next: world, 1...3).isEmpty)
         // Also after storing and loading.
-        let kept = ToldNotifications(world.machine.told.text)
+        let kept = NotificationRecord(world.machine.told.text)
         #expect(kept == world.machine.told)
     }
 

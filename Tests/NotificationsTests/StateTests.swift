@@ -10,8 +10,8 @@ import Testing
 
 @Suite("Stored notification state")
 struct StateTests {
-    private static func filled() -> ToldNotifications {
-        var told = ToldNotifications(beginning: Timestamp(seconds: 1_700_000_000), history: ItemID(5))
+    private static func filled() -> NotificationRecord {
+        var told = NotificationRecord(beginning: Timestamp(seconds: 1_700_000_000), history: ItemID(5))
         told.noteArrival(ItemID(9), in: .direct(1))
         told.noteArrival(ItemID(7), in: .direct(1))
         told.noteArrival(ItemID(12), in: .group(3))
@@ -28,7 +28,7 @@ struct StateTests {
     @Test("the state survives writing and reading")
     func text() {
         let told = Self.filled()
-        let again = ToldNotifications(told.text)
+        let again = NotificationRecord(told.text)
         #expect(again == told)
         #expect(again?.arrivals[.direct(1)] == ItemID(9))
         #expect(again?.isNews(ItemID(9), in: .direct(1), at: Timestamp(seconds: 1_700_000_001)) == false)
@@ -41,12 +41,12 @@ struct StateTests {
         let text = Self.filled().text
         for length in 0...text.utf8.count {
             let part = String(decoding: Array(text.utf8)[..<length], as: UTF8.self)
-            if let told = ToldNotifications(part) { #expect(ToldNotifications(told.text) == told) }
+            if let told = NotificationRecord(part) { #expect(NotificationRecord(told.text) == told) }
         }
-        #expect(ToldNotifications("") == nil)
-        #expect(ToldNotifications(text.replacing("notifications 1", with: "notifications 2")) == nil)
+        #expect(NotificationRecord("") == nil)
+        #expect(NotificationRecord(text.replacing("notifications 1", with: "notifications 2")) == nil)
         #expect(
-            ToldNotifications(
+            NotificationRecord(
                 text
                     + "arrived nonsense\narrived @1 x\nunread\ntold\ntexts\ntexts @1\nlog @1\ncontact\nrunning\n\n"
             ) == Self.filled())
@@ -54,33 +54,34 @@ struct StateTests {
 
     @Test("a carriage return ends no line")
     func carriageReturn() throws {
-        let told = try #require(ToldNotifications(Self.filled().text + "told 9\r\ntold 10\n"))
+        let told = try #require(NotificationRecord(Self.filled().text + "told 9\r\ntold 10\n"))
         #expect(told.wasTold("9\r") && told.wasTold("10"))
-        #expect(ToldNotifications(told.text) == told)
+        #expect(NotificationRecord(told.text) == told)
     }
 
     @Test("the state is bounded, oldest entries go")
     func bounds() {
         var told = Self.filled()
         for number in 0..<3000 { told.note("failure-x\(number)") }
-        #expect(told.others.count == ToldNotifications.maxOthers && told.wasTold("failure-x2999"))
+        #expect(told.others.count == NotificationRecord.maxOthers && told.wasTold("failure-x2999"))
         #expect(!told.wasTold("failure-9"))
-        #expect(ToldNotifications(told.text) == told)
+        #expect(NotificationRecord(told.text) == told)
     }
 
     @Test("the file is private and replaced atomically")
     func file() throws {
         let folder = try TemporaryFolder()
         let open = try OpenFile(folder.path, flags: O_RDONLY)
-        #expect(ToldFile.read(in: open) == nil)
-        try ToldFile.write(Self.filled(), in: open)
-        #expect(ToldFile.read(in: open) == Self.filled())
+        #expect(NotificationRecordFile.read(in: open) == nil)
+        try NotificationRecordFile.write(Self.filled(), in: open)
+        #expect(NotificationRecordFile.read(in: open) == Self.filled())
         var status = stat()
-        #expect(lstat(folder.path(ToldFile.name), &status) == 0 && status.st_mode & 0o777 == 0o600)
-        try folder.write([0xFF, 0, 1], to: ToldFile.name)
-        #expect(ToldFile.read(in: open) == nil)
-        ToldFile.remove(in: open)
-        #expect(access(folder.path(ToldFile.name), F_OK) != 0)
+        #expect(
+            lstat(folder.path(NotificationRecordFile.name), &status) == 0 && status.st_mode & 0o777 == 0o600)
+        try folder.write([0xFF, 0, 1], to: NotificationRecordFile.name)
+        #expect(NotificationRecordFile.read(in: open) == nil)
+        NotificationRecordFile.remove(in: open)
+        #expect(access(folder.path(NotificationRecordFile.name), F_OK) != 0)
     }
 
     @Test("unreadable mute settings are an error")
@@ -144,10 +145,10 @@ struct StateTests {
             inotify wd:3 sdev:2d mask:fc6
             inotify wd:4 ino:zz sdev:2d
             """
-        #expect(ShownFolders.watched(text, 0x2D) == [42])
-        #expect(ShownFolders.watched("", 0x2D).isEmpty)
-        #expect(ShownFolders.shown([1], on: "nonsense").isEmpty)
-        #expect(ShownFolders.shown([], on: "0:45").isEmpty)
+        #expect(DisplayedFolders.watched(text, 0x2D) == [42])
+        #expect(DisplayedFolders.watched("", 0x2D).isEmpty)
+        #expect(DisplayedFolders.shown([1], on: "nonsense").isEmpty)
+        #expect(DisplayedFolders.shown([], on: "0:45").isEmpty)
     }
 }
 

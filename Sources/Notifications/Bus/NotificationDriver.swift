@@ -14,7 +14,7 @@ struct NotificationDriver {
     private var hasComplained = false
     private let log = Log("notifications")
 
-    init(_ settings: NotifierSettings, _ told: ToldNotifications, _ totals: UnreadTotals?) {
+    init(_ settings: NotifierSettings, _ told: NotificationRecord, _ totals: UnreadTotals?) {
         self.settings = settings
         self.totals = totals
         machine = NotificationMachine(
@@ -104,8 +104,8 @@ struct NotificationDriver {
         let head = BusRequest.picture(
             token: token, width: UInt64(picture.width), height: UInt64(picture.height))
         guard bus.send(head.encoded) else { return }
-        for start in stride(from: 0, to: picture.pixels.count, by: ArrivingPicture.piece) {
-            let piece = picture.pixels[start..<min(start + ArrivingPicture.piece, picture.pixels.count)]
+        for start in stride(from: 0, to: picture.pixels.count, by: IncomingPicture.piece) {
+            let piece = picture.pixels[start..<min(start + IncomingPicture.piece, picture.pixels.count)]
             guard bus.send(BusRequest.pixels(token: token, Array(piece)).encoded) else { return }
         }
     }
@@ -123,9 +123,9 @@ struct NotificationDriver {
         }
     }
 
-    private mutating func record(_ told: ToldNotifications) {
+    private mutating func record(_ told: NotificationRecord) {
         do throws(SystemError) {
-            try ToldFile.write(told, in: settings.folder)
+            try NotificationRecordFile.write(told, in: settings.folder)
         } catch {
             complain(error.sentence)
         }

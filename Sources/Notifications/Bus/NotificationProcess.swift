@@ -30,7 +30,7 @@ struct NotificationConversation: BusConversation {
     /// Notification ids of the service by token.
     private var numbers: [UInt64: UInt32] = [:]
     /// Pictures of later notifications.
-    private var pictures: [UInt64: ArrivingPicture] = [:]
+    private var pictures: [UInt64: IncomingPicture] = [:]
     /// The last activation token from the desktop, for a window that a click brings to the front.
     private var activation = ""
 
@@ -97,7 +97,7 @@ struct NotificationConversation: BusConversation {
             _ = library.send(signal, over: connection)
             library.release(signal)
         case .picture(let token, let width, let height):
-            pictures[token] = ArrivingPicture(width: width, height: height)
+            pictures[token] = IncomingPicture(width: width, height: height)
         case .pixels(let token, let bytes): pictures[token]?.add(bytes)
         case .reveal(let paths, let opens):
             reveal(paths, opens && paths.count == 1 ? .opening : .selecting)

@@ -21,7 +21,7 @@ public final class Notifier: Sendable {
 
     /// - Parameter told: The state that an earlier mount left.
     /// - Throws: An error if no descriptor or thread is available.
-    public init(_ settings: NotifierSettings, told: ToldNotifications) throws(SystemError) {
+    public init(_ settings: NotifierSettings, told: NotificationRecord) throws(SystemError) {
         self.settings = settings
         let wakeUp = try WakeUp()
         self.wakeUp = wakeUp
@@ -59,7 +59,7 @@ public final class Notifier: Sendable {
 
     // MARK: - Thread
 
-    private func run(_ told: ToldNotifications) {
+    private func run(_ told: NotificationRecord) {
         var driver = NotificationDriver(settings, told, totals)
         unreadNow.withLock { $0 = told.unread.byChat }
         while let new = inbox.withLock({ inbox -> Inbox? in

@@ -5,7 +5,7 @@ public enum NotificationEffect: Hashable, Sendable {
     /// Disconnect from a bus that does not answer.
     case stop
     /// Store the state before the following effects.
-    case record(ToldNotifications)
+    case record(NotificationRecord)
     /// Show a notification, replacing one with the same token.
     case show(token: UInt64, NotificationText)
     case close(token: UInt64)

@@ -16,9 +16,9 @@ public struct NotificationMachine: Sendable {
     /// Subjects that are not shown.
     private let silenced: Set<NotificationSubject>
     private let beginning: Instant
-    public private(set) var told: ToldNotifications
+    public private(set) var told: NotificationRecord
     /// The state when this mount began, against which late history is compared.
-    private let toldBefore: ToldNotifications
+    private let toldBefore: NotificationRecord
     /// Items that arrived during this mount, notified or not.
     private var arrived: Set<ItemID> = []
     /// Items opened before their arrival was known, latest last. The two reports are not ordered.
@@ -29,7 +29,7 @@ public struct NotificationMachine: Sendable {
     private var shown = ShownNotifications()
     private var explained = ExplainedRefusals()
     private var repeated = RepeatedApprovals()
-    private var looks = ExpectedLooks()
+    private var folderChecks = PendingFolderChecks()
     /// Time of the last update of shrinking notifications.
     private var lastChange: Instant?
     private var service: ServiceConnection
@@ -45,7 +45,7 @@ public struct NotificationMachine: Sendable {
 
     public init(
         mode: NotificationMode, preview: NotificationPreview, silenced: Set<NotificationSubject> = [],
-        told: ToldNotifications, at now: Instant
+        told: NotificationRecord, at now: Instant
     ) {
         self.silenced = silenced
         self.mode = mode
@@ -105,7 +105,7 @@ public struct NotificationMachine: Sendable {
         case .readTexts(let chat):
             if told.noteTextsRead(in: chat) { isRecorded = false }
             shown.removeArrivals(in: chat, [.text])
-        case .listed(let chat): if told.unread.holds(chat) { looks.expect(chat, at: now) }
+        case .listed(let chat): if told.unread.holds(chat) { folderChecks.expect(chat, at: now) }
         case .unreadElsewhere(let count): unreadElsewhere = max(0, count)
         }
     }
@@ -148,7 +148,7 @@ public struct NotificationMachine: Sendable {
         for group in waiting.take(waiting.arrivals(in: chat)) { note(group, [chat]) }
         shown.removeArrivals(in: chat, [.arrival, .text, .connection])
         _ = told.noteSeen(chat)
-        looks.forget(chat)
+        folderChecks.forget(chat)
         isRecorded = false
     }
 
@@ -204,9 +204,9 @@ public struct NotificationMachine: Sendable {
 
     /// Returns the chats that are due. The caller determines which of them are silent.
     public func chatsDue(at now: Instant) -> Set<ChatReference> {
-        let looked = looks.due(at: now)
-        guard service.isReady else { return looked }
-        return looked.union(chatsToTell(at: now))
+        let checked = folderChecks.due(at: now)
+        guard service.isReady else { return checked }
+        return checked.union(chatsToTell(at: now))
     }
 
     private func chatsToTell(at now: Instant) -> Set<ChatReference> {
@@ -225,7 +225,9 @@ public struct NotificationMachine: Sendable {
         if shown.hasChanged, service.isReady { times.append(nextChange) }
         if !isRecorded { times.append((lastRecord ?? beginning) + Self.recordInterval) }
         let first = shown.isFull && service.isReady ? nil : waiting.groups.map(time).min()
-        let others = [shown.nextTimeout, looks.next, service.wake(toTellAt: first, tellsCount: count > 0)]
+        let others = [
+            shown.nextTimeout, folderChecks.next, service.wake(toTellAt: first, tellsCount: count > 0),
+        ]
         return (times + others.compactMap(\.self)).min()
     }
 
@@ -246,9 +248,9 @@ public struct NotificationMachine: Sendable {
         at now: Instant, muted: Set<ChatReference> = [], inFront: Set<ChatReference> = []
     ) -> [NotificationEffect] {
         shown.giveUp(at: now)
-        let due = looks.due(at: now)
+        let due = folderChecks.due(at: now)
         for chat in due.intersection(inFront) { markSeen(chat) }
-        looks.done(due, at: now)
+        folderChecks.done(due, at: now)
         var effects: [NotificationEffect] = shown.takeObsolete().map { .close(token: $0) }
         let isDue = waiting.groups.contains { time(of: $0) <= now }
         effects += service.step(at: now, isWanted: isDue, tellsCount: count > 0).map { [$0] } ?? []

@@ -46,7 +46,7 @@ final class MountNotifications: Sendable {
         guard settings.notifications != .off else {
             // Arrivals until notifications are turned on again become history.
             ThreadPool.shared.submit {
-                if let own = try? OpenFile(folder, flags: O_RDONLY) { ToldFile.remove(in: own) }
+                if let own = try? OpenFile(folder, flags: O_RDONLY) { NotificationRecordFile.remove(in: own) }
             }
             return nil
         }
@@ -114,14 +114,14 @@ final class MountNotifications: Sendable {
             let own = try await ThreadPool.shared.run { [folder] () throws(SystemError) in
                 try OpenFile(folder, flags: O_RDONLY)
             }
-            let before = await ThreadPool.shared.run { ToldFile.read(in: own) }
-            var told: ToldNotifications
+            let before = await ThreadPool.shared.run { NotificationRecordFile.read(in: own) }
+            var told: NotificationRecord
             var missed: [NotificationEvent] = []
             if let before {
                 told = before
                 missed = await source.arrivals(since: before)
             } else {
-                told = ToldNotifications(
+                told = NotificationRecord(
                     beginning: SystemWallClock().now(), history: await source.latestItem())
             }
             if told.contacts == nil {
@@ -130,7 +130,9 @@ final class MountNotifications: Sendable {
             }
             if told.beginProcess(in: SystemBootClock().reading().boot) { missed.append(.stopped) }
             let begun = told
-            try await ThreadPool.shared.run { () throws(SystemError) in try ToldFile.write(begun, in: own) }
+            try await ThreadPool.shared.run { () throws(SystemError) in
+                try NotificationRecordFile.write(begun, in: own)
+            }
             source.texts.follow(from: told.logEnds)
             missed += await source.missedTexts()
             missed += await source.connections()
@@ -174,7 +176,7 @@ final class MountNotifications: Sendable {
                 }
                 // If the table cannot be read, no folder counts as displayed.
                 let device = (try? MountTable.mount(at: mountpoint))?.device
-                let shown = device.map { ShownFolders.shown(Set(folders.keys), on: $0) } ?? []
+                let shown = device.map { DisplayedFolders.shown(Set(folders.keys), on: $0) } ?? []
                 return SilentChats(
                     muted: Self.all(muted), inFront: Set(shown.compactMap { folders[$0] }))
             },

@@ -171,7 +171,7 @@ struct NotificationSource: Sendable {
     }
 
     /// Returns arrivals while unmounted, oldest first.
-    func arrivals(since told: ToldNotifications) async -> [NotificationEvent] {
+    func arrivals(since told: NotificationRecord) async -> [NotificationEvent] {
         var found: [ChatItem] = []
         for chat in await newestChats() {
             guard let newest = await items(of: chat, count: 1).first,

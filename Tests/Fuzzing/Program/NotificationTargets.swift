@@ -45,9 +45,9 @@ extension Target {
             hold(BusRequest(encoded: Array(frame[4...])) != nil, "every text is understood")
         },
         Target("told", "what users were told, as it is kept", longest: 2048) { bytes in
-            guard let told = ToldNotifications(bytes.text) else { return }
-            hold(ToldNotifications(told.text) == told, "what is written is read as the same")
-            hold(told.others.count <= ToldNotifications.maxOthers, "what is kept has bounds")
+            guard let told = NotificationRecord(bytes.text) else { return }
+            hold(NotificationRecord(told.text) == told, "what is written is read as the same")
+            hold(told.others.count <= NotificationRecord.maxOthers, "what is kept has bounds")
         },
         Target("bus-frame", "what the processes on a bus say", longest: 512) { bytes in
             var frames = BusFrames()

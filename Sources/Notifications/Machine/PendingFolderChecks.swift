@@ -2,39 +2,39 @@ import ChatCore
 
 /// Chats whose folders were listed and may be on display. The file manager watches a displayed folder shortly after
 /// listing it, and does not list it again when its window is shown later. The checks are therefore repeated.
-struct ExpectedLooks: Sendable {
+struct PendingFolderChecks: Sendable {
     typealias Instant = NotificationGroup.Instant
 
-    private struct Look: Sendable {
+    private struct Check: Sendable {
         var time: Instant
         /// Number of checks that found no window.
         var tries = 0
     }
 
-    private var looks: [ChatReference: Look] = [:]
+    private var checks: [ChatReference: Check] = [:]
 
     /// Delays after the listing, and after each check.
     private static let delays: [Duration] = [.seconds(1), .seconds(9), .seconds(50)]
     static let limit = 256
 
     mutating func expect(_ chat: ChatReference, at now: Instant) {
-        guard looks.count < Self.limit || looks[chat] != nil else { return }
-        looks[chat] = Look(time: now + Self.delays[0])
+        guard checks.count < Self.limit || checks[chat] != nil else { return }
+        checks[chat] = Check(time: now + Self.delays[0])
     }
 
-    mutating func forget(_ chat: ChatReference) { looks[chat] = nil }
+    mutating func forget(_ chat: ChatReference) { checks[chat] = nil }
 
-    func due(at now: Instant) -> Set<ChatReference> { Set(looks.filter { $0.value.time <= now }.keys) }
+    func due(at now: Instant) -> Set<ChatReference> { Set(checks.filter { $0.value.time <= now }.keys) }
 
-    var next: Instant? { looks.values.map(\.time).min() }
+    var next: Instant? { checks.values.map(\.time).min() }
 
     /// Records a check. Chats still expected were not on display.
     mutating func done(_ chats: Set<ChatReference>, at now: Instant) {
         for chat in chats {
-            guard var look = looks[chat] else { continue }
-            look.tries += 1
-            look.time = now + (look.tries < Self.delays.count ? Self.delays[look.tries] : .zero)
-            looks[chat] = look.tries < Self.delays.count ? look : nil
+            guard var check = checks[chat] else { continue }
+            check.tries += 1
+            check.time = now + (check.tries < Self.delays.count ? Self.delays[check.tries] : .zero)
+            checks[chat] = check.tries < Self.delays.count ? check : nil
         }
     }
 }

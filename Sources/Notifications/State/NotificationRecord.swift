@@ -5,7 +5,7 @@ import ChatCore
 ///
 /// For arrivals it stores each chat's highest item number, because numbers only grow; for texts, the notified offset of
 /// each chat's log. Messages before the first mount are history.
-public struct ToldNotifications: Hashable, Sendable {
+public struct NotificationRecord: Hashable, Sendable {
     /// Time of the first mount with notifications.
     public let beginning: Timestamp
     /// Highest item number at that time.
@@ -101,7 +101,7 @@ public struct ToldNotifications: Hashable, Sendable {
     mutating func endProcess() { runningBoot = nil }
 }
 
-extension ToldNotifications {
+extension NotificationRecord {
     private static let head = "chatfs notifications 1"
 
     /// The stored text: lines of a word and its values.

@@ -1,7 +1,7 @@
 import MessageBus
 
 /// A notification's picture, received in pieces that fit into the pipe.
-struct ArrivingPicture: Sendable {
+struct IncomingPicture: Sendable {
     private let width: Int
     private let height: Int
     private var pixels: [UInt8] = []

@@ -7,7 +7,7 @@ import Posix
 /// Neither the kernel nor, on Wayland, a program can tell which window is in front. But file managers watch each
 /// displayed folder with inotify(7), in minimised windows too. Watches of other programs (scripts, synchronisers) do
 /// not count. Blocks.
-public enum ShownFolders {
+public enum DisplayedFolders {
     /// Names of executables in distributions.
     static let fileManagers: Set<String> = [
         "thunar", "nautilus", "org.gnome.Nautilus", "nemo", "caja", "dolphin", "pcmanfm", "pcmanfm-qt",
