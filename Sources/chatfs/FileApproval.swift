@@ -22,7 +22,7 @@ enum FileApproval {
             guard let approved = ApprovedServers(addresses), !addresses.isEmpty else {
                 throw Refusal("\(path): it waits for no approval.")
             }
-            let client = try await ProgramAsking.client(of: mounted)
+            let client = try await ProgramConnection.client(of: mounted)
             let all = approved.relays.map(\.text) + approved.servers.map(\.text)
             _ = try await ThreadPool.shared.run { try client.ask(ProgramRequest(.approve, relays: all)) }
             for address in all { Terminal.note("chatfs: approved \(address)") }

@@ -12,19 +12,19 @@ enum CacheCommand {
         subcommands: [
             Command(
                 "show", "Say how much is decrypted, where, and what limits it.",
-                arguments: [ProgramAsking.mountpoint], options: [CommonOptions.mount],
+                arguments: [ProgramConnection.mountpoint], options: [CommonOptions.mount],
                 examples: [Example("chatfs cache show", "Of the only mount.")]
             ) { try await ask(.show, $0) },
             Command(
                 "clear", "Remove what is decrypted but for what is open or pinned.",
                 discussion: "What was received stays, encrypted, in the data folder.",
-                arguments: [ProgramAsking.mountpoint], options: [CommonOptions.mount],
+                arguments: [ProgramConnection.mountpoint], options: [CommonOptions.mount],
                 examples: [Example("chatfs cache clear ~/Chats", "Of the mount there.")]
             ) { try await ask(.clear, $0) },
         ])
 
     private static func ask(_ action: CacheRequest.Action, _ invocation: Invocation) async throws {
-        let daemon = try await CacheAsking.daemon(of: Mounted.chosen(by: invocation))
+        let daemon = try await CacheClient.daemon(of: Mounted.chosen(by: invocation))
         let answer = try await ThreadPool.shared.run { () throws(DesktopError) in
             try daemon.ask(CacheRequest(action))
         }

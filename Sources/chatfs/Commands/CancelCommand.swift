@@ -24,6 +24,6 @@ enum CancelCommand {
             }
             if isFolder { throw UsageError("'\(path)' is a folder; name the files") }
         }
-        try await CacheAsking.ask(.cancel, paths, verb: "Cancelling", past: "cancelled")
+        try await CacheClient.ask(.cancel, paths, verb: "Cancelling", past: "cancelled")
     }
 }

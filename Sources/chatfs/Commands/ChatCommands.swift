@@ -26,7 +26,7 @@ struct ChatCommands {
                 Where nothing comes from one any more, what you send waits, or its verified security code has changed, \
                 standard error says so, and what helps.
                 """,
-            options: [ProgramAsking.json] + CommonOptions.access,
+            options: [ProgramConnection.json] + CommonOptions.access,
             examples: [Example("chatfs \(word) list --profile alice", "Those of alice.")]
         ) { [kind] invocation in
             for name in try await Self.carryOut(ChatManagementRequest(.list, kind), invocation) {

@@ -12,16 +12,16 @@ enum ChatsCommand {
             themselves or the group otherwise now, that stands beside it; it selects nothing.
             """,
         section: CommandSection.daily,
-        arguments: [ProgramAsking.mountpoint],
-        options: [ProgramAsking.json, CommonOptions.mount],
+        arguments: [ProgramConnection.mountpoint],
+        options: [ProgramConnection.json, CommonOptions.mount],
         examples: [Example("chatfs chats", "The chats of the only mount.")]
     ) { invocation in
         let mounted = try await Mounted.chosen(by: invocation)
-        let client = try await ProgramAsking.client(of: mounted)
+        let client = try await ProgramConnection.client(of: mounted)
         let result = try await ThreadPool.shared.run { try client.ask(ProgramRequest(.listChats)) }
         for chat in (result.chats ?? []).sorted(by: { $0.updated > $1.updated }) {
             if invocation.has("json") {
-                Terminal.print(try ProgramAsking.json(chat))
+                Terminal.print(try ProgramConnection.json(chat))
                 continue
             }
             let unread = chat.unread.map { ", \($0) unread" } ?? ""

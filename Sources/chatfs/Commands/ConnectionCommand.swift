@@ -19,7 +19,7 @@ enum ConnectionCommand {
             A line for each: its number, what it is for, the chat where there is one, and the messaging servers on which \
             this profile has queues for it.
             """,
-        options: [ProgramAsking.json] + CommonOptions.access,
+        options: [ProgramConnection.json] + CommonOptions.access,
         examples: [Example("chatfs connection list", "Also those that no other list shows.")]
     ) { invocation in
         let access = try ProfileAccess(invocation)
@@ -28,7 +28,7 @@ enum ConnectionCommand {
             for connection in part {
                 Terminal.print(
                     invocation.has("json")
-                        ? try ProgramAsking.json(connection) : PrintableText.escaping(line(connection)))
+                        ? try ProgramConnection.json(connection) : PrintableText.escaping(line(connection)))
             }
             last = end.number
         }

@@ -9,10 +9,10 @@ enum DehydrateCommand {
             data folder. What is open or pinned is refused.
             """,
         section: CommandSection.daily,
-        arguments: [CacheAsking.paths],
+        arguments: [CacheClient.paths],
         examples: [Example("chatfs dehydrate ~/Chats/Alice/report.pdf", "One file.")]
     ) { invocation in
-        try await CacheAsking.ask(
+        try await CacheClient.ask(
             .dehydrate, invocation.allArguments("PATH"), verb: "Removing", past: "removed from the cache")
     }
 }

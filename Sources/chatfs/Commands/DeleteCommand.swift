@@ -56,9 +56,9 @@ enum DeleteCommand {
             guard !files.isEmpty else {
                 throw UsageError("name files of the chat, or --all-files or --sent-files")
             }
-            return try await DeletionAsking.use(access) { asking in
+            return try await DeletionClient.use(access) { client in
                 let places = files.map { file in
-                    Place(word: file, request: DeleteRequest(.find, chat: chat, file: file), asking: asking)
+                    Place(word: file, request: DeleteRequest(.find, chat: chat, file: file), client: client)
                 }
                 try await delete(places, invocation)
             }
@@ -69,8 +69,8 @@ enum DeleteCommand {
         guard !invocation.has("for-everyone") else {
             throw UsageError("--for-everyone goes with single files")
         }
-        try await DeletionAsking.use(access) { asking in
-            try await deleteAll(of: chat, onlySent: invocation.has("sent-files"), asking, invocation)
+        try await DeletionClient.use(access) { client in
+            try await deleteAll(of: chat, onlySent: invocation.has("sent-files"), client, invocation)
         }
     }
 
@@ -81,7 +81,7 @@ enum DeleteCommand {
         /// The user's word for it.
         var word: String
         var request: DeleteRequest
-        var asking: DeletionAsking
+        var client: DeletionClient
     }
 
     /// - Throws: An error for a path that is no file on a mount; nothing is deleted then.
@@ -98,7 +98,7 @@ enum DeleteCommand {
             places.append(
                 Place(
                     word: path, request: DeleteRequest(.find, entry: entry.number),
-                    asking: DeletionAsking(entry.mounted)))
+                    client: DeletionClient(entry.mounted)))
         }
         return places
     }
@@ -112,11 +112,11 @@ enum DeleteCommand {
             var request = place.request
             request.forEveryone = forEveryone ? true : nil
             do {
-                let answer = try await place.asking.ask(request)
-                guard let file = answer.found else { throw DeletionAsking.malformed }
+                let answer = try await place.client.ask(request)
+                guard let file = answer.found else { throw DeletionClient.malformed }
                 // A file named twice counts once.
                 let isKnown = found.contains {
-                    $0.file == file && $0.place.asking.identity == place.asking.identity
+                    $0.file == file && $0.place.client.identity == place.client.identity
                 }
                 if isKnown { continue }
                 found.append((place, file))
@@ -132,7 +132,7 @@ enum DeleteCommand {
             let request = DeleteRequest(
                 .carryOut, chat: file.chat, items: [ItemID(file.item)], forEveryone: forEveryone)
             do {
-                let answer = try await place.asking.ask(request)
+                let answer = try await place.client.ask(request)
                 total.files &+= answer.files
                 total.bytes &+= answer.bytes
             } catch {
@@ -159,9 +159,9 @@ enum DeleteCommand {
     // MARK: - All files of a chat
 
     private static func deleteAll(
-        of chat: String, onlySent: Bool, _ asking: DeletionAsking, _ invocation: Invocation
+        of chat: String, onlySent: Bool, _ client: DeletionClient, _ invocation: Invocation
     ) async throws {
-        let answer = try await asking.ask(DeleteRequest(.find, chat: chat, onlySent: onlySent))
+        let answer = try await client.ask(DeleteRequest(.find, chat: chat, onlySent: onlySent))
         guard answer.files > 0, let newest = answer.next else { return tell(DeleteAnswer()) }
         let what = "\(answer.files) \(onlySent ? "sent " : "")file\(answer.files == 1 ? "" : "s")"
         try await Confirmation.ask(
@@ -169,16 +169,16 @@ enum DeleteCommand {
                 "Delete \(what) of \(answer.chatName ?? chat) here (\(ByteCount.rounded(answer.bytes)))?"),
             invocation)
         // By reference, because the folder's name may belong to another chat after a long confirmation.
-        guard let reference = answer.chat else { throw DeletionAsking.malformed }
+        guard let reference = answer.chat else { throw DeletionClient.malformed }
         var total = DeleteAnswer()
         var through: Int64? = newest
         while let last = through {
-            let part = try await asking.ask(
+            let part = try await client.ask(
                 DeleteRequest(.carryOut, chat: reference, onlySent: onlySent, through: last))
             total.files &+= part.files
             total.bytes &+= part.bytes
             // A repeated page comes from an incompatible daemon.
-            guard part.next.map({ $0 < last }) ?? true else { throw DeletionAsking.malformed }
+            guard part.next.map({ $0 < last }) ?? true else { throw DeletionClient.malformed }
             through = part.next
         }
         tell(total)

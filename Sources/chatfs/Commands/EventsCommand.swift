@@ -18,10 +18,10 @@ enum EventsCommand {
             ends this command while one runs is passed on to it; after five seconds it is killed.
             """,
         section: CommandSection.daily,
-        arguments: [ProgramAsking.mountpoint],
+        arguments: [ProgramConnection.mountpoint],
         options: [
             .value("exec", named: "PROGRAM", .file, "Run this for every file that arrives."),
-            ProgramAsking.json, CommonOptions.mount,
+            ProgramConnection.json, CommonOptions.mount,
         ],
         examples: [
             Example("chatfs events --exec ~/bin/print-it", "A script that looks at what arrives.")
@@ -30,7 +30,7 @@ enum EventsCommand {
     ) { invocation in
         if let program = invocation["exec"] { try checkProgram(program) }
         let mounted = try await Mounted.chosen(by: invocation)
-        let client = try await ProgramAsking.client(of: mounted)
+        let client = try await ProgramConnection.client(of: mounted)
         let (stop, isForPrograms, program) = (invocation.stop, invocation.has("json"), invocation["exec"])
         // With a program, the command continues without a reader.
         let isEnded: @Sendable () -> Bool = {
@@ -55,7 +55,7 @@ enum EventsCommand {
                 if !stop.isRequested { return }
                 throw ExitCode(128 + (await stop.wait()))
             }
-            let text = isForPrograms ? try ProgramAsking.json(event) : line(event)
+            let text = isForPrograms ? try ProgramConnection.json(event) : line(event)
             if program == nil {
                 try Terminal.show(text)
             } else if isForPrograms {
@@ -78,12 +78,12 @@ enum EventsCommand {
     private static func line(_ event: ProgramEvent) -> String {
         let words =
             switch event.event {
-            case .itemAppeared: "new        \(event.item.map { ProgramAsking.line($0) } ?? "")"
-            case .itemChanged: "changed    \(event.item.map { ProgramAsking.line($0) } ?? "")"
+            case .itemAppeared: "new        \(event.item.map { ProgramConnection.line($0) } ?? "")"
+            case .itemChanged: "changed    \(event.item.map { ProgramConnection.line($0) } ?? "")"
             case .vanished: "gone       \(event.path ?? "")"
             case .chatAppeared: "new chat   \(event.chat?.folder ?? "")"
             case .chatChanged: "chat       \(event.chat?.folder ?? "")"
-            case .expiring: "expiring   \(event.item.map { ProgramAsking.line($0) } ?? "")"
+            case .expiring: "expiring   \(event.item.map { ProgramConnection.line($0) } ?? "")"
             case .coreUnreachable: "offline    \(event.message ?? "")"
             case .coreReachable: "online"
             case .missed: "missed     More happened than was kept: 'chatfs ls' shows what is there."

@@ -26,7 +26,7 @@ enum FileDeleteCommand {
             guard let file = Int64(invocation.argument(argument.name)) else {
                 throw UsageError("--profile and --core take the number that 'file send' noted")
             }
-            _ = try await StandaloneAsking(access: access, invocation: invocation)
+            _ = try await StandaloneClient(access: access, invocation: invocation)
                 .carryOut(.cancel(file), title: "Deleting")
             return
         }

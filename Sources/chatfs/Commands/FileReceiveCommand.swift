@@ -82,7 +82,7 @@ enum FileReceiveCommand {
         let absolute = try await ThreadPool.shared.run { () throws(PathError) in
             try naming(path) { () throws(SystemError) in try GivenPath.ofNewFile(path) }
         }
-        _ = try await StandaloneAsking(access: access, invocation: invocation)
+        _ = try await StandaloneClient(access: access, invocation: invocation)
             .carryOut(.download(FileLink(description).text, to: absolute), title: "Receiving")
         Terminal.print(path)
     }

@@ -103,7 +103,7 @@ enum FileSendCommand {
         let absolute = try await ThreadPool.shared.run { () throws(PathError) in
             try naming(path) { () throws(SystemError) in try GivenPath.ofFile(path) }
         }
-        let state = try await StandaloneAsking(access: access, invocation: invocation)
+        let state = try await StandaloneClient(access: access, invocation: invocation)
             .carryOut(.upload(absolute), title: "Sending")
         if let file = state.file {
             Terminal.note(

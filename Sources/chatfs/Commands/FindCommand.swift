@@ -18,12 +18,12 @@ enum FindCommand {
             .value(
                 "in", named: "PATH", .folder,
                 "The folder of a chat, or a mountpoint; else all of the only mount."),
-            ProgramAsking.states,
+            ProgramConnection.states,
             .value("from", named: "NAME", .text, "Only files that this person sent."),
             .value("larger", named: "SIZE", .byteCount, "Only files of more bytes."),
             .value("smaller", named: "SIZE", .byteCount, "Only files of fewer bytes."),
             .flag("print0", "End each path with a NUL character, for xargs -0."),
-            ProgramAsking.json, CommonOptions.mount,
+            ProgramConnection.json, CommonOptions.mount,
         ],
         examples: [
             Example("chatfs find '*.pdf' --from Alice", "All PDF files that Alice sent."),
@@ -33,12 +33,12 @@ enum FindCommand {
         let search = Search(invocation)
         let (folder, isForPrograms) = (invocation["in"], invocation.has("json"))
         let endsInNUL = invocation.has("print0")
-        let place = try await ProgramAsking.Place(folder, mount: invocation["mount"])
-        let client = try await ProgramAsking.client(of: place.mounted)
+        let place = try await ProgramConnection.Place(folder, mount: invocation["mount"])
+        let client = try await ProgramConnection.client(of: place.mounted)
         try await ThreadPool.shared.run { () throws(any Error) in
             try client.items(of: place.path.isEmpty ? nil : place.path, states: search.states) { item in
                 guard search.fits(item) else { return }
-                if isForPrograms { return try Terminal.show(ProgramAsking.json(item)) }
+                if isForPrograms { return try Terminal.show(ProgramConnection.json(item)) }
                 let path = "\(place.mounted.mountpoint)/\(item.path)"
                 if endsInNUL { return try Terminal.show(path, end: "\0") }
                 try Terminal.show(Terminal.isTerminal(STDOUT_FILENO) ? PrintableText.escaping(path) : path)

@@ -9,10 +9,10 @@ enum HydrateCommand {
             kept already is checked. Then reading it needs no network.
             """,
         section: CommandSection.daily,
-        arguments: [CacheAsking.paths],
+        arguments: [CacheClient.paths],
         examples: [Example("chatfs hydrate ~/Chats/Alice", "Everything that Alice has sent.")]
     ) { invocation in
-        try await CacheAsking.ask(
+        try await CacheClient.ask(
             .hydrate, invocation.allArguments("PATH"), verb: "Receiving", past: "received")
     }
 }

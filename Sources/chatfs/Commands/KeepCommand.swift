@@ -143,7 +143,7 @@ enum KeepCommand {
         try await ThreadPool.shared.run {
             let store = try KeepStore(in: folder, key: key)
             defer { store.close() }
-            return try KeepRuling(store: store, chats: chats).answer(request)
+            return try KeepRuleEditor(store: store, chats: chats).answer(request)
         }
     }
 

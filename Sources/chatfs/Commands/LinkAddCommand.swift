@@ -36,7 +36,7 @@ enum LinkAddCommand {
         let link = try await DescriptionArgument.link(from: invocation)
         let request = LinkRequest(
             .add, link: link, name: invocation["name"], approves: invocation.has("approve"))
-        for added in try await LinkAsking.carryOut(request, invocation) {
+        for added in try await LinkClient.carryOut(request, invocation) {
             Terminal.print(PrintableText.escaping(added.name))
         }
     }

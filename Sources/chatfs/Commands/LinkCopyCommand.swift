@@ -12,14 +12,14 @@ enum LinkCopyCommand {
             Anyone with the link can get the file. With --clipboard it goes to wl-copy, xclip or xsel, whichever is \
             installed and fits the session, through its standard input: no list of processes shows it.
             """,
-        arguments: [LinkAsking.entry],
+        arguments: [LinkClient.entry],
         options: [.flag("clipboard", "Copy the link to the clipboard instead of printing it.")]
             + CommonOptions.access,
         examples: [
             Example("chatfs link copy ~/Chats/Links/film.mp4 --clipboard", "To be pasted somewhere else.")
         ]
     ) { invocation in
-        let link = try await link(of: invocation.argument(LinkAsking.entry.name), invocation)
+        let link = try await link(of: invocation.argument(LinkClient.entry.name), invocation)
         if invocation.has("clipboard") { try await Clipboard.copy(link) } else { Terminal.print(link) }
     }
 
@@ -35,7 +35,7 @@ enum LinkCopyCommand {
             guard let link else { throw missing }
             return link
         }
-        let found = try await LinkAsking.carryOut(LinkRequest(.find, name: entry), invocation)
+        let found = try await LinkClient.carryOut(LinkRequest(.find, name: entry), invocation)
         guard let link = found.first?.link else { throw missing }
         return link
     }

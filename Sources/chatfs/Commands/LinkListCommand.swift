@@ -6,13 +6,13 @@ import Desktop
 enum LinkListCommand {
     static let command = Command(
         "list", "List the files of the folder Links, without their links.",
-        options: [ProgramAsking.json] + CommonOptions.access,
+        options: [ProgramConnection.json] + CommonOptions.access,
         examples: [Example("chatfs link list", "Names, sizes, and until when relays keep the files.")]
     ) { invocation in
         let isForPrograms = invocation.has("json")
         let now = SystemWallClock().now()
-        for link in try await LinkAsking.carryOut(LinkRequest(.list), invocation) {
-            Terminal.print(isForPrograms ? try ProgramAsking.json(link) : line(link, at: now))
+        for link in try await LinkClient.carryOut(LinkRequest(.list), invocation) {
+            Terminal.print(isForPrograms ? try ProgramConnection.json(link) : line(link, at: now))
         }
     }
 

@@ -14,12 +14,12 @@ enum LinkRemoveCommand {
             the mounted folder does the same.
             """,
         arguments: [
-            Argument(LinkAsking.entry.name, .file, count: .oneOrMore, LinkAsking.entry.help)
+            Argument(LinkClient.entry.name, .file, count: .oneOrMore, LinkClient.entry.help)
         ],
         options: CommonOptions.access,
         examples: [Example("chatfs link remove ~/Chats/Links/film.mp4", "The link leads nowhere any more.")]
     ) { invocation in
-        for entry in invocation.allArguments(LinkAsking.entry.name) {
+        for entry in invocation.allArguments(LinkClient.entry.name) {
             if entry.utf8.contains(UInt8(ascii: "/")) {
                 try await ThreadPool.shared.run { () throws(any Error) in
                     try naming(entry) {
@@ -29,7 +29,7 @@ enum LinkRemoveCommand {
                     }
                 }
             } else {
-                _ = try await LinkAsking.carryOut(LinkRequest(.remove, name: entry), invocation)
+                _ = try await LinkClient.carryOut(LinkRequest(.remove, name: entry), invocation)
             }
         }
     }

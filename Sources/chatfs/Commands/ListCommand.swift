@@ -18,7 +18,7 @@ enum ListCommand {
                 "A file, the folder of a chat, or a mountpoint; not needed when there is only one mount.")
         ],
         options: [
-            ProgramAsking.states, ProgramAsking.json, CommonOptions.mount,
+            ProgramConnection.states, ProgramConnection.json, CommonOptions.mount,
             .flag("hash", "With the SHA-256 of each file that is here; reads it the first time."),
         ],
         examples: [
@@ -28,8 +28,8 @@ enum ListCommand {
     ) { invocation in
         let (path, isForPrograms) = (invocation.optionalArgument("PATH"), invocation.has("json"))
         let (states, isHashing) = (invocation.all("state"), invocation.has("hash"))
-        let place = try await ProgramAsking.Place(path, mount: invocation["mount"])
-        let client = try await ProgramAsking.client(of: place.mounted)
+        let place = try await ProgramConnection.Place(path, mount: invocation["mount"])
+        let client = try await ProgramConnection.client(of: place.mounted)
         try await ThreadPool.shared.run { () throws(any Error) in
             do {
                 try list(place, client, states, isForPrograms, isHashing)
@@ -41,13 +41,14 @@ enum ListCommand {
 
     /// Lists a place. Blocks.
     private static func list(
-        _ place: ProgramAsking.Place, _ client: ProgramClient, _ states: [String], _ isForPrograms: Bool,
+        _ place: ProgramConnection.Place, _ client: ProgramClient, _ states: [String], _ isForPrograms: Bool,
         _ isHashing: Bool
     ) throws {
         let show = { (item: ProgramItem) throws(any Error) in
             guard states.isEmpty || states.contains(item.state) else { return }
             try Terminal.show(
-                isForPrograms ? ProgramAsking.json(item) : ProgramAsking.line(item, isHashing: isHashing))
+                isForPrograms
+                    ? ProgramConnection.json(item) : ProgramConnection.line(item, isHashing: isHashing))
         }
         if place.path == ".chatfs" || place.path == ".chatfs/recovered" {
             throw Refusal(

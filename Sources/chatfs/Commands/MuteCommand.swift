@@ -21,7 +21,7 @@ enum MuteCommand {
             Argument(
                 "CHAT", .listed("chats"), count: .optional, "Name of a contact or group, or its reference.")
         ],
-        options: [ProgramAsking.json] + CommonOptions.access,
+        options: [ProgramConnection.json] + CommonOptions.access,
         examples: [Example("chatfs mute 'Book club'", "Nothing more of that group.")]
     ) { invocation in
         let chats = try await MutableChats.of(invocation)
@@ -93,7 +93,7 @@ private struct MutableChats: Sendable {
             guard case .status(let bytes) = await mounted.answer(), let status = MountStatus.decoded(bytes),
                 status.controlFolder.path(below: folder) != nil
             else { continue }
-            let client = try await ProgramAsking.client(of: mounted)
+            let client = try await ProgramConnection.client(of: mounted)
             return try await ThreadPool.shared.run { () throws(any Error) in
                 let all = try client.ask(ProgramRequest(.listChats)).chats ?? []
                 return MutableChats(named: NamedChats(all), muted: try muted(in: status.controlFolder))

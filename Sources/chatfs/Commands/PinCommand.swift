@@ -8,9 +8,9 @@ enum PinCommand {
             They are received in the background, and no limit of the cache evicts them, until they are unpinned.
             """,
         section: CommandSection.daily,
-        arguments: [CacheAsking.paths],
+        arguments: [CacheClient.paths],
         examples: [Example("chatfs pin ~/Chats/Alice/map.pdf", "For the train.")]
     ) { invocation in
-        try await CacheAsking.ask(.pin, invocation.allArguments("PATH"), verb: "Pinning", past: "pinned")
+        try await CacheClient.ask(.pin, invocation.allArguments("PATH"), verb: "Pinning", past: "pinned")
     }
 }

@@ -30,7 +30,7 @@ enum ProfileCommand {
 
     private static let list = Command(
         "list", "Print the names of all profiles, one a line.",
-        options: [ProgramAsking.json] + CommonOptions.directory,
+        options: [ProgramConnection.json] + CommonOptions.directory,
         examples: [Example("chatfs profile list", "For --profile.")]
     ) { invocation in
         let access = try DirectoryAccess(invocation)

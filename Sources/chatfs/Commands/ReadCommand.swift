@@ -27,7 +27,7 @@ enum ReadCommand {
             .flag("follow", short: "f", "Go on, and print what is written from now on, until Ctrl-C."),
             .value("since", named: "TIME", .duration, "Only of this time until now, such as 2h or 7d."),
             .flag("all", "Print nothing, and mark what arrived in all chats as read."),
-            ProgramAsking.json, CommonOptions.mount,
+            ProgramConnection.json, CommonOptions.mount,
         ],
         examples: [
             Example("chatfs read Alice --since 1d", "What was written since yesterday."),
@@ -39,7 +39,7 @@ enum ReadCommand {
         let word = invocation.optionalArgument("CHAT")
         guard (word == nil) == invocation.has("all") else { throw UsageError("name a chat, or --all") }
         let mounted = try await Mounted.chosen(by: invocation, argument: nil)
-        let client = try await ProgramAsking.client(of: mounted)
+        let client = try await ProgramConnection.client(of: mounted)
         guard let word else {
             return try await ThreadPool.shared.run { () throws(any Error) in
                 for chat in try client.ask(ProgramRequest(.listChats)).chats ?? [] where chat.unread != nil {

@@ -23,7 +23,8 @@ enum RelayCommand {
 
     private static let list = Command(
         "list", "Print the relays of a profile, one a line, without passwords.",
-        options: [ProgramAsking.json, CommonOptions.profile, CommonOptions.mount] + CommonOptions.directory,
+        options: [ProgramConnection.json, CommonOptions.profile, CommonOptions.mount]
+            + CommonOptions.directory,
         examples: [Example("chatfs relay list", "Where messages and files go.")]
     ) { invocation in
         let relays = try await ProfileRelays(invocation)

@@ -14,12 +14,12 @@ enum RequestCommands {
             not be carried out, the line ends with the reason.
             """,
         section: CommandSection.chats,
-        options: [ProgramAsking.json] + CommonOptions.access,
+        options: [ProgramConnection.json] + CommonOptions.access,
         examples: [Example("chatfs requests", "Requests at the address.")]
     ) { invocation in
         for request in try await ProfileAccess(invocation).ask(.requests).requests ?? [] {
             if invocation.has("json") {
-                Terminal.print(try ProgramAsking.json(Line(request)))
+                Terminal.print(try ProgramConnection.json(Line(request)))
                 continue
             }
             let group = request.group.map { " invites you into the group \($0)" } ?? ""

@@ -65,7 +65,7 @@ enum StorageCommand {
         "\(amount.files) file\(amount.files == 1 ? "" : "s") (\(ByteCount.rounded(amount.bytes)))"
     }
 
-    // MARK: - Freeing
+    // MARK: - Removing copies
 
     private static let free = Command(
         "free", "Delete copies of received files; their messages stay.",
@@ -99,7 +99,7 @@ enum StorageCommand {
                 "Delete \(lost.count) of \(files.count) files (\(ByteCount.rounded(bytes))) for good?",
                 invocation)
         }
-        let freed = try await Freeing(directory: directory, profile: profile).free(
+        let freed = try await CopyRemover(directory: directory, profile: profile).free(
             files.compactMap(\.item.file), lastCopies: invocation.has("last-copies"))
         let copies = freed.count == 1 ? "1 local copy" : "\(freed.count) local copies"
         let rest = freed.count < files.count ? "; \(files.count - freed.count) stay" : ""

@@ -12,7 +12,7 @@ enum SuspensionCommands {
             machine sleeps. An official core that ChatFS started is suspended with it; a program that was \
             running before (ws://) keeps its own connections.
             """,
-        section: CommandSection.daily, arguments: [ProgramAsking.mountpoint],
+        section: CommandSection.daily, arguments: [ProgramConnection.mountpoint],
         options: [CommonOptions.mount],
         examples: [Example("chatfs suspend", "On a train.")]
     ) { invocation in
@@ -22,7 +22,7 @@ enum SuspensionCommands {
     static let resume = Command(
         "resume", "Resume a suspended mount.",
         discussion: "What waited continues at once, also what waited for its next try.",
-        section: CommandSection.daily, arguments: [ProgramAsking.mountpoint],
+        section: CommandSection.daily, arguments: [ProgramConnection.mountpoint],
         options: [CommonOptions.mount],
         examples: [Example("chatfs resume", "Back at home.")]
     ) { invocation in
@@ -33,7 +33,7 @@ enum SuspensionCommands {
         _ method: ProgramRequest.Method, _ invocation: Invocation, done: String
     ) async throws {
         let mounted = try await Mounted.chosen(by: invocation)
-        let client = try await ProgramAsking.client(of: mounted)
+        let client = try await ProgramConnection.client(of: mounted)
         _ = try await ThreadPool.shared.run { try client.ask(ProgramRequest(method)) }
         Terminal.note("chatfs: \(mounted.mountpoint) \(done)")
     }

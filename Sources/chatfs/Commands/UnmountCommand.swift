@@ -19,7 +19,7 @@ enum UnmountCommand {
             works as well.
             """,
         section: CommandSection.daily,
-        arguments: [ProgramAsking.mountpoint],
+        arguments: [ProgramConnection.mountpoint],
         options: [
             CommonOptions.mount,
             .value(

@@ -8,10 +8,10 @@ enum UnpinCommand {
             What is at hand stays until its space is needed.
             """,
         section: CommandSection.daily,
-        arguments: [CacheAsking.paths],
+        arguments: [CacheClient.paths],
         examples: [Example("chatfs unpin ~/Chats/Alice", "Everything of Alice.")]
     ) { invocation in
-        try await CacheAsking.ask(
+        try await CacheClient.ask(
             .unpin, invocation.allArguments("PATH"), verb: "Unpinning", past: "unpinned")
     }
 }

@@ -30,7 +30,7 @@ struct DecryptedExport: Sendable {
             let absent = export.candidates.filter {
                 $0.item.file?.source == nil && $0.item.direction == .received
             }
-            try await Fetching(directory: directory, profile: profile).fetch(absent.map(\.item)) {
+            try await FileFetcher(directory: directory, profile: profile).fetch(absent.map(\.item)) {
                 item, problem in
                 let name = absent.first { $0.item.id == item.id }
                 let path = name.map { "\($0.folder)/\($0.name)" } ?? "\(item.id)"

@@ -99,8 +99,8 @@ final class KeepWorker: Sendable {
     func answer(_ request: KeepRequest) async -> KeepAnswer {
         do {
             let chats = NamedChats(try await core.chats(), folders: fileSystem.lister.folderNames)
-            let ruling = KeepRuling(store: store, chats: chats)
-            let rules = try await ThreadPool.shared.run { try ruling.answer(request) }
+            let editor = KeepRuleEditor(store: store, chats: chats)
+            let rules = try await ThreadPool.shared.run { try editor.answer(request) }
             try await readRules()
             return KeepAnswer(rules: rules)
         } catch {

@@ -31,7 +31,7 @@ struct StatusWatch: Sendable {
     func run() async throws {
         var open: [(mounted: Mounted, client: ProgramClient)] = []
         for mounted in mounts {
-            let client = try await ProgramAsking.client(of: mounted)
+            let client = try await ProgramConnection.client(of: mounted)
             try await ThreadPool.shared.run { try client.subscribe() }
             open.append((mounted, client))
         }

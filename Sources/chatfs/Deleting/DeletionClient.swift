@@ -3,7 +3,7 @@ import Desktop
 import Posix
 
 /// The process that carries out `chatfs delete`: the daemon of a mount, or this process with a core of its own.
-struct DeletionAsking: Sendable {
+struct DeletionClient: Sendable {
     /// Equal for the same profile within one command.
     let identity: String
     /// - Throws: The reason for a refusal or a failed connection.
@@ -17,7 +17,7 @@ struct DeletionAsking: Sendable {
     init(_ mounted: Mounted) {
         identity = mounted.mountpoint
         ask = { request in
-            let daemon = try await CacheAsking.daemon(of: mounted)
+            let daemon = try await CacheClient.daemon(of: mounted)
             return try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request) }
         }
     }
@@ -53,14 +53,14 @@ struct DeletionAsking: Sendable {
 
     /// Runs `body` once with the process that has the profile. A core of this process stays open meanwhile.
     static func use(
-        _ access: ProfileAccess, _ body: @Sendable (DeletionAsking) async throws -> Void
+        _ access: ProfileAccess, _ body: @Sendable (DeletionClient) async throws -> Void
     ) async throws {
         let folder: String? = try await access.use { daemon in
             daemon.profileFolder
         } opened: { opened in
-            try await body(DeletionAsking(opened))
+            try await body(DeletionClient(opened))
             return nil
         }
-        if let folder { try await body(DeletionAsking(profileFolder: folder)) }
+        if let folder { try await body(DeletionClient(profileFolder: folder)) }
     }
 }

@@ -4,7 +4,7 @@ import Desktop
 import Keeping
 
 /// Carries out requests about keep rules. Blocks.
-struct KeepRuling: Sendable {
+struct KeepRuleEditor: Sendable {
     let store: KeepStore
     let chats: NamedChats
 

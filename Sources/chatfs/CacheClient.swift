@@ -8,7 +8,7 @@ import Glibc
 import Posix
 
 /// The common part of the commands about the cache: finds the mount and its entries, and sends requests to its daemon.
-enum CacheAsking {
+enum CacheClient {
     static let paths = Argument(
         "PATH", .file, count: .oneOrMore, "Files on a mount; of a folder, all files in it.")
 
@@ -109,7 +109,7 @@ private struct CacheRequests {
         if let known = daemons[mounted] { return try known.get() }
         let result: Result<ControlClient, any Error>
         do {
-            result = .success(try await CacheAsking.daemon(of: mounted))
+            result = .success(try await CacheClient.daemon(of: mounted))
         } catch {
             result = .failure(error)
         }

@@ -5,7 +5,7 @@ import Posix
 
 /// Deletes local copies of files whose messages stay, through the daemon of the profile's mount or a core of this
 /// process.
-struct Freeing: Sendable {
+struct CopyRemover: Sendable {
     let directory: DataDirectory
     let profile: Profile
 

@@ -7,7 +7,7 @@ import Glibc
 import Posix
 
 /// The common part of commands that use a mount's program socket.
-enum ProgramAsking {
+enum ProgramConnection {
     static let mountpoint = Argument(
         "MOUNTPOINT", .listed("mountpoints"), count: .optional,
         "Which mount, by its path, the last name of it, or its profile; else the one of the current folder, or the only "

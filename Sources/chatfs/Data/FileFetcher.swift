@@ -5,7 +5,7 @@ import Namespace
 import Posix
 
 /// Receives remote files through the daemon of the profile's mount, or through a core of this process.
-struct Fetching: Sendable {
+struct FileFetcher: Sendable {
     let directory: DataDirectory
     let profile: Profile
 

@@ -7,7 +7,7 @@ import Posix
 
 /// A transfer of a file without a chat, through the process that has a profile. Shows its progress and ends it with the
 /// command.
-struct StandaloneAsking: Sendable {
+struct StandaloneClient: Sendable {
     let access: ProfileAccess
     let invocation: Invocation
 

@@ -4,7 +4,7 @@ import Desktop
 import Posix
 
 /// The common part of the link commands.
-enum LinkAsking {
+enum LinkClient {
     /// The argument of commands on an entry.
     static let entry = Argument(
         "PATH|NAME", .file, "A file in the folder Links of a mount, or its name as 'list' prints it.")
