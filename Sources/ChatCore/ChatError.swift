@@ -3,7 +3,7 @@ import Base
 /// A command that a core rejected or could not complete.
 public typealias ChatError = CodedError<ChatErrorCode>
 
-/// Codes by consequence. The file system maps each to an errno (`docs/semantics.md`).
+/// Codes by consequence. The file system maps each to an errno (`docs/reference/filesystem.md`).
 public enum ChatErrorCode: Hashable, Sendable {
     case noSuchProfile
     case profileInUse

@@ -1,6 +1,6 @@
 import Base
 
-/// File sizes and kinds shared by the SimpleX apps (`docs/semantics.md`), in bytes.
+/// File sizes and kinds shared by the SimpleX apps (`docs/user/sending.md`), in bytes.
 public enum FilePolicy {
     /// Largest file inside a message, and target size of image compression.
     public static let inlineLimit: UInt64 = 261_120

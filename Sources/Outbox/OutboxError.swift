@@ -7,7 +7,7 @@ import Store
 /// What a draft or the outbox could not do.
 public typealias OutboxError = CodedError<OutboxErrorCode>
 
-/// By its consequence; the file system gives each its errno (`docs/semantics.md`).
+/// By its consequence; the file system gives each its errno (`docs/reference/filesystem.md`).
 public enum OutboxErrorCode: Hashable, Sendable {
     /// The write or truncation would make the draft larger than the chat accepts: EFBIG.
     case tooLarge

@@ -23,7 +23,11 @@ struct ArchitectureDocumentTests {
 
     @Test(
         "every named type exists",
-        arguments: ["architecture", "contributing", "cores", "semantics", "control"])
+        arguments: [
+            "architecture", "contributing", "reference/commands", "reference/comparison",
+            "reference/configuration", "reference/control-socket", "reference/cores", "reference/filesystem",
+            "reference/formats", "user/chats", "user/files", "user/guide", "user/sending",
+        ])
     func types(page: String) throws {
         let named = try ArchitecturePage.text("docs/\(page).md").matches(
             of: /`([A-Z][A-Za-z]*[a-z][A-Za-z]*)[`.(]/

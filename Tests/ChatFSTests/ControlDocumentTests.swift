@@ -5,10 +5,10 @@ import Testing
 
 @testable import chatfs
 
-@Suite("docs/control.md")
+@Suite("docs/reference/control-socket.md")
 struct ControlDocumentTests {
     private static func text() throws -> String {
-        let file = try OpenFile(LayeringTests.root + "/docs/control.md", flags: O_RDONLY)
+        let file = try OpenFile(LayeringTests.root + "/docs/reference/control-socket.md", flags: O_RDONLY)
         return String(decoding: try file.readAll(limit: 1 << 20), as: UTF8.self)
     }
 

@@ -5,8 +5,8 @@ import XFTP
 
 @testable import EmbeddedCore
 
-/// A model of `DirectoryStore` in plain collections. Ids come from the store; all else follows
-/// `docs/semantics.md`.
+/// A model of `DirectoryStore` in plain collections. Ids come from the store; all else follows `docs/user/files.md`
+/// and `docs/user/sending.md`.
 struct StoreModel {
     struct ModelChat {
         var id: Int64

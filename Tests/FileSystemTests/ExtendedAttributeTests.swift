@@ -11,22 +11,30 @@ import Testing
 struct ExtendedAttributeTests {
     private typealias Fixture = FileSystemFixture
 
-    /// `.name` repeats the last prefix before it.
-    @Test("docs/semantics.md lists exactly these attributes")
-    func documented() throws {
+    /// The words in backquotes in the first cells of the table below a heading.
+    private static func words(of page: String, below heading: String) throws -> [String] {
         // contrib/test makes a copy for users without access to the clone.
         let copy = getenv("CHATFS_REPOSITORY").map { String(cString: $0) }
         let root = copy ?? #filePath.split(separator: "/").dropLast(3).reduce("") { $0 + "/" + $1 }
-        let file = try OpenFile(root + "/docs/semantics.md", flags: O_RDONLY)
+        let file = try OpenFile(root + "/" + page, flags: O_RDONLY)
         let lines = String(decoding: try file.readAll(limit: 1 << 20), as: UTF8.self).split(separator: "\n")
-        let start = try #require(lines.firstIndex { $0 == "## Extended attributes" })
+        let start = try #require(lines.firstIndex { $0 == "## " + heading })
         let section = lines[(start + 1)...].prefix { !$0.hasPrefix("## ") }
-        let rows = section.filter { $0.hasPrefix("| `") }
-        let names = rows.flatMap { row in
-            row.split(separator: "|")[0].split(separator: "`").filter { $0.contains(".") }.map(String.init)
-        }
+        let cells = section.filter { $0.hasPrefix("| `") }.map { $0.split(separator: "|")[0] }
+        return cells.flatMap { $0.matches(of: /`([^`]+)`/).map { String($0.1) } }
+    }
+
+    /// `.name` repeats the last prefix before it.
+    @Test("docs/reference/filesystem.md lists exactly these attributes")
+    func documented() throws {
+        let names = try Self.words(of: "docs/reference/filesystem.md", below: "Extended attributes")
         let full = names.map { $0.hasPrefix(".") ? "user.chatfs" + $0 : $0 }
         #expect(full.sorted() == ExtendedAttribute.all.map(\.name).sorted())
+    }
+
+    @Test func statesAreDocumented() throws {
+        let words = try Self.words(of: "docs/user/files.md", below: "States")
+        #expect(words.sorted() == EntryState.allCases.map(\.rawValue).sorted())
     }
 
     private func values(_ fixture: Fixture, of path: String) throws -> [String: String] {

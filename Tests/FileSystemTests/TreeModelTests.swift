@@ -7,7 +7,7 @@ import Outbox
 import TestSupport
 import Testing
 
-/// Histories of one chat's folder compared with the names that `docs/semantics.md` prescribes: changes of drafts by
+/// Histories of one chat's folder compared with the names that `docs/user/files.md` prescribes: changes of drafts by
 /// users, arrivals, deletions, sent drafts, and remounts.
 @Suite("The tree against its model", .timeLimit(.minutes(10)))
 struct TreeModelTests {

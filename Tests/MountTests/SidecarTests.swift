@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Sidecars, partial files and unsaved texts, made by the real programs. The tables "Sidecars and parts" and
-/// "Unfinished files" of `docs/semantics.md` list them.
+/// "Unfinished files" of `docs/user/sending.md` list them.
 @Suite("Sidecar files", .serialized)
 struct SidecarTests {
     /// A program's action on files of `$FOLDER`, the resulting names and their states.

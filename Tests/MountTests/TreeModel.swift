@@ -1,4 +1,4 @@
-/// The expected content of a mount's chats, derived from `docs/semantics.md` without our code.
+/// The expected content of a mount's chats, derived from `docs/user/files.md` without our code.
 struct TreeModel {
     enum Kind: Equatable {
         /// Sent once it is quiet, or kept until it is renamed.

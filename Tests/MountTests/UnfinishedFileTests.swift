@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// Performs the table "Unfinished files" of `docs/semantics.md` with the real programs.
+/// Performs the table "Unfinished files" of `docs/user/sending.md` with the real programs.
 @Suite("Possibly unfinished files", .serialized)
 struct UnfinishedFileTests {
     /// A program's action on `$FOLDER/$NAME`, and the file's fate.
@@ -146,7 +146,8 @@ struct UnfinishedFileTests {
 
     @Test("the table lists the performed cases")
     func rows() throws {
-        let rows = Set(try SemanticsDocumentTests.rows(below: "Unfinished files").map { $0[0] })
+        let rows = Set(
+            try FilesystemPageTests.rows(of: "docs/user/sending.md", below: "Unfinished files").map { $0[0] })
         #expect(rows == Set(Self.deeds.map(\.row)).union(["source broke off", "sidecar or part"]))
     }
 

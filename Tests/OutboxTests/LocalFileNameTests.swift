@@ -71,7 +71,7 @@ import Testing
         }
         let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
         let text = String(
-            decoding: try OpenFile("/" + root + "/docs/semantics.md", flags: O_RDONLY).readAll(
+            decoding: try OpenFile("/" + root + "/docs/user/sending.md", flags: O_RDONLY).readAll(
                 limit: 1 << 20), as: UTF8.self)
         for row in rows { #expect(text.contains(row + "\n"), "\(row)") }
     }

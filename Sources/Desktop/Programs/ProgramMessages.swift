@@ -1,6 +1,6 @@
 import Base
 
-/// The protocol between programs and the daemon of a mount: one JSON object per line. `docs/control.md` documents it;
+/// The protocol between programs and the daemon of a mount: one JSON object per line. `docs/reference/control-socket.md` documents it;
 /// its examples are tested.
 public enum ProgramProtocol {
     /// Incremented by changes that would mislead programs of the previous version. Additions do not increment it,

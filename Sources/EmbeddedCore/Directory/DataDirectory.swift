@@ -280,8 +280,7 @@ public final class DataDirectory: Sendable {
         try ProfileFolders(of: profile, in: folder, path: path)
     }
 
-    /// Creates a profile with its notes folder. Names are unique in a data directory; for their form see
-    /// `docs/semantics.md`.
+    /// Creates a profile with its notes folder. Names are unique in a data directory; `DisplayName` checks their form.
     /// - Throws: `.invalidCommand` for a malformed name, `.nameTaken`.
     public func createProfile(_ name: String) throws(ChatError) -> Profile {
         let name = try DisplayName.checked(name, of: "profile")

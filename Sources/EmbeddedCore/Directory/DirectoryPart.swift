@@ -2,7 +2,7 @@ import ChatCore
 import Posix
 
 /// A part of a data directory and the effect of its absence. Opening, verification and archives use this
-/// table; `docs/semantics.md` prints it.
+/// table; `docs/reference/formats.md` prints it.
 public struct DirectoryPart: Hashable, Sendable {
     public enum Absence: String, Hashable, Sendable, CaseIterable {
         /// Opening fails: the contents exist nowhere else.
@@ -49,13 +49,13 @@ public struct DirectoryPart: Hashable, Sendable {
             DirectoryPart("bell", "the signal between processes", .renewed),
             DirectoryPart("DATABASE-shm", "the index of a database's log", .renewed),
             DirectoryPart(
-                "DATABASE-wal",
-                "a database's log: what was written since it was last emptied into the database", .unnoticed),
+                "DATABASE-wal", "a database's log: the transactions that are not in the database yet",
+                .unnoticed),
         ]
 
     private static let profile: [(name: String, content: String)] = [
         ("names.sqlite", "the names and numbers of entries"),
-        ("keep.sqlite", "the rules for what is kept"),
+        ("keep.sqlite", "the rules of 'chatfs keep'"),
         ("links.sqlite", "the folder of links, with the keys of its files"),
         ("agent.sqlite", "the connections to people on the network"),
         ("outbox/journal.sqlite", "the drafts, with their keys"),

@@ -112,7 +112,7 @@ public struct MountStatus: Codable, Sendable {
     public var mountpoint: String
     /// Directory of the control socket.
     public var controlFolder: String
-    /// Path of the program socket (`docs/control.md`).
+    /// Path of the program socket (`docs/reference/control-socket.md`).
     public var programSocket: String?
     public var pid: Int32
     /// Seconds since 1970.

@@ -4,7 +4,7 @@ import Glibc
 
 /// An extended attribute: its name, its value for an entry, and the effect of setting it.
 ///
-/// `all` lists the attributes. A new attribute needs an element there and a row in `docs/semantics.md`; a test compares
+/// `all` lists the attributes. A new attribute needs an element there and a row in `docs/reference/filesystem.md`; a test compares
 /// the two. A value must come from memory, because it is read on a request thread.
 struct ExtendedAttribute: Sendable {
     let name: String

@@ -6,7 +6,7 @@ import Namespace
 ///
 /// Thread-safe. A method answers on the calling thread from memory, or returns `.later` with the work that waits.
 /// `list` and `statistics` never wait. Lookups and attributes wait only for this machine's disk, while the files of a
-/// chat are not in memory. `docs/semantics.md` lists the errors.
+/// chat are not in memory. `docs/reference/filesystem.md` lists the errors.
 public protocol FileOperations: Sendable {
     // MARK: - Lookup
 

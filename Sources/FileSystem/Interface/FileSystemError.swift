@@ -6,7 +6,7 @@ import Outbox
 import Posix
 
 /// A refusal: an errno for the caller and, where it helps, a sentence for the user (`user.chatfs.error`, the log).
-/// `docs/semantics.md` lists the errors by cause.
+/// `docs/reference/filesystem.md` lists the errors by cause.
 public struct FileSystemError: DescribedError, Equatable {
     public let code: Int32
     /// True if something failed, here or elsewhere; false if the request itself was invalid.

@@ -12,7 +12,7 @@ public struct EntryDescription: Hashable, Sendable {
     /// Size in bytes.
     public var size: UInt64
     public var modified: Timestamp
-    /// Values of the extended attributes (`docs/semantics.md`) by full name.
+    /// Values of the extended attributes (`docs/reference/filesystem.md`) by full name.
     public var attributes: [String: String]
     /// SHA-256 of the content if it was requested and is known.
     public var digest: [UInt8]?

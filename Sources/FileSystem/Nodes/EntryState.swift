@@ -1,7 +1,7 @@
 import ChatCore
 import Outbox
 
-/// The state of an entry, with the values of `user.chatfs.state` (`docs/semantics.md`, "States").
+/// The state of an entry, with the values of `user.chatfs.state` (`docs/user/files.md`, "States").
 public enum EntryState: String, Sendable, CaseIterable {
     case remote, receiving, stored, hydrated
     case draft, queued, sending, sent, delivered, unsure

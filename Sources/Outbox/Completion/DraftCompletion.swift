@@ -1,7 +1,7 @@
 import Posix
 
 /// Whether a closed draft is finished: decided from evidence alone, a value without input and output. The table in
-/// `docs/semantics.md` ("Unfinished files") has what follows from which evidence.
+/// `docs/user/sending.md` ("Unfinished files") has what follows from which evidence.
 ///
 /// Of several reasons the first counts, in this order: the user wants it as it is; its source could not be read; a file
 /// with its state, or its name as one that a program keeps for itself; its writer was ended by a signal, or failed; a refused rename; a program that may go on with it.

@@ -1,6 +1,6 @@
 /// Names of files that programs make for themselves, beside a file of the chat or on the way to one: none of them is a
 /// message by itself. The name alone does not say so, since somebody may copy in a file of such a name; what else has to
-/// be known is the row's evidence. Names that need none are `TemporaryName`. `docs/semantics.md` shows the table.
+/// be known is the row's evidence. Names that need none are `TemporaryName`. `docs/user/sending.md` shows the table.
 enum LocalFileName {
     /// What has to be known besides the name.
     enum Evidence: Hashable, Sendable {

@@ -127,7 +127,7 @@ private struct ChatLog {
     }
 }
 
-/// A line of a chat's log (`docs/semantics.md`).
+/// A line of a chat's log (`docs/reference/filesystem.md`).
 struct LoggedMessage: Decodable {
     struct File: Decodable {
         var name: String?

@@ -8,7 +8,7 @@ import Namespace
 import Posix
 import XFTP
 
-/// What this mount does for programs: `docs/control.md`, in terms of its entries, its cache and its core.
+/// Serves the control socket (`docs/reference/control-socket.md`) with the entries, cache and core of this mount.
 struct MountService: ProgramService {
     let fileSystem: FileSystem
     let cacheRequests: CacheRequestHandler

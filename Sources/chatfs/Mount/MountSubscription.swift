@@ -2,7 +2,7 @@ import Desktop
 import FileSystem
 import Namespace
 
-/// Translates tree changes into the events of `docs/control.md`.
+/// Translates tree changes into the events of `docs/reference/control-socket.md`.
 struct MountSubscription: ProgramSubscription {
     let changes: TreeSubscription
     let lister: EntryLister

@@ -10,7 +10,7 @@ final class NotifiedTexts: Sendable {
     /// Maximum bytes read; of longer additions only the end is read.
     private static let maxBytes: UInt64 = 256 << 10
 
-    /// The relevant fields of a log line (`docs/semantics.md`, "Texts").
+    /// The relevant fields of a log line (`docs/reference/filesystem.md`, "Log of a chat").
     private struct Line: Decodable {
         struct File: Decodable {}
         var event: String

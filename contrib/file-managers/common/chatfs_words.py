@@ -98,7 +98,7 @@ def rows(entry, item, here):
 
 
 def log(lines):
-    """The messages of a chat's log as a text for users."""
+    """The messages of a chat's log (docs/reference/filesystem.md, "Log of a chat") as a text for users."""
     said = []
     for line in lines:
         try:

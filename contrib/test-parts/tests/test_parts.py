@@ -52,8 +52,8 @@ class Concerned(unittest.TestCase):
         with tempfile.TemporaryDirectory() as root:
             folder = pathlib.Path(root, "Tests/StoreTests")
             folder.mkdir(parents=True)
-            (folder / "ATests.swift").write_text('let path = root + "/docs/semantics.md"')
-            self.assertEqual(package(root).tests_concerning(["docs/semantics.md"]), ["StoreTests"])
+            (folder / "ATests.swift").write_text('let path = root + "/docs/user/sending.md"')
+            self.assertEqual(package(root).tests_concerning(["docs/user/sending.md"]), ["StoreTests"])
             self.assertEqual(package(root).tests_concerning(["docs/other.md"]), [])
 
     def test_the_manifest_concerns_all(self):

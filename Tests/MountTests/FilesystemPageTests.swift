@@ -3,16 +3,20 @@ import Posix
 import TestSupport
 import Testing
 
-/// Performs the rows of `docs/semantics.md` on a real mount. A row without an action here, or an action without a row,
-/// fails too.
-@Suite("The tables of docs/semantics.md", .serialized)
-struct SemanticsDocumentTests {
+/// Performs the tables of `docs/reference/filesystem.md` on a real mount. A row without an action here, or an action
+/// without a row, fails too.
+@Suite("Tables of docs/reference/filesystem.md", .serialized)
+struct FilesystemPageTests {
+    private static let page = "docs/reference/filesystem.md"
+
     /// The rows of the first table below a heading, as cells.
-    static func rows(below heading: String) throws -> [[String]] {
+    ///
+    /// - Parameter page: The path in the repository.
+    static func rows(of page: String, below heading: String) throws -> [[String]] {
         // The unprivileged user may have no access to the clone; contrib/test makes a copy.
         let copy = getenv("CHATFS_REPOSITORY").map { String(cString: $0) }
         let root = copy ?? #filePath.split(separator: "/").dropLast(3).reduce("") { $0 + "/" + $1 }
-        let file = try OpenFile(root + "/docs/semantics.md", flags: O_RDONLY)
+        let file = try OpenFile(root + "/" + page, flags: O_RDONLY)
         let lines = String(decoding: try file.readAll(limit: 1 << 20), as: UTF8.self)
             .split(separator: "\n", omittingEmptySubsequences: false)
         let start = try #require(lines.firstIndex { $0 == "## " + heading })
@@ -28,7 +32,7 @@ struct SemanticsDocumentTests {
     func refusals() async throws {
         let stage = try await DemoStage.start()
         let deeds = Refusals(stage).deeds
-        let rows = try Self.rows(below: "Refused")
+        let rows = try Self.rows(of: Self.page, below: "Refused")
         #expect(Set(rows.map { $0[0] }) == Set(deeds.keys))
         for row in rows {
             guard let deed = deeds[row[0]] else { continue }
@@ -41,7 +45,7 @@ struct SemanticsDocumentTests {
     func tools() async throws {
         let stage = try await DemoStage.start()
         let source = try stage.folder.makeFolder("source")
-        for (number, row) in try Self.rows(below: "Tools").enumerated() {
+        for (number, row) in try Self.rows(of: Self.page, below: "Tools").enumerated() {
             let name = "from tool \(number).bin"
             let bytes = (0..<(300_000 + number)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) }
             // As most files are; 0600 would request a writable sent file.
@@ -62,7 +66,8 @@ struct SemanticsDocumentTests {
             #expect(try stage.read("bob/alice/" + name) == bytes, "\(row[0])")
         }
         let received = try PrivateFolder.names(in: OpenFile(stage.path("bob/alice"), flags: O_RDONLY))
-        #expect(received.filter { $0.contains("from tool") }.count == (try Self.rows(below: "Tools").count))
+        let tools = try Self.rows(of: Self.page, below: "Tools").count
+        #expect(received.filter { $0.contains("from tool") }.count == tools)
         #expect(try await stage.process.terminate() == .code(0))
     }
 }
