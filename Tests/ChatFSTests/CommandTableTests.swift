@@ -131,7 +131,7 @@ struct CommandTableTests {
     }
 
     /// Splits like a shell; quotes group, nothing is expanded.
-    private static func words(_ line: String) -> [String] {
+    static func words(_ line: String) -> [String] {
         var words: [String] = []
         var word: String?
         var quote: Character?
