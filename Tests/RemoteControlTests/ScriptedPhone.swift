@@ -36,6 +36,7 @@ final class ScriptedPhone: @unchecked Sendable {
     let stream: TLSStream
     var encoding = "kotlin"
     var version = "6.4.5.1"
+    var encryptsFiles = false
     private let script: Script
 
     /// Connects and performs the TLS handshake.
@@ -94,7 +95,7 @@ final class ScriptedPhone: @unchecked Sendable {
         let kem = try PhoneKEM()
         let shared = try agreement.sharedSecret(with: link.agreementKey)
         let app =
-            #"{"appVersion":"\#(version)","deviceName":"Telephone","encoding":"\#(encoding)","encryptFiles":false}"#
+            #"{"appVersion":"\#(version)","deviceName":"Telephone","encoding":"\#(encoding)","encryptFiles":\#(encryptsFiles)}"#
         let json =
             #"{"v":1,"ca":"\#(Base64URL.encode(authority.fingerprint))","app":\#(app),"#
             + #""kem":"\#(Base64URL.encode(kem.publicKey))"}"#
@@ -197,11 +198,16 @@ private final class PhoneServer: HTTP2SessionEvents, @unchecked Sendable {
                 continue
             }
             if shared.isReleased {
+                // What has no answer yet is held on.
+                var left: [(stream: Int32, json: String, file: [UInt8]?)] = []
                 for (stream, json, file) in held {
-                    guard let answer = script(json, file) else { continue }
-                    try reply(stream, answer)
+                    if let answer = script(json, file) {
+                        try reply(stream, answer)
+                    } else {
+                        left.append((stream, json, file))
+                    }
                 }
-                held = []
+                held = left
             }
             let step = try driver.step()
             if step.hasEnded { return }

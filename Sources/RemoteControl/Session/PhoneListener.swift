@@ -58,18 +58,22 @@ public final class PhoneListener: Sendable {
         try opening.announcement(of: link)
     }
 
-    /// Announces the link in the local network once a second for a minute, until a phone connects or the task is
-    /// cancelled. Only the phone of this pairing can read it. Requires that the link's host is an IPv4 address of this
-    /// machine. Does nothing before the first session.
+    /// Announces the link in the local network once a second for a minute, while no phone is connected. Only the phone of
+    /// this pairing can read it. Requires that the link's host is an IPv4 address of this machine. Does nothing before the
+    /// first session. Ends with the task.
+    /// - Parameter interval: The time between announcements after that minute; nil to end then.
     /// - Throws: `RemoteControlError` for a link that is too long, `NetworkError` for another host.
-    public func announce() async throws {
+    public func announce(every interval: Duration? = nil) async throws {
         guard let packet = try announcement() else { return }
         let sender = try MulticastSender(
             from: opening.host, to: Announcement.group, port: Announcement.port)
-        for _ in 0..<60 where opening.isWaiting && !Task.isCancelled {
-            // A network that accepts nothing now may do so in a second.
-            try? sender.send(packet)
-            try? await Task.sleep(for: .seconds(1))
+        var count = 0
+        while !Task.isCancelled {
+            // A network that takes nothing now may do so the next time.
+            if opening.isWaiting { try? sender.send(packet) } else if interval == nil { return }
+            count += 1
+            guard count < 60 || interval != nil else { return }
+            try? await Task.sleep(for: count < 60 ? .seconds(1) : interval ?? .seconds(1))
         }
     }
 
